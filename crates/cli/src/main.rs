@@ -1,0 +1,2 @@
+//! The reweave command.
+fn main() {}

@@ -1,1 +1,18 @@
-//! (empty)
+//! What every part of reweave speaks about: ids, events and their bytes, schedules, findings, witnesses.
+//!
+//! Nothing here does I/O and nothing is specific to native programs, so that a JVM agent or an SPMD front end
+//! can produce the same events.
+
+pub mod event;
+pub mod finding;
+pub mod ids;
+pub mod schedule;
+pub mod wire;
+
+pub use event::{
+    AccessFlags, AtomicKind, BlockedOn, Event, InputSource, LockMode, MemoryOrder, Misuse, ObjectKind, Op, RefusedWhy,
+    Value, WakeReason,
+};
+pub use finding::{Accessor, Finding, Kind, Place, Strength, Witness};
+pub use ids::{Addr, EventId, ObjectId, Pc, StackId, ThreadId};
+pub use schedule::{Schedule, Segment, ThreadName};

@@ -1,0 +1,334 @@
+//! Events of a trace, decoded. Their bytes are in [`crate::wire`].
+
+use crate::ids::{Addr, EventId, ObjectId, Pc, StackId, ThreadId};
+
+/// One event of the observed, sequentially consistent execution.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Event<'a> {
+    pub id: EventId,
+    pub thread: ThreadId,
+    pub pc: Pc,
+    pub stack: StackId,
+    pub op: Op<'a>,
+}
+
+/// The value an access read or wrote.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Value<'a> {
+    /// Up to eight bytes, little endian, zero extended.
+    Word(u64),
+    /// Longer accesses: the bytes themselves.
+    Bytes(&'a [u8]),
+    /// Not captured: a faulting access, or a range over the payload limit.
+    Unknown,
+}
+
+/// How an access came about; bits of [`Op::Read`] and [`Op::Write`].
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct AccessFlags(pub u8);
+
+impl AccessFlags {
+    pub const VOLATILE: u8 = 1;
+    pub const VPTR: u8 = 2;
+    /// Made by a library call (memcpy, read…) on behalf of the program.
+    pub const LIBRARY: u8 = 4;
+    /// `free`, `munmap`: the whole block is written, with no value.
+    pub const FREE: u8 = 8;
+    pub const fn has(self, bit: u8) -> bool {
+        self.0 & bit != 0
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[repr(u8)]
+pub enum MemoryOrder {
+    Relaxed = 0,
+    Consume = 1,
+    Acquire = 2,
+    Release = 3,
+    AcqRel = 4,
+    SeqCst = 5,
+}
+
+impl MemoryOrder {
+    pub const fn from_bits(bits: u8) -> Self {
+        match bits & 7 {
+            0 => Self::Relaxed,
+            1 => Self::Consume,
+            2 => Self::Acquire,
+            3 => Self::Release,
+            4 => Self::AcqRel,
+            _ => Self::SeqCst,
+        }
+    }
+    pub const fn acquires(self) -> bool {
+        matches!(self, Self::Consume | Self::Acquire | Self::AcqRel | Self::SeqCst)
+    }
+    pub const fn releases(self) -> bool {
+        matches!(self, Self::Release | Self::AcqRel | Self::SeqCst)
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[repr(u8)]
+pub enum AtomicKind {
+    Load = 0,
+    Store = 1,
+    /// Reads and writes whatever was there: the written value does not depend on the read one.
+    Exchange = 2,
+    /// Reads and writes; the written value depends on the read one (fetch-and-add and the like).
+    Update = 3,
+    /// A compare-exchange that succeeded.
+    CasDone = 4,
+    /// A compare-exchange that failed: only a load.
+    CasFailed = 5,
+}
+
+impl AtomicKind {
+    pub const fn from_bits(bits: u8) -> Self {
+        match bits & 7 {
+            0 => Self::Load,
+            1 => Self::Store,
+            2 => Self::Exchange,
+            3 => Self::Update,
+            4 => Self::CasDone,
+            _ => Self::CasFailed,
+        }
+    }
+    pub const fn reads(self) -> bool {
+        !matches!(self, Self::Store)
+    }
+    pub const fn writes(self) -> bool {
+        !matches!(self, Self::Load | Self::CasFailed)
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[repr(u8)]
+pub enum LockMode {
+    Exclusive = 0,
+    Shared = 1,
+}
+
+/// What a thread that could not go on is waiting for.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[repr(u8)]
+pub enum BlockedOn {
+    LockExclusive = 0,
+    LockShared = 1,
+    Notify = 2,
+    /// The object is the thread id.
+    Join = 3,
+    Barrier = 4,
+    Semaphore = 5,
+    Once = 6,
+    /// A futex word.
+    Futex = 7,
+    /// A file descriptor.
+    Descriptor = 8,
+    /// A signal (pause, sigwait).
+    Signal = 9,
+    /// Virtual time only.
+    Sleep = 10,
+}
+
+impl BlockedOn {
+    pub const ALL: [Self; 11] = [
+        Self::LockExclusive,
+        Self::LockShared,
+        Self::Notify,
+        Self::Join,
+        Self::Barrier,
+        Self::Semaphore,
+        Self::Once,
+        Self::Futex,
+        Self::Descriptor,
+        Self::Signal,
+        Self::Sleep,
+    ];
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[repr(u8)]
+pub enum RefusedWhy {
+    /// A try found it taken (or the semaphore at zero).
+    Busy = 0,
+    TimedOut = 1,
+    /// An error check refused it (EDEADLK and the like).
+    Error = 2,
+    Interrupted = 3,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[repr(u8)]
+pub enum WakeReason {
+    Notified = 0,
+    TimedOut = 1,
+    Spurious = 2,
+    Cancelled = 3,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[repr(u8)]
+pub enum ObjectKind {
+    Mutex = 0,
+    RwLock = 1,
+    SpinLock = 2,
+    Condition = 3,
+    Barrier = 4,
+    Semaphore = 5,
+    Once = 6,
+    Channel = 7,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[repr(u8)]
+pub enum Misuse {
+    UnlockByNonOwner = 0,
+    DoubleLock = 1,
+    DestroyHeld = 2,
+    UnlockUnlocked = 3,
+    DoubleFree = 4,
+    JoinTwice = 5,
+}
+
+/// Where an outside input came from; it is played back on replay.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[repr(u8)]
+pub enum InputSource {
+    Clock = 0,
+    Random = 1,
+    /// Bytes read from a descriptor; the value is their count or a negative errno.
+    Read = 2,
+    /// Which descriptors were ready.
+    Poll = 3,
+    /// Any other result of the outside world.
+    Other = 4,
+}
+
+macro_rules! from_bits {
+    ($($name:ident: $($variant:ident),+;)+) => {$(
+        impl $name {
+            pub const fn from_bits(bits: u8) -> Option<Self> {
+                const ALL: &[$name] = &[$($name::$variant),+];
+                if (bits as usize) < ALL.len() { Some(ALL[bits as usize]) } else { None }
+            }
+        }
+    )+};
+}
+from_bits! {
+    RefusedWhy: Busy, TimedOut, Error, Interrupted;
+    WakeReason: Notified, TimedOut, Spurious, Cancelled;
+    ObjectKind: Mutex, RwLock, SpinLock, Condition, Barrier, Semaphore, Once, Channel;
+    Misuse: UnlockByNonOwner, DoubleLock, DestroyHeld, UnlockUnlocked, DoubleFree, JoinTwice;
+    InputSource: Clock, Random, Read, Poll, Other;
+}
+
+/// What happened. Operations marked *(step)* are the ones a schedule counts; the others ride along.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Op<'a> {
+    /// First event of a thread. *(step)*
+    Begin,
+    /// Last event of a thread. *(step)*
+    End,
+    /// The `nth` child of this thread was created. *(step)*
+    Fork { child: ThreadId, nth: u32 },
+    /// *(step)*
+    Join { child: ThreadId },
+    /// *(step)*
+    Detach { child: ThreadId },
+    /// *(step)*
+    Read { addr: Addr, size: u32, value: Value<'a>, flags: AccessFlags },
+    /// *(step)*
+    Write { addr: Addr, size: u32, value: Value<'a>, flags: AccessFlags },
+    /// `read` is what was there (for a store: nothing), `written` what is there now. *(step)*
+    Atomic { kind: AtomicKind, order: MemoryOrder, addr: Addr, size: u32, read: Value<'a>, written: Value<'a> },
+    /// *(step)*
+    Fence { order: MemoryOrder },
+    /// Outermost acquisition. `tried`: it could have been refused instead. *(step)*
+    Acquire { object: ObjectId, mode: LockMode, tried: bool },
+    /// *(step)*
+    Release { object: ObjectId, mode: LockMode },
+    /// The thread cannot go on until `object` lets it. *(step)*
+    Blocked { on: BlockedOn, object: ObjectId },
+    /// A try or timed operation that did not succeed. *(step)*
+    Refused { object: ObjectId, on: BlockedOn, why: RefusedWhy },
+    /// Releases `mutex` and waits on `condition`. *(step)*
+    Wait { condition: ObjectId, mutex: ObjectId },
+    /// The wait is over and `mutex` is held again. `notify` is the number of the waking notify, 0 if none. *(step)*
+    Woken { condition: ObjectId, mutex: ObjectId, reason: WakeReason, notify: u32 },
+    /// `notify` numbers the notifies of the run from 1; `woken` waiters were chosen. *(step)*
+    Notify { condition: ObjectId, all: bool, notify: u32, woken: u32 },
+    /// *(step)*
+    BarrierArrive { barrier: ObjectId, count: u32 },
+    /// *(step)*
+    BarrierLeave { barrier: ObjectId, serial: bool },
+    /// *(step)*
+    SemaphorePost { semaphore: ObjectId, value: u32 },
+    /// *(step)*
+    SemaphoreTake { semaphore: ObjectId, value: u32 },
+    /// This thread runs the initialiser. *(step)*
+    OnceBegin { object: ObjectId },
+    /// *(step)*
+    OnceEnd { object: ObjectId },
+    /// Found it done. *(step)*
+    OnceDone { object: ObjectId },
+    /// Bytes (or one message) `position..position+size` of a channel. *(step)*
+    Send { channel: ObjectId, position: u64, size: u64 },
+    /// *(step)*
+    Receive { channel: ObjectId, position: u64, size: u64 },
+    /// A new object at this address: what was there before is another location. *(step)*
+    Alloc { addr: Addr, size: u64 },
+    /// *(step)*
+    Free { addr: Addr, size: u64 },
+    /// *(step)*
+    Create { object: ObjectId, kind: ObjectKind, value: u32 },
+    /// *(step)*
+    Destroy { object: ObjectId, kind: ObjectKind },
+    /// *(step)*
+    AtomicEnter { name: Addr },
+    /// *(step)*
+    AtomicExit,
+    /// *(step)*
+    Input { source: InputSource, value: i64, bytes: &'a [u8] },
+    /// A handler starts on this thread. *(step)*
+    Signal { number: u32 },
+    /// *(step)*
+    SignalReturn { number: u32 },
+    /// *(step)*
+    Misused { what: Misuse, object: ObjectId },
+    /// The thread leaves control for a call that may block. *(step)*
+    Leave { call: u32 },
+    /// It is back. *(step)*
+    Return { call: u32, result: i64 },
+    /// The watchdog took the token from this thread (it is blocked or busy where nothing sees it).
+    Revoked,
+    /// Virtual time jumped.
+    ClockJump { nanoseconds: u64 },
+    /// Executable code mapped at `base..base+size`; `bias` is what to subtract for file addresses.
+    Module { base: Addr, size: u64, bias: u64, path: &'a [u8] },
+    /// A name the program gave a thread.
+    ThreadName { thread: ThreadId, name: &'a [u8] },
+    /// The process is about to end by itself.
+    Exit { status: i32 },
+    /// A fatal signal arrived at this thread; `addr` is the faulting address.
+    Fatal { number: u32, addr: Addr },
+    /// No thread can ever move again.
+    Hang,
+}
+
+impl Op<'_> {
+    /// Whether schedules count it: exactly those operations before which the scheduler was asked.
+    pub const fn is_step(&self) -> bool {
+        !matches!(
+            self,
+            Op::Revoked
+                | Op::ClockJump { .. }
+                | Op::Module { .. }
+                | Op::ThreadName { .. }
+                | Op::Exit { .. }
+                | Op::Fatal { .. }
+                | Op::Hang
+        )
+    }
+}

@@ -1,0 +1,55 @@
+//! Findings are data; only the report crate makes text of them.
+
+use crate::ids::{EventId, Pc, StackId, ThreadId};
+
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Kind {
+    Race,
+    Deadlock,
+    Atomicity,
+    Nondeterminism,
+    Failure,
+    Misuse,
+}
+
+/// `Confirmed` (an execution did it) > `Predicted` (a checked witness) > `Potential` (a pattern).
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Strength {
+    Potential,
+    Predicted,
+    Confirmed,
+}
+
+/// A source position, resolved.
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Default)]
+pub struct Place {
+    pub file: String,
+    pub line: u32,
+    pub function: String,
+}
+
+/// One of the accesses (or lock operations) a finding is about.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Accessor {
+    pub event: EventId,
+    pub thread: ThreadId,
+    pub pc: Pc,
+    pub stack: StackId,
+    pub op: String,
+    pub locks_held: Vec<EventId>,
+}
+
+/// Per-thread prefix lengths in steps plus the order in which they run: never a copy of the trace.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Witness {
+    pub schedule: crate::schedule::Schedule,
+}
+
+#[derive(Clone, PartialEq, Debug)]
+pub struct Finding {
+    pub kind: Kind,
+    pub strength: Strength,
+    pub analysis: &'static str,
+    pub accesses: Vec<Accessor>,
+    pub witness: Option<Witness>,
+}

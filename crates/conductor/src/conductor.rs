@@ -1,0 +1,490 @@
+//! The token: who holds it, how it is handed over, how it is taken away.
+
+use crate::clock::Clock;
+use crate::objects::Objects;
+use crate::policy::{self, Candidate, Choice, Policy, View};
+use crate::recorder::Recorder;
+use crate::shared::{Region, SLOTS};
+use crate::sys::{self, Spin};
+use crate::thread::{NEVER, NO_THREAD, Status, Thread};
+use reweave_model::{BlockedOn, Op, ThreadName};
+use std::sync::atomic::Ordering;
+
+/// What the core needs from the front end.
+pub trait World {
+    /// Asks which of the descriptor waits could go on, waiting at most `timeout` nanoseconds of real time. Sets
+    /// [`Thread::descriptor_ready`].
+    fn poll(&self, waiters: &mut [&mut Thread], timeout: u64);
+
+    /// Whether something outside the model (a timer, a signal) may still wake a blocked thread.
+    fn may_be_woken(&self) -> bool;
+}
+
+/// Why the thread comes to the scheduler.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Pause {
+    /// Its slice is used up.
+    Slice,
+    /// It lets others go first.
+    Yield,
+    /// It cannot go on, or has ended, or leaves.
+    Stop,
+}
+
+pub struct Conductor {
+    pub recorder: Recorder,
+    pub objects: Objects,
+    pub clock: Clock,
+    pub policy: Box<dyn Policy>,
+    pub world: Box<dyn World>,
+    /// Guards the thread table against threads that do not hold the token.
+    pub spin: Spin,
+    /// All threads ever, by id; boxed so that their addresses stay. Rows of ended threads stay too.
+    pub threads: Vec<*mut Thread>,
+    // invariant: ids ascending
+    pub alive: Vec<u32>,
+    free_slots: Vec<u32>,
+    /// Steps of the run up to the start of the holder's slice.
+    pub steps_before: u64,
+    pub notifies: u32,
+    pub foreign: u32,
+    candidates: Vec<Candidate>,
+    stop_at: u64,
+}
+
+impl Conductor {
+    pub fn new(region: Region, world: Box<dyn World>) -> Self {
+        Self {
+            recorder: Recorder::new(region),
+            objects: Objects::default(),
+            clock: Clock::default(),
+            policy: policy::configured(region),
+            world,
+            spin: Spin::new(),
+            threads: Vec::new(),
+            alive: Vec::new(),
+            free_slots: Vec::new(),
+            steps_before: 0,
+            notifies: 0,
+            foreign: 0,
+            candidates: Vec::new(),
+            stop_at: region.header().stop_at,
+        }
+    }
+
+    pub fn region(&self) -> Region {
+        self.recorder.region
+    }
+
+    pub fn thread(&self, id: u32) -> &'static mut Thread {
+        let row: *mut Thread = self.threads[id as usize];
+        // SAFETY: rows are boxed and never freed.
+        unsafe { &mut *row }
+    }
+
+    /// Steps of the whole run, as seen by the holder.
+    pub fn steps(&self, holder: &Thread) -> u64 {
+        self.steps_before + u64::from(holder.slice - holder.budget.min(holder.slice))
+    }
+
+    pub fn now(&self, holder: &Thread) -> u64 {
+        self.clock.now(self.steps(holder))
+    }
+
+    /// A new row. Call with the token, or (a foreign thread) under the spin lock.
+    pub fn register(&mut self, parent: Option<&mut Thread>) -> &'static mut Thread {
+        let id = self.threads.len() as u32;
+        let slot = self.free_slots.pop().unwrap_or_else(|| {
+            let slots = &self.region().header().slots;
+            let slot = slots.fetch_add(1, Ordering::Relaxed);
+            assert!((slot as usize) < SLOTS, "more than {SLOTS} threads at once");
+            slot
+        });
+        let (parent_id, nth, parent_as) = match parent {
+            None if id == 0 => (NO_THREAD, 0, NO_THREAD),
+            None => {
+                self.foreign += 1;
+                (0, ThreadName::FOREIGN | (self.foreign - 1), 0)
+            }
+            Some(parent) => {
+                parent.children += 1;
+                (parent.id, parent.children - 1, parent.scheduled_as)
+            }
+        };
+        let mut row = Box::new(Thread::new(id, slot, parent_id, nth));
+        if let Some(replay) = self.policy.replay() {
+            row.scheduled_as = replay.index_of(parent_as, nth);
+        }
+        let row = Box::into_raw(row);
+        self.threads.push(row);
+        self.alive.push(id);
+        // SAFETY: just made.
+        unsafe { &mut *row }
+    }
+
+    /// Gives the token to the first thread.
+    pub fn start(&mut self, main: &mut Thread) {
+        main.os = sys::thread_id();
+        self.region().header().holder.store(main.id, Ordering::Release);
+        self.region().header().holder_os.store(main.os, Ordering::Release);
+        let choice = self.choose(main.id, false);
+        self.grant(main, if let Choice::Run { steps, .. } = choice { steps } else { u32::MAX });
+    }
+
+    fn grant(&mut self, thread: &mut Thread, steps: u32) {
+        thread.slice = steps;
+        thread.budget = steps;
+        if self.stop_at != 0 {
+            let left = self.stop_at.saturating_sub(self.steps_before);
+            thread.budget = steps.min(u32::try_from(left.max(1)).unwrap_or(u32::MAX));
+            thread.slice = thread.budget;
+        }
+        thread.status = Status::Ready;
+    }
+
+    /// One step of `thread` is about to be recorded; see [`Op::is_step`].
+    pub fn step(&mut self, thread: &mut Thread, pc: u64, op: Op<'_>) {
+        debug_assert!(op.is_step());
+        thread.budget = thread.budget.saturating_sub(1);
+        self.recorder.event(thread, pc, op);
+    }
+
+    /// The moment before a synchronisation step: the scheduler may put another thread first.
+    pub fn sync_point(&mut self, thread: &mut Thread) {
+        if self.policy.preempt_at_sync() && thread.no_preempt == 0 {
+            self.slice_over(thread);
+            self.pause(thread, Pause::Slice);
+        } else {
+            self.point(thread);
+        }
+    }
+
+    /// The moment before any step.
+    pub fn point(&mut self, thread: &mut Thread) {
+        if thread.budget == 0 {
+            self.pause(thread, Pause::Slice);
+        }
+    }
+
+    /// Ends the slice early by decision of the policy: what is left does not count.
+    fn slice_over(&mut self, thread: &mut Thread) {
+        thread.slice -= thread.budget;
+        thread.budget = 0;
+    }
+
+    /// Lets the scheduler decide; returns when `thread` holds the token again.
+    pub fn pause(&mut self, thread: &mut Thread, why: Pause) {
+        self.recorder.settle(thread);
+        self.stop_for_debugger(thread);
+        if let Some(replay) = self.policy.replay() {
+            if why == Pause::Yield && replay.following() && thread.budget > 0 {
+                // The recorded run decided otherwise.
+                return;
+            }
+            if why == Pause::Stop {
+                replay.stopped_short(thread.id, thread.budget);
+            }
+        }
+        if why == Pause::Slice && thread.no_preempt > 0 {
+            self.account(thread);
+            self.grant(thread, 1000);
+            return;
+        }
+        self.slice_over(thread);
+        self.account(thread);
+        let next = self.elect(thread.id, why == Pause::Yield);
+        self.pass(next);
+        if thread.status != Status::Ended && thread.status != Status::Outside {
+            self.await_token(thread);
+        }
+    }
+
+    fn account(&mut self, thread: &mut Thread) {
+        self.steps_before += u64::from(thread.slice - thread.budget);
+        thread.slice = 0;
+        thread.budget = 0;
+    }
+
+    fn stop_for_debugger(&mut self, thread: &Thread) {
+        if self.stop_at != 0 && self.steps(thread) >= self.stop_at {
+            self.stop_at = 0;
+            // SAFETY: tkill of ourselves with SIGTRAP, which is what the debugger waits for.
+            unsafe { sys::syscall(200, [thread.os as usize, 5, 0, 0, 0, 0]) };
+        }
+    }
+
+    /// Hands the token over and wakes its new holder, outside the spin lock.
+    fn pass(&mut self, next: Option<u32>) {
+        let header = self.region().header();
+        match next {
+            Some(next) => {
+                let slot = self.thread(next).slot as usize;
+                header.holder_os.store(self.thread(next).os, Ordering::Relaxed);
+                header.holder.store(next, Ordering::Release);
+                header.wake[slot].fetch_add(1, Ordering::Release);
+                sys::futex_wake(&header.wake[slot]);
+            }
+            None => header.holder.store(NO_THREAD, Ordering::Release),
+        }
+    }
+
+    /// Waits until `thread` holds the token.
+    pub fn await_token(&mut self, thread: &mut Thread) {
+        let header = self.region().header();
+        let word = &header.wake[thread.slot as usize];
+        let mut kicked = false;
+        loop {
+            let seen = word.load(Ordering::Acquire);
+            if header.holder.load(Ordering::Acquire) == thread.id {
+                break;
+            }
+            if thread.signals != 0 && !kicked {
+                kicked = true;
+                self.kick();
+            } else if header.revoke.load(Ordering::Acquire) != NO_THREAD {
+                self.revoke();
+            } else if header.give_up.load(Ordering::Relaxed) != 0 {
+                self.kick();
+            } else {
+                sys::futex_wait(word, seen, None);
+                continue;
+            }
+            if header.holder.load(Ordering::Acquire) != thread.id {
+                sys::futex_wait(word, seen, Some(1_000_000));
+            }
+        }
+        if thread.budget == 0 {
+            // Passed on without a slice of its own (after a kick).
+            self.grant(thread, 1);
+        }
+        self.recorder.show_stack(thread);
+    }
+
+    /// If nobody holds the token, somebody may be able to take it now.
+    pub fn kick(&mut self) {
+        self.spin.lock();
+        let free = self.region().header().holder.load(Ordering::Acquire) == NO_THREAD;
+        let next = if free { self.elect_locked(NO_THREAD, false, false) } else { None };
+        if let Some(next) = next {
+            // Reserved before the lock goes, so that no second kick elects another.
+            self.region().header().holder.store(next, Ordering::Release);
+        }
+        self.spin.unlock();
+        if next.is_some() {
+            self.pass(next);
+        }
+    }
+
+    /// A thread that ran outside wants back in.
+    pub fn arrive(&mut self, thread: &mut Thread) {
+        self.spin.lock();
+        thread.status = Status::Ready;
+        thread.os = sys::thread_id();
+        self.spin.unlock();
+        self.kick();
+        self.await_token(thread);
+    }
+
+    /// Leaves control: the token goes to another, the thread runs on.
+    pub fn leave(&mut self, thread: &mut Thread) {
+        thread.status = Status::Outside;
+        self.pause(thread, Pause::Stop);
+    }
+
+    /// The last thing a thread does.
+    pub fn retire(&mut self, thread: &mut Thread) {
+        self.spin.lock();
+        thread.status = Status::Ended;
+        self.alive.retain(|&id| id != thread.id);
+        self.free_slots.push(thread.slot);
+        self.spin.unlock();
+        self.pause(thread, Pause::Stop);
+    }
+
+    /// Carries out the watchdog's wish if the holder still has not moved.
+    fn revoke(&mut self) {
+        self.spin.lock();
+        let header = self.region().header();
+        let id = header.revoke.swap(NO_THREAD, Ordering::AcqRel);
+        let stuck = id != NO_THREAD
+            && header.holder.load(Ordering::Acquire) == id
+            && self.recorder.position() == header.revoke_at.load(Ordering::Acquire);
+        let mut next = None;
+        if stuck {
+            let holder = self.thread(id);
+            holder.status = Status::Outside;
+            next = self.elect_locked(id, false, false);
+            if next.is_none() {
+                holder.status = Status::Ready;
+            } else {
+                self.recorder.event(holder, 0, Op::Revoked);
+                self.account(holder);
+                header.holder.store(next.unwrap_or(NO_THREAD), Ordering::Release);
+            }
+        }
+        self.spin.unlock();
+        if next.is_some() {
+            self.pass(next);
+        }
+    }
+
+    fn elect(&mut self, current: u32, yielded: bool) -> Option<u32> {
+        self.spin.lock();
+        let next = self.elect_locked(current, yielded, true);
+        self.spin.unlock();
+        next
+    }
+
+    /// Picks the next holder. `may_wait`: the caller is the outgoing holder and can wait for the outside world.
+    fn elect_locked(&mut self, current: u32, yielded: bool, may_wait: bool) -> Option<u32> {
+        loop {
+            self.poll_descriptors(0);
+            match self.choose(current, yielded) {
+                Choice::Run { thread, steps } => {
+                    let row = self.thread(thread);
+                    if !self.can_go(row) {
+                        self.jump(row.deadline, current);
+                    }
+                    self.grant(row, steps);
+                    return Some(thread);
+                }
+                Choice::WaitFor { .. } => return None,
+                Choice::Nobody => {}
+            }
+            let outside = self.candidates.iter().any(|c| c.outside);
+            let deadline = self.alive.iter().map(|&id| self.thread(id)).filter(|t| t.status == Status::Blocked);
+            let deadline = deadline.map(|t| t.deadline).min().unwrap_or(NEVER);
+            let descriptors = self.any_descriptor();
+            if deadline != NEVER && !outside && !descriptors {
+                self.jump(deadline, current);
+                continue;
+            }
+            if !may_wait {
+                return None;
+            }
+            if !descriptors && deadline == NEVER {
+                if !outside && !self.alive.is_empty() && !self.world.may_be_woken() {
+                    self.hang(current);
+                }
+                return None;
+            }
+            // The outside world is in play: real time passes, in pieces so that arrivals are seen.
+            let left = if deadline == NEVER { u64::MAX } else { deadline - self.clock.now(self.steps_before) };
+            let piece = left.min(if outside { 2_000_000 } else { 50_000_000 });
+            let before = sys::monotonic_now();
+            self.spin.unlock();
+            if descriptors {
+                self.poll_descriptors(piece);
+            } else {
+                let word = &self.region().header().give_up;
+                sys::futex_wait(word, word.load(Ordering::Relaxed), Some(piece));
+            }
+            self.spin.lock();
+            let passed = sys::monotonic_now() - before;
+            let now = self.clock.now(self.steps_before);
+            self.jump(now + passed.min(left), current);
+        }
+    }
+
+    fn jump(&mut self, deadline: u64, current: u32) {
+        let nanoseconds = self.clock.jump_to(deadline, self.steps_before);
+        if nanoseconds > 0 && current != NO_THREAD && self.alive.contains(&current) {
+            let current = self.thread(current);
+            self.recorder.event(current, 0, Op::ClockJump { nanoseconds });
+        }
+    }
+
+    fn hang(&mut self, current: u32) {
+        let header = self.region().header();
+        if header.hang.load(Ordering::Relaxed) == 0 {
+            if self.alive.contains(&current) {
+                let current = self.thread(current);
+                self.recorder.event(current, 0, Op::Hang);
+            }
+            header.hang.store(1, Ordering::Release);
+            sys::futex_wake(&header.filled);
+        }
+    }
+
+    fn any_descriptor(&self) -> bool {
+        self.alive.iter().any(|&id| self.waits_for_descriptor(self.thread(id)))
+    }
+
+    fn waits_for_descriptor(&self, thread: &Thread) -> bool {
+        thread.status == Status::Blocked && thread.on == BlockedOn::Descriptor
+    }
+
+    fn poll_descriptors(&mut self, timeout: u64) {
+        if !self.any_descriptor() {
+            return;
+        }
+        let mut waiters: Vec<&mut Thread> = Vec::new();
+        for &id in &self.alive {
+            let thread = self.thread(id);
+            if self.waits_for_descriptor(thread) {
+                waiters.push(thread);
+            }
+        }
+        self.world.poll(&mut waiters, timeout);
+    }
+
+    fn choose(&mut self, current: u32, yielded: bool) -> Choice {
+        let mut candidates = std::mem::take(&mut self.candidates);
+        candidates.clear();
+        for &id in &self.alive {
+            let thread = self.thread(id);
+            candidates.push(Candidate {
+                id,
+                enabled: self.can_go(thread),
+                timed: thread.status == Status::Blocked && thread.deadline != NEVER && self.after_deadline(thread),
+                outside: thread.status == Status::Outside || self.waits_for_descriptor(thread),
+                scheduled_as: thread.scheduled_as,
+            });
+        }
+        let waiting = candidates.iter().filter(|c| c.enabled && c.id != current).count();
+        self.region().header().waiting.store(waiting as u32, Ordering::Relaxed);
+        let view = View { candidates: &candidates, current, yielded, steps: self.steps_before };
+        let choice = self.policy.pick(&view);
+        self.candidates = candidates;
+        choice
+    }
+
+    /// Whether the thread could go on if its deadline had passed.
+    fn after_deadline(&self, thread: &Thread) -> bool {
+        thread.on != BlockedOn::Notify || self.lock_free(thread.second)
+    }
+
+    fn lock_free(&self, lock: u64) -> bool {
+        lock == 0 || self.objects.locks.get(&lock).is_none_or(|lock| lock.free_for_writer())
+    }
+
+    /// Whether the thread can go on now.
+    pub fn can_go(&self, thread: &Thread) -> bool {
+        match thread.status {
+            Status::Ready => true,
+            Status::Outside | Status::Ended => false,
+            Status::Blocked => {
+                self.granted(thread)
+                    || (thread.deadline <= self.clock.now(self.steps_before) && self.after_deadline(thread))
+                    || (thread.signals != 0)
+                    || (thread.cancelled && thread.interruptible && self.after_deadline(thread))
+            }
+        }
+    }
+
+    /// Whether what the thread waits for has come.
+    pub fn granted(&self, thread: &Thread) -> bool {
+        let objects = &self.objects;
+        match thread.on {
+            BlockedOn::LockExclusive => self.lock_free(thread.object),
+            BlockedOn::LockShared => objects.locks.get(&thread.object).is_none_or(|l| l.free_for_reader()),
+            BlockedOn::Notify => thread.woken && self.lock_free(thread.second),
+            BlockedOn::Join => !self.alive.contains(&(thread.object as u32)),
+            BlockedOn::Barrier | BlockedOn::Futex => thread.woken,
+            BlockedOn::Semaphore => objects.semaphores.get(&thread.object).is_some_and(|s| s.value > 0),
+            BlockedOn::Once => objects.onces.get(&thread.object).is_none_or(|o| o.runner.is_none()),
+            BlockedOn::Descriptor => thread.descriptor_ready,
+            BlockedOn::Signal | BlockedOn::Sleep => false,
+        }
+    }
+}

@@ -1,0 +1,25 @@
+//! Round robin by quantum: cheap, fair, for recording. The seed shifts where the slices end.
+
+use super::{Choice, Dice, Policy, View};
+
+pub struct Quantum {
+    steps: u32,
+    dice: Option<Dice>,
+}
+
+impl Quantum {
+    pub fn new(steps: u32, seed: u64) -> Self {
+        Self { steps: steps.max(1), dice: (seed != 0).then(|| Dice::new(seed)) }
+    }
+}
+
+impl Policy for Quantum {
+    fn pick(&mut self, view: &View<'_>) -> Choice {
+        let Some(thread) = view.next_in_turn() else { return Choice::Nobody };
+        let steps = match &mut self.dice {
+            None => self.steps,
+            Some(dice) => 1 + dice.below(2 * u64::from(self.steps)) as u32,
+        };
+        Choice::Run { thread, steps }
+    }
+}

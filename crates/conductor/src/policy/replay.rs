@@ -1,0 +1,175 @@
+//! Follows a schedule; where the run leaves it, says so once and goes on by quantum.
+
+use super::{Choice, Policy, Quantum, View};
+use crate::shared::{self, Region};
+use crate::thread::NO_THREAD;
+use reweave_model::{Schedule, ThreadName};
+use std::sync::atomic::Ordering;
+
+const REVOKED: u32 = 1 << 31;
+
+/// An outside input of the recorded run.
+pub struct RecordedInput {
+    pub thread: u32,
+    pub source: u8,
+    pub value: i64,
+    pub bytes: Vec<u8>,
+}
+
+/// The bytes behind the chunks of the shared region.
+pub fn encode(schedule: &Schedule, inputs: &[RecordedInput]) -> Vec<u8> {
+    let mut out = Vec::new();
+    let mut word = |value: u32| out.extend_from_slice(&value.to_le_bytes());
+    word(schedule.threads.len() as u32);
+    word(schedule.segments.len() as u32);
+    word(inputs.len() as u32);
+    word(0);
+    for thread in &schedule.threads {
+        word(thread.parent);
+        word(thread.nth);
+    }
+    for segment in &schedule.segments {
+        word(segment.thread.0);
+        assert!(segment.steps < REVOKED, "a segment of 2^31 steps");
+        word(segment.steps | if segment.revoked { REVOKED } else { 0 });
+    }
+    for input in inputs {
+        let mut word = |value: u32| out.extend_from_slice(&value.to_le_bytes());
+        word(input.thread);
+        word(u32::from(input.source));
+        word(input.value as u32);
+        word((input.value >> 32) as u32);
+        word(input.bytes.len() as u32);
+        word(0);
+        out.extend_from_slice(&input.bytes);
+        out.resize(out.len().next_multiple_of(8), 0);
+    }
+    out
+}
+
+pub struct Replay {
+    region: Region,
+    threads: Vec<ThreadName>,
+    /// Byte offset of the segments, and how many.
+    segments: usize,
+    count: usize,
+    next: usize,
+    /// Per scheduled thread: offsets of its inputs still to come, last first.
+    inputs: Vec<Vec<usize>>,
+    rest: Quantum,
+    diverged: bool,
+}
+
+impl Replay {
+    pub fn new(region: Region) -> Self {
+        let header = region.header();
+        let mut replay = Self {
+            region,
+            threads: Vec::new(),
+            segments: 16,
+            count: 0,
+            next: 0,
+            inputs: Vec::new(),
+            rest: Quantum::new(header.quantum, 0),
+            diverged: false,
+        };
+        let threads = replay.word(0) as usize;
+        replay.count = replay.word(4) as usize;
+        let inputs = replay.word(8);
+        for i in 0..threads {
+            let name = ThreadName { parent: replay.word(16 + i * 8), nth: replay.word(20 + i * 8) };
+            replay.threads.push(name);
+        }
+        replay.segments = 16 + threads * 8;
+        replay.inputs = vec![Vec::new(); threads];
+        let mut at = replay.segments + replay.count * 8;
+        for _ in 0..inputs {
+            let thread = replay.word(at) as usize;
+            if let Some(list) = replay.inputs.get_mut(thread) {
+                list.push(at);
+            }
+            at = (at + 24 + replay.word(at + 16) as usize).next_multiple_of(8);
+        }
+        replay.inputs.iter_mut().for_each(|list| list.reverse());
+        replay
+    }
+
+    fn word(&self, at: usize) -> u32 {
+        // SAFETY: the launcher wrote a whole schedule there before the target started.
+        unsafe { self.region.schedule().add(at).cast::<u32>().read_unaligned() }
+    }
+
+    /// Index in the schedule of the `nth` child of the thread with index `parent`.
+    pub fn index_of(&self, parent: u32, nth: u32) -> u32 {
+        let name = ThreadName { parent, nth };
+        self.threads.iter().position(|t| *t == name).map_or(NO_THREAD, |i| i as u32)
+    }
+
+    /// Still following the schedule?
+    pub fn following(&self) -> bool {
+        !self.diverged && self.next <= self.count
+    }
+
+    /// The next input recorded for this thread.
+    pub fn input(&mut self, scheduled_as: u32, source: u8) -> Option<(i64, &'static [u8])> {
+        if self.diverged {
+            return None;
+        }
+        let at = *self.inputs.get(scheduled_as as usize)?.last()?;
+        if self.word(at + 4) != u32::from(source) {
+            self.diverge(shared::DIVERGED_INPUT, scheduled_as);
+            return None;
+        }
+        self.inputs[scheduled_as as usize].pop();
+        let value = u64::from(self.word(at + 8)) | u64::from(self.word(at + 12)) << 32;
+        let len = self.word(at + 16) as usize;
+        // SAFETY: the region stays mapped for the life of the process.
+        let bytes = unsafe { std::slice::from_raw_parts(self.region.schedule().add(at + 24), len) };
+        Some((value as i64, bytes))
+    }
+
+    fn diverge(&mut self, why: u32, thread: u32) {
+        self.diverged = true;
+        let header = self.region.header();
+        header.diverged_segment.store(self.next as u32, Ordering::Relaxed);
+        header.diverged_thread.store(thread, Ordering::Relaxed);
+        header.diverged.store(why, Ordering::Release);
+    }
+
+    /// The holder stopped with `left` steps of its segment undone.
+    pub fn stopped_short(&mut self, thread: u32, left: u32) {
+        if left > 0 && self.following() && self.next > 0 {
+            self.next -= 1;
+            self.diverge(shared::DIVERGED_SHORT, thread);
+        }
+    }
+}
+
+impl Policy for Replay {
+    fn pick(&mut self, view: &View<'_>) -> Choice {
+        while !self.diverged && self.next < self.count {
+            let at = self.segments + self.next * 8;
+            let (index, steps) = (self.word(at), self.word(at + 4) & !REVOKED);
+            if steps == 0 {
+                self.next += 1;
+                continue;
+            }
+            let due = view.candidates.iter().find(|c| c.scheduled_as == index);
+            match due {
+                Some(c) if c.enabled || c.timed => {
+                    self.next += 1;
+                    return Choice::Run { thread: c.id, steps };
+                }
+                Some(c) if c.outside && self.region.header().give_up.swap(0, Ordering::Relaxed) == 0 => {
+                    return Choice::WaitFor { thread: c.id };
+                }
+                _ => self.diverge(shared::DIVERGED_NOT_ENABLED, index),
+            }
+        }
+        self.rest.pick(view)
+    }
+
+    fn replay(&mut self) -> Option<&mut Replay> {
+        Some(self)
+    }
+}

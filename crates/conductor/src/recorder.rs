@@ -1,0 +1,255 @@
+//! The target's half of the recorder: writes records into the ring of chunks. Only the holder of the token writes.
+
+use crate::shared::{CHUNK_BYTES, CHUNKS, Region};
+use crate::sys;
+use crate::thread::{NO_THREAD, Thread};
+use reweave_model::wire::{self, Encoder, Record};
+use reweave_model::{Op, Pc, StackId, ThreadId};
+use std::sync::atomic::Ordering;
+
+/// A chunk is handed over when less than this is left in it, so that the per-access path checks once.
+const SLACK: usize = 64;
+
+pub struct Recorder {
+    pub region: Region,
+    /// Where the next record goes, mirrored into the header for the launcher.
+    // invariant: between `chunk` and `limit`
+    pub cursor: *mut u64,
+    pub limit: *mut u64,
+    chunk: *mut u64,
+    /// Number of the chunk being filled.
+    pub sequence: u32,
+    /// Thread the reader believes current.
+    pub said_thread: u32,
+    discarding: bool,
+}
+
+impl Recorder {
+    pub fn new(region: Region) -> Self {
+        let mut recorder = Self {
+            region,
+            cursor: std::ptr::null_mut(),
+            limit: std::ptr::null_mut(),
+            chunk: std::ptr::null_mut(),
+            sequence: 0,
+            said_thread: NO_THREAD,
+            discarding: false,
+        };
+        recorder.open();
+        recorder
+    }
+
+    fn open(&mut self) {
+        self.chunk = self.region.chunk(self.sequence).cast();
+        self.cursor = self.chunk;
+        // SAFETY: both ends lie in the chunk.
+        self.limit = unsafe { self.chunk.add((CHUNK_BYTES - SLACK) / 8) };
+        let header = self.region.header();
+        header.chunk_thread[self.sequence as usize % CHUNKS].store(self.said_thread, Ordering::Relaxed);
+        header.cursor.store(0, Ordering::Release);
+    }
+
+    /// Hands the chunk to the launcher and takes the next free one, waiting for it if need be: the program slows
+    /// down rather than losing events.
+    #[cold]
+    pub fn publish(&mut self, thread: &mut Thread) {
+        let header = self.region.header();
+        debug_assert!(thread.pending.is_null(), "a chunk goes out with an unknown value");
+        if self.discarding || header.discard.load(Ordering::Relaxed) != 0 {
+            self.discarding = true;
+            self.said_thread = NO_THREAD;
+            self.open();
+            thread.stack_said = u64::MAX;
+            return;
+        }
+        let len = self.cursor as usize - self.chunk as usize;
+        header.chunk_len[self.sequence as usize % CHUNKS].store(len as u32, Ordering::Relaxed);
+        // Cleared first: whoever sees the new count must not count the old chunk's bytes twice.
+        header.cursor.store(0, Ordering::Release);
+        self.sequence += 1;
+        header.filled.store(self.sequence, Ordering::Release);
+        sys::futex_wake(&header.filled);
+        loop {
+            let drained = header.drained.load(Ordering::Acquire);
+            if self.sequence.wrapping_sub(drained) < CHUNKS as u32 {
+                break;
+            }
+            if header.discard.load(Ordering::Relaxed) != 0 {
+                break;
+            }
+            header.stalls.fetch_add(1, Ordering::Relaxed);
+            sys::futex_wait(&header.drained, drained, Some(200_000_000));
+            if !sys::alive(header.launcher_pid) {
+                header.discard.store(1, Ordering::Relaxed);
+            }
+        }
+        self.open();
+        self.show_stack(thread);
+    }
+
+    /// Recomputes what the thread's next record must be preceded by.
+    pub fn show_stack(&self, thread: &mut Thread) {
+        thread.stack_wanted = u64::from(self.sequence) << 32 | thread.stack_wanted & 0xffff_ffff;
+    }
+
+    pub fn set_stack(&self, thread: &mut Thread, stack: u32) {
+        thread.stack_wanted = u64::from(self.sequence) << 32 | u64::from(stack);
+    }
+
+    /// Writes the records that set the context for one of `thread`: who it is, and its stack.
+    #[cold]
+    pub fn context(&mut self, thread: &mut Thread) {
+        self.show_stack(thread);
+        if self.said_thread != thread.id {
+            self.said_thread = thread.id;
+            self.put(&Record::Switch { thread: ThreadId(thread.id) });
+        }
+        if thread.stack_said != thread.stack_wanted {
+            thread.stack_said = thread.stack_wanted;
+            self.put(&Record::Stack { stack: StackId(thread.stack_wanted as u32) });
+        }
+    }
+
+    /// Fills in the value of the write that this thread's last hook announced.
+    #[inline(always)]
+    pub fn settle(&mut self, thread: &mut Thread) {
+        if !thread.pending.is_null() {
+            self.settle_now(thread);
+        }
+    }
+
+    fn settle_now(&mut self, thread: &mut Thread) {
+        let value = load(thread.pending_addr, thread.pending_size);
+        // SAFETY: `pending` points into the chunk being filled.
+        unsafe { *thread.pending = value };
+        thread.pending = std::ptr::null_mut();
+        self.region.header().pending.store(0, Ordering::Relaxed);
+    }
+
+    /// Records one event of `thread`, which holds the token.
+    pub fn event(&mut self, thread: &mut Thread, pc: u64, op: Op<'_>) {
+        self.record(thread, &Record::Event { pc: Pc(pc & 0xffff_ffff_ffff), op });
+    }
+
+    pub fn record(&mut self, thread: &mut Thread, record: &Record<'_>) {
+        self.settle(thread);
+        let payload = match record {
+            Record::Event { op: Op::Read { value, .. } | Op::Write { value, .. }, .. } => match value {
+                reweave_model::Value::Bytes(bytes) => bytes.len(),
+                _ => 0,
+            },
+            Record::Event { op: Op::Input { bytes, .. }, .. } => bytes.len(),
+            Record::Event { op: Op::Module { path, .. }, .. } => path.len(),
+            Record::Event { op: Op::ThreadName { name, .. }, .. } => name.len(),
+            _ => 0,
+        };
+        // Two words of context may come first.
+        let words = wire::words_needed(payload.min(wire::MAX_PAYLOAD)) + 4;
+        // SAFETY: pointer arithmetic within or just past the chunk.
+        if unsafe { self.cursor.add(words) } > self.limit {
+            self.publish(thread);
+        }
+        self.context(thread);
+        self.put(record);
+    }
+
+    fn put(&mut self, record: &Record<'_>) {
+        let room = (self.chunk as usize + CHUNK_BYTES - self.cursor as usize) / 8;
+        // SAFETY: the rest of the chunk belongs to us.
+        let out = unsafe { std::slice::from_raw_parts_mut(self.cursor, room) };
+        let len = Encoder::new(out).record(record);
+        self.advance(len);
+    }
+
+    #[inline(always)]
+    pub fn advance(&mut self, words: usize) {
+        // SAFETY: callers have written that many words inside the chunk.
+        self.cursor = unsafe { self.cursor.add(words) };
+        let used = self.cursor as u64 - self.chunk as u64;
+        self.region.header().cursor.store(used, Ordering::Release);
+    }
+
+    /// Marks the three-word write record at the cursor as not yet known. Call before [`Self::advance`].
+    #[inline(always)]
+    pub fn announce(&mut self, thread: &mut Thread, addr: u64, size: u32) {
+        // SAFETY: the record's third word.
+        thread.pending = unsafe { self.cursor.add(2) };
+        thread.pending_addr = addr;
+        thread.pending_size = size;
+        let offset = self.cursor as u64 - self.chunk as u64;
+        self.region.header().pending.store(offset + 1, Ordering::Relaxed);
+    }
+
+    /// A position in the trace, to see whether anything happened since.
+    pub fn position(&self) -> u64 {
+        position(&self.region)
+    }
+}
+
+/// Chunk number and offset: grows with every record.
+pub fn position(region: &Region) -> u64 {
+    let header = region.header();
+    u64::from(header.filled.load(Ordering::Relaxed)) << 32 | header.cursor.load(Ordering::Relaxed)
+}
+
+/// Reads up to eight bytes of the target's memory. A fault here is repaired by the front end's handler, which skips the
+/// instruction (see `fault_fixups`); the value is then 0 and the program's own access faults next.
+#[inline(always)]
+pub fn load(addr: u64, size: u32) -> u64 {
+    macro_rules! fixable {
+        ($instruction:literal) => {{
+            let value: u64;
+            // SAFETY: the access is listed in the fixup table, so a fault continues behind it.
+            unsafe {
+                std::arch::asm!(
+                    "xor {value:e}, {value:e}",
+                    concat!("2: ", $instruction),
+                    "3:",
+                    ".pushsection reweave_fixups, \"a\"",
+                    ".balign 4",
+                    ".long 2b - .",
+                    ".long 3b - .",
+                    ".popsection",
+                    value = out(reg) value, addr = in(reg) addr,
+                    options(nostack, readonly)
+                );
+            }
+            value
+        }};
+    }
+    match size {
+        8 => fixable!("mov {value}, qword ptr [{addr}]"),
+        4 => fixable!("mov {value:e}, dword ptr [{addr}]"),
+        1 => fixable!("movzx {value:e}, byte ptr [{addr}]"),
+        2 => fixable!("movzx {value:e}, word ptr [{addr}]"),
+        _ => (0..u64::from(size)).fold(0, |value, i| value | load_byte(addr + i) << (8 * i)),
+    }
+}
+
+#[inline(never)]
+fn load_byte(addr: u64) -> u64 {
+    load(addr, 1)
+}
+
+#[cfg(target_os = "linux")]
+unsafe extern "C" {
+    static __start_reweave_fixups: [i32; 2];
+    static __stop_reweave_fixups: [i32; 2];
+}
+
+/// If a fault at `pc` is one of ours, where to go on.
+pub fn fault_fixup(pc: usize) -> Option<usize> {
+    // The linker defines both symbols around the section of pairs written by `load`.
+    let (mut entry, stop) = (&raw const __start_reweave_fixups, &raw const __stop_reweave_fixups);
+    while entry < stop {
+        let at = entry as usize;
+        // SAFETY: inside the section; both offsets are relative to their own address.
+        let [fault, resume] = unsafe { *entry };
+        if at.wrapping_add_signed(fault as isize) == pc {
+            return Some((at + 4).wrapping_add_signed(resume as isize));
+        }
+        // SAFETY: steps over one pair.
+        entry = unsafe { entry.add(1) };
+    }
+    None
+}

@@ -1,0 +1,99 @@
+//! The thread table's rows.
+
+use reweave_model::BlockedOn;
+
+pub const NO_THREAD: u32 = u32::MAX;
+/// A deadline that never comes.
+pub const NEVER: u64 = u64::MAX;
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Status {
+    /// Wants the token (or holds it).
+    Ready,
+    /// Waits for something the core models; see `Thread::{on, object, deadline}`.
+    Blocked,
+    /// Runs without the token: in a call that may block, or revoked by the watchdog.
+    Outside,
+    Ended,
+}
+
+/// One thread of the target. The first fields are the per-access hot set.
+#[repr(C)]
+pub struct Thread {
+    pub id: u32,
+    /// Steps left in this slice. 0 sends the next hook into the slow path.
+    pub budget: u32,
+    /// The write record whose value is filled in at the next hook, or null; its address and size.
+    pub pending: *mut u64,
+    pub pending_addr: u64,
+    pub pending_size: u32,
+    /// Inside the runtime: hooks on this thread do nothing.
+    pub inside: u32,
+    /// Stack id and chunk number that records should show, and those last written.
+    pub stack_wanted: u64,
+    pub stack_said: u64,
+
+    pub slice: u32,
+    pub slot: u32,
+    pub os: u32,
+    pub status: Status,
+    pub on: BlockedOn,
+    pub object: u64,
+    /// For a wait: the mutex to take back.
+    pub second: u64,
+    pub deadline: u64,
+    /// Woken by a notify, futex wake or barrier; the number of the notify.
+    pub woken: bool,
+    pub notify: u32,
+    /// Signals to deliver when the thread next runs; makes an interruptible wait end.
+    pub signals: u64,
+    pub interruptible: bool,
+    pub cancelled: bool,
+    /// For descriptors: the answer of the last poll.
+    pub descriptor_ready: bool,
+    pub no_preempt: u32,
+
+    /// Name across runs: index of the parent, and which child of it.
+    pub parent: u32,
+    pub nth: u32,
+    pub children: u32,
+    /// Index in the schedule being replayed, `NO_THREAD` if unknown there.
+    pub scheduled_as: u32,
+    /// Front end's own data.
+    pub user: *mut u8,
+}
+
+impl Thread {
+    pub const fn new(id: u32, slot: u32, parent: u32, nth: u32) -> Self {
+        Self {
+            id,
+            budget: 0,
+            pending: std::ptr::null_mut(),
+            pending_addr: 0,
+            pending_size: 0,
+            inside: 0,
+            stack_wanted: 0,
+            stack_said: u64::MAX,
+            slice: 0,
+            slot,
+            os: 0,
+            status: Status::Ready,
+            on: BlockedOn::Sleep,
+            object: 0,
+            second: 0,
+            deadline: NEVER,
+            woken: false,
+            notify: 0,
+            signals: 0,
+            interruptible: false,
+            cancelled: false,
+            descriptor_ready: false,
+            no_preempt: 0,
+            parent,
+            nth,
+            children: 0,
+            scheduled_as: NO_THREAD,
+            user: std::ptr::null_mut(),
+        }
+    }
+}

@@ -141,3 +141,35 @@ impl Region {
         unsafe { self.base.add(SCHEDULE_OFFSET) }
     }
 }
+
+/// Environment of a recorded program: where the launcher listens.
+pub const ENV_SOCKET: &str = "REWEAVE_SOCKET";
+/// Set to the launcher's pid when its direct child is not built with `reweave cc` and is to be recorded all the same,
+/// at the level of locks.
+pub const ENV_PLAIN: &str = "REWEAVE_PLAIN";
+
+/// What a process of the target sends when it starts (or forks) and wants to be recorded.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Hello {
+    pub magic: u32,
+    pub version: u32,
+    pub pid: u32,
+    pub parent: u32,
+    /// 1: built with `reweave cc`.
+    pub instrumented: u32,
+    /// 1: the child of a fork; 0: a fresh program.
+    pub forked: u32,
+}
+
+/// The launcher's answer, sent with the descriptor of the shared region (none if refused).
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Welcome {
+    pub magic: u32,
+    /// 0: the region comes along; anything else: run without recording.
+    pub refused: u32,
+    pub region_bytes: u64,
+}
+
+const _: () = assert!(size_of::<Hello>() == 24 && size_of::<Welcome>() == 16);

@@ -1,1 +1,28 @@
-//! (empty)
+//! Native programs: the compiler wrapper that instruments them, and the runtime library that
+//! controls and records them.
+//!
+//! The package is compiled twice. As a library for the other crates it holds the host side:
+//! [`compiler`] (`reweave cc`), [`cache`] (where the embedded files are unpacked) and
+//! [`binary`] (what kind of file a program is). Under `--cfg reweave_runtime`, as a cdylib, it
+//! is the runtime that `reweave record` preloads into the target; the build script makes it and
+//! the host side embeds it.
+//!
+//! Invariant: every exported C symbol is behind `cfg(reweave_runtime)`. An interposer in the
+//! host side would replace libc functions in the `reweave` command itself.
+
+#[cfg(reweave_runtime)]
+mod runtime;
+
+#[cfg(not(reweave_runtime))]
+pub mod binary;
+#[cfg(not(reweave_runtime))]
+pub mod cache;
+#[cfg(not(reweave_runtime))]
+pub mod compiler;
+#[cfg(not(reweave_runtime))]
+mod embedded;
+
+#[cfg(not(reweave_runtime))]
+pub use binary::{Instrumentation, is_instrumented};
+#[cfg(not(reweave_runtime))]
+pub use embedded::{HEADER, RUNTIME, STUBS};

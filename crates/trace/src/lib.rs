@@ -1,1 +1,21 @@
-//! (empty)
+//! Traces at rest: the file format (reader and writer together), symbols, the consistency checker, and the text formats.
+//!
+//! A recording goes through [`Writer`]; every analysis reads it back through [`Trace`], whatever it came from. Reading is
+//! streaming: memory follows the size of one chunk, never the length of the run. Nothing here knows an analysis.
+
+mod builder;
+mod error;
+pub mod format;
+mod meta;
+pub mod schedule;
+mod stacks;
+pub mod symbols;
+
+pub use builder::TraceBuilder;
+pub use error::{Error, Result};
+pub use format::reader::{Damage, Trace};
+pub use format::{Events, RawChunk, Writer, kind_name};
+pub use meta::{Aslr, Footer, Meta, Outcome};
+pub use schedule::schedule_of;
+pub use stacks::Stacks;
+pub use symbols::{Frame, Module, Symbols};

@@ -1,0 +1,18 @@
+//! The `.rwt` file: versioned, chunked, checksummed, compressed. Reader and writer stand together here.
+//!
+//! A recording that was cut off is readable up to where it was cut; a damaged chunk is reported with its position and
+//! skipped, and the ids of the events after it are still right.
+
+mod events;
+pub mod pack;
+pub mod reader;
+mod record;
+pub mod v1;
+mod writer;
+
+pub use events::{Events, RawChunk};
+pub use record::kind_name;
+pub use writer::Writer;
+
+/// The version this build writes; it reads all up to this one.
+pub const VERSION: u32 = v1::VERSION;

@@ -1,0 +1,83 @@
+//! What stands around the events: how the run was started ([`Meta`]) and how it ended ([`Footer`]). Both are stored as
+//! JSON, so that fields can be added without a new format version; fields a newer build added are kept in `other`.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+/// Address-space randomisation during the run.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Aslr {
+    Off,
+    On,
+    #[default]
+    #[serde(other)]
+    Unknown,
+}
+
+#[derive(Clone, PartialEq, Default, Debug, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Meta {
+    /// The program and its arguments.
+    pub program: Vec<String>,
+    pub cwd: String,
+    /// The part of the environment that a replay needs.
+    pub env: BTreeMap<String, String>,
+    pub seed: u64,
+    pub policy: String,
+    /// Seconds since 1970 at the start of the run.
+    pub started: u64,
+    /// The version of the tool that recorded.
+    pub tool: String,
+    pub pid: u32,
+    pub aslr: Aslr,
+    /// False: built without the compiler wrapper, so only lock-level events are there.
+    pub instrumented: bool,
+    /// Where what the program read from stdin was kept, if it was.
+    pub stdin: Option<String>,
+    /// True for traces without values and branches (imported ones): every write has its own value and every event is
+    /// preceded by a branch.
+    pub abstract_values: bool,
+    #[serde(flatten)]
+    pub other: BTreeMap<String, serde_json::Value>,
+}
+
+/// How the recorded process ended.
+#[derive(Clone, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "how")]
+pub enum Outcome {
+    Exited {
+        status: i32,
+    },
+    Signalled {
+        signal: i32,
+        #[serde(default)]
+        core: bool,
+    },
+    /// No thread could ever move again.
+    Hung,
+    /// Recording stopped before the program did (full disk, size limit).
+    Stopped {
+        why: String,
+    },
+    /// The process went on as another program.
+    Exec,
+    #[default]
+    #[serde(other)]
+    Unknown,
+}
+
+#[derive(Clone, PartialEq, Default, Debug, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Footer {
+    pub outcome: Outcome,
+    /// Shown to the user with the trace.
+    pub warnings: Vec<String>,
+    /// Filled in by the writer.
+    pub events: u64,
+    /// Records by kind, filled in by the writer.
+    pub kinds: BTreeMap<String, u64>,
+    #[serde(flatten)]
+    pub other: BTreeMap<String, serde_json::Value>,
+}

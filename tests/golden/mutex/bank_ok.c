@@ -1,4 +1,4 @@
-// primitive: pthread_mutex_lock
+// primitive: pthread_mutex_lock, std::mutex
 // kind: ok
 // about: every update of the balance holds the account's mutex.
 #include <pthread.h>

@@ -1,0 +1,24 @@
+// primitive: thrd_create, thrd_join, thrd_exit
+// kind: race
+// lines: 12 20
+// tsan: blind: libtsan does not know the C11 thread functions
+// about: the result is read before thrd_join.
+#include <stdio.h>
+#include <threads.h>
+
+static int result;
+
+static int work(void *arg) {
+    result = *(int *)arg * 2; // (1)
+    thrd_exit(5);
+}
+
+int main(void) {
+    thrd_t worker;
+    int input = 21, status = 0;
+    thrd_create(&worker, work, &input);
+    int seen = result; // (2)
+    thrd_join(worker, &status);
+    printf("result %d status %d\n", seen, status);
+    return 0;
+}

@@ -1,0 +1,35 @@
+// primitive: pthread_cond_broadcast, std::condition_variable::notify_all
+// kind: deadlock
+// lines: 18 24
+// about: the gate opens by notify_one, which wakes one of two waiters; the other waits for ever.
+#include <condition_variable>
+#include <cstdio>
+#include <mutex>
+#include <thread>
+
+struct Gate {
+    std::mutex mutex;
+    std::condition_variable opened;
+    bool open = false;
+    int passed = 0;
+
+    void pass() {
+        std::unique_lock lock(mutex);
+        opened.wait(lock, [this] { return open; }); // (1)
+        passed++;
+    }
+    void release() {
+        std::lock_guard guard(mutex);
+        open = true;
+        opened.notify_one(); // (2)
+    }
+};
+
+int main() {
+    Gate gate;
+    std::thread first(&Gate::pass, &gate), second(&Gate::pass, &gate);
+    gate.release();
+    first.join();
+    second.join();
+    std::printf("passed %d\n", gate.passed);
+}

@@ -1,0 +1,34 @@
+// primitive: pthread_mutex_lock, std::mutex
+// kind: race
+// lines: 18 21
+// about: size() reads the count of lines without the mutex that append() holds.
+#include <cstdio>
+#include <mutex>
+#include <thread>
+
+class Log {
+    mutable std::mutex mutex;
+    int lines[8] = {};
+    int used = 0;
+
+  public:
+    void append(int line) {
+        std::lock_guard guard(mutex);
+        lines[used] = line;
+        used++; // (1)
+    }
+    int size() const {
+        return used; // (2)
+    }
+};
+
+int main() {
+    Log log;
+    std::thread writer([&] {
+        for (int i = 0; i < 4; i++)
+            log.append(i);
+    });
+    int early = log.size();
+    writer.join();
+    std::printf("%s, then %d\n", early <= 4 ? "some" : "too many", log.size());
+}

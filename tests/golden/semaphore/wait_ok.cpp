@@ -1,0 +1,31 @@
+// primitive: sem_wait, std::counting_semaphore
+// kind: ok
+// about: as many free permits as slots: the producer never writes a slot that is still to be read.
+#include <cstdio>
+#include <semaphore>
+#include <thread>
+
+static std::counting_semaphore<8> free_slots(2), full_slots(0);
+static int slots[2];
+
+int main() {
+    constexpr int items = 4;
+    int sum = 0;
+    std::thread producer([] {
+        for (int i = 0; i < items; i++) {
+            free_slots.acquire();
+            slots[i % 2] = i + 1;
+            full_slots.release();
+        }
+    });
+    std::thread consumer([&] {
+        for (int i = 0; i < items; i++) {
+            full_slots.acquire();
+            sum += slots[i % 2];
+            free_slots.release();
+        }
+    });
+    producer.join();
+    consumer.join();
+    std::printf("sum %d\n", sum);
+}

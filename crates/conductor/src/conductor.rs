@@ -257,7 +257,8 @@ impl Conductor {
             // Passed on without a slice of its own (after a kick).
             self.grant(thread, 1);
         }
-        self.recorder.show_stack(thread);
+        // Its next record is preceded by who it is.
+        thread.stack_said = u64::MAX;
     }
 
     /// If nobody holds the token, somebody may be able to take it now.

@@ -119,9 +119,9 @@ impl Recorder {
     }
 
     fn settle_now(&mut self, thread: &mut Thread) {
-        let value = load(thread.pending_addr, thread.pending_size);
-        // SAFETY: `pending` points into the chunk being filled.
-        unsafe { *thread.pending = value };
+        let (addr, size) = (thread.pending_addr, thread.pending_size);
+        // SAFETY: `pending` points into the chunk being filled, with room for the payload.
+        unsafe { copy_words(addr, size, thread.pending) };
         thread.pending = std::ptr::null_mut();
         self.region.header().pending.store(0, Ordering::Relaxed);
     }
@@ -169,15 +169,40 @@ impl Recorder {
         self.region.header().cursor.store(used, Ordering::Release);
     }
 
-    /// Marks the three-word write record at the cursor as not yet known. Call before [`Self::advance`].
+    /// Marks the write record at the cursor, whose value or payload starts `fixed` words on, as not yet known. Call
+    /// before [`Self::advance`].
     #[inline(always)]
-    pub fn announce(&mut self, thread: &mut Thread, addr: u64, size: u32) {
-        // SAFETY: the record's third word.
-        thread.pending = unsafe { self.cursor.add(2) };
+    pub fn announce(&mut self, thread: &mut Thread, fixed: usize, addr: u64, size: u32) {
+        // SAFETY: inside the record.
+        thread.pending = unsafe { self.cursor.add(fixed) };
         thread.pending_addr = addr;
         thread.pending_size = size;
         let offset = self.cursor as u64 - self.chunk as u64;
         self.region.header().pending.store(offset + 1, Ordering::Relaxed);
+    }
+
+    /// Records a plain range access of `size` bytes; a write's bytes are taken at the thread's next hook, a read's now.
+    pub fn range(&mut self, thread: &mut Thread, pc: u64, addr: u64, size: u32, write: bool, flags: u8) {
+        self.settle(thread);
+        let payload = if size as usize <= wire::MAX_PAYLOAD { size } else { 0 };
+        let words = (payload as usize).div_ceil(8);
+        // SAFETY: pointer arithmetic within or just past the chunk.
+        if unsafe { self.cursor.add(words + 8) } > self.limit {
+            self.publish(thread);
+        }
+        self.context(thread);
+        let kind = if write { wire::kind::WRITE_RANGE } else { wire::kind::READ_RANGE };
+        // SAFETY: there is room for the record.
+        unsafe {
+            *self.cursor = u64::from(kind) | u64::from(flags) << 8 | pc << 16;
+            *self.cursor.add(1) = addr;
+            *self.cursor.add(2) = u64::from(size) << 32 | u64::from(payload);
+            copy_words(addr, payload, self.cursor.add(3));
+        }
+        if write && payload > 0 {
+            self.announce(thread, 3, addr, payload);
+        }
+        self.advance(3 + words);
     }
 
     /// A position in the trace, to see whether anything happened since.
@@ -190,6 +215,22 @@ impl Recorder {
 pub fn position(region: &Region) -> u64 {
     let header = region.header();
     u64::from(header.filled.load(Ordering::Relaxed)) << 32 | header.cursor.load(Ordering::Relaxed)
+}
+
+/// Copies `size` bytes of the target's memory into words, the last one padded with zeros.
+///
+/// # Safety
+/// `to` has room.
+unsafe fn copy_words(addr: u64, size: u32, to: *mut u64) {
+    let whole = size / 8;
+    for i in 0..whole {
+        // SAFETY: by the contract.
+        unsafe { *to.add(i as usize) = load(addr + u64::from(i) * 8, 8) };
+    }
+    if size % 8 != 0 {
+        // SAFETY: by the contract.
+        unsafe { *to.add(whole as usize) = load(addr + u64::from(whole) * 8, size % 8) };
+    }
 }
 
 /// Reads up to eight bytes of the target's memory. A fault here is repaired by the front end's handler, which skips the

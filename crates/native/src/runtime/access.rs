@@ -1,0 +1,213 @@
+//! Plain memory accesses: the hot path. The hook comes before the access: a read's value is taken now (nobody else can
+//! run in between), a write's value is filled in at the thread's next hook.
+
+use super::register::Hook;
+use super::{active, conductor, hold, threads, tls};
+use reweave_conductor::Thread;
+use reweave_conductor::recorder::load;
+use reweave_model::wire::{self, kind};
+use reweave_model::AccessFlags;
+use std::sync::atomic::Ordering;
+
+#[inline(always)]
+fn access<const WRITE: bool>(addr: u64, size: u32, flags: u8, pc: u64) {
+    let thread = tls::thread();
+    if thread.is_null() {
+        return foreign::<WRITE>(addr, size, flags, pc);
+    }
+    // SAFETY: the row of this very thread.
+    let thread = unsafe { &mut *thread };
+    let conductor = conductor();
+    let holder = conductor.recorder.region.header().holder.load(Ordering::Relaxed);
+    if thread.budget == 0 || holder != thread.id {
+        slow(thread);
+        if thread.inside != 0 {
+            return;
+        }
+    }
+    let recorder = &mut conductor.recorder;
+    recorder.settle(thread);
+    if recorder.cursor >= recorder.limit {
+        recorder.publish(thread);
+    }
+    if thread.stack_said != thread.stack_wanted {
+        recorder.context(thread);
+    }
+    thread.budget -= 1;
+    let value = if WRITE { 0 } else { load(addr, size) };
+    let kind = if WRITE { kind::WRITE } else { kind::READ };
+    // SAFETY: `limit` leaves room for the context and this record.
+    unsafe {
+        *recorder.cursor = wire::access_word(kind, size as u8, flags, pc);
+        *recorder.cursor.add(1) = addr;
+        *recorder.cursor.add(2) = value;
+    }
+    if WRITE {
+        recorder.announce(thread, 2, addr, size);
+    }
+    recorder.advance(wire::ACCESS_WORDS);
+}
+
+/// The slice is over, or the token is gone.
+#[cold]
+#[inline(never)]
+fn slow(thread: &mut Thread) {
+    if thread.inside != 0 {
+        return;
+    }
+    thread.inside = 1;
+    hold(thread);
+    conductor().point(thread);
+    if thread.signals != 0 {
+        super::signals::deliver(thread);
+    }
+    thread.inside = 0;
+}
+
+#[cold]
+#[inline(never)]
+fn foreign<const WRITE: bool>(addr: u64, size: u32, flags: u8, pc: u64) {
+    if active() && threads::adopt().is_some() {
+        access::<WRITE>(addr, size, flags, pc);
+    }
+}
+
+macro_rules! hooks {
+    ($($name:ident $symbol:literal $write:literal $size:literal $flags:expr;)*) => {
+        $(
+            mod $name {
+                use super::*;
+                #[unsafe(naked)]
+                pub unsafe extern "C" fn stub() {
+                    std::arch::naked_asm!("mov rsi, [rsp]", "jmp {body}", body = sym body)
+                }
+                pub extern "C" fn body(addr: u64, pc: u64) {
+                    if $size == 16 {
+                        super::super::ranges::range(addr, 16, $write, $flags, pc);
+                    } else {
+                        access::<$write>(addr, $size, $flags, pc);
+                    }
+                }
+            }
+        )*
+        pub const HOOKS: &[Hook] = &[
+            $(($symbol, $name::stub as *const ()),)*
+            ("__tsan_read1_pc", read1::body as *const ()),
+            ("__tsan_read2_pc", read2::body as *const ()),
+            ("__tsan_read4_pc", read4::body as *const ()),
+            ("__tsan_read8_pc", read8::body as *const ()),
+            ("__tsan_read16_pc", read16::body as *const ()),
+            ("__tsan_write1_pc", write1::body as *const ()),
+            ("__tsan_write2_pc", write2::body as *const ()),
+            ("__tsan_write4_pc", write4::body as *const ()),
+            ("__tsan_write8_pc", write8::body as *const ()),
+            ("__tsan_write16_pc", write16::body as *const ()),
+            ("__tsan_read_write1", update1::stub as *const ()),
+            ("__tsan_read_write2", update2::stub as *const ()),
+            ("__tsan_read_write4", update4::stub as *const ()),
+            ("__tsan_read_write8", update8::stub as *const ()),
+            ("__tsan_read_write16", update16::stub as *const ()),
+            ("__tsan_unaligned_read_write1", update1::stub as *const ()),
+            ("__tsan_unaligned_read_write2", update2::stub as *const ()),
+            ("__tsan_unaligned_read_write4", update4::stub as *const ()),
+            ("__tsan_unaligned_read_write8", update8::stub as *const ()),
+            ("__tsan_unaligned_read_write16", update16::stub as *const ()),
+            ("__tsan_vptr_update", vptr_write::stub as *const ()),
+            ("__tsan_vptr_read", vptr_read::stub as *const ()),
+        ];
+    };
+}
+
+const NONE: u8 = 0;
+const VOLATILE: u8 = AccessFlags::VOLATILE;
+
+hooks! {
+    read1 "__tsan_read1" false 1 NONE;
+    read2 "__tsan_read2" false 2 NONE;
+    read4 "__tsan_read4" false 4 NONE;
+    read8 "__tsan_read8" false 8 NONE;
+    read16 "__tsan_read16" false 16 NONE;
+    write1 "__tsan_write1" true 1 NONE;
+    write2 "__tsan_write2" true 2 NONE;
+    write4 "__tsan_write4" true 4 NONE;
+    write8 "__tsan_write8" true 8 NONE;
+    write16 "__tsan_write16" true 16 NONE;
+    uread1 "__tsan_unaligned_read1" false 1 NONE;
+    uread2 "__tsan_unaligned_read2" false 2 NONE;
+    uread4 "__tsan_unaligned_read4" false 4 NONE;
+    uread8 "__tsan_unaligned_read8" false 8 NONE;
+    uread16 "__tsan_unaligned_read16" false 16 NONE;
+    uwrite1 "__tsan_unaligned_write1" true 1 NONE;
+    uwrite2 "__tsan_unaligned_write2" true 2 NONE;
+    uwrite4 "__tsan_unaligned_write4" true 4 NONE;
+    uwrite8 "__tsan_unaligned_write8" true 8 NONE;
+    uwrite16 "__tsan_unaligned_write16" true 16 NONE;
+    vread1 "__tsan_volatile_read1" false 1 VOLATILE;
+    vread2 "__tsan_volatile_read2" false 2 VOLATILE;
+    vread4 "__tsan_volatile_read4" false 4 VOLATILE;
+    vread8 "__tsan_volatile_read8" false 8 VOLATILE;
+    vread16 "__tsan_volatile_read16" false 16 VOLATILE;
+    vwrite1 "__tsan_volatile_write1" true 1 VOLATILE;
+    vwrite2 "__tsan_volatile_write2" true 2 VOLATILE;
+    vwrite4 "__tsan_volatile_write4" true 4 VOLATILE;
+    vwrite8 "__tsan_volatile_write8" true 8 VOLATILE;
+    vwrite16 "__tsan_volatile_write16" true 16 VOLATILE;
+    uvread1 "__tsan_unaligned_volatile_read1" false 1 VOLATILE;
+    uvread2 "__tsan_unaligned_volatile_read2" false 2 VOLATILE;
+    uvread4 "__tsan_unaligned_volatile_read4" false 4 VOLATILE;
+    uvread8 "__tsan_unaligned_volatile_read8" false 8 VOLATILE;
+    uvread16 "__tsan_unaligned_volatile_read16" false 16 VOLATILE;
+    uvwrite1 "__tsan_unaligned_volatile_write1" true 1 VOLATILE;
+    uvwrite2 "__tsan_unaligned_volatile_write2" true 2 VOLATILE;
+    uvwrite4 "__tsan_unaligned_volatile_write4" true 4 VOLATILE;
+    uvwrite8 "__tsan_unaligned_volatile_write8" true 8 VOLATILE;
+    uvwrite16 "__tsan_unaligned_volatile_write16" true 16 VOLATILE;
+}
+
+/// A read and the write that follows it (`g++`).
+macro_rules! updates {
+    ($($name:ident $size:literal;)*) => {$(
+        mod $name {
+            use super::*;
+            #[unsafe(naked)]
+            pub unsafe extern "C" fn stub() {
+                std::arch::naked_asm!("mov rsi, [rsp]", "jmp {body}", body = sym body)
+            }
+            extern "C" fn body(addr: u64, pc: u64) {
+                if $size == 16 {
+                    super::super::ranges::range(addr, 16, false, NONE, pc);
+                    super::super::ranges::range(addr, 16, true, NONE, pc);
+                } else {
+                    access::<false>(addr, $size, NONE, pc);
+                    access::<true>(addr, $size, NONE, pc);
+                }
+            }
+        }
+    )*};
+}
+updates! { update1 1; update2 2; update4 4; update8 8; update16 16; }
+
+/// A vptr update is a write only if it changes the pointer: constructors of a base and of the derived class both store.
+mod vptr_write {
+    use super::*;
+    #[unsafe(naked)]
+    pub unsafe extern "C" fn stub() {
+        std::arch::naked_asm!("mov rdx, [rsp]", "jmp {body}", body = sym body)
+    }
+    extern "C" fn body(addr: u64, new: u64, pc: u64) {
+        if load(addr, 8) != new {
+            access::<true>(addr, 8, AccessFlags::VPTR, pc);
+        }
+    }
+}
+
+mod vptr_read {
+    use super::*;
+    #[unsafe(naked)]
+    pub unsafe extern "C" fn stub() {
+        std::arch::naked_asm!("mov rsi, [rsp]", "jmp {body}", body = sym body)
+    }
+    extern "C" fn body(addr: u64, pc: u64) {
+        access::<false>(addr, 8, AccessFlags::VPTR, pc);
+    }
+}

@@ -1,0 +1,1 @@
+//! C11 threads: glibc's own versions call internals directly, so each is interposed.

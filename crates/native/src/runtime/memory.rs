@@ -1,0 +1,201 @@
+//! The malloc family and mappings: a reused address is another location, and `free` writes the whole block.
+
+use super::{conductor, enter};
+use libc::{c_int, c_void, off_t, size_t};
+use reweave_conductor::Thread;
+use reweave_conductor::objects::AddressMap;
+use reweave_model::{Addr, Misuse, ObjectId, Op};
+
+// glibc's own entry points: using them needs no look-up, and the look-up may itself allocate.
+unsafe extern "C" {
+    fn __libc_malloc(size: size_t) -> *mut c_void;
+    fn __libc_calloc(count: size_t, size: size_t) -> *mut c_void;
+    fn __libc_realloc(block: *mut c_void, size: size_t) -> *mut c_void;
+    fn __libc_free(block: *mut c_void);
+    fn __libc_memalign(align: size_t, size: size_t) -> *mut c_void;
+}
+
+/// Sizes of the blocks that were allocated under control. Touched by the holder of the token only.
+static mut BLOCKS: Option<AddressMap<u64>> = None;
+
+fn blocks() -> &'static mut AddressMap<u64> {
+    // SAFETY: the holder of the token is alone.
+    unsafe { (*(&raw mut BLOCKS)).get_or_insert_default() }
+}
+
+pub fn start() {
+    blocks();
+}
+
+fn allocated(thread: &mut Thread, pc: u64, block: *mut c_void, size: usize) {
+    if !block.is_null() {
+        blocks().insert(block as u64, size as u64);
+        let conductor = conductor();
+        conductor.step(thread, pc, Op::Alloc { addr: Addr(block as u64), size: size as u64 });
+    }
+}
+
+/// The block goes back. Recorded before libc can give it to anybody else. False: a double free, left alone.
+fn freed(thread: &mut Thread, pc: u64, block: *mut c_void) -> bool {
+    let conductor = conductor();
+    if let Some(size) = blocks().remove(&(block as u64)) {
+        conductor.step(thread, pc, Op::Free { addr: Addr(block as u64), size });
+    }
+    true
+}
+
+fn double_free(thread: &mut Thread, pc: u64, block: *mut c_void) {
+    let object = ObjectId(block as u64);
+    conductor().step(thread, pc, Op::Misused { what: Misuse::DoubleFree, object });
+}
+
+interpose! {
+    fn malloc(size: size_t; pc) -> *mut c_void {
+        match enter() {
+            Some(inside) => {
+                conductor().point(inside.thread);
+                let block = __libc_malloc(size);
+                allocated(inside.thread, pc, block, size);
+                block
+            }
+            None => __libc_malloc(size),
+        }
+    }
+
+    fn calloc(count: size_t, size: size_t; pc) -> *mut c_void {
+        match enter() {
+            Some(inside) => {
+                conductor().point(inside.thread);
+                let block = __libc_calloc(count, size);
+                let total = count.saturating_mul(size);
+                allocated(inside.thread, pc, block, total);
+                if !block.is_null() {
+                    super::super::ranges::wrote(inside.thread, block.cast(), total.min(u32::MAX as usize), pc);
+                }
+                block
+            }
+            None => __libc_calloc(count, size),
+        }
+    }
+
+    fn realloc(block: *mut c_void, size: size_t; pc) -> *mut c_void {
+        match enter() {
+            Some(inside) => {
+                conductor().point(inside.thread);
+                let old = blocks().get(&(block as u64)).copied().unwrap_or(0);
+                let kept = old.min(size as u64) as usize;
+                if kept > 0 {
+                    super::super::ranges::reads(inside.thread, block.cast(), kept, pc);
+                }
+                if !block.is_null() {
+                    freed(inside.thread, pc, block);
+                }
+                let new = __libc_realloc(block, size);
+                if new.is_null() && size > 0 {
+                    if old > 0 {
+                        allocated(inside.thread, pc, block, old as usize);
+                    }
+                } else {
+                    allocated(inside.thread, pc, new, size);
+                    super::super::ranges::wrote(inside.thread, new.cast(), kept, pc);
+                }
+                new
+            }
+            None => __libc_realloc(block, size),
+        }
+    }
+
+    fn free(block: *mut c_void; pc) {
+        if block.is_null() {
+            return;
+        }
+        if let Some(inside) = enter() {
+            conductor().point(inside.thread);
+            freed(inside.thread, pc, block);
+            // libc may write into the block or give its pages back.
+            conductor().recorder.settle(inside.thread);
+        }
+        __libc_free(block);
+    }
+
+    fn memalign(align: size_t, size: size_t; pc) -> *mut c_void {
+        match enter() {
+            Some(inside) => {
+                conductor().point(inside.thread);
+                let block = __libc_memalign(align, size);
+                allocated(inside.thread, pc, block, size);
+                block
+            }
+            None => __libc_memalign(align, size),
+        }
+    }
+
+    fn aligned_alloc(align: size_t, size: size_t; pc) -> *mut c_void {
+        super::memalign::body(align, size, pc)
+    }
+
+    fn posix_memalign(out: *mut *mut c_void, align: size_t, size: size_t; pc) -> c_int {
+        if !align.is_power_of_two() || align % size_of::<*mut c_void>() != 0 {
+            return libc::EINVAL;
+        }
+        let block = super::memalign::body(align, size, pc);
+        if block.is_null() && size > 0 {
+            return libc::ENOMEM;
+        }
+        *out = block;
+        if let Some(inside) = enter() {
+            super::super::ranges::wrote(inside.thread, out.cast(), size_of::<*mut c_void>(), pc);
+        }
+        0
+    }
+
+    fn valloc(size: size_t; pc) -> *mut c_void {
+        super::memalign::body(4096, size, pc)
+    }
+
+    fn munmap(at: *mut c_void, size: size_t; pc) -> c_int {
+        let unmap = real!(munmap: unsafe extern "C-unwind" fn(*mut c_void, size_t) -> c_int);
+        match enter() {
+            Some(inside) => {
+                conductor().point(inside.thread);
+                if blocks().remove(&(at as u64)).is_some() {
+                    conductor().step(inside.thread, pc, Op::Free { addr: Addr(at as u64), size: size as u64 });
+                }
+                unmap(at, size)
+            }
+            None => unmap(at, size),
+        }
+    }
+}
+
+type Map = unsafe extern "C-unwind" fn(*mut c_void, size_t, c_int, c_int, c_int, off_t) -> *mut c_void;
+
+/// # Safety
+/// As for libc's mmap.
+#[unsafe(naked)]
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mmap() {
+    super::tls::pc_in_tls!(mmap_body)
+}
+
+/// # Safety
+/// As for libc's mmap.
+#[unsafe(naked)]
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mmap64() {
+    super::tls::pc_in_tls!(mmap_body)
+}
+
+unsafe extern "C-unwind" fn mmap_body(at: *mut c_void, size: size_t, protection: c_int, flags: c_int, file: c_int, offset: off_t) -> *mut c_void {
+    let pc = super::tls::caller_pc();
+    let map = real!(mmap: Map);
+    // SAFETY: the program's own call.
+    let Some(inside) = enter() else { return unsafe { map(at, size, protection, flags, file, offset) } };
+    conductor().point(inside.thread);
+    // SAFETY: the program's own call.
+    let mapped = unsafe { map(at, size, protection, flags, file, offset) };
+    if mapped != libc::MAP_FAILED {
+        allocated(inside.thread, pc, mapped, size);
+    }
+    mapped
+}

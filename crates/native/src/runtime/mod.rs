@@ -1,0 +1,126 @@
+//! The runtime inside the target: compiler hooks and interposers on top of the conductor.
+//!
+//! Rules of the house: a hook never allocates or locks through the target's libc (allocations go to [`alloc`]), uses no
+//! std thread-locals (see [`tls`]), and user code is only called back with the thread marked as outside the runtime.
+
+#[macro_use]
+mod interpose;
+
+mod access;
+mod alloc;
+mod annotations;
+mod atomics;
+mod c11;
+mod connect;
+mod descriptors;
+mod locks;
+mod memory;
+mod modules;
+mod once;
+mod process;
+mod ranges;
+mod real;
+mod register;
+mod signals;
+mod stacks;
+mod strings;
+mod sync;
+mod system;
+mod threads;
+mod time;
+mod tls;
+
+use reweave_conductor::{Conductor, NO_THREAD, Status, Thread};
+use std::sync::atomic::{AtomicPtr, Ordering};
+
+/// The one conductor of the process; null while the process is not recorded.
+static CONDUCTOR: AtomicPtr<Conductor> = AtomicPtr::new(std::ptr::null_mut());
+
+/// The conductor, for the holder of the token.
+#[inline(always)]
+fn conductor() -> &'static mut Conductor {
+    // SAFETY: callers have seen `active()`; the token makes the access exclusive, and what threads without the token
+    // touch is guarded by the conductor's spin lock.
+    unsafe { &mut *CONDUCTOR.load(Ordering::Relaxed) }
+}
+
+#[inline(always)]
+fn active() -> bool {
+    !CONDUCTOR.load(Ordering::Relaxed).is_null()
+}
+
+/// The thread is in the runtime and holds the token. Dropping it runs signal handlers that came meanwhile.
+struct Inside {
+    thread: &'static mut Thread,
+}
+
+impl Inside {
+    /// Runs user code from within an interposer.
+    fn outside<R>(&mut self, code: impl FnOnce() -> R) -> R {
+        conductor().recorder.settle(self.thread);
+        self.thread.inside -= 1;
+        let result = code();
+        // It comes back with or without the token.
+        hold(self.thread);
+        self.thread.inside += 1;
+        result
+    }
+}
+
+impl Drop for Inside {
+    fn drop(&mut self) {
+        if self.thread.signals != 0 && self.thread.inside == 1 {
+            signals::deliver(self.thread);
+        }
+        self.thread.inside -= 1;
+    }
+}
+
+/// Makes sure that `thread` holds the token: the watchdog may have taken it.
+#[inline(always)]
+fn hold(thread: &mut Thread) {
+    if conductor().region().header().holder.load(Ordering::Relaxed) != thread.id {
+        come_back(thread);
+    }
+}
+
+#[cold]
+fn come_back(thread: &mut Thread) {
+    let inside = std::mem::replace(&mut thread.inside, 1);
+    conductor().arrive(thread);
+    thread.inside = inside;
+}
+
+/// Enters the runtime from an interposer. `None`: call the real function and record nothing (not recorded at all, or
+/// called by the runtime itself).
+#[inline(always)]
+fn enter() -> Option<Inside> {
+    if !active() {
+        return None;
+    }
+    let thread = tls::thread();
+    if thread.is_null() {
+        return enter_foreign();
+    }
+    // SAFETY: the row of this very thread.
+    let thread = unsafe { &mut *thread };
+    if thread.inside != 0 {
+        return None;
+    }
+    thread.inside = 1;
+    hold(thread);
+    conductor().recorder.settle(thread);
+    Some(Inside { thread })
+}
+
+#[cold]
+fn enter_foreign() -> Option<Inside> {
+    let thread = threads::adopt()?;
+    thread.inside = 1;
+    Some(Inside { thread })
+}
+
+/// The holder's own status is `Ready`; anything else means that it left.
+fn is_holder(thread: &Thread) -> bool {
+    thread.status == Status::Ready && thread.id != NO_THREAD
+}

@@ -1,0 +1,83 @@
+//! One-time initialisation: pthread_once, C++ static-local guards.
+
+use super::{conductor, enter, signals};
+use libc::{c_int, pthread_once_t};
+
+/// glibc's value of a finished pthread_once_t.
+const DONE: c_int = 2;
+
+/// Ends the initialisation however the initialiser is left.
+struct Running {
+    once: u64,
+    pc: u64,
+    done: bool,
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if let Some(inside) = enter() {
+            conductor().once_end(inside.thread, self.pc, self.once, self.done);
+        }
+    }
+}
+
+/// Runs `initialise` if nobody has; waits if somebody is at it.
+pub fn once(pc: u64, once: u64, control: *mut c_int, initialise: extern "C-unwind" fn()) -> bool {
+    let Some(inside) = enter() else { return false };
+    // SAFETY: the program's own control variable.
+    unsafe {
+        if *control == DONE {
+            conductor().objects.onces.entry(once).or_default().done = true;
+        }
+        if conductor().once_begin(inside.thread, pc, once, signals::deliver) {
+            drop(inside);
+            let mut running = Running { once, pc, done: false };
+            initialise();
+            *control = DONE;
+            running.done = true;
+        }
+    }
+    true
+}
+
+interpose! {
+    fn pthread_once(control: *mut pthread_once_t, initialise: extern "C-unwind" fn(); pc) -> c_int {
+        type Once = unsafe extern "C-unwind" fn(*mut pthread_once_t, extern "C-unwind" fn()) -> c_int;
+        if once(pc, control as u64, control.cast(), initialise) {
+            0
+        } else {
+            real!(pthread_once: Once)(control, initialise)
+        }
+    }
+
+    /// The guard's first byte says initialised, and is read by compiled code.
+    fn __cxa_guard_acquire(guard: *mut u8; pc) -> c_int {
+        match enter() {
+            Some(inside) => {
+                if *guard != 0 {
+                    return 0;
+                }
+                conductor().once_begin(inside.thread, pc, guard as u64, signals::deliver).into()
+            }
+            None => real!(__cxa_guard_acquire: unsafe extern "C-unwind" fn(*mut u8) -> c_int)(guard),
+        }
+    }
+
+    fn __cxa_guard_release(guard: *mut u8; pc) {
+        match enter() {
+            Some(inside) => {
+                *guard = 1;
+                super::super::ranges::wrote(inside.thread, guard, 1, pc);
+                conductor().once_end(inside.thread, pc, guard as u64, true);
+            }
+            None => real!(__cxa_guard_release: unsafe extern "C-unwind" fn(*mut u8))(guard),
+        }
+    }
+
+    fn __cxa_guard_abort(guard: *mut u8; pc) {
+        match enter() {
+            Some(inside) => conductor().once_end(inside.thread, pc, guard as u64, false),
+            None => real!(__cxa_guard_abort: unsafe extern "C-unwind" fn(*mut u8))(guard),
+        }
+    }
+}

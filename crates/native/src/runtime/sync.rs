@@ -1,0 +1,217 @@
+//! Condition variables, barriers and semaphores.
+
+use super::{Inside, conductor, enter, signals, threads, time};
+use libc::{c_int, c_uint, pthread_barrier_t, pthread_barrierattr_t, pthread_cond_t, pthread_condattr_t, pthread_mutex_t, sem_t, timespec};
+use reweave_conductor::{Deadline, Wakeup};
+use reweave_model::{Misuse, ObjectKind, WakeReason};
+
+type CondCall = unsafe extern "C-unwind" fn(*mut pthread_cond_t) -> c_int;
+
+/// Waits on a condition variable, for pthreads and C11.
+pub fn wait(inside: &mut Inside, pc: u64, condition: u64, mutex: u64, deadline: Deadline) -> c_int {
+    let conductor = conductor();
+    if conductor.owner(mutex) != inside.thread.id {
+        conductor.misused(inside.thread, pc, Misuse::UnlockByNonOwner, mutex);
+        return libc::EPERM;
+    }
+    match conductor.wait(inside.thread, pc, condition, mutex, deadline, signals::deliver) {
+        WakeReason::Notified | WakeReason::Spurious => 0,
+        WakeReason::TimedOut => libc::ETIMEDOUT,
+        WakeReason::Cancelled => {
+            inside.outside(threads::cancel_point);
+            0
+        }
+    }
+}
+
+/// The clock a condition variable was made with: bit 1 of glibc's `__flags`… kept by us at initialisation.
+fn clock_of(condition: *const pthread_cond_t) -> libc::clockid_t {
+    // SAFETY: a valid condition variable; glibc keeps the clock in bit 1 of `__wrefs` (word 9).
+    let flags = unsafe { *condition.cast::<u32>().add(9) };
+    if flags & 2 != 0 { libc::CLOCK_MONOTONIC } else { libc::CLOCK_REALTIME }
+}
+
+interpose! {
+    fn pthread_cond_init(condition: *mut pthread_cond_t, attributes: *const pthread_condattr_t; pc) -> c_int {
+        type Init = unsafe extern "C-unwind" fn(*mut pthread_cond_t, *const pthread_condattr_t) -> c_int;
+        let status = real!(pthread_cond_init: Init)(condition, attributes);
+        if let Some(inside) = enter() {
+            conductor().create(inside.thread, pc, condition as u64, ObjectKind::Condition, 0);
+        }
+        status
+    }
+
+    fn pthread_cond_destroy(condition: *mut pthread_cond_t; pc) -> c_int {
+        match enter() {
+            Some(inside) => conductor().destroy(inside.thread, pc, condition as u64, ObjectKind::Condition).map_or(libc::EBUSY, |()| 0),
+            None => real!(pthread_cond_destroy: CondCall)(condition),
+        }
+    }
+
+    fn pthread_cond_wait(condition: *mut pthread_cond_t, mutex: *mut pthread_mutex_t; pc) -> c_int {
+        type Wait = unsafe extern "C-unwind" fn(*mut pthread_cond_t, *mut pthread_mutex_t) -> c_int;
+        match enter() {
+            Some(mut inside) => wait(&mut inside, pc, condition as u64, mutex as u64, Deadline::Never),
+            None => real!(pthread_cond_wait: Wait)(condition, mutex),
+        }
+    }
+
+    fn pthread_cond_timedwait(condition: *mut pthread_cond_t, mutex: *mut pthread_mutex_t, until: *const timespec; pc) -> c_int {
+        type Wait = unsafe extern "C-unwind" fn(*mut pthread_cond_t, *mut pthread_mutex_t, *const timespec) -> c_int;
+        match enter() {
+            Some(mut inside) => {
+                let deadline = time::deadline(clock_of(condition), until);
+                wait(&mut inside, pc, condition as u64, mutex as u64, deadline)
+            }
+            None => real!(pthread_cond_timedwait: Wait)(condition, mutex, until),
+        }
+    }
+
+    fn pthread_cond_clockwait(condition: *mut pthread_cond_t, mutex: *mut pthread_mutex_t, clock: libc::clockid_t, until: *const timespec; pc) -> c_int {
+        type Wait = unsafe extern "C-unwind" fn(*mut pthread_cond_t, *mut pthread_mutex_t, libc::clockid_t, *const timespec) -> c_int;
+        match enter() {
+            Some(mut inside) => wait(&mut inside, pc, condition as u64, mutex as u64, time::deadline(clock, until)),
+            None => real!(pthread_cond_clockwait: Wait)(condition, mutex, clock, until),
+        }
+    }
+
+    fn pthread_cond_signal(condition: *mut pthread_cond_t; pc) -> c_int {
+        match enter() {
+            Some(inside) => { conductor().notify(inside.thread, pc, condition as u64, false); 0 }
+            None => real!(pthread_cond_signal: CondCall)(condition),
+        }
+    }
+
+    fn pthread_cond_broadcast(condition: *mut pthread_cond_t; pc) -> c_int {
+        match enter() {
+            Some(inside) => { conductor().notify(inside.thread, pc, condition as u64, true); 0 }
+            None => real!(pthread_cond_broadcast: CondCall)(condition),
+        }
+    }
+
+    fn pthread_barrier_init(barrier: *mut pthread_barrier_t, attributes: *const pthread_barrierattr_t, count: c_uint; pc) -> c_int {
+        type Init = unsafe extern "C-unwind" fn(*mut pthread_barrier_t, *const pthread_barrierattr_t, c_uint) -> c_int;
+        let status = real!(pthread_barrier_init: Init)(barrier, attributes, count);
+        if status == 0 && let Some(inside) = enter() {
+            conductor().create(inside.thread, pc, barrier as u64, ObjectKind::Barrier, count);
+        }
+        status
+    }
+
+    fn pthread_barrier_destroy(barrier: *mut pthread_barrier_t; pc) -> c_int {
+        match enter() {
+            Some(inside) => conductor().destroy(inside.thread, pc, barrier as u64, ObjectKind::Barrier).map_or(libc::EBUSY, |()| 0),
+            None => real!(pthread_barrier_destroy: unsafe extern "C-unwind" fn(*mut pthread_barrier_t) -> c_int)(barrier),
+        }
+    }
+
+    fn pthread_barrier_wait(barrier: *mut pthread_barrier_t; pc) -> c_int {
+        match enter() {
+            Some(inside) => {
+                let serial = conductor().barrier(inside.thread, pc, barrier as u64, signals::deliver);
+                if serial { libc::PTHREAD_BARRIER_SERIAL_THREAD } else { 0 }
+            }
+            None => real!(pthread_barrier_wait: unsafe extern "C-unwind" fn(*mut pthread_barrier_t) -> c_int)(barrier),
+        }
+    }
+}
+
+type SemCall = unsafe extern "C-unwind" fn(*mut sem_t) -> c_int;
+
+/// A semaphore that other processes may share: libc handles it.
+fn beyond_us(semaphore: *const sem_t) -> bool {
+    !conductor().objects.semaphores.contains_key(&(semaphore as u64))
+}
+
+fn take(inside: &mut Inside, pc: u64, semaphore: *mut sem_t, deadline: Deadline) -> c_int {
+    let errno = match conductor().semaphore_take(inside.thread, pc, semaphore as u64, deadline) {
+        Wakeup::Granted => return 0,
+        Wakeup::TimedOut if deadline == Deadline::Now => libc::EAGAIN,
+        Wakeup::TimedOut => libc::ETIMEDOUT,
+        Wakeup::Signalled => {
+            signals::deliver(inside.thread);
+            libc::EINTR
+        }
+        Wakeup::Cancelled => {
+            inside.outside(threads::cancel_point);
+            libc::EINTR
+        }
+    };
+    super::system::set_errno(errno);
+    -1
+}
+
+interpose! {
+    fn sem_init(semaphore: *mut sem_t, shared: c_int, value: c_uint; pc) -> c_int {
+        let status = real!(sem_init: unsafe extern "C-unwind" fn(*mut sem_t, c_int, c_uint) -> c_int)(semaphore, shared, value);
+        if status == 0 && shared == 0 && let Some(inside) = enter() {
+            conductor().create(inside.thread, pc, semaphore as u64, ObjectKind::Semaphore, value);
+        }
+        status
+    }
+
+    fn sem_destroy(semaphore: *mut sem_t; pc) -> c_int {
+        match enter() {
+            Some(inside) if !beyond_us(semaphore) => conductor().destroy(inside.thread, pc, semaphore as u64, ObjectKind::Semaphore).map_or(-1, |()| 0),
+            _ => real!(sem_destroy: SemCall)(semaphore),
+        }
+    }
+
+    fn sem_post(semaphore: *mut sem_t; pc) -> c_int {
+        match enter() {
+            Some(inside) if !beyond_us(semaphore) => { conductor().semaphore_post(inside.thread, pc, semaphore as u64); 0 }
+            Some(inside) => {
+                conductor().send(inside.thread, pc, semaphore as u64, 1);
+                real!(sem_post: SemCall)(semaphore)
+            }
+            None => real!(sem_post: SemCall)(semaphore),
+        }
+    }
+
+    fn sem_wait(semaphore: *mut sem_t; pc) -> c_int {
+        match enter() {
+            Some(mut inside) if !beyond_us(semaphore) => take(&mut inside, pc, semaphore, Deadline::Never),
+            Some(mut inside) => {
+                let status = super::super::system::blocking(&mut inside, pc, 0, || real!(sem_wait: SemCall)(semaphore));
+                conductor().receive(inside.thread, pc, semaphore as u64, None);
+                status
+            }
+            None => real!(sem_wait: SemCall)(semaphore),
+        }
+    }
+
+    fn sem_trywait(semaphore: *mut sem_t; pc) -> c_int {
+        match enter() {
+            Some(mut inside) if !beyond_us(semaphore) => take(&mut inside, pc, semaphore, Deadline::Now),
+            _ => real!(sem_trywait: SemCall)(semaphore),
+        }
+    }
+
+    fn sem_timedwait(semaphore: *mut sem_t, until: *const timespec; pc) -> c_int {
+        type Timed = unsafe extern "C-unwind" fn(*mut sem_t, *const timespec) -> c_int;
+        match enter() {
+            Some(mut inside) if !beyond_us(semaphore) => take(&mut inside, pc, semaphore, time::deadline(libc::CLOCK_REALTIME, until)),
+            _ => real!(sem_timedwait: Timed)(semaphore, until),
+        }
+    }
+
+    fn sem_clockwait(semaphore: *mut sem_t, clock: libc::clockid_t, until: *const timespec; pc) -> c_int {
+        type Timed = unsafe extern "C-unwind" fn(*mut sem_t, libc::clockid_t, *const timespec) -> c_int;
+        match enter() {
+            Some(mut inside) if !beyond_us(semaphore) => take(&mut inside, pc, semaphore, time::deadline(clock, until)),
+            _ => real!(sem_clockwait: Timed)(semaphore, clock, until),
+        }
+    }
+
+    fn sem_getvalue(semaphore: *mut sem_t, value: *mut c_int; pc) -> c_int {
+        match enter() {
+            Some(inside) if !beyond_us(semaphore) => {
+                conductor().sync_point(inside.thread);
+                *value = conductor().objects.semaphores.get(&(semaphore as u64)).map_or(0, |s| s.value as c_int);
+                super::super::ranges::wrote(inside.thread, value.cast(), 4, pc);
+                0
+            }
+            _ => real!(sem_getvalue: unsafe extern "C-unwind" fn(*mut sem_t, *mut c_int) -> c_int)(semaphore, value),
+        }
+    }
+}

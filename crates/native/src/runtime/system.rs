@@ -1,0 +1,119 @@
+//! System calls: raw ones for the runtime, `syscall()` of the program (futexes above all), and the bracket around calls
+//! that may block where the model cannot see.
+
+use super::{Inside, conductor, enter, signals, time};
+use libc::{c_int, c_long, timespec};
+use reweave_conductor::{Deadline, Wakeup, sys};
+use reweave_model::Op;
+
+/// # Safety
+/// As for the system call.
+pub unsafe fn raw(number: usize, arguments: [usize; 6]) -> isize {
+    // SAFETY: by the contract.
+    unsafe { sys::syscall(number, arguments) }
+}
+
+pub fn close(descriptor: c_int) {
+    // SAFETY: closes a descriptor of ours.
+    unsafe { raw(3, [descriptor as usize, 0, 0, 0, 0, 0]) };
+}
+
+pub fn set_errno(errno: c_int) {
+    // SAFETY: this thread's errno.
+    unsafe { *libc::__errno_location() = errno };
+}
+
+pub fn errno() -> c_int {
+    // SAFETY: this thread's errno.
+    unsafe { *libc::__errno_location() }
+}
+
+/// Runs a call that may block without the token. `call` is the system call's number, for the trace.
+pub fn blocking<R: Copy>(inside: &mut Inside, pc: u64, call: u32, code: impl FnOnce() -> R) -> R
+where
+    R: Into<i64>,
+{
+    let conductor = conductor();
+    conductor.sync_point(inside.thread);
+    conductor.step(inside.thread, pc, Op::Leave { call });
+    conductor.leave(inside.thread);
+    let result = code();
+    let errno = errno();
+    conductor.arrive(inside.thread);
+    conductor.step(inside.thread, pc, Op::Return { call, result: result.into() });
+    if inside.thread.signals != 0 {
+        signals::deliver(inside.thread);
+    }
+    set_errno(errno);
+    result
+}
+
+const FUTEX_WAIT: c_int = 0;
+const FUTEX_WAKE: c_int = 1;
+const FUTEX_WAIT_BITSET: c_int = 9;
+const FUTEX_WAKE_BITSET: c_int = 10;
+const FUTEX_COMMAND: c_int = 127;
+
+/// A futex call of the program or its C++ library. `None`: not one we model.
+fn futex(inside: &mut Inside, pc: u64, word: u64, operation: c_int, value: u32, timeout: *const timespec) -> Option<isize> {
+    let conductor = conductor();
+    match operation & FUTEX_COMMAND {
+        command @ (FUTEX_WAIT | FUTEX_WAIT_BITSET) => {
+            conductor.sync_point(inside.thread);
+            if reweave_conductor::recorder::load(word, 4) as u32 != value {
+                return Some(-(libc::EAGAIN as isize));
+            }
+            // SAFETY: the program's own argument.
+            let deadline = match unsafe { timeout.as_ref() } {
+                None => Deadline::Never,
+                Some(span) if command == FUTEX_WAIT => {
+                    time::after(inside.thread, span.tv_sec as u64 * 1_000_000_000 + span.tv_nsec as u64)
+                }
+                Some(_) if operation & libc::FUTEX_CLOCK_REALTIME != 0 => time::deadline(libc::CLOCK_REALTIME, timeout),
+                Some(_) => time::deadline(libc::CLOCK_MONOTONIC, timeout),
+            };
+            Some(match conductor.futex_wait(inside.thread, pc, word, deadline) {
+                Wakeup::Granted => 0,
+                Wakeup::TimedOut => -(libc::ETIMEDOUT as isize),
+                Wakeup::Signalled | Wakeup::Cancelled => {
+                    signals::deliver(inside.thread);
+                    -(libc::EINTR as isize)
+                }
+            })
+        }
+        FUTEX_WAKE | FUTEX_WAKE_BITSET => Some(conductor.futex_wake(inside.thread, pc, word, value) as isize),
+        _ => None,
+    }
+}
+
+/// The program's `syscall`, whose arguments fill the registers.
+///
+/// # Safety
+/// As for the system call.
+#[unsafe(naked)]
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn syscall() {
+    super::tls::pc_in_tls!(syscall_body)
+}
+
+unsafe extern "C-unwind" fn syscall_body(number: c_long, a: usize, b: usize, c: usize, d: usize, e: usize, f: usize) -> c_long {
+    let pc = super::tls::caller_pc();
+    let mut result = None;
+    if number == libc::SYS_futex
+        && let Some(mut inside) = enter()
+    {
+        result = futex(&mut inside, pc, a as u64, b as c_int, c as u32, d as *const timespec);
+    }
+    // SAFETY: the program's own call.
+    let result = result.unwrap_or_else(|| unsafe {
+        match number {
+            libc::SYS_gettid | libc::SYS_getpid => raw(number as usize, [a, b, c, d, e, f]),
+            _ => super::descriptors::other_syscall(number, [a, b, c, d, e, f], pc),
+        }
+    });
+    if (-4095..0).contains(&result) {
+        set_errno(-result as c_int);
+        return -1;
+    }
+    result as c_long
+}

@@ -1,0 +1,278 @@
+//! Thread life: create, begin, end, join, detach, exit, cancel, and threads that nobody announced.
+
+use super::register::instrumented;
+use super::{Inside, active, conductor, enter, stacks, tls};
+use libc::{c_int, c_void, pthread_attr_t, pthread_t, timespec};
+use reweave_conductor::{Deadline, Status, Thread, Wakeup};
+use reweave_conductor::objects::AddressMap;
+use reweave_model::{Op, ThreadId};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+type Start = unsafe extern "C-unwind" fn(*mut c_void) -> *mut c_void;
+type Create = unsafe extern "C-unwind" fn(*mut pthread_t, *const pthread_attr_t, Start, *mut c_void) -> c_int;
+
+/// What a new thread needs to know.
+struct Beginning {
+    thread: *mut Thread,
+    start: Start,
+    argument: *mut c_void,
+}
+
+/// Threads by their pthread handle. Touched by the holder of the token only.
+static mut HANDLES: Option<AddressMap<u32>> = None;
+
+fn handles() -> &'static mut AddressMap<u32> {
+    // SAFETY: the holder of the token is alone.
+    unsafe { (*(&raw mut HANDLES)).get_or_insert_default() }
+}
+
+/// The thread behind a handle, if it was created under control.
+pub fn by_handle(handle: pthread_t) -> Option<u32> {
+    handles().get(&(handle as u64)).copied()
+}
+
+/// Key whose destructor is the end of a thread, after all other keys' destructors.
+static END_KEY: AtomicU32 = AtomicU32::new(u32::MAX);
+
+/// First event of a thread that holds the token.
+pub fn begin(thread: &mut Thread, pc: u64) {
+    stacks::attach(thread);
+    thread.os = reweave_conductor::sys::thread_id();
+    let mut key = END_KEY.load(Ordering::Relaxed);
+    if key == u32::MAX {
+        // SAFETY: a key with our destructor.
+        unsafe { libc::pthread_key_create(&mut key, Some(ending)) };
+        END_KEY.store(key, Ordering::Relaxed);
+    }
+    // SAFETY: our key; the value counts destructor rounds.
+    unsafe {
+        handles().insert(libc::pthread_self() as u64, thread.id);
+        libc::pthread_setspecific(key, std::ptr::without_provenance(1));
+    }
+    conductor().step(thread, pc, Op::Begin);
+}
+
+/// Rounds of destructors that libc makes at most.
+const ROUNDS: usize = 4;
+
+extern "C" fn ending(round: *mut c_void) {
+    let round = round as usize;
+    if round < ROUNDS && active() {
+        // Other keys' destructors may still run program code: come again in the next round.
+        // SAFETY: our key.
+        unsafe { libc::pthread_setspecific(END_KEY.load(Ordering::Relaxed), std::ptr::without_provenance(round + 1)) };
+        return;
+    }
+    end();
+}
+
+fn end() {
+    let Some(inside) = enter() else { return };
+    let conductor = conductor();
+    conductor.point(inside.thread);
+    conductor.step(inside.thread, 0, Op::End);
+    let thread: *mut Thread = &raw mut *inside.thread;
+    std::mem::forget(inside);
+    tls::set_ended();
+    tls::set_thread(std::ptr::null_mut());
+    // SAFETY: the row outlives the thread.
+    unsafe {
+        stacks::detach(&mut *thread);
+        conductor.retire(&mut *thread);
+    }
+}
+
+/// Takes a thread under control that was not created through us (SIGEV_THREAD, clone, a static library).
+#[cold]
+pub fn adopt() -> Option<&'static mut Thread> {
+    if !active() || tls::ended() {
+        return None;
+    }
+    let conductor = conductor();
+    conductor.spin.lock();
+    let thread = conductor.register(None);
+    thread.inside = 1;
+    thread.status = Status::Outside;
+    conductor.spin.unlock();
+    tls::set_thread(thread);
+    conductor.arrive(thread);
+    begin(thread, 0);
+    thread.inside = 0;
+    Some(thread)
+}
+
+unsafe extern "C-unwind" fn first(beginning: *mut c_void) -> *mut c_void {
+    // SAFETY: made by pthread_create below.
+    let Beginning { thread, start, argument } = *unsafe { Box::from_raw(beginning.cast::<Beginning>()) };
+    // SAFETY: the row made for this thread.
+    let thread = unsafe { &mut *thread };
+    thread.inside = 1;
+    tls::set_thread(thread);
+    conductor().await_token(thread);
+    begin(thread, start as usize as u64);
+    if thread.signals != 0 {
+        super::signals::deliver(thread);
+    }
+    thread.inside = 0;
+    // SAFETY: the program's own function.
+    unsafe { start(argument) }
+}
+
+/// Creates a thread; shared by pthreads and C11 threads.
+pub unsafe fn create(
+    inside: &mut Inside,
+    pc: u64,
+    handle: *mut pthread_t,
+    attributes: *const pthread_attr_t,
+    start: Start,
+    argument: *mut c_void,
+) -> c_int {
+    let conductor = conductor();
+    conductor.sync_point(inside.thread);
+    conductor.spin.lock();
+    let child = conductor.register(Some(inside.thread));
+    conductor.spin.unlock();
+    let beginning = Box::into_raw(Box::new(Beginning { thread: child, start, argument }));
+    // SAFETY: the program's own arguments, with our first function.
+    let status = unsafe { real!(pthread_create: Create)(handle, attributes, first, beginning.cast()) };
+    if status != 0 {
+        // SAFETY: nobody took it.
+        drop(unsafe { Box::from_raw(beginning) });
+        conductor.spin.lock();
+        child.status = Status::Ended;
+        conductor.alive.retain(|&id| id != child.id);
+        inside.thread.children -= 1;
+        conductor.spin.unlock();
+        return status;
+    }
+    // SAFETY: filled by pthread_create.
+    handles().insert(unsafe { *handle } as u64, child.id);
+    conductor.step(inside.thread, pc, Op::Fork { child: ThreadId(child.id), nth: child.nth });
+    super::ranges::wrote(inside.thread, handle.cast(), size_of::<pthread_t>(), pc);
+    0
+}
+
+/// Waits for a thread as the model sees it; the real join that follows is then short.
+unsafe fn join(inside: &mut Inside, pc: u64, handle: pthread_t, deadline: Deadline) -> Wakeup {
+    let Some(child) = by_handle(handle) else { return Wakeup::Granted };
+    loop {
+        match conductor().join(inside.thread, pc, child, deadline) {
+            Wakeup::Granted => {
+                handles().remove(&(handle as u64));
+                return Wakeup::Granted;
+            }
+            Wakeup::Signalled => super::signals::deliver(inside.thread),
+            Wakeup::Cancelled => inside.outside(|| cancel_point()),
+            Wakeup::TimedOut => return Wakeup::TimedOut,
+        }
+    }
+}
+
+/// Acts on a cancellation that has been asked for.
+pub fn cancel_point() {
+    // SAFETY: may unwind this thread, as the program asked.
+    unsafe { real!(pthread_testcancel: unsafe extern "C-unwind" fn())() }
+}
+
+type Join = unsafe extern "C-unwind" fn(pthread_t, *mut *mut c_void) -> c_int;
+
+interpose! {
+    fn pthread_create(handle: *mut pthread_t, attributes: *const pthread_attr_t, start: Start, argument: *mut c_void; pc) -> c_int {
+        match enter() {
+            Some(mut inside) => create(&mut inside, pc, handle, attributes, start, argument),
+            None => real!(pthread_create: Create)(handle, attributes, start, argument),
+        }
+    }
+
+    fn pthread_join(handle: pthread_t, value: *mut *mut c_void; pc) -> c_int {
+        let Some(mut inside) = enter() else { return real!(pthread_join: Join)(handle, value) };
+        if handle == libc::pthread_self() {
+            return libc::EDEADLK;
+        }
+        join(&mut inside, pc, handle, Deadline::Never);
+        let status = real!(pthread_join: Join)(handle, value);
+        if status == 0 {
+            super::super::ranges::wrote(inside.thread, value.cast(), size_of::<*mut c_void>(), pc);
+        }
+        status
+    }
+
+    fn pthread_tryjoin_np(handle: pthread_t, value: *mut *mut c_void; pc) -> c_int {
+        let Some(mut inside) = enter() else { return real!(pthread_tryjoin_np: Join)(handle, value) };
+        if join(&mut inside, pc, handle, Deadline::Now) == Wakeup::TimedOut {
+            return libc::EBUSY;
+        }
+        real!(pthread_join: Join)(handle, value)
+    }
+
+    fn pthread_timedjoin_np(handle: pthread_t, value: *mut *mut c_void, until: *const timespec; pc) -> c_int {
+        type Timed = unsafe extern "C-unwind" fn(pthread_t, *mut *mut c_void, *const timespec) -> c_int;
+        let Some(mut inside) = enter() else { return real!(pthread_timedjoin_np: Timed)(handle, value, until) };
+        let deadline = super::super::time::deadline(libc::CLOCK_REALTIME, until);
+        if join(&mut inside, pc, handle, deadline) == Wakeup::TimedOut {
+            return libc::ETIMEDOUT;
+        }
+        real!(pthread_join: Join)(handle, value)
+    }
+
+    fn pthread_detach(handle: pthread_t; pc) -> c_int {
+        let detach = real!(pthread_detach: unsafe extern "C-unwind" fn(pthread_t) -> c_int);
+        let Some(inside) = enter() else { return detach(handle) };
+        if let Some(child) = by_handle(handle) {
+            conductor().sync_point(inside.thread);
+            conductor().step(inside.thread, pc, Op::Detach { child: ThreadId(child) });
+        }
+        detach(handle)
+    }
+
+    fn pthread_cancel(handle: pthread_t; pc) -> c_int {
+        let cancel = real!(pthread_cancel: unsafe extern "C-unwind" fn(pthread_t) -> c_int);
+        let Some(inside) = enter() else { return cancel(handle) };
+        let Some(target) = by_handle(handle) else { return cancel(handle) };
+        conductor().send(inside.thread, pc, super::super::signals::channel(target), 1);
+        let status = cancel(handle);
+        if status == 0 && conductor().alive.contains(&target) {
+            conductor().thread(target).cancelled = true;
+        }
+        status
+    }
+
+    fn pthread_testcancel(; pc) {
+        let test = real!(pthread_testcancel: unsafe extern "C-unwind" fn());
+        match enter() {
+            Some(mut inside) => {
+                conductor().sync_point(inside.thread);
+                if inside.thread.cancelled {
+                    let own = super::super::signals::channel(inside.thread.id);
+                    conductor().receive(inside.thread, pc, own, None);
+                }
+                inside.outside(|| test());
+            }
+            None => test(),
+        }
+    }
+
+    fn pthread_setname_np(handle: pthread_t, name: *const libc::c_char; pc) -> c_int {
+        type SetName = unsafe extern "C-unwind" fn(pthread_t, *const libc::c_char) -> c_int;
+        if let Some(inside) = enter() && let Some(thread) = by_handle(handle) {
+            let name = std::ffi::CStr::from_ptr(name).to_bytes();
+            conductor().recorder.event(inside.thread, pc, Op::ThreadName { thread: ThreadId(thread), name });
+        }
+        real!(pthread_setname_np: SetName)(handle, name)
+    }
+
+    fn sched_yield(; pc) -> c_int {
+        let Some(inside) = enter() else { return real!(sched_yield: unsafe extern "C-unwind" fn() -> c_int)() };
+        super::super::time::give_way(inside.thread);
+        0
+    }
+
+    fn pthread_yield(; pc) -> c_int {
+        super::sched_yield::body(pc)
+    }
+}
+
+/// Whether accesses are seen at all.
+pub fn sees_accesses() -> bool {
+    instrumented()
+}

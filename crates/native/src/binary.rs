@@ -146,7 +146,7 @@ fn has_our_note(mut notes: &[u8]) -> bool {
 
 /// The bytes at `offset`, or `None` if the file does not have them.
 fn read(file: &mut File, offset: u64, length: u64) -> io::Result<Option<Vec<u8>>> {
-    if length > LARGEST_SEGMENT || i64::try_from(offset).is_err() {
+    if length > LARGEST_SEGMENT || offset >= file.metadata()?.len() {
         return Ok(None);
     }
     file.seek(SeekFrom::Start(offset))?;

@@ -45,8 +45,10 @@ pub struct Invocation {
     question: bool,
     /// The code is for a machine that we have no hooks for (`-m32`, `--target=`).
     pub foreign: bool,
-    /// The user wants this code left alone: `-fno-sanitize=thread`, `-ffreestanding`, kernels.
-    pub untouched: bool,
+    /// `-fno-sanitize=thread`, with no later word to the contrary.
+    declined: bool,
+    /// Code that has no libc below it: `-ffreestanding`, kernels.
+    freestanding: bool,
     pub shared: bool,
     /// `-r`: the output is an object; the hooks come with the final link.
     pub relocatable: bool,
@@ -58,7 +60,7 @@ pub struct Invocation {
 }
 
 /// Options whose argument is the next word.
-const WITH_ARGUMENT: [&str; 58] = [
+const WITH_ARGUMENT: [&str; 64] = [
     "-o",
     "-x",
     "-I",
@@ -117,6 +119,12 @@ const WITH_ARGUMENT: [&str; 58] = [
     "-working-directory",
     "-gcc-toolchain",
     "--serialize-diagnostics",
+    "-Xanalyzer",
+    "-Xopenmp-target",
+    "-cxx-isystem",
+    "-stdlib++-isystem",
+    "-ivfsoverlay",
+    "--config",
 ];
 
 /// Options that make the driver answer instead of work.
@@ -143,7 +151,8 @@ impl Invocation {
             inputs: Vec::new(),
             question: false,
             foreign: false,
-            untouched: false,
+            declined: false,
+            freestanding: false,
             shared: false,
             relocatable: false,
             bare: false,
@@ -199,8 +208,13 @@ impl Invocation {
     }
 
     /// The arguments exactly as they came.
-    pub fn as_given(self) -> Vec<OsString> {
+    pub fn into_given(self) -> Vec<OsString> {
         self.given
+    }
+
+    /// Whether the user, or the kind of code, asks for no instrumentation.
+    pub fn stays_plain(&self) -> bool {
+        self.declined || self.freestanding
     }
 
     /// Whether a C or C++ compiler proper will run.
@@ -248,21 +262,19 @@ impl Reader {
     }
 
     fn take_option(&mut self, text: &str, invocation: &mut Invocation) -> bool {
+        // Which sanitizer runs is decided here: the driver would link libtsan, and an earlier
+        // `-fno-sanitize=` would still overrule the flag that we add in front.
         if let Some(names) = text.strip_prefix("-fsanitize=") {
-            for name in names.split(',') {
-                self.sanitizers.push(name.to_owned());
-                // The later of `-fno-sanitize=thread` and `-fsanitize=thread` counts.
-                invocation.untouched &= name != "thread";
-            }
-            // The driver would link libtsan.
-            return names != "thread";
+            self.sanitizers.extend(names.split(',').map(str::to_owned));
+            invocation.declined &= !names.split(',').any(|name| name == "thread");
+            return false;
         }
         if let Some(names) = text.strip_prefix("-fno-sanitize=") {
             for name in names.split(',') {
                 self.sanitizers.retain(|known| name != "all" && known != name);
-                invocation.untouched |= matches!(name, "all" | "thread");
+                invocation.declined |= matches!(name, "all" | "thread");
             }
-            return true;
+            return false;
         }
         if let Some(words) = text.strip_prefix("-Wl,") {
             for word in words.split(',') {
@@ -283,7 +295,7 @@ impl Reader {
             "-m32" | "-mx32" | "-m16" | "-miamcu" => invocation.foreign = true,
             "-m64" => invocation.foreign = false,
             "-ffreestanding" | "-fno-hosted" | "-mcmodel=kernel" | "-D__KERNEL__" => {
-                invocation.untouched = true;
+                invocation.freestanding = true;
             }
             "--" => self.only_inputs = true,
             _ if QUESTIONS.contains(&text) => invocation.question = true,
@@ -308,7 +320,7 @@ impl Reader {
         } else if starts("-Wp,") && text.contains("_FORTIFY_SOURCE") {
             invocation.fortified_by_preprocessor_flag = true;
         } else if starts("-D__KERNEL__=") {
-            invocation.untouched = true;
+            invocation.freestanding = true;
         }
     }
 
@@ -322,7 +334,7 @@ impl Reader {
                 invocation.foreign = !(text.starts_with("x86_64") && text.contains("linux"));
             }
             "-Xlinker" => linker_word(text, invocation),
-            "-D" if text == "__KERNEL__" => invocation.untouched = true,
+            "-D" if text == "__KERNEL__" => invocation.freestanding = true,
             _ => {}
         }
     }

@@ -69,7 +69,7 @@ fn prepare(language: Language, args: Vec<OsString>) -> Result<Command, String> {
     let program = toolchain::find(language)?;
     let invocation = Invocation::read(args, language)?;
     if !invocation.does_work() {
-        return Ok(program.command(invocation.as_given()));
+        return Ok(program.command(invocation.into_given()));
     }
     let installed = cache::unpack().map_err(|error| error.to_string())?;
     let family = toolchain::identify(&program, &installed.root)?;

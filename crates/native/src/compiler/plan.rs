@@ -13,7 +13,8 @@ use super::toolchain::Family;
 use crate::cache::Installed;
 
 /// gcc expands these inline after instrumentation, so that their accesses would be invisible; as
-/// calls they reach the runtime's interposers. Only functions whose calls are never constant
+/// calls they reach the runtime's interposers. (An explicit `__builtin_memcpy` of constant size
+/// stays inline, and unseen: no flag of gcc prevents it without doubling struct copies.) Only functions whose calls are never constant
 /// expressions: `static int n = strlen("x");` must go on compiling, and what gcc does with
 /// strlen, strchr and the like is either a call or a constant.
 const CALLED_NOT_EXPANDED: [&str; 17] = [
@@ -26,7 +27,7 @@ pub fn arguments(invocation: &Invocation, family: Family, installed: &Installed)
     let foreign = invocation.foreign || family == Family::Foreign;
     let mut front = Vec::new();
     let mut back = Vec::new();
-    if invocation.compiles() && !foreign && !invocation.untouched {
+    if invocation.compiles() && !foreign && !invocation.stays_plain() {
         instrument(invocation, family, installed, &mut front, &mut back);
     }
     if invocation.stage == Stage::Link && !foreign && !invocation.relocatable {
@@ -68,8 +69,6 @@ fn instrument(
         front.extend(CALLED_NOT_EXPANDED.map(|name| OsString::from(format!("-fno-builtin-{name}"))));
         // Comparisons with short constant strings are expanded too, at a length of our choice.
         front.push(word("--param=builtin-string-cmp-inline-length=0"));
-        // Explicit __builtin_memcpy, as in the headers of libstdc++.
-        front.extend([word("-mmemcpy-strategy=libcall:-1:noalign"), word("-mmemset-strategy=libcall:-1:noalign")]);
         // `atomic_thread_fence` is supported here, whatever gcc says of libtsan; and
         // instrumentation makes its flow analysis see uninitialised variables where none are.
         front.push(word("-Wno-tsan"));
@@ -97,7 +96,7 @@ fn link(
     front: &mut Vec<OsString>,
     back: &mut Vec<OsString>,
 ) {
-    if family == Family::Gcc && !invocation.untouched {
+    if family == Family::Gcc && !invocation.stays_plain() {
         // Also for objects alone: with link-time optimisation the compiler proper runs now.
         front.push(joined("-specs=", &installed.gcc_specs));
         front.push(OsString::from("-Wno-tsan"));

@@ -1,4 +1,4 @@
-//! The compiler wrapper alone, for the tests: C++ if its name ends in `++`.
+//! The compiler wrapper alone, for the tests. Which language it compiles follows from its name.
 
 use std::env;
 use std::process::exit;

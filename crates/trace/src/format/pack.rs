@@ -13,9 +13,13 @@
 //!            3 i32 from the latter · 4 u32 · 5 all 8 bytes
 //! ```
 //!
-//! Words from the third on are literals. The payload is `u32` number of codes, `u32` bytes of literals, then one
-//! LZ4 block of codes followed by literals. Codes stand first so that a block cut short still unpacks up to the cut.
-//! The predictors start empty in every chunk, so that chunks are independent.
+//! Words from the third on are literals. The payload is four `u32` (number of codes, bytes of literals, and the bytes
+//! either takes as stored), then the codes and the literals, each one LZ4 block, or as they are where the two lengths
+//! are equal. Codes stand first so that a chunk cut short still unpacks up to the cut. The predictors start empty in
+//! every chunk, so that chunks are independent.
+
+use std::collections::HashSet;
+use std::hash::{BuildHasherDefault, Hasher};
 
 use reweave_model::wire::{Malformed, kind as k};
 
@@ -57,17 +61,17 @@ impl Tables {
         self.values.fill(0);
         self.context = 0;
     }
+}
 
-    #[inline]
-    fn next_at(&self) -> usize {
-        (self.context.wrapping_mul(MIX) >> (64 - NEXT_BITS)) as usize
-    }
+#[inline(always)]
+fn next_at(context: u64) -> usize {
+    (context.wrapping_mul(MIX) >> (64 - NEXT_BITS)) as usize
+}
 
-    /// The last four first words make the context.
-    #[inline]
-    fn seen(&mut self, head: u64) {
-        self.context = self.context << 16 ^ head.wrapping_mul(MIX) >> 40;
-    }
+/// The last four first words make the context.
+#[inline(always)]
+fn context_after(context: u64, head: u64) -> u64 {
+    context << 16 ^ head.wrapping_mul(MIX) >> 40
 }
 
 #[inline]
@@ -96,6 +100,13 @@ pub struct Packed {
     pub events: u32,
 }
 
+/// Bytes of the literals of words 1 and 2 by class.
+const WORD1_LEN: [usize; 4] = [0, 2, 4, 8];
+const WORD2_LEN: [usize; 8] = [0, 0, 1, 4, 4, 8, 8, 8];
+
+/// Bytes before the codes.
+const PACK_HEADER_LEN: usize = 16;
+
 pub struct Packer {
     tables: Tables,
     codes: Vec<u8>,
@@ -115,109 +126,129 @@ impl Packer {
     /// chunk each one that occurs, with its record: the cheap place to look at code addresses and rare records.
     pub fn pack(&mut self, words: &[u64], out: &mut Vec<u8>, mut new_head: impl FnMut(u64, &[u64])) -> Packed {
         self.tables.clear();
-        self.codes.clear();
-        // Literals never outgrow the words. Eight bytes are stored at a time and the position moves by what counts.
         if self.literals.len() < words.len() * 8 + 8 {
             self.literals.resize(words.len() * 8 + 8, 0);
+            self.codes.resize(words.len(), 0);
         }
-        let tables = &mut self.tables;
-        let literals = &mut self.literals[..];
-        let mut put = 0usize;
-        let mut literal = |value: u64, len: usize| {
-            literals[put..put + 8].copy_from_slice(&value.to_le_bytes());
-            put += len;
-            put
-        };
-        let mut literals_len = 0;
-        let (mut at, mut events, mut stopped) = (0, 0u32, None);
+        let Self { tables, codes, literals, counts } = self;
+        let mut put = Literals { bytes: &mut literals[..], len: 0 };
+        let context_before = counts[..=k::STACK_DEF as usize].iter().sum::<u64>();
+        let (mut at, mut records, mut stopped) = (0, 0, None);
         while at < words.len() {
             let head = words[at];
             let shape = Shape::of(head);
-            let fixed = shape.fixed();
-            if fixed == 0 || at + fixed > words.len() {
-                let why = if fixed == 0 { Malformed::UnknownKind(head as u8) } else { Malformed::Truncated };
-                stopped = Some((self.codes.len(), why));
+            let mut len = shape.fixed();
+            if shape.has_payload() && at + len <= words.len() {
+                len += payload_words(words[at + len - 1]);
+            }
+            if len == 0 || at + len > words.len() {
+                let why = if len == 0 { Malformed::UnknownKind(head as u8) } else { Malformed::Truncated };
+                stopped = Some((records, why));
                 break;
             }
-            let mut len = fixed;
-            if shape.has_payload() {
-                len += payload_words(words[at + fixed - 1]);
-                if at + len > words.len() {
-                    stopped = Some((self.codes.len(), Malformed::Truncated));
-                    break;
-                }
-            }
-            let mut code = 0;
-            let next = tables.next_at();
-            if tables.next[next] != head {
-                tables.next[next] = head;
-                code = HEAD_MISS;
-                literals_len = literal(head, 8);
+            let next = &mut tables.next[next_at(tables.context)];
+            let missed = *next != head;
+            if missed {
+                *next = head;
                 new_head(head, &words[at..at + len]);
-            } else if head as u8 == k::STACK_DEF || head as u8 == k::MODULE {
+            } else if matches!(head as u8, k::STACK_DEF | k::MODULE) {
                 new_head(head, &words[at..at + len]);
             }
-            tables.seen(head);
-            self.counts[head as u8 as usize] += 1;
-            events += u32::from(super::record::is_event(head as u8));
+            let mut code = u8::from(missed);
+            put.put(head, usize::from(missed) * 8);
+            tables.context = context_after(tables.context, head);
+            counts[head as u8 as usize] += 1;
             if len > 1 {
                 let slot = &mut tables.slots[slot_at(head)];
                 let word1 = words[at + 1];
                 let delta = word1.wrapping_sub(slot.word1);
-                if delta != slot.stride {
-                    let class = if delta as i64 == delta as i16 as i64 {
-                        literals_len = literal(delta, 2);
-                        1
-                    } else if delta as i64 == delta as i32 as i64 {
-                        literals_len = literal(delta, 4);
-                        2
-                    } else {
-                        literals_len = literal(word1, 8);
-                        3
-                    };
-                    code |= class << WORD1_SHIFT;
-                    slot.stride = delta;
-                }
+                // Without branches: which class it is follows no pattern that the processor could learn.
+                let mut class = 3;
+                class = if delta as i64 == i64::from(delta as i32) { 2 } else { class };
+                class = if delta as i64 == i64::from(delta as i16) { 1 } else { class };
+                class = if delta == slot.stride { 0 } else { class };
+                put.put(if class == 3 { word1 } else { delta }, WORD1_LEN[class]);
+                code |= (class as u8) << WORD1_SHIFT;
+                slot.stride = delta;
                 slot.word1 = word1;
                 if len > 2 {
                     let word2 = words[at + 2];
                     let value = &mut tables.values[value_at(word1)];
-                    if word2 != *value {
-                        let from_value = word2.wrapping_sub(*value) as i64;
-                        let from_slot = word2.wrapping_sub(slot.word2) as i64;
-                        let class = if from_slot == 0 {
-                            1
-                        } else if from_value == from_value as i8 as i64 {
-                            literals_len = literal(from_value as u64, 1);
-                            2
-                        } else if from_slot == from_slot as i32 as i64 {
-                            literals_len = literal(from_slot as u64, 4);
-                            3
-                        } else if word2 == word2 as u32 as u64 {
-                            literals_len = literal(word2, 4);
-                            4
-                        } else {
-                            literals_len = literal(word2, 8);
-                            5
-                        };
-                        code |= class << WORD2_SHIFT;
-                        *value = word2;
-                    }
+                    let from_value = word2.wrapping_sub(*value);
+                    let from_slot = word2.wrapping_sub(slot.word2);
+                    let (mut class, mut literal) = (5, word2);
+                    class = if word2 >> 32 == 0 { 4 } else { class };
+                    (class, literal) =
+                        if from_slot as i64 == i64::from(from_slot as i32) { (3, from_slot) } else { (class, literal) };
+                    (class, literal) = if from_value as i64 == i64::from(from_value as i8) {
+                        (2, from_value)
+                    } else {
+                        (class, literal)
+                    };
+                    class = if from_slot == 0 { 1 } else { class };
+                    class = if from_value == 0 { 0 } else { class };
+                    put.put(literal, WORD2_LEN[class]);
+                    code |= (class as u8) << WORD2_SHIFT;
+                    *value = word2;
                     slot.word2 = word2;
-                    for &word in &words[at + 3..at + len] {
-                        literals_len = literal(word, 8);
+                    if len > 3 {
+                        for &word in &words[at + 3..at + len] {
+                            put.put(word, 8);
+                        }
                     }
                 }
             }
-            self.codes.push(code);
+            codes[records] = code;
+            records += 1;
             at += len;
         }
-        out.extend_from_slice(&(self.codes.len() as u32).to_le_bytes());
-        out.extend_from_slice(&(literals_len as u32).to_le_bytes());
-        self.codes.extend_from_slice(&self.literals[..literals_len]);
-        compress(&self.codes, out);
-        Packed { words: at, stopped, events }
+        let context = counts[..=k::STACK_DEF as usize].iter().sum::<u64>() - context_before;
+        let literals_len = put.len;
+        let start = out.len();
+        out.resize(start + PACK_HEADER_LEN, 0);
+        let stored_codes = compress_if_smaller(&codes[..records], out);
+        let stored_literals = compress_if_smaller(&literals[..literals_len], out);
+        for (i, len) in [records, literals_len, stored_codes, stored_literals].into_iter().enumerate() {
+            out[start + 4 * i..][..4].copy_from_slice(&(len as u32).to_le_bytes());
+        }
+        Packed { words: at, stopped, events: (records as u64 - context) as u32 }
     }
+}
+
+/// Literals being written: eight bytes are stored at a time, and the position moves by those that count.
+struct Literals<'a> {
+    // invariant: eight bytes longer than all literals together can be
+    bytes: &'a mut [u8],
+    len: usize,
+}
+
+impl Literals<'_> {
+    #[inline(always)]
+    fn put(&mut self, value: u64, len: usize) {
+        self.bytes[self.len..self.len + 8].copy_from_slice(&value.to_le_bytes());
+        self.len += len;
+    }
+}
+
+/// Appends one LZ4 block, or the bytes themselves if that is no longer; returns the stored length.
+fn compress_if_smaller(bytes: &[u8], out: &mut Vec<u8>) -> usize {
+    const SAMPLE: usize = 4 << 10;
+    let start = out.len();
+    // Values that do not repeat cost LZ4 the most time for nothing: look at a piece from the middle first.
+    let mut worth_it = true;
+    if bytes.len() >= 8 * SAMPLE {
+        compress(&bytes[bytes.len() / 2..][..SAMPLE], out);
+        worth_it = out.len() - start < SAMPLE - SAMPLE / 8;
+        out.truncate(start);
+    }
+    if worth_it {
+        compress(bytes, out);
+    }
+    if !worth_it || out.len() - start >= bytes.len() {
+        out.truncate(start);
+        out.extend_from_slice(bytes);
+    }
+    out.len() - start
 }
 
 /// Appends one LZ4 block.
@@ -287,143 +318,202 @@ pub(crate) fn decompress_prefix(stored: &[u8], limit: usize, out: &mut Vec<u8>) 
 
 pub struct Unpacker {
     tables: Tables,
-    bytes: Vec<u8>,
+    codes: Vec<u8>,
+    literals: Vec<u8>,
 }
 
 impl Default for Unpacker {
     fn default() -> Self {
-        Self { tables: Tables::new(), bytes: Vec::new() }
+        Self { tables: Tables::new(), codes: Vec::new(), literals: Vec::new() }
     }
 }
 
 impl Unpacker {
     /// Unpacks a whole chunk of `raw_len` bytes into `words`.
     pub fn unpack(&mut self, stored: &[u8], raw_len: usize, words: &mut Vec<u64>) -> Result<(), &'static str> {
-        let (codes, literals) = lengths(stored, raw_len)?;
-        decompress(&stored[8..], codes + literals, &mut self.bytes)?;
-        self.run(codes, raw_len / 8, words);
+        let [codes, literals, stored_codes, stored_literals] = lengths(stored, raw_len)?;
+        let stored = &stored[PACK_HEADER_LEN..];
+        if stored.len() != stored_codes + stored_literals {
+            return Err("impossible lengths");
+        }
+        let (stored_codes, stored_literals) = stored.split_at(stored_codes);
+        restore(stored_codes, codes, &mut self.codes)?;
+        restore(stored_literals, literals, &mut self.literals)?;
+        self.run(raw_len / 8, words);
         if words.len() * 8 == raw_len { Ok(()) } else { Err("packed records do not fill the chunk") }
     }
 
     /// Unpacks what is there of a chunk that was cut short: a whole number of records from its start.
     pub fn unpack_prefix(&mut self, stored: &[u8], raw_len: usize, words: &mut Vec<u64>) {
         words.clear();
-        if let Ok((codes, literals)) = lengths(stored, raw_len) {
-            decompress_prefix(&stored[8..], codes + literals, &mut self.bytes);
-            if self.bytes.len() >= codes {
-                self.run(codes, raw_len / 8, words);
+        let Ok([codes, literals, stored_codes, stored_literals]) = lengths(stored, raw_len) else {
+            return;
+        };
+        let stored = &stored[PACK_HEADER_LEN..];
+        let (first, rest) = stored.split_at(stored_codes.min(stored.len()));
+        for (stored, stored_len, len, out) in
+            [(first, stored_codes, codes, &mut self.codes), (rest, stored_literals, literals, &mut self.literals)]
+        {
+            out.clear();
+            if stored_len == len {
+                out.extend_from_slice(&stored[..len.min(stored.len())]);
+            } else {
+                decompress_prefix(stored, len, out);
             }
         }
+        self.run(raw_len / 8, words);
     }
 
     /// Rebuilds records until the codes or the literals end.
-    fn run(&mut self, codes: usize, limit: usize, out: &mut Vec<u64>) {
-        out.clear();
-        out.reserve(limit);
+    fn run(&mut self, limit: usize, out: &mut Vec<u64>) {
         self.tables.clear();
-        let tables = &mut self.tables;
-        let (codes, literals) = self.bytes.split_at(codes);
-        let mut taken = 0usize;
-        // The `len` bytes that come next; upper bytes are whatever follows them.
-        let mut literal = |len: usize| -> Option<u64> {
-            let value = if let Some(bytes) = literals.get(taken..taken + 8) {
-                u64::from_le_bytes(bytes.try_into().ok()?)
-            } else {
-                let mut padded = [0; 8];
-                let bytes = literals.get(taken..taken + len)?;
-                padded[..len].copy_from_slice(bytes);
-                u64::from_le_bytes(padded)
-            };
-            taken += len;
-            Some(value)
-        };
-        for &code in codes {
-            let start = out.len();
-            let mut record = || -> Option<()> {
-                let next = tables.next_at();
-                let head = if code & HEAD_MISS != 0 {
-                    let head = literal(8)?;
-                    tables.next[next] = head;
-                    head
-                } else {
-                    tables.next[next]
-                };
-                tables.seen(head);
-                let shape = Shape::of(head);
-                let mut len = shape.fixed();
-                if len == 0 || out.len() + len > limit {
-                    return None;
-                }
-                out.push(head);
-                if len > 1 {
-                    let slot = &mut tables.slots[slot_at(head)];
-                    let delta = match code >> WORD1_SHIFT & 3 {
-                        0 => slot.stride,
-                        1 => literal(2)? as i16 as u64,
-                        2 => literal(4)? as i32 as u64,
-                        _ => literal(8)?.wrapping_sub(slot.word1),
-                    };
-                    let word1 = slot.word1.wrapping_add(delta);
-                    slot.stride = delta;
-                    slot.word1 = word1;
-                    out.push(word1);
-                    if len == 2 && shape.has_payload() {
-                        len += payload_words(word1);
-                    }
-                    if len > 2 {
-                        let value = &mut tables.values[value_at(word1)];
-                        let word2 = match code >> WORD2_SHIFT & 7 {
-                            0 => *value,
-                            1 => slot.word2,
-                            2 => value.wrapping_add(literal(1)? as i8 as u64),
-                            3 => slot.word2.wrapping_add(literal(4)? as i32 as u64),
-                            4 => literal(4)? as u32 as u64,
-                            _ => literal(8)?,
-                        };
-                        *value = word2;
-                        slot.word2 = word2;
-                        out.push(word2);
-                        let fixed = shape.fixed();
-                        for _ in 3..fixed {
-                            out.push(literal(8)?);
-                        }
-                        if shape.has_payload() && fixed > 2 {
-                            len = fixed + payload_words(out[start + fixed - 1]);
-                        }
-                        if start + len > limit {
-                            return None;
-                        }
-                        for _ in fixed.max(3)..len {
-                            out.push(literal(8)?);
-                        }
-                    }
-                }
-                Some(())
-            };
-            if record().is_none() {
-                out.truncate(start);
-                return;
+        let Self { tables, codes, literals } = self;
+        let literals_len = literals.len();
+        // Whole words are loaded at any position: the padding keeps that inside.
+        literals.extend_from_slice(&[0; 8]);
+        let mut take = Taken { bytes: literals, at: 0, end: literals_len };
+        out.clear();
+        // Two words more than asked for, so that a record of three fits wherever one of one does.
+        out.resize(limit + 2, 0);
+        let mut filled = 0;
+        for &code in codes.iter() {
+            if filled == limit {
+                break;
             }
+            let next = &mut tables.next[next_at(tables.context)];
+            let literal = take.take(if code & HEAD_MISS != 0 { 8 } else { 0 });
+            let head = if code & HEAD_MISS != 0 { literal } else { *next };
+            *next = head;
+            tables.context = context_after(tables.context, head);
+            let shape = Shape::of(head);
+            let mut len = shape.fixed();
+            if len == 0 {
+                break;
+            }
+            let record = &mut out[filled..filled + 3];
+            record[0] = head;
+            if len > 1 {
+                let slot = &mut tables.slots[slot_at(head)];
+                let class = (code >> WORD1_SHIFT & 3) as usize;
+                let literal = take.take(WORD1_LEN[class]);
+                let mut delta = literal.wrapping_sub(slot.word1);
+                delta = if class == 2 { literal as i32 as u64 } else { delta };
+                delta = if class == 1 { literal as i16 as u64 } else { delta };
+                delta = if class == 0 { slot.stride } else { delta };
+                let word1 = slot.word1.wrapping_add(delta);
+                slot.stride = delta;
+                slot.word1 = word1;
+                record[1] = word1;
+                if len == 2 && shape.has_payload() {
+                    len += payload_words(word1);
+                }
+                if len > 2 {
+                    let value = &mut tables.values[value_at(word1)];
+                    let class = (code >> WORD2_SHIFT & 7) as usize;
+                    let literal = take.take(WORD2_LEN[class]);
+                    let mut word2 = literal;
+                    word2 = if class == 4 { literal as u32 as u64 } else { word2 };
+                    word2 = if class == 3 { slot.word2.wrapping_add(literal as i32 as u64) } else { word2 };
+                    word2 = if class == 2 { value.wrapping_add(literal as i8 as u64) } else { word2 };
+                    word2 = if class == 1 { slot.word2 } else { word2 };
+                    word2 = if class == 0 { *value } else { word2 };
+                    *value = word2;
+                    slot.word2 = word2;
+                    record[2] = word2;
+                    if len > 3 || shape.has_payload() {
+                        let fixed = shape.fixed();
+                        if filled + fixed > limit {
+                            break;
+                        }
+                        for at in 3..fixed {
+                            out[filled + at] = take.take(8);
+                        }
+                        if shape.has_payload() {
+                            len = fixed + payload_words(out[filled + fixed - 1]);
+                        }
+                        if filled + len > limit {
+                            break;
+                        }
+                        for at in fixed.max(3)..len {
+                            out[filled + at] = take.take(8);
+                        }
+                    }
+                }
+            }
+            if filled + len > limit || take.at > take.end {
+                break;
+            }
+            filled += len;
         }
+        out.truncate(filled);
     }
 }
 
-fn lengths(stored: &[u8], raw_len: usize) -> Result<(usize, usize), &'static str> {
-    let (Some(codes), Some(literals)) = (stored.first_chunk::<4>(), stored.get(4..8)) else {
-        return Err("too short");
-    };
-    let codes = u32::from_le_bytes(*codes) as usize;
-    let literals = u32::from_le_bytes([literals[0], literals[1], literals[2], literals[3]]) as usize;
-    if !raw_len.is_multiple_of(8) || codes > raw_len / 8 || literals > raw_len {
-        return Err("impossible lengths");
+/// Literals being read. Reading past the end gives zeros; who reads checks `at` once per record.
+struct Taken<'a> {
+    // invariant: padded with eight bytes after `end`
+    bytes: &'a [u8],
+    at: usize,
+    end: usize,
+}
+
+impl Taken<'_> {
+    /// Eight bytes of which `len` count; the rest is whatever follows.
+    #[inline(always)]
+    fn take(&mut self, len: usize) -> u64 {
+        let at = self.at.min(self.end);
+        let mut word = [0; 8];
+        word.copy_from_slice(&self.bytes[at..at + 8]);
+        self.at += len;
+        u64::from_le_bytes(word)
     }
-    Ok((codes, literals))
+}
+
+/// Undoes [`compress_if_smaller`].
+fn restore(stored: &[u8], len: usize, out: &mut Vec<u8>) -> Result<(), &'static str> {
+    if stored.len() == len {
+        out.clear();
+        out.extend_from_slice(stored);
+        return Ok(());
+    }
+    decompress(stored, len, out)
+}
+
+fn lengths(stored: &[u8], raw_len: usize) -> Result<[usize; 4], &'static str> {
+    let header: &[u8; PACK_HEADER_LEN] = stored.first_chunk().ok_or("too short")?;
+    let mut lengths = [0; 4];
+    for (len, bytes) in lengths.iter_mut().zip(header.chunks_exact(4)) {
+        *len = u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]) as usize;
+    }
+    let [codes, literals, stored_codes, stored_literals] = lengths;
+    let possible = codes <= raw_len / 8 && literals <= raw_len && stored_codes <= codes && stored_literals <= literals;
+    if raw_len.is_multiple_of(8) && possible { Ok(lengths) } else { Err("impossible lengths") }
 }
 
 /// Collects the distinct code addresses: a direct-mapped filter in front of a hash set.
 pub struct Pcs {
     recent: Box<[u64; 1 << 12]>,
-    all: std::collections::HashSet<u64>,
+    all: HashSet<u64, BuildHasherDefault<PcHasher>>,
+}
+
+/// Code addresses are no attack: one multiplication mixes them well enough.
+#[derive(Default)]
+struct PcHasher(u64);
+
+impl Hasher for PcHasher {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for &byte in bytes {
+            self.write_u64(byte.into());
+        }
+    }
+
+    fn write_u64(&mut self, value: u64) {
+        self.0 = (self.0 ^ value).wrapping_mul(MIX).rotate_left(26);
+    }
 }
 
 impl Default for Pcs {

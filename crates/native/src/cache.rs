@@ -86,6 +86,16 @@ impl std::error::Error for Error {}
 
 /// Unpacks the embedded files, or checks that they are already there.
 pub fn unpack() -> Result<Installed, Error> {
+    let installed = unpack_for_compiling()?;
+    match own_file(&installed.runtime, RUNTIME) {
+        Ok(()) => Ok(installed),
+        Err(problem) => Err(Error { attempts: vec![(installed.root, problem)] }),
+    }
+}
+
+/// As [`unpack`], but leaves out the runtime library. Comparing its megabytes would double the
+/// wrapper's own time, which every file of a build pays.
+pub(crate) fn unpack_for_compiling() -> Result<Installed, Error> {
     let mut attempts = Vec::new();
     for root in candidates(|name| std::env::var_os(name)) {
         match unpack_into(&root) {
@@ -104,7 +114,8 @@ fn candidates(variable: impl Fn(&str) -> Option<OsString>) -> Vec<PathBuf> {
         return vec![named];
     }
     let xdg = path("XDG_CACHE_HOME").filter(|path| path.is_absolute());
-    let home = path("HOME").filter(|path| path.is_absolute());
+    // A home that is not there (build services set such ones) is not ours to create.
+    let home = path("HOME").filter(|path| path.is_absolute() && path.is_dir());
     let mut found = Vec::new();
     found.extend(xdg.map(|folder| folder.join("reweave")));
     found.extend(home.map(|folder| folder.join(".cache/reweave")));
@@ -135,7 +146,6 @@ fn unpack_into(root: &Path) -> Result<Installed, Problem> {
         include,
     };
     own_file(&installed.stubs, STUBS)?;
-    own_file(&installed.runtime, RUNTIME)?;
     own_file(&installed.gcc_specs, GCC_SPECS)?;
     own_file(&installed.include.join("reweave.h"), HEADER)?;
     Ok(installed)
@@ -260,10 +270,10 @@ mod tests {
     fn refuses_what_others_can_write() {
         let root = scratch("writable");
         let installed = unpack_into(&root).unwrap();
-        fs::set_permissions(&installed.runtime, fs::Permissions::from_mode(0o720)).unwrap();
+        fs::set_permissions(&installed.stubs, fs::Permissions::from_mode(0o720)).unwrap();
         let problem = unpack_into(&root).unwrap_err();
         assert!(matches!(problem, Problem::Writable(..)), "{problem}");
-        fs::set_permissions(&installed.runtime, fs::Permissions::from_mode(0o700)).unwrap();
+        fs::set_permissions(&installed.stubs, fs::Permissions::from_mode(0o700)).unwrap();
         fs::set_permissions(&root, fs::Permissions::from_mode(0o777)).unwrap();
         let problem = unpack_into(&root).unwrap_err();
         assert!(matches!(problem, Problem::Writable(..)), "{problem}");

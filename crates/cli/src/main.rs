@@ -1,2 +1,85 @@
-//! The reweave command.
-fn main() {}
+//! `reweave`: one file per subcommand under `commands`, none of which holds logic.
+
+mod commands;
+mod output;
+mod progress;
+mod size;
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+use reweave_native::compiler::{self, Language};
+
+#[derive(Parser)]
+#[command(
+    name = "reweave",
+    version,
+    about = "Finds what other interleavings would do to a concurrent program, confirms it, and replays it.",
+    after_help = "Examples:\n  \
+        reweave cc -g -o bank bank.c -lpthread     build (or: CC=reweave-cc make)\n  \
+        reweave test -- ./bank                     record, predict, confirm, report\n  \
+        reweave replay reweave-out/1               the bug, every time\n\n\
+        Exit codes: 0 nothing found · 1 findings · 2 usage or environment, or a replay that diverged ·\n\
+        3 the program cannot be run · 4 internal error. `record` returns the program's own status."
+)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    Cc(Compiler),
+    #[command(name = "c++")]
+    Cxx(Compiler),
+    Record(commands::record::Args),
+    Inspect(commands::inspect::Args),
+}
+
+/// Compile like gcc or clang, adding what reweave needs
+///
+/// All arguments go to the compiler as they are. REWEAVE_CC and REWEAVE_CXX choose it (gcc and g++ by default). Called as
+/// `reweave-cc` or `reweave-c++` the same file is a drop-in CC or CXX for make, CMake, autotools and meson.
+#[derive(clap::Args)]
+#[command(disable_help_flag = true, after_help = "Example:\n  reweave cc -g -o bank bank.c -lpthread")]
+struct Compiler {
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    args: Vec<OsString>,
+}
+
+fn main() -> ExitCode {
+    let mut args: Vec<OsString> = std::env::args_os().collect();
+    let by_name = args.first().and_then(|name| Language::of_program(name));
+    let by_word = match args.get(1).and_then(|word| word.to_str()) {
+        Some("cc") => Some(Language::C),
+        Some("c++") => Some(Language::Cxx),
+        _ => None,
+    };
+    // Before the parser: every argument, `--help` included, is the compiler's.
+    if let Some(language) = by_name.or(by_word) {
+        let rest = args.split_off((if by_name.is_some() { 1 } else { 2 }).min(args.len()));
+        return code(compiler::run(language, rest));
+    }
+    let matches = match Cli::command().try_get_matches_from(args) {
+        Ok(matches) => matches,
+        Err(error) => {
+            let _ = error.print();
+            return code(error.exit_code());
+        }
+    };
+    let cli = match Cli::from_arg_matches(&matches) {
+        Ok(cli) => cli,
+        Err(error) => error.exit(),
+    };
+    code(match cli.command {
+        Command::Cc(compiler) => compiler::run(Language::C, compiler.args),
+        Command::Cxx(compiler) => compiler::run(Language::Cxx, compiler.args),
+        Command::Record(args) => commands::record::run(args),
+        Command::Inspect(args) => commands::inspect::run(args),
+    })
+}
+
+fn code(code: i32) -> ExitCode {
+    ExitCode::from(u8::try_from(code).unwrap_or(u8::MAX))
+}

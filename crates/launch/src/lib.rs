@@ -1,1 +1,24 @@
-//! (empty)
+//! Runs the target: record, replay, confirm, and the pipeline of `reweave test`.
+//!
+//! The program runs as it always does, with the runtime preloaded. Every process of it that wants to be recorded connects to
+//! the [`session`], gets a shared region and writes its events there; a [`collector`] thread per process takes them to disk.
+//! Nothing of ours runs in the target but the runtime, so a target that is killed loses nothing.
+//!
+//! Invariants: the program's own output stays its own (nothing here prints); recording never breaks the run.
+
+pub mod collector;
+mod error;
+pub mod exit;
+mod handshake;
+mod interrupt;
+mod pidfd;
+pub mod region;
+pub mod session;
+pub mod target;
+mod watchdog;
+
+pub use collector::{Collected, Divergence, human_size};
+pub use error::{Error, Result};
+pub use region::Policy;
+pub use session::{MAX_TRACE, Options, QUANTUM, Run, Script, beside, run};
+pub use target::{Input, Output};

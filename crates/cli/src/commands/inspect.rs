@@ -1,0 +1,108 @@
+//! `reweave inspect`
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+use reweave_model::{Addr, Event, Op};
+use reweave_report::overview::{self, Overview};
+use reweave_report::{Describer, describe};
+use reweave_trace::Trace;
+
+use crate::output;
+use crate::progress::Bar;
+
+/// Show what is in a trace
+///
+/// Without options: threads, events by kind, shared locations, locks and their contention, reads that no recorded write
+/// explains. With `--events`: the events themselves, with values and source lines.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:\n  \
+    reweave inspect reweave.rwt\n  \
+    reweave inspect reweave.rwt --events --thread 1 --kind read,write\n  \
+    reweave inspect reweave.rwt --events --location balance")]
+pub struct Args {
+    trace: PathBuf,
+    /// List events
+    #[arg(long)]
+    events: bool,
+    /// Only events of these threads
+    #[arg(long, value_name = "N", value_delimiter = ',')]
+    thread: Vec<u32>,
+    /// Only events of these kinds (read, write, acquire, …)
+    #[arg(long, value_name = "KIND", value_delimiter = ',')]
+    kind: Vec<String>,
+    /// Only events that touch this variable, address (0x…) or source line (file:line)
+    #[arg(long, value_name = "WHERE")]
+    location: Option<String>,
+    /// How many locations and locks to show
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    top: usize,
+}
+
+pub fn run(args: Args) -> i32 {
+    let trace = match Trace::open(&args.trace) {
+        Ok(trace) => trace,
+        Err(error) => return output::fail_trace(error),
+    };
+    let code = if args.events || !args.thread.is_empty() || !args.kind.is_empty() || args.location.is_some() {
+        output::print(|out| list(&trace, &args, out))
+    } else {
+        let bar = Bar::new("reading", trace.event_count());
+        let overview = Overview::of(&trace, |events| bar.at(events));
+        bar.done();
+        match overview {
+            Ok(overview) => output::print(|out| overview::write(&trace, &overview, args.top, out)),
+            Err(error) => return output::fail_trace(error),
+        }
+    };
+    for damage in trace.damage() {
+        eprintln!("reweave: warning: {}: {damage}", args.trace.display());
+    }
+    code
+}
+
+fn list(trace: &Trace, args: &Args, out: &mut dyn Write) -> io::Result<()> {
+    let describer = Describer { symbols: trace.symbols() };
+    let mut events = trace.events();
+    while let Some(event) = events.next().map_err(io::Error::other)? {
+        if selected(&event, args, describer) {
+            writeln!(out, "{}", describer.line(&event))?;
+        }
+    }
+    Ok(())
+}
+
+fn selected(event: &Event<'_>, args: &Args, describer: Describer<'_>) -> bool {
+    let kind = describe::kind(&event.op);
+    (args.thread.is_empty() || args.thread.contains(&event.thread.0))
+        && (args.kind.is_empty() || args.kind.iter().any(|wanted| kind == wanted || is_group(kind, wanted)))
+        && args.location.as_ref().is_none_or(|location| touches(event, location, describer))
+}
+
+/// `atomic` stands for all atomic accesses.
+fn is_group(kind: &str, wanted: &str) -> bool {
+    wanted == "atomic" && (kind.starts_with("atomic_") || kind.starts_with("cas_"))
+}
+
+fn touches(event: &Event<'_>, location: &str, describer: Describer<'_>) -> bool {
+    let range = match event.op {
+        Op::Read { addr, size, .. } | Op::Write { addr, size, .. } | Op::Atomic { addr, size, .. } => {
+            Some((addr, u64::from(size)))
+        }
+        Op::Alloc { addr, size } | Op::Free { addr, size } => Some((addr, size)),
+        op => describe::object_of(&op).map(|object| (Addr(object.0), 1)),
+    };
+    if let Some(hex) = location.strip_prefix("0x") {
+        let Ok(wanted) = u64::from_str_radix(hex, 16) else { return false };
+        return range.is_some_and(|(addr, size)| wanted.wrapping_sub(addr.0) < size.max(1));
+    }
+    if let Some((file, line)) = location.rsplit_once(':')
+        && let Ok(line) = line.parse::<u32>()
+    {
+        return describer
+            .symbols
+            .frames(event.pc)
+            .any(|frame| frame.line == line && (frame.file == file || describe::file_name(frame.file) == file));
+    }
+    range.is_some_and(|(addr, _)| describer.symbols.variable(addr).is_some_and(|variable| variable.name == location))
+}

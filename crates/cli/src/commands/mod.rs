@@ -1,0 +1,4 @@
+//! The subcommands.
+
+pub mod inspect;
+pub mod record;

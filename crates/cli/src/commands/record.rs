@@ -1,0 +1,82 @@
+//! `reweave record`
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use reweave_launch::{MAX_TRACE, Options, Policy, QUANTUM, exit};
+
+use crate::output;
+use crate::size::parse_size;
+
+/// Run a program and record what its threads do
+///
+/// The program's output, input and exit status stay its own. Every process of it that was built with `reweave cc` is
+/// recorded: the first in TRACE, the others in TRACE.2, TRACE.3 and so on.
+#[derive(clap::Args)]
+#[command(
+    override_usage = "reweave record [OPTIONS] -- PROG [ARGS]...",
+    after_help = "Examples:\n  \
+        reweave record -- ./bank\n  \
+        reweave record -o run7.rwt --seed 7 -- ./server --port 8000\n  \
+        reweave record -- make check           every instrumented program it starts"
+)]
+pub struct Args {
+    /// Where the trace goes
+    #[arg(short, long, value_name = "TRACE", default_value = "reweave.rwt")]
+    output: PathBuf,
+    #[command(flatten)]
+    scheduling: Scheduling,
+    /// Stop recording (not the program) when a trace is this large
+    #[arg(long, value_name = "SIZE", value_parser = parse_size, default_value = "2G")]
+    max_trace: u64,
+    /// The program and its arguments
+    #[arg(required = true, last = true, value_name = "PROG")]
+    command: Vec<OsString>,
+}
+
+/// How threads take turns.
+#[derive(clap::Args, Clone)]
+pub struct Scheduling {
+    /// Another seed, another schedule; the same seed, the same schedule
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub seed: u64,
+    /// How threads take turns: in long slices, at random before every synchronization, or by random priorities
+    #[arg(long, value_enum, value_name = "POLICY", default_value_t = PolicyName::Quantum)]
+    pub policy: PolicyName,
+    /// Steps of a slice (policy quantum)
+    #[arg(long, value_name = "STEPS", default_value_t = QUANTUM)]
+    pub quantum: u32,
+}
+
+#[derive(clap::ValueEnum, Clone, Copy, PartialEq, Eq)]
+pub enum PolicyName {
+    Quantum,
+    Random,
+    Pct,
+}
+
+impl Scheduling {
+    pub fn apply(&self, options: &mut Options) {
+        options.seed = self.seed;
+        options.quantum = self.quantum;
+        options.policy = match self.policy {
+            PolicyName::Quantum => Policy::Quantum,
+            PolicyName::Random => Policy::Random,
+            PolicyName::Pct => Policy::Pct { depth: 3, length: 100_000 },
+        };
+    }
+}
+
+pub fn run(args: Args) -> i32 {
+    debug_assert_eq!(MAX_TRACE, 2 << 30, "the default of --max-trace");
+    let mut options = Options::new(args.command, args.output);
+    options.max_trace = args.max_trace;
+    args.scheduling.apply(&mut options);
+    match reweave_launch::run(&options) {
+        Ok(run) => {
+            output::run_summary(&run);
+            exit::of_program(run.status)
+        }
+        Err(error) => output::fail(&error),
+    }
+}

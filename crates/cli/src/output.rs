@@ -1,0 +1,73 @@
+//! How the commands talk: our own words go to stderr, results asked for (events, reports) to stdout.
+
+use std::io::{self, Write};
+
+use reweave_launch::{Error, Run, exit, human_size};
+use reweave_trace::Outcome;
+
+/// Tells an error and gives the exit code for it.
+pub fn fail(error: &Error) -> i32 {
+    eprintln!("reweave: {error}");
+    error.exit_code()
+}
+
+pub fn fail_trace(error: reweave_trace::Error) -> i32 {
+    fail(&Error::from(error))
+}
+
+/// Writes results to stdout. A reader that has gone (`| head`) is no error of ours.
+pub fn print(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> i32 {
+    let mut out = io::BufWriter::new(io::stdout().lock());
+    match write(&mut out).and_then(|()| out.flush()) {
+        Ok(()) => exit::CLEAN,
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => exit::CLEAN,
+        Err(error) => {
+            eprintln!("reweave: cannot write to stdout: {error}: send the output to a file or a pipe");
+            exit::USAGE
+        }
+    }
+}
+
+/// What there is to say about a recorded run, on stderr.
+pub fn run_summary(run: &Run) {
+    for warning in run.warnings.iter().chain(run.processes.iter().flat_map(|process| &process.warnings)) {
+        eprintln!("reweave: warning: {warning}");
+    }
+    if let Some(shortcoming) = run.shortcoming() {
+        eprintln!("reweave: {shortcoming}");
+    }
+    if run.aslr == reweave_trace::Aslr::On {
+        eprintln!("reweave: addresses stay random (personality was refused here): replay matches by name");
+    }
+    for process in &run.processes {
+        let per_event = process.bytes as f64 / process.events.max(1) as f64;
+        eprintln!(
+            "reweave: {}: {} events of {} threads in {} ({per_event:.1} bytes/event){}",
+            process.path.display(),
+            grouped(process.events),
+            process.threads,
+            human_size(process.bytes),
+            outcome_suffix(&process.outcome)
+        );
+    }
+}
+
+fn outcome_suffix(outcome: &Outcome) -> String {
+    match reweave_report::describe::outcome(outcome) {
+        Some(text) => format!(", {text}"),
+        None => String::new(),
+    }
+}
+
+/// `1,234,567`
+pub fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut out = String::new();
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}

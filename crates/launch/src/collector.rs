@@ -1,0 +1,289 @@
+//! The recorder's half in the `reweave` process: one thread per process of the target takes full chunks out of the
+//! shared region and writes them to the trace, and takes what is left when the process is gone, however it went.
+
+use std::path::PathBuf;
+use std::process::ExitStatus;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex};
+use std::time::{Duration, Instant};
+
+use reweave_conductor::shared::{self, CHUNK_BYTES, CHUNKS, Region};
+use reweave_conductor::sys;
+use reweave_model::wire::{self, Record, kind};
+use reweave_model::{Op, ThreadId};
+use reweave_trace::{Footer, Outcome, Symbols, Writer};
+
+use crate::pidfd::PidFd;
+use crate::region::Mapping;
+use crate::watchdog::{TICK, Watchdog};
+
+/// A process that hangs gets this long to be looked at before it is ended.
+const HANG_GRACE: Duration = Duration::from_millis(100);
+
+/// Where a replay left its schedule.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Divergence {
+    /// One of `shared::DIVERGED_*`.
+    pub why: u32,
+    pub segment: u32,
+    pub thread: u32,
+}
+
+/// What the session and the collector of one process share.
+#[derive(Default)]
+pub struct Signals {
+    /// The process goes on as another program, or the session ends: finish this trace now.
+    pub finish: AtomicBool,
+    /// The session's last word: nothing more is waited for.
+    pub abandon: AtomicBool,
+    pub status: Mutex<Option<ExitStatus>>,
+    pub status_known: Condvar,
+}
+
+/// One process being recorded.
+pub struct Job {
+    pub pid: u32,
+    pub process: PidFd,
+    pub mapping: Mapping,
+    pub writer: Writer,
+    pub path: PathBuf,
+    pub max_bytes: u64,
+    pub replaying: bool,
+    /// A debugger is in charge: neither take the token away nor end a hanging process.
+    pub hands_off: bool,
+    /// Its exit status will be known to the session.
+    pub is_root: bool,
+    pub instrumented: bool,
+    pub signals: Arc<Signals>,
+}
+
+/// What became of it.
+#[derive(Clone, Debug)]
+pub struct Collected {
+    pub path: PathBuf,
+    pub pid: u32,
+    pub is_root: bool,
+    pub instrumented: bool,
+    pub outcome: Outcome,
+    pub events: u64,
+    pub threads: u64,
+    pub bytes: u64,
+    pub diverged: Option<Divergence>,
+    pub warnings: Vec<String>,
+}
+
+struct Collector {
+    job: Job,
+    drained: u32,
+    /// Recording ended early, and why.
+    stopped: Option<String>,
+    warnings: Vec<String>,
+    last_words: Outcome,
+}
+
+/// Runs until the process is gone; returns when its trace is complete.
+pub fn run(job: Job) -> Collected {
+    let mut collector =
+        Collector { job, drained: 0, stopped: None, warnings: Vec::new(), last_words: Outcome::Unknown };
+    collector.follow();
+    collector.finish()
+}
+
+impl Collector {
+    fn region(&self) -> Region {
+        *self.job.mapping.region()
+    }
+
+    fn follow(&mut self) {
+        let region = self.region();
+        let header = region.header();
+        let mut watchdog = Watchdog::new(self.job.pid, self.job.replaying);
+        let mut hanging: Option<Instant> = None;
+        loop {
+            self.drain();
+            let signals = &self.job.signals;
+            if self.job.process.has_ended() || signals.finish.load(Ordering::Acquire) {
+                break;
+            }
+            if header.hang.load(Ordering::Acquire) != 0 && !self.job.hands_off {
+                let since = *hanging.get_or_insert_with(Instant::now);
+                if since.elapsed() >= HANG_GRACE {
+                    self.job.process.kill(libc::SIGKILL);
+                }
+            } else if !self.job.hands_off {
+                watchdog.tick(&region);
+            }
+            let filled = header.filled.load(Ordering::Acquire);
+            if filled == self.drained {
+                sys::futex_wait(&header.filled, filled, Some(TICK.as_nanos() as u64));
+            }
+        }
+        self.drain();
+        self.drain_open_chunk();
+    }
+
+    /// Takes the chunks that are full.
+    fn drain(&mut self) {
+        let region = self.region();
+        let header = region.header();
+        loop {
+            let filled = header.filled.load(Ordering::Acquire);
+            if self.drained == filled {
+                return;
+            }
+            let len = header.chunk_len[self.drained as usize % CHUNKS].load(Ordering::Acquire) as usize;
+            self.take(self.drained, len);
+            self.drained = self.drained.wrapping_add(1);
+            header.drained.store(self.drained, Ordering::Release);
+            sys::futex_wake(&header.drained);
+        }
+    }
+
+    /// After the end: what stands in the chunk that was being filled. A write whose value never came is cut off.
+    fn drain_open_chunk(&mut self) {
+        let region = self.region();
+        let header = region.header();
+        let mut len = header.cursor.load(Ordering::Acquire) as usize;
+        let pending = header.pending.load(Ordering::Acquire) as usize;
+        if pending != 0 {
+            len = len.min(pending - 1);
+        }
+        // Once the target discards, the open chunk is a continuation of something that was not taken.
+        if header.discard.load(Ordering::Acquire) == 0 {
+            self.take(self.drained, len);
+        }
+    }
+
+    fn take(&mut self, sequence: u32, len: usize) {
+        let region = self.region();
+        let len = len.min(CHUNK_BYTES) / 8 * 8;
+        if self.stopped.is_some() || len == 0 {
+            return;
+        }
+        let thread = region.header().chunk_thread[sequence as usize % CHUNKS].load(Ordering::Acquire);
+        let thread = if thread == reweave_conductor::NO_THREAD { 0 } else { thread };
+        // SAFETY: inside the mapping, page aligned, and no longer written by the target.
+        let words = unsafe { std::slice::from_raw_parts(region.chunk(sequence).cast::<u64>(), len / 8) };
+        match self.job.writer.event_words(words, ThreadId(thread)) {
+            Ok(()) => {}
+            Err(error @ reweave_trace::Error::BadRecord { .. }) => self.warnings.push(error.to_string()),
+            Err(error) => {
+                let next = if error.is_disk_full() { ": make room, or record elsewhere with -o" } else { "" };
+                self.stop(format!("{error}{next}"));
+                return;
+            }
+        }
+        self.remember_last_words(words);
+        if self.job.writer.bytes_written() > self.job.max_bytes {
+            let size = self.job.max_bytes;
+            self.stop(format!("the trace reached its limit of {}: raise it with --max-trace", human_size(size)));
+        }
+    }
+
+    /// The program runs on without being recorded.
+    fn stop(&mut self, why: String) {
+        let region = self.region();
+        let header = region.header();
+        header.discard.store(1, Ordering::Release);
+        header.drained.store(header.filled.load(Ordering::Acquire), Ordering::Release);
+        sys::futex_wake(&header.drained);
+        self.stopped = Some(why);
+    }
+
+    /// How the process says it ends, for those whose status the kernel does not tell us. Events of that kind are rare
+    /// and last, so only chunks that hold one are searched.
+    fn remember_last_words(&mut self, mut words: &[u64]) {
+        let writer = &self.job.writer;
+        if writer.count_of(kind::EXIT) + writer.count_of(kind::FATAL) == 0 {
+            return;
+        }
+        while let Ok((record, len)) = wire::decode(words) {
+            match record {
+                Record::Event { op: Op::Exit { status }, .. } => self.last_words = Outcome::Exited { status },
+                Record::Event { op: Op::Fatal { number, .. }, .. } => {
+                    self.last_words = Outcome::Signalled { signal: number as i32, core: false };
+                }
+                _ => {}
+            }
+            words = &words[len..];
+        }
+    }
+
+    fn outcome(&self) -> Outcome {
+        let header = self.job.mapping.region().header();
+        if header.hang.load(Ordering::Acquire) != 0 {
+            return Outcome::Hung;
+        }
+        let signals = &self.job.signals;
+        if signals.finish.load(Ordering::Acquire) && !signals.abandon.load(Ordering::Acquire) {
+            return Outcome::Exec;
+        }
+        if signals.abandon.load(Ordering::Acquire) {
+            return Outcome::Stopped { why: "the process went on after the program had ended".into() };
+        }
+        if !self.job.is_root {
+            return self.last_words.clone();
+        }
+        let status = signals.status.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let (status, _) = signals
+            .status_known
+            .wait_timeout_while(status, Duration::from_secs(5), |status| status.is_none())
+            .unwrap_or_else(std::sync::PoisonError::into_inner);
+        status.map_or_else(|| self.last_words.clone(), outcome_of)
+    }
+
+    fn finish(mut self) -> Collected {
+        let header = self.job.mapping.region().header();
+        let outcome = self.outcome();
+        if let Some(why) = &self.stopped {
+            self.warnings.push(format!("recording stopped, the program ran on: {why}"));
+        }
+        let why = header.diverged.load(Ordering::Acquire);
+        let diverged = (why != shared::DIVERGED_NO).then(|| Divergence {
+            why,
+            segment: header.diverged_segment.load(Ordering::Relaxed),
+            thread: header.diverged_thread.load(Ordering::Relaxed),
+        });
+        let writer = &mut self.job.writer;
+        let symbols = Symbols::resolve(writer.modules(), &writer.pcs());
+        let footer = Footer { outcome: outcome.clone(), warnings: self.warnings.clone(), ..Footer::default() };
+        if let Err(error) = writer.finish(footer, Some(&symbols))
+            && self.stopped.is_none()
+        {
+            self.warnings.push(format!("{error}: the trace has no symbols"));
+        }
+        Collected {
+            path: self.job.path,
+            pid: self.job.pid,
+            is_root: self.job.is_root,
+            instrumented: self.job.instrumented,
+            outcome,
+            events: writer.event_count(),
+            threads: writer.count_of(kind::BEGIN),
+            bytes: writer.bytes_written(),
+            diverged,
+            warnings: self.warnings,
+        }
+    }
+}
+
+pub fn outcome_of(status: ExitStatus) -> Outcome {
+    use std::os::unix::process::ExitStatusExt;
+    match (status.code(), status.signal()) {
+        (Some(status), _) => Outcome::Exited { status },
+        (None, Some(signal)) => Outcome::Signalled { signal, core: status.core_dumped() },
+        (None, None) => Outcome::Unknown,
+    }
+}
+
+/// Bytes for people: `1.5 MB`.
+pub fn human_size(bytes: u64) -> String {
+    const UNITS: [&str; 5] = ["bytes", "KB", "MB", "GB", "TB"];
+    let mut size = bytes as f64;
+    let mut unit = 0;
+    while size >= 1024.0 && unit + 1 < UNITS.len() {
+        size /= 1024.0;
+        unit += 1;
+    }
+    if size.fract() < 0.05 { format!("{size:.0} {}", UNITS[unit]) } else { format!("{size:.1} {}", UNITS[unit]) }
+}

@@ -1,0 +1,68 @@
+//! Everything that can go wrong when running a target. Each message says what, where, and what to do next.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::exit;
+
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+#[derive(thiserror::Error, Debug)]
+pub enum Error {
+    #[error("{program}: no such program in this folder or in PATH: check the name, or build it first")]
+    NotFound { program: String },
+
+    #[error("{program}: not executable: `chmod +x` it, or name the interpreter (for example `-- sh {program}`)")]
+    NotExecutable { program: String },
+
+    #[error("{program}: built for another kind of machine: only x86-64 programs can be recorded")]
+    Foreign { program: String },
+
+    #[error("{program}: cannot be run: {source}")]
+    CannotRun { program: String, source: io::Error },
+
+    #[error("cannot {action} {path}: {source}: check the permissions, or choose another place with -o")]
+    Output { action: &'static str, path: PathBuf, source: io::Error },
+
+    #[error("cannot {action} {path}: {source}")]
+    Io { action: &'static str, path: PathBuf, source: io::Error },
+
+    #[error("{0}")]
+    Trace(#[from] reweave_trace::Error),
+
+    #[error("{0}")]
+    Cache(#[from] reweave_native::cache::Error),
+
+    #[error("{action} failed: {source}: reweave needs a Linux kernel from 5.6 on that allows it")]
+    System { action: &'static str, source: io::Error },
+
+    #[error("{path}: {why}")]
+    NotReplayable { path: PathBuf, why: String },
+
+    #[error("nothing was recorded of {program}: {why}")]
+    NothingRecorded { program: String, why: String },
+}
+
+impl Error {
+    pub fn io<'a>(action: &'static str, path: &'a Path) -> impl FnOnce(io::Error) -> Self + 'a {
+        move |source| Self::Io { action, path: path.to_owned(), source }
+    }
+
+    pub fn output<'a>(action: &'static str, path: &'a Path) -> impl FnOnce(io::Error) -> Self + 'a {
+        move |source| Self::Output { action, path: path.to_owned(), source }
+    }
+
+    pub fn system(action: &'static str) -> impl FnOnce(io::Error) -> Self {
+        move |source| Self::System { action, source }
+    }
+
+    pub const fn exit_code(&self) -> i32 {
+        match self {
+            Self::NotFound { .. } | Self::NotExecutable { .. } | Self::Foreign { .. } | Self::CannotRun { .. } => {
+                exit::CANNOT_RUN
+            }
+            Self::System { .. } => exit::INTERNAL,
+            _ => exit::USAGE,
+        }
+    }
+}

@@ -1,0 +1,60 @@
+//! Ctrl-C and friends while a target runs. A key of the terminal reaches the target by itself, as it is in the same
+//! foreground group; a signal sent to `reweave` alone is passed on. Either way `reweave` stays to finish the trace.
+
+use std::sync::atomic::{AtomicI32, Ordering};
+
+const SIGNALS: [i32; 4] = [libc::SIGINT, libc::SIGQUIT, libc::SIGTERM, libc::SIGHUP];
+
+static TARGET: AtomicI32 = AtomicI32::new(0);
+
+extern "C" fn pass_on(signal: i32, info: *mut libc::siginfo_t, _context: *mut libc::c_void) {
+    let target = TARGET.load(Ordering::Relaxed);
+    // SAFETY: the kernel passes a valid siginfo. The terminal sends with SI_KERNEL, `kill` with SI_USER.
+    let from_terminal = unsafe { (*info).si_code } == libc::SI_KERNEL;
+    if target > 0 && !from_terminal {
+        // SAFETY: kill is async-signal-safe.
+        unsafe { libc::kill(target, signal) };
+    }
+}
+
+/// Handles the signals while it lives.
+pub struct Guard {
+    old: Vec<(i32, libc::sigaction)>,
+}
+
+impl Guard {
+    pub fn new() -> Self {
+        let mut old = Vec::new();
+        for signal in SIGNALS {
+            // SAFETY: zeroed actions are valid; the handler only uses what it may. `exec` resets it in the target.
+            unsafe {
+                let mut before: libc::sigaction = std::mem::zeroed();
+                libc::sigaction(signal, std::ptr::null(), &raw mut before);
+                // `nohup` and shells' background jobs ignore some: so must the target.
+                if before.sa_sigaction == libc::SIG_IGN {
+                    continue;
+                }
+                let mut action: libc::sigaction = std::mem::zeroed();
+                action.sa_sigaction = pass_on as *const () as usize;
+                action.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART;
+                libc::sigaction(signal, &raw const action, std::ptr::null_mut());
+                old.push((signal, before));
+            }
+        }
+        Self { old }
+    }
+
+    pub fn target(&self, pid: u32) {
+        TARGET.store(pid as i32, Ordering::Relaxed);
+    }
+}
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        TARGET.store(0, Ordering::Relaxed);
+        for (signal, action) in &self.old {
+            // SAFETY: what was there before.
+            unsafe { libc::sigaction(*signal, action, std::ptr::null_mut()) };
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! The launcher's side of the shared region: a memfd, mapped, with its header filled in.
+
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+
+use reweave_conductor::NO_THREAD;
+use reweave_conductor::shared::{self, Region};
+use std::sync::atomic::Ordering;
+
+/// How the scheduler decides.
+#[derive(Clone, Debug, Default)]
+pub enum Policy {
+    /// Round robin, for recording.
+    #[default]
+    Quantum,
+    Random,
+    Pct {
+        depth: u32,
+        length: u64,
+    },
+}
+
+impl Policy {
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Quantum => "quantum",
+            Self::Random => "random",
+            Self::Pct { .. } => "pct",
+        }
+    }
+}
+
+/// What the header tells the target.
+#[derive(Clone, Debug)]
+pub struct Configuration {
+    pub policy: Policy,
+    pub seed: u64,
+    pub quantum: u32,
+    pub start_realtime: u64,
+    pub stop_at: u64,
+    /// As made by `policy::replay::encode`; the policy is then to follow it.
+    pub schedule: Option<Vec<u8>>,
+}
+
+/// Unmapped when the last user is gone.
+pub struct Mapping {
+    region: Region,
+    base: *mut libc::c_void,
+    size: usize,
+    memory: OwnedFd,
+}
+
+// SAFETY: the mapping is shared memory; every field that changes while the target runs is atomic.
+unsafe impl Send for Mapping {}
+// SAFETY: see above.
+unsafe impl Sync for Mapping {}
+
+impl Mapping {
+    pub fn new(configuration: &Configuration) -> io::Result<Self> {
+        let schedule = configuration.schedule.as_deref().unwrap_or_default();
+        let size = Region::size(schedule.len());
+        // SAFETY: a NUL-terminated name; the result is checked.
+        let memory = unsafe { libc::memfd_create(c"reweave".as_ptr(), libc::MFD_CLOEXEC) };
+        if memory < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: just opened, owned by nobody else.
+        let memory = unsafe { OwnedFd::from_raw_fd(memory) };
+        // SAFETY: plain calls on a descriptor of ours. Pages are made now: faulting them in while the target runs
+        // costs more than its hooks.
+        let base = unsafe {
+            if libc::ftruncate(memory.as_raw_fd(), size as libc::off_t) != 0 {
+                return Err(io::Error::last_os_error());
+            }
+            let flags = libc::MAP_SHARED | libc::MAP_POPULATE;
+            let protection = libc::PROT_READ | libc::PROT_WRITE;
+            libc::mmap(std::ptr::null_mut(), size, protection, flags, memory.as_raw_fd(), 0)
+        };
+        if base == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: mapped with this size; `Mapping` keeps it.
+        let region = unsafe { Region::new(base.cast()) };
+        let mapping = Self { region, base, size, memory };
+        mapping.fill(configuration, schedule);
+        Ok(mapping)
+    }
+
+    fn fill(&self, configuration: &Configuration, schedule: &[u8]) {
+        // SAFETY: the target does not have the region yet.
+        let header = unsafe { self.region.header_mut() };
+        header.magic = shared::MAGIC;
+        header.version = shared::VERSION;
+        header.policy = match configuration.policy {
+            _ if configuration.schedule.is_some() => shared::POLICY_REPLAY,
+            Policy::Quantum => shared::POLICY_QUANTUM,
+            Policy::Random => shared::POLICY_RANDOM,
+            Policy::Pct { depth, length } => {
+                (header.pct_depth, header.pct_length) = (depth, length);
+                shared::POLICY_PCT
+            }
+        };
+        header.quantum = configuration.quantum;
+        header.seed = configuration.seed;
+        header.launcher_pid = std::process::id();
+        header.start_realtime = configuration.start_realtime;
+        header.stop_at = configuration.stop_at;
+        header.schedule_bytes = schedule.len() as u64;
+        header.holder.store(NO_THREAD, Ordering::Relaxed);
+        header.revoke.store(NO_THREAD, Ordering::Relaxed);
+        // SAFETY: `Region::size` made room for it behind the chunks.
+        unsafe { std::ptr::copy_nonoverlapping(schedule.as_ptr(), self.region.schedule(), schedule.len()) };
+        std::sync::atomic::fence(Ordering::SeqCst);
+    }
+
+    pub const fn region(&self) -> &Region {
+        &self.region
+    }
+
+    pub const fn size(&self) -> usize {
+        self.size
+    }
+
+    pub const fn memory(&self) -> &OwnedFd {
+        &self.memory
+    }
+}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        // SAFETY: our own mapping; whoever uses the region holds a reference to us.
+        unsafe { libc::munmap(self.base, self.size) };
+    }
+}

@@ -1,0 +1,218 @@
+//! Starts the program under test: where it is, what it is, its environment, its stdin, its address space.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, File};
+use std::io::{self, IsTerminal, Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, Command, Stdio};
+
+use reweave_conductor::shared::{ENV_PLAIN, ENV_SOCKET};
+use reweave_native::Instrumentation;
+use reweave_trace::Aslr;
+
+use crate::{Error, Result};
+
+/// What the program reads.
+#[derive(Clone, Debug)]
+pub enum Input {
+    /// Our own stdin. Unless it is a terminal, it is copied here on the way, for replay.
+    Ours {
+        copy: Option<PathBuf>,
+    },
+    File(PathBuf),
+    Nothing,
+}
+
+/// Where its stdout and stderr go.
+#[derive(Clone, Debug, Default)]
+pub enum Output {
+    #[default]
+    Ours,
+    File(PathBuf),
+}
+
+/// A program found and examined.
+#[derive(Clone, Debug)]
+pub struct Program {
+    pub path: PathBuf,
+    pub args: Vec<OsString>,
+    pub kind: Instrumentation,
+}
+
+impl Program {
+    /// `command` is the program's name and its arguments; the name is looked up as a shell would, from `cwd`.
+    pub fn find(command: &[OsString], cwd: &Path) -> Result<Self> {
+        let (name, args) = match command {
+            [name, args @ ..] if !name.is_empty() => (name, args),
+            _ => return Err(Error::NotFound { program: "(empty name)".into() }),
+        };
+        let program = name.to_string_lossy().into_owned();
+        let path = look_up(name, cwd).ok_or_else(|| Error::NotFound { program: program.clone() })?;
+        let kind = match reweave_native::is_instrumented(&path) {
+            Ok(kind) => kind,
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                // Programs that may be run but not read exist; the kernel decides.
+                Instrumentation::Plain
+            }
+            Err(source) => return Err(Error::CannotRun { program, source }),
+        };
+        match kind {
+            Instrumentation::NotExecutable => Err(Error::NotExecutable { program }),
+            Instrumentation::Foreign => Err(Error::Foreign { program }),
+            kind => Ok(Self { path, args: args.to_vec(), kind }),
+        }
+    }
+}
+
+fn look_up(name: &OsStr, cwd: &Path) -> Option<PathBuf> {
+    if name.as_encoded_bytes().contains(&b'/') {
+        let path = cwd.join(name);
+        return path.exists().then_some(path);
+    }
+    let path = std::env::var_os("PATH")?;
+    let mut candidates = std::env::split_paths(&path).map(|folder| cwd.join(folder).join(name));
+    candidates.find(|file| {
+        file.is_file() && reweave_native::is_instrumented(file).is_ok_and(|kind| kind != Instrumentation::NotExecutable)
+    })
+}
+
+pub struct Started {
+    pub child: Child,
+    pub aslr: Aslr,
+    /// Copies our stdin on; ends by itself with the program or with the input.
+    pub feeder: Option<std::thread::JoinHandle<()>>,
+}
+
+/// The preloaded runtime before whatever the user preloads.
+pub fn preload(runtime: &Path) -> OsString {
+    let mut value = runtime.as_os_str().to_owned();
+    if let Some(others) = std::env::var_os("LD_PRELOAD").filter(|others| !others.is_empty()) {
+        value.push(":");
+        value.push(others);
+    }
+    value
+}
+
+pub struct Start<'a> {
+    pub program: &'a Program,
+    pub cwd: &'a Path,
+    pub env: &'a [(String, String)],
+    pub runtime: &'a Path,
+    pub socket: &'a Path,
+    pub input: &'a Input,
+    pub output: &'a Output,
+}
+
+impl Start<'_> {
+    pub fn start(&self) -> Result<Started> {
+        let mut command = Command::new(&self.program.path);
+        command.args(&self.program.args).current_dir(self.cwd);
+        command.envs(self.env.iter().map(|(name, value)| (name, value)));
+        command.env("LD_PRELOAD", preload(self.runtime)).env(ENV_SOCKET, self.socket).env_remove(ENV_PLAIN);
+        if self.program.kind == Instrumentation::Plain {
+            command.env(ENV_PLAIN, std::process::id().to_string());
+        }
+        let mut copy = None;
+        match self.input {
+            Input::Nothing => {
+                command.stdin(Stdio::null());
+            }
+            Input::File(path) => {
+                command.stdin(File::open(path).map_err(Error::io("read", path))?);
+            }
+            Input::Ours { copy: Some(path) } if !io::stdin().is_terminal() => {
+                command.stdin(Stdio::piped());
+                copy = Some(path.clone());
+            }
+            Input::Ours { .. } => {}
+        }
+        if let Output::File(path) = self.output {
+            let file = File::create(path).map_err(Error::output("create", path))?;
+            command.stderr(file.try_clone().map_err(Error::io("open", path))?).stdout(file);
+        }
+        let fixed = FixedAddresses::new();
+        let child = command.spawn();
+        let aslr = fixed.state();
+        drop(fixed);
+        let program = || self.program.path.display().to_string();
+        let mut child = child.map_err(|source| match source.kind() {
+            io::ErrorKind::NotFound => Error::NotFound { program: program() },
+            io::ErrorKind::PermissionDenied => Error::NotExecutable { program: program() },
+            _ => Error::CannotRun { program: program(), source },
+        })?;
+        let feeder = copy
+            .and_then(|copy| child.stdin.take().map(|pipe| (pipe, copy)))
+            .map(|(pipe, copy)| std::thread::spawn(move || feed(pipe, &copy)));
+        Ok(Started { child, aslr, feeder })
+    }
+}
+
+/// Passes stdin on as it comes, and keeps what was passed. A program that stops reading ends it.
+fn feed(mut pipe: ChildStdin, copy: &Path) {
+    let mut kept: Option<File> = None;
+    let mut buffer = vec![0u8; 64 << 10];
+    let mut stdin = io::stdin().lock();
+    loop {
+        let len = match stdin.read(&mut buffer) {
+            Ok(0) => return,
+            Ok(len) => len,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(_) => return,
+        };
+        if kept.is_none() {
+            // An input that cannot be kept is still an input: replay then has only what was intercepted.
+            kept = File::create(copy).ok();
+        }
+        if let Some(file) = &mut kept
+            && file.write_all(&buffer[..len]).is_err()
+        {
+            let _ = fs::remove_file(copy);
+            kept = None;
+        }
+        if pipe.write_all(&buffer[..len]).is_err() {
+            return;
+        }
+    }
+}
+
+/// Turns address-space randomisation off for processes that this thread starts, while it lives. Containers may refuse.
+struct FixedAddresses {
+    before: Option<libc::c_int>,
+}
+
+impl FixedAddresses {
+    fn new() -> Self {
+        const ASK: libc::c_ulong = 0xffff_ffff;
+        // SAFETY: personality only changes a flag of this thread, inherited by its children.
+        let before = unsafe { libc::personality(ASK) };
+        if before < 0 {
+            return Self { before: None };
+        }
+        // SAFETY: as above.
+        let changed = unsafe { libc::personality((before | libc::ADDR_NO_RANDOMIZE) as libc::c_ulong) };
+        Self { before: (changed >= 0).then_some(before) }
+    }
+
+    const fn state(&self) -> Aslr {
+        if self.before.is_some() { Aslr::Off } else { Aslr::On }
+    }
+}
+
+impl Drop for FixedAddresses {
+    fn drop(&mut self) {
+        if let Some(before) = self.before {
+            // SAFETY: as in `new`.
+            unsafe { libc::personality(before as libc::c_ulong) };
+        }
+    }
+}
+
+/// The variables that decide how a program runs: kept with the trace. Not all of them: an environment holds secrets.
+pub fn environment_for_replay() -> Vec<(String, String)> {
+    const EXACT: [&str; 8] = ["PATH", "LANG", "TZ", "HOME", "TMPDIR", "LD_LIBRARY_PATH", "GLIBC_TUNABLES", "TERM"];
+    const PREFIXES: [&str; 5] = ["LC_", "OMP_", "GOMP_", "KMP_", "MALLOC_"];
+    let wanted = |name: &str| EXACT.contains(&name) || PREFIXES.iter().any(|prefix| name.starts_with(prefix));
+    let all =
+        std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+    all.filter(|(name, _)| wanted(name)).collect()
+}

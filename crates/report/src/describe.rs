@@ -1,0 +1,372 @@
+//! One event as one line, and the names of addresses and places as people know them.
+
+use std::fmt::Write as _;
+
+use reweave_model::{
+    AccessFlags, Addr, AtomicKind, BlockedOn, Event, InputSource, LockMode, MemoryOrder, Misuse, ObjectId, ObjectKind,
+    Op, Pc, RefusedWhy, Value, WakeReason,
+};
+use reweave_trace::{Outcome, Symbols};
+
+/// Names things of one trace.
+#[derive(Clone, Copy)]
+pub struct Describer<'a> {
+    pub symbols: &'a Symbols,
+}
+
+impl Describer<'_> {
+    /// `bank.c:14 deposit`, or what is known of it.
+    pub fn place(&self, pc: Pc) -> String {
+        if pc.0 == 0 {
+            return String::new();
+        }
+        let place = self.symbols.place(pc);
+        if place.line == 0 {
+            return place.function;
+        }
+        format!("{}:{} {}", file_name(&place.file), place.line, place.function)
+    }
+
+    /// A variable and the offset in it, or the bare address.
+    pub fn address(&self, addr: Addr) -> String {
+        match self.symbols.variable(addr) {
+            Some(variable) if variable.offset == 0 => variable.name.to_owned(),
+            Some(variable) => format!("{}+{}", variable.name, variable.offset),
+            None => format!("{:#x}", addr.0),
+        }
+    }
+
+    pub fn object(&self, object: ObjectId) -> String {
+        self.address(Addr(object.0))
+    }
+
+    /// What a thread waits for, as in `waits for lock account`.
+    pub fn blocked_on(&self, on: BlockedOn, object: ObjectId) -> String {
+        match on {
+            BlockedOn::LockExclusive => format!("lock {}", self.object(object)),
+            BlockedOn::LockShared => format!("lock {} (shared)", self.object(object)),
+            BlockedOn::Notify => format!("a notify on {}", self.object(object)),
+            BlockedOn::Join => format!("the end of thread {object}"),
+            BlockedOn::Barrier => format!("barrier {}", self.object(object)),
+            BlockedOn::Semaphore => format!("semaphore {}", self.object(object)),
+            BlockedOn::Once => format!("the initialiser of {}", self.object(object)),
+            BlockedOn::Futex => format!("futex {}", self.object(object)),
+            BlockedOn::Descriptor => format!("descriptor {object}"),
+            BlockedOn::Signal => "a signal".into(),
+            BlockedOn::Sleep => "time to pass".into(),
+        }
+    }
+
+    /// `     42 T1  write          balance:4 = 110                bank.c:14 deposit`
+    pub fn line(&self, event: &Event<'_>) -> String {
+        let (kind, what) = (kind(&event.op), self.operands(&event.op));
+        let place = self.place(event.pc);
+        let line = format!("{:>8} T{:<3} {kind:<15} {what:<44} {place}", event.id, event.thread);
+        line.trim_end().to_owned()
+    }
+
+    pub fn operands(&self, op: &Op<'_>) -> String {
+        let object = |id: ObjectId| self.object(id);
+        match *op {
+            Op::Begin | Op::End | Op::AtomicExit | Op::Revoked | Op::Hang => String::new(),
+            Op::Fork { child, nth } => format!("T{child} (child {nth})"),
+            Op::Join { child } | Op::Detach { child } => format!("T{child}"),
+            Op::Read { addr, size, value, flags } | Op::Write { addr, size, value, flags } => {
+                format!("{}:{size} = {}{}", self.address(addr), show(value), flag_names(flags))
+            }
+            Op::Atomic { kind, order, addr, size, read, written } => {
+                let mut text = format!("{}:{size}", self.address(addr));
+                if kind.reads() {
+                    let _ = write!(text, " read {}", show(read));
+                }
+                if kind.writes() {
+                    let _ = write!(text, " wrote {}", show(written));
+                }
+                format!("{text} {}", order_name(order))
+            }
+            Op::Fence { order } => order_name(order).into(),
+            Op::Acquire { object: id, mode, tried } => {
+                format!("{}{}{}", object(id), mode_name(mode), if tried { " tried" } else { "" })
+            }
+            Op::Release { object: id, mode } => format!("{}{}", object(id), mode_name(mode)),
+            Op::Blocked { on, object } => self.blocked_on(on, object),
+            Op::Refused { object, on, why } => format!("{}: {}", self.blocked_on(on, object), refused_name(why)),
+            Op::Wait { condition, mutex } => format!("{} releasing {}", object(condition), object(mutex)),
+            Op::Woken { condition, mutex, reason, notify } => {
+                let by = if notify == 0 { String::new() } else { format!(" by notify {notify}") };
+                format!("{} holding {}: {}{by}", object(condition), object(mutex), wake_name(reason))
+            }
+            Op::Notify { condition, all, notify, woken } => {
+                let who = if all { "all" } else { "one" };
+                format!("{} {who}: notify {notify} wakes {woken}", object(condition))
+            }
+            Op::BarrierArrive { barrier, count } => format!("{} of {count}", object(barrier)),
+            Op::BarrierLeave { barrier, serial } => {
+                format!("{}{}", object(barrier), if serial { " serial" } else { "" })
+            }
+            Op::SemaphorePost { semaphore, value } | Op::SemaphoreTake { semaphore, value } => {
+                format!("{} now {value}", object(semaphore))
+            }
+            Op::OnceBegin { object: id } | Op::OnceEnd { object: id } | Op::OnceDone { object: id } => object(id),
+            Op::Send { channel, position, size } | Op::Receive { channel, position, size } => {
+                format!("{channel} {position}..{}", position.saturating_add(size))
+            }
+            Op::Alloc { addr, size } | Op::Free { addr, size } => format!("{:#x} {size} bytes", addr.0),
+            Op::Create { object: id, kind, value } => {
+                let value = if value == 0 { String::new() } else { format!(" = {value}") };
+                format!("{} {}{value}", object_kind_name(kind), object(id))
+            }
+            Op::Destroy { object: id, kind } => format!("{} {}", object_kind_name(kind), object(id)),
+            Op::AtomicEnter { name } => self.address(name),
+            Op::Input { source, value, bytes } => {
+                let bytes = if bytes.is_empty() { String::new() } else { format!(" {}", show(Value::Bytes(bytes))) };
+                format!("{} {value}{bytes}", input_name(source))
+            }
+            Op::Signal { number } | Op::SignalReturn { number } => signal_name(number as i32),
+            Op::Misused { what, object: id } => format!("{} {}", misuse_name(what), object(id)),
+            Op::Leave { call } => format!("call {call}"),
+            Op::Return { call, result } => format!("call {call} = {result}"),
+            Op::ClockJump { nanoseconds } => format!("{:.6} s", nanoseconds as f64 / 1e9),
+            Op::Module { base, size, path, .. } => {
+                format!("{:#x}+{size:#x} {}", base.0, String::from_utf8_lossy(path))
+            }
+            Op::ThreadName { thread, name } => format!("T{thread} {}", String::from_utf8_lossy(name)),
+            Op::Exit { status } => format!("status {status}"),
+            Op::Fatal { number, addr } => format!("{} at {:#x}", signal_name(number as i32), addr.0),
+        }
+    }
+}
+
+/// The last part of a path.
+pub fn file_name(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
+}
+
+/// The name of an operation, as `--kind` takes it.
+pub const fn kind(op: &Op<'_>) -> &'static str {
+    match op {
+        Op::Begin => "begin",
+        Op::End => "end",
+        Op::Fork { .. } => "fork",
+        Op::Join { .. } => "join",
+        Op::Detach { .. } => "detach",
+        Op::Read { .. } => "read",
+        Op::Write { .. } => "write",
+        Op::Atomic { kind, .. } => match kind {
+            AtomicKind::Load => "atomic_load",
+            AtomicKind::Store => "atomic_store",
+            AtomicKind::Exchange => "atomic_exchange",
+            AtomicKind::Update => "atomic_update",
+            AtomicKind::CasDone => "cas_done",
+            AtomicKind::CasFailed => "cas_failed",
+        },
+        Op::Fence { .. } => "fence",
+        Op::Acquire { .. } => "acquire",
+        Op::Release { .. } => "release",
+        Op::Blocked { .. } => "blocked",
+        Op::Refused { .. } => "refused",
+        Op::Wait { .. } => "wait",
+        Op::Woken { .. } => "woken",
+        Op::Notify { .. } => "notify",
+        Op::BarrierArrive { .. } => "barrier_arrive",
+        Op::BarrierLeave { .. } => "barrier_leave",
+        Op::SemaphorePost { .. } => "semaphore_post",
+        Op::SemaphoreTake { .. } => "semaphore_take",
+        Op::OnceBegin { .. } => "once_begin",
+        Op::OnceEnd { .. } => "once_end",
+        Op::OnceDone { .. } => "once_done",
+        Op::Send { .. } => "send",
+        Op::Receive { .. } => "receive",
+        Op::Alloc { .. } => "alloc",
+        Op::Free { .. } => "free",
+        Op::Create { .. } => "create",
+        Op::Destroy { .. } => "destroy",
+        Op::AtomicEnter { .. } => "atomic_enter",
+        Op::AtomicExit => "atomic_exit",
+        Op::Input { .. } => "input",
+        Op::Signal { .. } => "signal",
+        Op::SignalReturn { .. } => "signal_return",
+        Op::Misused { .. } => "misused",
+        Op::Leave { .. } => "leave",
+        Op::Return { .. } => "return",
+        Op::Revoked => "revoked",
+        Op::ClockJump { .. } => "clock_jump",
+        Op::Module { .. } => "module",
+        Op::ThreadName { .. } => "thread_name",
+        Op::Exit { .. } => "exit",
+        Op::Fatal { .. } => "fatal",
+        Op::Hang => "hang",
+    }
+}
+
+fn show(value: Value<'_>) -> String {
+    const SHOWN: usize = 16;
+    match value {
+        Value::Word(word) if word < 1 << 20 => word.to_string(),
+        Value::Word(word) => format!("{word:#x}"),
+        Value::Unknown => "?".into(),
+        Value::Bytes(bytes) => {
+            let text: String =
+                bytes.iter().take(SHOWN).flat_map(|&byte| std::ascii::escape_default(byte)).map(char::from).collect();
+            format!("\"{text}\"{}", if bytes.len() > SHOWN { "…" } else { "" })
+        }
+    }
+}
+
+fn flag_names(flags: AccessFlags) -> String {
+    let names = [
+        (AccessFlags::VOLATILE, " volatile"),
+        (AccessFlags::VPTR, " vptr"),
+        (AccessFlags::LIBRARY, " by a library call"),
+        (AccessFlags::FREE, " by free"),
+    ];
+    names.iter().filter(|(bit, _)| flags.has(*bit)).map(|(_, name)| *name).collect()
+}
+
+pub const fn order_name(order: MemoryOrder) -> &'static str {
+    match order {
+        MemoryOrder::Relaxed => "relaxed",
+        MemoryOrder::Consume => "consume",
+        MemoryOrder::Acquire => "acquire",
+        MemoryOrder::Release => "release",
+        MemoryOrder::AcqRel => "acq_rel",
+        MemoryOrder::SeqCst => "seq_cst",
+    }
+}
+
+const fn mode_name(mode: LockMode) -> &'static str {
+    match mode {
+        LockMode::Exclusive => "",
+        LockMode::Shared => " shared",
+    }
+}
+
+const fn refused_name(why: RefusedWhy) -> &'static str {
+    match why {
+        RefusedWhy::Busy => "busy",
+        RefusedWhy::TimedOut => "timed out",
+        RefusedWhy::Error => "refused",
+        RefusedWhy::Interrupted => "interrupted",
+    }
+}
+
+const fn wake_name(reason: WakeReason) -> &'static str {
+    match reason {
+        WakeReason::Notified => "notified",
+        WakeReason::TimedOut => "timed out",
+        WakeReason::Spurious => "spurious",
+        WakeReason::Cancelled => "cancelled",
+    }
+}
+
+const fn object_kind_name(kind: ObjectKind) -> &'static str {
+    match kind {
+        ObjectKind::Mutex => "mutex",
+        ObjectKind::RwLock => "rwlock",
+        ObjectKind::SpinLock => "spin lock",
+        ObjectKind::Condition => "condition",
+        ObjectKind::Barrier => "barrier",
+        ObjectKind::Semaphore => "semaphore",
+        ObjectKind::Once => "once",
+        ObjectKind::Channel => "channel",
+    }
+}
+
+pub const fn misuse_name(what: Misuse) -> &'static str {
+    match what {
+        Misuse::UnlockByNonOwner => "unlock by another thread than the owner of",
+        Misuse::DoubleLock => "second lock by the owner of",
+        Misuse::DestroyHeld => "destruction while held of",
+        Misuse::UnlockUnlocked => "unlock without a lock of",
+        Misuse::DoubleFree => "double free of",
+        Misuse::JoinTwice => "second join of",
+    }
+}
+
+const fn input_name(source: InputSource) -> &'static str {
+    match source {
+        InputSource::Clock => "clock",
+        InputSource::Random => "random",
+        InputSource::Read => "read",
+        InputSource::Poll => "poll",
+        InputSource::Other => "other",
+    }
+}
+
+/// `SIGSEGV`, or `signal 40`.
+pub fn signal_name(number: i32) -> String {
+    const NAMES: [&str; 32] = [
+        "",
+        "SIGHUP",
+        "SIGINT",
+        "SIGQUIT",
+        "SIGILL",
+        "SIGTRAP",
+        "SIGABRT",
+        "SIGBUS",
+        "SIGFPE",
+        "SIGKILL",
+        "SIGUSR1",
+        "SIGSEGV",
+        "SIGUSR2",
+        "SIGPIPE",
+        "SIGALRM",
+        "SIGTERM",
+        "SIGSTKFLT",
+        "SIGCHLD",
+        "SIGCONT",
+        "SIGSTOP",
+        "SIGTSTP",
+        "SIGTTIN",
+        "SIGTTOU",
+        "SIGURG",
+        "SIGXCPU",
+        "SIGXFSZ",
+        "SIGVTALRM",
+        "SIGPROF",
+        "SIGWINCH",
+        "SIGIO",
+        "SIGPWR",
+        "SIGSYS",
+    ];
+    match usize::try_from(number).ok().and_then(|i| NAMES.get(i)).filter(|name| !name.is_empty()) {
+        Some(name) => (*name).to_owned(),
+        None => format!("signal {number}"),
+    }
+}
+
+/// How a run ended, if not well.
+pub fn outcome(outcome: &Outcome) -> Option<String> {
+    match outcome {
+        Outcome::Exited { status: 0 } | Outcome::Unknown => None,
+        Outcome::Exited { status } => Some(format!("ended with status {status}")),
+        Outcome::Signalled { signal, core } => {
+            Some(format!("ended by {}{}", signal_name(*signal), if *core { " (core dumped)" } else { "" }))
+        }
+        Outcome::Hung => Some("hung: no thread could ever move again".into()),
+        Outcome::Stopped { why } => Some(why.clone()),
+        Outcome::Exec => Some("went on as another program".into()),
+    }
+}
+
+/// The synchronization object an operation is about.
+pub const fn object_of(op: &Op<'_>) -> Option<ObjectId> {
+    match *op {
+        Op::Acquire { object, .. }
+        | Op::Release { object, .. }
+        | Op::OnceBegin { object }
+        | Op::OnceEnd { object }
+        | Op::OnceDone { object }
+        | Op::Create { object, .. }
+        | Op::Destroy { object, .. }
+        | Op::Misused { object, .. } => Some(object),
+        Op::Blocked { on, object } | Op::Refused { on, object, .. } => match on {
+            BlockedOn::Join | BlockedOn::Descriptor | BlockedOn::Signal | BlockedOn::Sleep => None,
+            _ => Some(object),
+        },
+        Op::Wait { condition, .. } | Op::Woken { condition, .. } | Op::Notify { condition, .. } => Some(condition),
+        Op::BarrierArrive { barrier, .. } | Op::BarrierLeave { barrier, .. } => Some(barrier),
+        Op::SemaphorePost { semaphore, .. } | Op::SemaphoreTake { semaphore, .. } => Some(semaphore),
+        _ => None,
+    }
+}

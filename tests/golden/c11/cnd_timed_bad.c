@@ -33,7 +33,7 @@ int main(void) {
     mtx_lock(&lock);
     while (!ready && outcome == thrd_success)
         outcome = cnd_timedwait(&changed, &lock, &deadline);
-        got = item; // (2)
+    got = item; // (2)
     mtx_unlock(&lock);
     thrd_join(producer, NULL);
     printf("%s\n", got == 1 || got == 2 ? "valid" : "invalid");

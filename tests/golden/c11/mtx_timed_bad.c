@@ -28,7 +28,7 @@ int main(void) {
     timespec_get(&deadline, TIME_UTC);
     deadline.tv_sec += 1;
     int outcome = mtx_timedlock(&lock, &deadline);
-        seen = level; // (2)
+    seen = level; // (2)
     if (outcome == thrd_success)
         mtx_unlock(&lock);
     thrd_join(filler, NULL);

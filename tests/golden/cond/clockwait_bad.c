@@ -33,7 +33,7 @@ int main(void) {
     pthread_mutex_lock(&lock);
     while (!ready && error != ETIMEDOUT)
         error = pthread_cond_clockwait(&changed, &lock, CLOCK_MONOTONIC, &deadline);
-        got = item; // (1)
+    got = item; // (1)
     pthread_mutex_unlock(&lock);
     pthread_join(producer, NULL);
     printf("got %d\n", got);

@@ -19,7 +19,7 @@ int main() {
     std::thread reader([&] {
         std::unique_lock lock(mutex);
         changed.wait_for(lock, std::chrono::milliseconds(500), [] { return ready; });
-            seen = report; // (1)
+        seen = report; // (1)
     });
     std::thread writer([] {
         report = 8; // (2)

@@ -22,7 +22,7 @@ static void *consume(void *arg) {
     pthread_mutex_lock(&lock);
     while (!ready && error != ETIMEDOUT)
         error = pthread_cond_timedwait(&changed, &lock, &deadline);
-        *(int *)arg = item; // (1)
+    *(int *)arg = item; // (1)
     pthread_mutex_unlock(&lock);
     return NULL;
 }

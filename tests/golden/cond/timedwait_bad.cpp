@@ -20,7 +20,7 @@ int main() {
         auto deadline = std::chrono::system_clock::now() + std::chrono::milliseconds(500);
         std::unique_lock lock(mutex);
         changed.wait_until(lock, deadline, [] { return ready; });
-            seen = report; // (1)
+        seen = report; // (1)
     });
     std::thread writer([] {
         report = 8; // (2)

@@ -20,7 +20,7 @@ static void *visit(void *arg) {
         deadline.tv_sec++;
     }
     int owned = pthread_mutex_clocklock(&lock, CLOCK_MONOTONIC, &deadline) == 0;
-        visits++; // (1) (2)
+    visits++; // (1) (2)
     if (owned)
         pthread_mutex_unlock(&lock);
     *(int *)arg = owned;

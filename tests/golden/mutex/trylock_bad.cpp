@@ -12,7 +12,7 @@ static int cache, misses;
 
 static void refresh() {
     std::unique_lock attempt(mutex, std::try_to_lock);
-        cache = 5; // (1)
+    cache = 5; // (1)
 }
 
 int main() {

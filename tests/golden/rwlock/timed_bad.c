@@ -33,7 +33,7 @@ static void *change(void *arg) {
     (void)arg;
     struct timespec deadline = half_a_second_from_now();
     int owned = pthread_rwlock_timedwrlock(&lock, &deadline) == 0;
-        setting = 2; // (2)
+    setting = 2; // (2)
     if (owned)
         pthread_rwlock_unlock(&lock);
     return NULL;

@@ -16,7 +16,7 @@ int main() {
     int seen = 10;
     std::thread reader([&] {
         std::shared_lock attempt(mutex, std::chrono::milliseconds(500));
-            seen = price; // (1)
+        seen = price; // (1)
     });
     std::thread writer([] {
         std::unique_lock guard(mutex);

@@ -15,7 +15,7 @@ int main() {
     int seen = 10;
     std::thread reader([&] {
         std::shared_lock attempt(mutex, std::try_to_lock);
-            seen = price; // (1)
+        seen = price; // (1)
     });
     std::thread writer([] {
         std::unique_lock guard(mutex);

@@ -1,0 +1,27 @@
+// primitive: atomic_fetch_or, std::atomic::fetch_or
+// kind: atomicity
+// lines: 14 15
+// about: each thread changes the word by an atomic load and an atomic store, with room for a lost bit in between.
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdio.h>
+
+static atomic_uint word = 0;
+
+static void *work(void *arg) {
+    unsigned me = (unsigned)(uintptr_t)arg;
+    unsigned before = atomic_load(&word); // (1)
+    atomic_store(&word, before | (1u << me)); // (2)
+    return (void *)(uintptr_t)before;
+}
+
+int main(void) {
+    pthread_t team[2];
+    for (uintptr_t i = 0; i < 2; i++)
+        pthread_create(&team[i], NULL, work, (void *)i);
+    for (int i = 0; i < 2; i++)
+        pthread_join(team[i], NULL);
+    printf("word %u\n", atomic_load(&word));
+    return 0;
+}

@@ -1,0 +1,19 @@
+// primitive: atomic_fetch_or, std::atomic::fetch_or
+// kind: ok
+// about: each thread changes the word by one atomic fetch_or.
+#include <atomic>
+#include <cstdio>
+#include <thread>
+
+static std::atomic<unsigned> word{0};
+
+static void work(unsigned me) {
+    word.fetch_or(1u << me, std::memory_order_acq_rel);
+}
+
+int main() {
+    std::thread first(work, 0), second(work, 1);
+    first.join();
+    second.join();
+    std::printf("word %u\n", word.load());
+}

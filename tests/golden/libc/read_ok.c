@@ -1,0 +1,32 @@
+// primitive: read
+// kind: ok
+// about: the buffer that read fills is looked at under a lock.
+#include <pthread.h>
+#include <stdio.h>
+#include <unistd.h>
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static int ends[2];
+static char line[16];
+static ssize_t got;
+
+static void *work(void *arg) {
+    (void)arg;
+    pthread_mutex_lock(&lock);
+    got = read(ends[0], line, sizeof line - 1);
+    pthread_mutex_unlock(&lock);
+    return NULL;
+}
+
+int main(void) {
+    if (pipe(ends) != 0 || write(ends[1], "hello pipe", 10) != 10)
+        return 2;
+    pthread_t worker;
+    pthread_create(&worker, NULL, work, NULL);
+    pthread_mutex_lock(&lock);
+    char seen = line[0];
+    pthread_mutex_unlock(&lock);
+    pthread_join(worker, NULL);
+    printf("%s, then %s (%d)\n", seen == 0 || seen == 'h' ? "valid" : "torn", line, (int)got);
+    return 0;
+}

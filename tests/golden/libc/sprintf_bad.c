@@ -1,0 +1,27 @@
+// primitive: sprintf, snprintf
+// kind: race
+// lines: 14 23
+// about: the text is looked at while sprintf writes it.
+#include <pthread.h>
+#include <stdio.h>
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static char text[32], brief[8];
+
+static void *work(void *arg) {
+    (void)arg;
+    pthread_mutex_lock(&lock);
+    sprintf(text, "%d of %s", 3, "seven"); // (1)
+    snprintf(brief, sizeof brief, "%s", text);
+    pthread_mutex_unlock(&lock);
+    return NULL;
+}
+
+int main(void) {
+    pthread_t worker;
+    pthread_create(&worker, NULL, work, NULL);
+    char seen = text[0]; // (2)
+    pthread_join(worker, NULL);
+    printf("%s, then %s\n", seen == 0 || seen == '3' ? "valid" : "torn", text);
+    return 0;
+}

@@ -1,0 +1,32 @@
+// primitive: strdup, strndup
+// kind: race
+// lines: 17 26
+// about: the label is rewritten while strdup reads it.
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static char label[16] = "first label";
+static char *copy, *beginning;
+
+static void *work(void *arg) {
+    (void)arg;
+    pthread_mutex_lock(&lock);
+    copy = strdup(label); // (1)
+    beginning = strndup(label, 5);
+    pthread_mutex_unlock(&lock);
+    return NULL;
+}
+
+int main(void) {
+    pthread_t worker;
+    pthread_create(&worker, NULL, work, NULL);
+    label[0] = 'f'; // (2)
+    pthread_join(worker, NULL);
+    printf("%s, %s\n", copy, beginning);
+    free(copy);
+    free(beginning);
+    return 0;
+}

@@ -1,0 +1,37 @@
+// primitive: clock_gettime, gettimeofday, time, std::chrono clocks
+// kind: race
+// lines: 17 17
+// about: both threads read the clock into one shared place.
+#include <pthread.h>
+#include <stdio.h>
+#include <sys/time.h>
+#include <time.h>
+
+static struct timespec stamp;
+
+static void *watch(void *arg) {
+    int forward = 1;
+    struct timeval coarse;
+    long long before = 0;
+    for (int i = 0; i < 3; i++) {
+        clock_gettime(CLOCK_MONOTONIC, &stamp); // (1) (2)
+        long long now = stamp.tv_sec * 1000000000LL + stamp.tv_nsec;
+        forward &= now >= before;
+        before = now;
+    }
+    gettimeofday(&coarse, NULL);
+    time_t second = time(NULL);
+    *(int *)arg = forward && second >= coarse.tv_sec;
+    return NULL;
+}
+
+int main(void) {
+    pthread_t team[2];
+    int forward[2];
+    for (int i = 0; i < 2; i++)
+        pthread_create(&team[i], NULL, watch, &forward[i]);
+    for (int i = 0; i < 2; i++)
+        pthread_join(team[i], NULL);
+    printf("%s\n", forward[0] && forward[1] ? "forward" : "backward");
+    return 0;
+}

@@ -4,6 +4,7 @@
 //! streaming: memory follows the size of one chunk, never the length of the run. Nothing here knows an analysis.
 
 mod builder;
+pub mod check;
 mod error;
 pub mod format;
 mod meta;

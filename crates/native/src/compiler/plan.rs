@@ -106,8 +106,8 @@ fn link(
     if !invocation.bare || invocation.shared || invocation.lto {
         back.push(OsString::from("-Wl,-u,reweave_stubs_anchor"));
     }
-    // An `-x c` still in force would make the archive a C source.
-    back.extend([OsString::from("-x"), OsString::from("none")]);
+    // Not as an input of the driver: an `-x c` still in force would make the archive a C source.
+    back.push(OsString::from("-Xlinker"));
     back.push(installed.stubs.clone().into_os_string());
 }
 
@@ -115,4 +115,90 @@ fn joined(option: &str, path: &Path) -> OsString {
     let mut word = OsString::from(option);
     word.push(path);
     word
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::compiler::Language;
+    use std::path::PathBuf;
+
+    /// The plan for a line of words, as one line.
+    fn planned(line: &str, family: Family) -> String {
+        let installed = Installed {
+            root: PathBuf::from("/c"),
+            stubs: PathBuf::from("/c/stubs.a"),
+            runtime: PathBuf::from("/c/runtime.so"),
+            include: PathBuf::from("/c/include"),
+            gcc_specs: PathBuf::from("/c/gcc.specs"),
+        };
+        let words = line.split_whitespace().map(OsString::from).collect();
+        let invocation = Invocation::read(words, Language::C).expect("no other sanitizer");
+        assert!(invocation.does_work(), "{line}");
+        let words = arguments(&invocation, family, &installed);
+        words.iter().map(|word| word.to_str().unwrap()).collect::<Vec<_>>().join(" ")
+    }
+
+    fn instruments(plan: &str) -> bool {
+        plan.contains("-fsanitize=thread") || (plan.contains("-specs=") && plan.contains("-D__REWEAVE__"))
+    }
+
+    #[test]
+    fn objects_alone_get_only_the_hooks() {
+        let link = "-o a a.o -lm -Wl,-u,reweave_stubs_anchor -Xlinker /c/stubs.a";
+        assert_eq!(planned("-o a a.o -lm", Family::Clang), link);
+        assert_eq!(planned("-o a a.o -lm", Family::Gcc), format!("-specs=/c/gcc.specs -Wno-tsan {link}"));
+        assert_eq!(planned("-fsanitize=thread -o a a.o -lm", Family::Clang), link);
+    }
+
+    #[test]
+    fn the_driver_that_links_never_sees_the_sanitizer() {
+        let plan = planned("-fsanitize=thread a.c -o a", Family::Gcc);
+        assert!(instruments(&plan) && !plan.contains("-fsanitize"), "{plan}");
+        let plan = planned("-fsanitize=thread a.c -o a", Family::Clang);
+        assert_eq!(plan.matches("-fsanitize=thread").count(), plan.matches("-Xclang -fsanitize=thread").count());
+    }
+
+    #[test]
+    fn foreign_and_freestanding_code_is_left_alone() {
+        for line in ["-m32 a.c -o a", "--target=aarch64-linux-gnu a.c", "-target wasm32 a.c", "-c -ffreestanding a.c"] {
+            assert_eq!(planned(line, Family::Clang), line);
+        }
+        assert_eq!(planned("a.c -o a", Family::Foreign), "a.c -o a");
+        assert!(instruments(&planned("--target=x86_64-pc-linux-gnu -c a.c", Family::Clang)));
+        assert!(instruments(&planned("-m32 -m64 -c a.c", Family::Gcc)));
+    }
+
+    #[test]
+    fn other_languages_and_assembler_are_not_compiled_with_our_flags() {
+        for line in ["-c a.s", "-c a.S", "-c a.f90", "-x assembler -c a.c", "-c -xada a.c"] {
+            assert_eq!(planned(line, Family::Gcc), line);
+        }
+        assert!(instruments(&planned("-x c -c a.s", Family::Gcc)));
+        assert!(instruments(&planned("-x assembler a.c -x none -c b.c", Family::Gcc)));
+    }
+
+    #[test]
+    fn arguments_of_options_are_not_inputs() {
+        assert_eq!(planned("-c -o a.c -MF b.c -include d.h a.s", Family::Gcc), "-c -o a.c -MF b.c -include d.h a.s");
+    }
+
+    #[test]
+    fn combined_objects_stay_open() {
+        for line in ["-r a.o -o b.o", "-Wl,-r a.o", "-Xlinker -r a.o", "-nostdlib -Wl,--relocatable,-x a.o"] {
+            assert_eq!(planned(line, Family::Gcc), line);
+        }
+    }
+
+    #[test]
+    fn what_comes_after_a_double_dash_stays_there() {
+        let plan = planned("-O1 -o a -- -strange.c", Family::Clang);
+        assert!(plan.ends_with("-Xlinker /c/stubs.a -- -strange.c"), "{plan}");
+    }
+
+    #[test]
+    fn bare_programs_get_the_hooks_on_demand() {
+        assert!(!planned("-nostdlib a.o", Family::Clang).contains("-u,"));
+        assert!(planned("-nostdlib -shared a.o", Family::Clang).contains("-u,"));
+    }
 }

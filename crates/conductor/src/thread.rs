@@ -52,6 +52,8 @@ pub struct Thread {
     /// For descriptors: the answer of the last poll.
     pub descriptor_ready: bool,
     pub no_preempt: u32,
+    /// Outside in a call that may block: a signal handler may take the token in place.
+    pub in_call: bool,
 
     /// Name across runs: index of the parent, and which child of it.
     pub parent: u32,
@@ -89,6 +91,7 @@ impl Thread {
             cancelled: false,
             descriptor_ready: false,
             no_preempt: 0,
+            in_call: false,
             parent,
             nth,
             children: 0,

@@ -44,6 +44,8 @@ macro_rules! real {
         static CELL: std::sync::atomic::AtomicPtr<()> = std::sync::atomic::AtomicPtr::new(std::ptr::null_mut());
         let pointer = crate::runtime::real::find(&CELL, concat!(stringify!($name), "\0"));
         // SAFETY: the caller states the function's type.
-        unsafe { std::mem::transmute::<*mut (), $ty>(pointer) }
+        #[allow(unused_unsafe, reason = "used inside and outside of unsafe code")]
+        let function = unsafe { std::mem::transmute::<*mut (), $ty>(pointer) };
+        function
     }};
 }

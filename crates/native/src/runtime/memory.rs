@@ -4,7 +4,7 @@ use super::{conductor, enter};
 use libc::{c_int, c_void, off_t, size_t};
 use reweave_conductor::Thread;
 use reweave_conductor::objects::AddressMap;
-use reweave_model::{Addr, Misuse, ObjectId, Op};
+use reweave_model::{Addr, Op};
 
 // glibc's own entry points: using them needs no look-up, and the look-up may itself allocate.
 unsafe extern "C" {
@@ -35,18 +35,11 @@ fn allocated(thread: &mut Thread, pc: u64, block: *mut c_void, size: usize) {
     }
 }
 
-/// The block goes back. Recorded before libc can give it to anybody else. False: a double free, left alone.
-fn freed(thread: &mut Thread, pc: u64, block: *mut c_void) -> bool {
-    let conductor = conductor();
+/// The block goes back. Recorded before libc can give it to anybody else.
+fn freed(thread: &mut Thread, pc: u64, block: *mut c_void) {
     if let Some(size) = blocks().remove(&(block as u64)) {
-        conductor.step(thread, pc, Op::Free { addr: Addr(block as u64), size });
+        conductor().step(thread, pc, Op::Free { addr: Addr(block as u64), size });
     }
-    true
-}
-
-fn double_free(thread: &mut Thread, pc: u64, block: *mut c_void) {
-    let object = ObjectId(block as u64);
-    conductor().step(thread, pc, Op::Misused { what: Misuse::DoubleFree, object });
 }
 
 interpose! {
@@ -131,14 +124,14 @@ interpose! {
     }
 
     fn aligned_alloc(align: size_t, size: size_t; pc) -> *mut c_void {
-        super::memalign::body(align, size, pc)
+        memalign::body(align, size, pc)
     }
 
     fn posix_memalign(out: *mut *mut c_void, align: size_t, size: size_t; pc) -> c_int {
         if !align.is_power_of_two() || align % size_of::<*mut c_void>() != 0 {
             return libc::EINVAL;
         }
-        let block = super::memalign::body(align, size, pc);
+        let block = memalign::body(align, size, pc);
         if block.is_null() && size > 0 {
             return libc::ENOMEM;
         }
@@ -150,7 +143,7 @@ interpose! {
     }
 
     fn valloc(size: size_t; pc) -> *mut c_void {
-        super::memalign::body(4096, size, pc)
+        memalign::body(4096, size, pc)
     }
 
     fn munmap(at: *mut c_void, size: size_t; pc) -> c_int {

@@ -30,7 +30,7 @@ mod threads;
 mod time;
 mod tls;
 
-use reweave_conductor::{Conductor, NO_THREAD, Status, Thread};
+use reweave_conductor::{Conductor, Thread};
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 /// The one conductor of the process; null while the process is not recorded.
@@ -118,9 +118,4 @@ fn enter_foreign() -> Option<Inside> {
     let thread = threads::adopt()?;
     thread.inside = 1;
     Some(Inside { thread })
-}
-
-/// The holder's own status is `Ready`; anything else means that it left.
-fn is_holder(thread: &Thread) -> bool {
-    thread.status == Status::Ready && thread.id != NO_THREAD
 }

@@ -53,6 +53,24 @@ unsafe extern "C" fn each(info: *mut dl_phdr_info, _: size_t, thread: *mut c_voi
     0
 }
 
+/// Whether compiled code with hooks lies at `pc`: the modules are those that registered.
+pub fn instrumented_code(pc: u64) -> bool {
+    // SAFETY: changed only by constructors and dlclose.
+    unsafe { (*(&raw const INSTRUMENTED)).iter().any(|range| range.contains(&pc)) }
+}
+
+/// Remembers the code of the module around `marker`.
+pub fn registered(marker: u64) {
+    // SAFETY: constructors run one at a time, under the loader's lock.
+    unsafe {
+        let known = (*(&raw const KNOWN)).iter().flatten();
+        let range = known.map(|(&low, &high)| low..high).find(|range| range.contains(&marker));
+        (*(&raw mut INSTRUMENTED)).extend(range);
+    }
+}
+
+static mut INSTRUMENTED: Vec<std::ops::Range<u64>> = Vec::new();
+
 /// Whether any loaded module carries stubs: its constructor will register and connect.
 pub fn any_instrumented() -> bool {
     unsafe extern "C" fn look(info: *mut dl_phdr_info, _: size_t, found: *mut c_void) -> c_int {

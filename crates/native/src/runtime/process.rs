@@ -1,10 +1,13 @@
-//! The life of the process: exit, fork, exec.
+//! The life of the process: exit, fork, exec, children.
 
-use super::{CONDUCTOR, active, conductor, connect, enter, modules, register, stacks, tls};
-use libc::{c_char, c_int, c_void, pid_t};
+use super::{CONDUCTOR, Inside, active, conductor, connect, enter, modules, register, signals, stacks, system as kernel, tls};
+use libc::{c_char, c_int, c_uint, c_void, pid_t};
 use reweave_conductor::{NO_THREAD, Thread, World};
-use reweave_model::Op;
-use std::sync::atomic::Ordering;
+use reweave_model::{InputSource, Op};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// A timer was armed: a process in which everybody waits may yet go on.
+static TIMERS: AtomicBool = AtomicBool::new(false);
 
 /// What the conductor needs of the system.
 pub struct Native;
@@ -15,7 +18,7 @@ impl World for Native {
     }
 
     fn may_be_woken(&self) -> bool {
-        false
+        TIMERS.load(Ordering::Relaxed) || signals::any_handler()
     }
 }
 
@@ -34,10 +37,9 @@ extern "C" fn exiting(status: c_int, _: *mut c_void) {
 }
 
 /// The child of a fork is a process of its own: it has one thread and gets its own trace.
-fn in_child(inside: super::Inside) {
+fn in_child(inside: Inside) {
     let owner = inside.thread.id;
-    let (nth, objects) = (inside.thread.inside, std::mem::take(&mut conductor().objects));
-    let user = inside.thread.user;
+    let objects = std::mem::take(&mut conductor().objects);
     std::mem::forget(inside);
     CONDUCTOR.store(std::ptr::null_mut(), Ordering::Release);
     tls::set_thread(std::ptr::null_mut());
@@ -55,27 +57,39 @@ fn in_child(inside: super::Inside) {
             lock.owner = NO_THREAD - 1;
         }
     }
-    let _ = (nth, user);
     modules::changed();
 }
+
+/// The program is replaced: the launcher closes this trace when the new one says hello.
+fn leaving() {
+    if let Some(inside) = enter() {
+        conductor().recorder.settle(inside.thread);
+    }
+}
+
+type Exec = unsafe extern "C-unwind" fn(*const c_char, *const *const c_char, *const *const c_char) -> c_int;
+type ExecPath = unsafe extern "C-unwind" fn(*const c_char, *const *const c_char) -> c_int;
+type Wait = unsafe extern "C-unwind" fn(pid_t, *mut c_int, c_int) -> pid_t;
 
 interpose! {
     fn fork(; pc) -> pid_t {
         let fork = real!(fork: unsafe extern "C-unwind" fn() -> pid_t);
         let Some(inside) = enter() else { return fork() };
         conductor().sync_point(inside.thread);
+        conductor().recorder.settle(inside.thread);
         let child = fork();
         if child == 0 {
             in_child(inside);
         } else {
-            conductor().step(inside.thread, pc, Op::Input { source: reweave_model::InputSource::Other, value: child.into(), bytes: &[] });
+            let op = Op::Input { source: InputSource::Other, value: i64::from(child > 0), bytes: &[] };
+            conductor().step(inside.thread, pc, op);
         }
         child
     }
 
     /// A vfork child shares our memory, and with it the state of the runtime; a fork is always allowed instead.
     fn vfork(; pc) -> pid_t {
-        super::fork::body(pc)
+        fork::body(pc)
     }
 
     fn _exit(status: c_int; pc) {
@@ -85,15 +99,115 @@ interpose! {
         real!(_exit: unsafe extern "C-unwind" fn(c_int))(status)
     }
 
-    fn _Exit(status: c_int; pc) {
-        super::_exit::body(status, pc)
+    fn quick_exit(status: c_int; pc) {
+        if let Some(inside) = enter() {
+            conductor().recorder.event(inside.thread, pc, Op::Exit { status });
+        }
+        real!(quick_exit: unsafe extern "C-unwind" fn(c_int))(status)
     }
 
     fn execve(path: *const c_char, arguments: *const *const c_char, environment: *const *const c_char; pc) -> c_int {
-        type Exec = unsafe extern "C-unwind" fn(*const c_char, *const *const c_char, *const *const c_char) -> c_int;
-        if active() {
-            let _ = enter();
-        }
+        leaving();
         real!(execve: Exec)(path, arguments, environment)
     }
+
+    fn execv(path: *const c_char, arguments: *const *const c_char; pc) -> c_int {
+        leaving();
+        real!(execv: ExecPath)(path, arguments)
+    }
+
+    fn execvp(path: *const c_char, arguments: *const *const c_char; pc) -> c_int {
+        leaving();
+        real!(execvp: ExecPath)(path, arguments)
+    }
+
+    fn waitpid(process: pid_t, status: *mut c_int, options: c_int; pc) -> pid_t {
+        let wait = real!(waitpid: Wait);
+        match enter() {
+            Some(mut inside) => {
+                let child = kernel::blocking(&mut inside, pc, libc::SYS_wait4 as u32, || wait(process, status, options));
+                if child > 0 {
+                    let errno = kernel::errno();
+                    super::super::ranges::wrote(inside.thread, status.cast(), 4, pc);
+                    kernel::set_errno(errno);
+                }
+                child
+            }
+            None => wait(process, status, options),
+        }
+    }
+
+    fn wait(status: *mut c_int; pc) -> pid_t {
+        waitpid::body(-1, status, 0, pc)
+    }
+
+    fn wait4(process: pid_t, status: *mut c_int, options: c_int, usage: *mut c_void; pc) -> pid_t {
+        let wait = real!(wait4: unsafe extern "C-unwind" fn(pid_t, *mut c_int, c_int, *mut c_void) -> pid_t);
+        match enter() {
+            Some(mut inside) => kernel::blocking(&mut inside, pc, libc::SYS_wait4 as u32, || wait(process, status, options, usage)),
+            None => wait(process, status, options, usage),
+        }
+    }
+
+    fn waitid(kind: c_int, id: libc::id_t, info: *mut libc::siginfo_t, options: c_int; pc) -> c_int {
+        let wait = real!(waitid: unsafe extern "C-unwind" fn(c_int, libc::id_t, *mut libc::siginfo_t, c_int) -> c_int);
+        match enter() {
+            Some(mut inside) => kernel::blocking(&mut inside, pc, libc::SYS_waitid as u32, || wait(kind, id, info, options)),
+            None => wait(kind, id, info, options),
+        }
+    }
+
+    fn system(command: *const c_char; pc) -> c_int {
+        let run = real!(system: unsafe extern "C-unwind" fn(*const c_char) -> c_int);
+        match enter() {
+            Some(mut inside) => kernel::blocking(&mut inside, pc, libc::SYS_wait4 as u32, || run(command)),
+            None => run(command),
+        }
+    }
+
+    fn pclose(file: *mut libc::FILE; pc) -> c_int {
+        let close = real!(pclose: unsafe extern "C-unwind" fn(*mut libc::FILE) -> c_int);
+        match enter() {
+            Some(mut inside) => kernel::blocking(&mut inside, pc, libc::SYS_wait4 as u32, || close(file)),
+            None => close(file),
+        }
+    }
+
+    fn flock(descriptor: c_int, operation: c_int; pc) -> c_int {
+        let lock = real!(flock: unsafe extern "C-unwind" fn(c_int, c_int) -> c_int);
+        match enter() {
+            Some(mut inside) if operation & libc::LOCK_NB == 0 => kernel::blocking(&mut inside, pc, libc::SYS_flock as u32, || lock(descriptor, operation)),
+            _ => lock(descriptor, operation),
+        }
+    }
+
+    fn alarm(seconds: c_uint; pc) -> c_uint {
+        TIMERS.store(true, Ordering::Relaxed);
+        real!(alarm: unsafe extern "C-unwind" fn(c_uint) -> c_uint)(seconds)
+    }
+
+    fn setitimer(which: c_int, new: *const c_void, old: *mut c_void; pc) -> c_int {
+        TIMERS.store(true, Ordering::Relaxed);
+        real!(setitimer: unsafe extern "C-unwind" fn(c_int, *const c_void, *mut c_void) -> c_int)(which, new, old)
+    }
+
+    fn timer_create(clock: libc::clockid_t, event: *mut c_void, timer: *mut c_void; pc) -> c_int {
+        TIMERS.store(true, Ordering::Relaxed);
+        let create = real!(timer_create: unsafe extern "C-unwind" fn(libc::clockid_t, *mut c_void, *mut c_void) -> c_int);
+        let status = create(clock, event, timer);
+        if status == 0 && active() && let Some(inside) = enter() {
+            super::super::ranges::wrote(inside.thread, timer.cast(), size_of::<*mut c_void>(), pc);
+        }
+        status
+    }
+}
+
+/// `_Exit` is `_exit` under its C99 name.
+///
+/// # Safety
+/// Ends the process.
+#[unsafe(naked)]
+#[unsafe(export_name = "_Exit")]
+pub unsafe extern "C" fn c99_exit() {
+    std::arch::naked_asm!("jmp {exit}", exit = sym _exit::_exit)
 }

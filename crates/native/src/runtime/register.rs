@@ -24,7 +24,7 @@ pub unsafe extern "C" fn __reweave_register(
     table: *mut *const (),
     names: *const *const c_char,
     count: usize,
-    _module: *const (),
+    module: *const (),
 ) -> i32 {
     if !TRIED.swap(true, Ordering::AcqRel) {
         INSTRUMENTED.store(true, Ordering::Relaxed);
@@ -47,6 +47,7 @@ pub unsafe extern "C" fn __reweave_register(
         }
     }
     modules::changed();
+    modules::registered(module as u64);
     1
 }
 

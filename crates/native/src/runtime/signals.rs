@@ -1,28 +1,399 @@
-//! Signals. Handlers of the program run on a thread that holds the token: in place if it does, else when it gets it.
+//! Signals. The program's handlers run on a thread that holds the token: at the thread's next hook if it is in compiled
+//! code or in the runtime (a hook and its access must not be torn apart), in place if it is in a library or a blocking call.
 
-use super::{conductor, tls};
-use libc::{c_int, c_void, siginfo_t};
-use reweave_conductor::Thread;
-use reweave_model::Op;
+use super::{active, conductor, enter, hold, modules, system, tls};
+use libc::{c_int, c_void, pthread_t, sigaction as Action, siginfo_t, sigset_t, timespec};
+use reweave_conductor::{Status, Thread, recorder};
+use reweave_model::{Addr, Op};
+use std::mem::zeroed;
+use std::sync::atomic::Ordering;
 
-/// The channel through which a thread is sent signals and cancellation.
+/// The channel through which a thread is sent cancellation. Ids below any mapped address.
 pub const fn channel(thread: u32) -> u64 {
-    // Below any mapped address.
-    thread as u64 + 1
+    0x1000 + thread as u64
 }
 
-type Handler = unsafe extern "C-unwind" fn(c_int, *mut siginfo_t, *mut c_void);
+/// The channel of a signal: whoever sends it comes before whoever handles it.
+const fn signal_channel(number: c_int) -> u64 {
+    0x100 + number as u64
+}
 
-/// Runs the handlers of the signals that came while the thread was in the runtime.
-pub fn deliver(thread: &mut Thread) {
-    while thread.signals != 0 {
-        let number = thread.signals.trailing_zeros();
-        thread.signals &= !(1 << number);
-        let _ = (number, Op::Signal { number }, tls::thread());
-    }
+const SIGNALS: usize = 65;
+
+type Handler = unsafe extern "C-unwind" fn(c_int, *mut siginfo_t, *mut c_void);
+type SigAction = unsafe extern "C-unwind" fn(c_int, *const Action, *mut Action) -> c_int;
+
+/// What the program asked for. A word-sized copy each; changed by the program's own sigaction calls.
+static mut ACTIONS: [Option<Action>; SIGNALS] = [const { None }; SIGNALS];
+/// Information about the last signal of each number that was put off.
+static mut WAITING: [Option<siginfo_t>; SIGNALS] = [const { None }; SIGNALS];
+
+/// Faults: ours first, because the runtime's own loads may fault in place of the program's.
+const FAULTS: [c_int; 4] = [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL];
+/// Signals whose default is to die with a core, which we want in the trace.
+const FATAL: [c_int; 7] =
+    [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL, libc::SIGABRT, libc::SIGSYS, libc::SIGTRAP];
+
+fn wanted(number: c_int) -> Option<Action> {
+    // SAFETY: a copy; torn copies would need the program to race with itself.
+    unsafe { (*(&raw const ACTIONS))[number as usize] }
+}
+
+fn has_handler(number: c_int) -> Option<Action> {
+    wanted(number).filter(|action| action.sa_sigaction != libc::SIG_DFL && action.sa_sigaction != libc::SIG_IGN)
+}
+
+pub fn any_handler() -> bool {
+    (1..SIGNALS as c_int).any(|number| has_handler(number).is_some())
+}
+
+fn real_action(number: c_int, new: *const Action, old: *mut Action) -> c_int {
+    // SAFETY: the caller's arguments.
+    unsafe { real!(sigaction: SigAction)(number, new, old) }
 }
 
 pub fn start() {
-    let _ = conductor();
-    let _: Option<Handler> = None;
+    for number in FATAL {
+        // SAFETY: an action made of zeros is a valid start.
+        unsafe {
+            let mut old: Action = zeroed();
+            real_action(number, std::ptr::null(), &raw mut old);
+            if old.sa_sigaction == arrived as *const () as usize {
+                continue;
+            }
+            ACTIONS[number as usize] = Some(old);
+            let mut action: Action = zeroed();
+            action.sa_sigaction = arrived as *const () as usize;
+            action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK | libc::SA_NODEFER;
+            real_action(number, &raw const action, std::ptr::null_mut());
+        }
+    }
+}
+
+/// Every signal with a handler of the program, and every fatal one, comes here first.
+unsafe extern "C-unwind" fn arrived(number: c_int, info: *mut siginfo_t, context: *mut c_void) {
+    let errno = system::errno();
+    // SAFETY: the kernel's arguments.
+    unsafe {
+        if FAULTS.contains(&number) && repaired(context) {
+            return;
+        }
+        let thread = tls::thread().as_mut();
+        match (has_handler(number), thread) {
+            (None, thread) => {
+                if FATAL.contains(&number) {
+                    die(number, info, thread.filter(|_| active()));
+                }
+            }
+            (Some(action), Some(thread)) if active() => {
+                let fault = FAULTS.contains(&number) && (*info).si_code > 0;
+                if fault || thread.in_call || (thread.inside == 0 && !modules::instrumented_code(pc_of(context))) {
+                    in_place(thread, number, &action, info, context);
+                } else {
+                    WAITING[number as usize] = Some(*info);
+                    put_off(thread, number);
+                }
+            }
+            (Some(action), _) => call(&action, number, info, context),
+        }
+    }
+    system::set_errno(errno);
+}
+
+unsafe fn pc_of(context: *mut c_void) -> u64 {
+    // SAFETY: the kernel's context.
+    unsafe { (*context.cast::<libc::ucontext_t>()).uc_mcontext.gregs[libc::REG_RIP as usize] as u64 }
+}
+
+/// A load of the runtime on behalf of a faulting access: skip it, the program's own access faults next.
+unsafe fn repaired(context: *mut c_void) -> bool {
+    // SAFETY: the kernel's context.
+    unsafe {
+        let Some(resume) = recorder::fault_fixup(pc_of(context) as usize) else { return false };
+        (*context.cast::<libc::ucontext_t>()).uc_mcontext.gregs[libc::REG_RIP as usize] = resume as i64;
+        true
+    }
+}
+
+/// Records the end and lets the kernel carry it out, with the program's own status and core.
+unsafe fn die(number: c_int, info: *mut siginfo_t, thread: Option<&mut Thread>) {
+    // SAFETY: the kernel's arguments; default action.
+    unsafe {
+        if let Some(thread) = thread
+            && conductor().region().header().holder.load(Ordering::Relaxed) == thread.id
+        {
+            thread.inside += 1;
+            let addr = if FAULTS.contains(&number) { (*info).si_addr() as u64 } else { 0 };
+            conductor().recorder.event(thread, 0, Op::Fatal { number: number as u32, addr: Addr(addr) });
+            thread.inside -= 1;
+        }
+        let mut default: Action = zeroed();
+        default.sa_sigaction = libc::SIG_DFL;
+        real_action(number, &raw const default, std::ptr::null_mut());
+        if (*info).si_code <= 0 {
+            // Sent, not caused: it will not come again by itself.
+            libc::syscall(libc::SYS_tgkill, libc::getpid(), libc::syscall(libc::SYS_gettid), number);
+        }
+    }
+}
+
+fn put_off(thread: &mut Thread, number: c_int) {
+    thread.signals |= 1 << number;
+    if thread.inside == 0 {
+        // Ends the slice at the next hook. Not 0: the hook may be about to count down.
+        if thread.budget > 1 {
+            thread.slice -= thread.budget - 1;
+            thread.budget = 1;
+        }
+    }
+    let word = &conductor().region().header().wake[thread.slot as usize];
+    word.fetch_add(1, Ordering::Release);
+}
+
+/// Runs the handler now. A thread in a blocking call first takes the token, and gives it back afterwards.
+unsafe fn in_place(thread: &mut Thread, number: c_int, action: &Action, info: *mut siginfo_t, context: *mut c_void) {
+    let in_call = std::mem::replace(&mut thread.in_call, false);
+    let inside = std::mem::replace(&mut thread.inside, 1);
+    if in_call {
+        conductor().arrive(thread);
+    } else {
+        hold(thread);
+    }
+    // SAFETY: the kernel's arguments.
+    unsafe { handle(thread, number, action, info, context) };
+    thread.inside = inside;
+    if in_call {
+        conductor().leave(thread);
+        thread.in_call = true;
+    }
+}
+
+/// Runs a handler on the thread that holds the token, between its two events.
+unsafe fn handle(thread: &mut Thread, number: c_int, action: &Action, info: *mut siginfo_t, context: *mut c_void) {
+    let conductor = conductor();
+    conductor.recorder.settle(thread);
+    conductor.step(thread, 0, Op::Signal { number: number as u32 });
+    conductor.receive(thread, 0, signal_channel(number), None);
+    let inside = std::mem::replace(&mut thread.inside, 0);
+    // SAFETY: the program's own handler.
+    unsafe { call(action, number, info, context) };
+    hold(thread);
+    thread.inside = inside;
+    conductor.step(thread, 0, Op::SignalReturn { number: number as u32 });
+}
+
+unsafe fn call(action: &Action, number: c_int, info: *mut siginfo_t, context: *mut c_void) {
+    // SAFETY: the program gave us a function of the kind its flags say.
+    unsafe {
+        if action.sa_flags & libc::SA_RESETHAND != 0 {
+            ACTIONS[number as usize] = None;
+        }
+        std::mem::transmute::<usize, Handler>(action.sa_sigaction)(number, info, context);
+    }
+}
+
+/// Runs the handlers of the signals that were put off. The thread is in the runtime and holds the token.
+pub fn deliver(thread: &mut Thread) {
+    while thread.signals != 0 {
+        let number = thread.signals.trailing_zeros() as c_int;
+        thread.signals &= !(1 << number);
+        if let Some(action) = has_handler(number) {
+            // SAFETY: plain data; handlers that look at the context of an asynchronous signal see zeros.
+            unsafe {
+                let mut info = WAITING[number as usize].unwrap_or_else(|| {
+                    let mut info: siginfo_t = zeroed();
+                    info.si_signo = number;
+                    info
+                });
+                let mut context: libc::ucontext_t = zeroed();
+                handle(thread, number, &action, &raw mut info, (&raw mut context).cast());
+            }
+        }
+    }
+}
+
+/// Whether a call that this signal interrupted goes on by itself.
+pub fn restarts(signals: u64) -> bool {
+    (1..SIGNALS as c_int)
+        .filter(|number| signals & 1 << number != 0)
+        .all(|number| has_handler(number).is_none_or(|action| action.sa_flags & libc::SA_RESTART != 0))
+}
+
+/// After sending a signal to another thread: waits until it has arrived there, so that the order of events does not
+/// depend on the kernel. A thread that blocks the signal is not waited for.
+fn await_arrival(target: u32, number: c_int) {
+    if has_handler(number).is_none() || !conductor().alive.contains(&target) {
+        return;
+    }
+    let thread = conductor().thread(target);
+    if thread.os == 0 || thread.in_call || thread.status == Status::Outside || blocks(thread.os, number) {
+        return;
+    }
+    for _ in 0..2_000 {
+        // SAFETY: a word another thread's handler sets.
+        if unsafe { (&raw const thread.signals).read_volatile() } & 1 << number != 0 {
+            return;
+        }
+        reweave_conductor::sys::futex_wait(&conductor().region().header().give_up, 0, Some(20_000));
+    }
+}
+
+/// Whether a thread has a signal in its mask, from the kernel's own account.
+fn blocks(os: u32, number: c_int) -> bool {
+    let mut path = [0u8; 64];
+    let mut text = [0u8; 4096];
+    let len = {
+        use std::io::Write;
+        let mut rest = &mut path[..];
+        if write!(rest, "/proc/self/task/{os}/status\0").is_err() {
+            return true;
+        }
+        // SAFETY: raw calls on local buffers.
+        unsafe {
+            let file = system::raw(2, [path.as_ptr() as usize, 0, 0, 0, 0, 0]);
+            if file < 0 {
+                return true;
+            }
+            let len = system::raw(0, [file as usize, text.as_mut_ptr() as usize, text.len(), 0, 0, 0]);
+            system::close(file as c_int);
+            len.max(0) as usize
+        }
+    };
+    let text = std::str::from_utf8(&text[..len]).unwrap_or("");
+    let mask = text.lines().find_map(|line| line.strip_prefix("SigBlk:"));
+    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).is_none_or(|mask| mask & 1 << (number - 1) != 0)
+}
+
+interpose! {
+    fn sigaction(number: c_int, new: *const Action, old: *mut Action; pc) -> c_int {
+        if !active() || !(1..SIGNALS as c_int).contains(&number) {
+            return real_action(number, new, old);
+        }
+        let before = wanted(number);
+        if let Some(new) = new.as_ref() {
+            let mut kernel = *new;
+            let handler = new.sa_sigaction != libc::SIG_DFL && new.sa_sigaction != libc::SIG_IGN;
+            if handler || (FATAL.contains(&number) && new.sa_sigaction == libc::SIG_DFL) {
+                kernel.sa_sigaction = arrived as *const () as usize;
+                kernel.sa_flags = (new.sa_flags | libc::SA_SIGINFO) & !libc::SA_RESETHAND;
+            }
+            ACTIONS[number as usize] = Some(*new);
+            let status = real_action(number, &raw const kernel, old);
+            if status != 0 {
+                ACTIONS[number as usize] = before;
+                return status;
+            }
+        } else if real_action(number, std::ptr::null(), old) != 0 {
+            return -1;
+        }
+        if let (Some(before), Some(old)) = (before, old.as_mut()) {
+            *old = before;
+        }
+        0
+    }
+
+    fn signal(number: c_int, handler: usize; pc) -> usize {
+        if !active() {
+            return real!(signal: unsafe extern "C-unwind" fn(c_int, usize) -> usize)(number, handler);
+        }
+        let (mut new, mut old): (Action, Action) = (zeroed(), zeroed());
+        new.sa_sigaction = handler;
+        new.sa_flags = libc::SA_RESTART;
+        if sigaction::body(number, &raw const new, &raw mut old, pc) == 0 { old.sa_sigaction } else { libc::SIG_ERR }
+    }
+
+    fn raise(number: c_int; pc) -> c_int {
+        let raise = real!(raise: unsafe extern "C-unwind" fn(c_int) -> c_int);
+        match enter() {
+            Some(inside) => {
+                conductor().send(inside.thread, pc, signal_channel(number), 1);
+                // It arrives inside the call and is delivered on the way out.
+                raise(number)
+            }
+            None => raise(number),
+        }
+    }
+
+    fn pthread_kill(handle: pthread_t, number: c_int; pc) -> c_int {
+        let kill = real!(pthread_kill: unsafe extern "C-unwind" fn(pthread_t, c_int) -> c_int);
+        match enter() {
+            Some(inside) => {
+                conductor().send(inside.thread, pc, signal_channel(number), 1);
+                let target = super::super::threads::by_handle(handle);
+                let status = kill(handle, number);
+                if status == 0 && let Some(target) = target && target != inside.thread.id {
+                    await_arrival(target, number);
+                }
+                status
+            }
+            None => kill(handle, number),
+        }
+    }
+
+    fn kill(process: libc::pid_t, number: c_int; pc) -> c_int {
+        let kill = real!(kill: unsafe extern "C-unwind" fn(libc::pid_t, c_int) -> c_int);
+        if let Some(inside) = enter() {
+            conductor().send(inside.thread, pc, signal_channel(number), 1);
+        }
+        kill(process, number)
+    }
+
+    fn sigwait(set: *const sigset_t, number: *mut c_int; pc) -> c_int {
+        let wait = real!(sigwait: unsafe extern "C-unwind" fn(*const sigset_t, *mut c_int) -> c_int);
+        match enter() {
+            Some(mut inside) => {
+                let status = system::blocking(&mut inside, pc, libc::SYS_rt_sigtimedwait as u32, || wait(set, number));
+                if status == 0 {
+                    conductor().receive(inside.thread, pc, signal_channel(*number), None);
+                    super::super::ranges::wrote(inside.thread, number.cast(), 4, pc);
+                }
+                status
+            }
+            None => wait(set, number),
+        }
+    }
+
+    fn sigwaitinfo(set: *const sigset_t, info: *mut siginfo_t; pc) -> c_int {
+        let wait = real!(sigwaitinfo: unsafe extern "C-unwind" fn(*const sigset_t, *mut siginfo_t) -> c_int);
+        match enter() {
+            Some(mut inside) => {
+                let number = system::blocking(&mut inside, pc, libc::SYS_rt_sigtimedwait as u32, || wait(set, info));
+                if number > 0 {
+                    conductor().receive(inside.thread, pc, signal_channel(number), None);
+                }
+                number
+            }
+            None => wait(set, info),
+        }
+    }
+
+    fn sigtimedwait(set: *const sigset_t, info: *mut siginfo_t, span: *const timespec; pc) -> c_int {
+        let wait = real!(sigtimedwait: unsafe extern "C-unwind" fn(*const sigset_t, *mut siginfo_t, *const timespec) -> c_int);
+        match enter() {
+            Some(mut inside) => {
+                let number = system::blocking(&mut inside, pc, libc::SYS_rt_sigtimedwait as u32, || wait(set, info, span));
+                if number > 0 {
+                    conductor().receive(inside.thread, pc, signal_channel(number), None);
+                }
+                number
+            }
+            None => wait(set, info, span),
+        }
+    }
+
+    fn pause(; pc) -> c_int {
+        let pause = real!(pause: unsafe extern "C-unwind" fn() -> c_int);
+        match enter() {
+            Some(mut inside) => system::blocking(&mut inside, pc, libc::SYS_pause as u32, || pause()),
+            None => pause(),
+        }
+    }
+
+    fn sigsuspend(set: *const sigset_t; pc) -> c_int {
+        let suspend = real!(sigsuspend: unsafe extern "C-unwind" fn(*const sigset_t) -> c_int);
+        match enter() {
+            Some(mut inside) => system::blocking(&mut inside, pc, libc::SYS_rt_sigsuspend as u32, || suspend(set)),
+            None => suspend(set),
+        }
+    }
 }

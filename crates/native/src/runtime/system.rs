@@ -37,7 +37,9 @@ where
     conductor.sync_point(inside.thread);
     conductor.step(inside.thread, pc, Op::Leave { call });
     conductor.leave(inside.thread);
+    inside.thread.in_call = true;
     let result = code();
+    inside.thread.in_call = false;
     let errno = errno();
     conductor.arrive(inside.thread);
     conductor.step(inside.thread, pc, Op::Return { call, result: result.into() });

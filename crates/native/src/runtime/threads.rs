@@ -1,6 +1,5 @@
 //! Thread life: create, begin, end, join, detach, exit, cancel, and threads that nobody announced.
 
-use super::register::instrumented;
 use super::{Inside, active, conductor, enter, stacks, tls};
 use libc::{c_int, c_void, pthread_attr_t, pthread_t, timespec};
 use reweave_conductor::{Deadline, Status, Thread, Wakeup};
@@ -268,11 +267,6 @@ interpose! {
     }
 
     fn pthread_yield(; pc) -> c_int {
-        super::sched_yield::body(pc)
+        sched_yield::body(pc)
     }
-}
-
-/// Whether accesses are seen at all.
-pub fn sees_accesses() -> bool {
-    instrumented()
 }

@@ -98,7 +98,7 @@ interpose! {
     }
 
     fn timespec_get(out: *mut timespec, base: c_int; pc) -> c_int {
-        if base == 1 && super::clock_gettime::body(libc::CLOCK_REALTIME, out, pc) == 0 { base } else { 0 }
+        if base == 1 && clock_gettime::body(libc::CLOCK_REALTIME, out, pc) == 0 { base } else { 0 }
     }
 
     fn gettimeofday(out: *mut timeval, zone: *mut libc::c_void; pc) -> c_int {

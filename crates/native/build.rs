@@ -126,7 +126,12 @@ fn build_runtime(package: &Path, out: &Path) -> PathBuf {
         .arg(package.join("Cargo.toml"))
         .arg("--target-dir")
         .arg(&target)
-        .args(["--", "--cfg", "reweave_runtime"]);
+        .args(["--", "--cfg", "reweave_runtime"])
+        // One unit: hooks and what they call are optimised together, and local symbols of
+        // `global_asm!` are visible to all of them.
+        .args(["-C", "codegen-units=1"])
+        // A shared object may leave symbols undefined and fail only when it is loaded.
+        .args(["-C", "link-arg=-Wl,-z,defs"]);
     // Flags, wrappers and settings meant for the outer build (a clippy driver, say)
     // must not leak into this one.
     for (name, _) in env::vars_os() {

@@ -1,0 +1,87 @@
+//! Comparisons, which read both sides up to the first difference.
+
+use super::{conductor, copied, plain, ranges};
+use libc::c_int;
+use reweave_conductor::Thread;
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum How {
+    Bytes,
+    Text,
+    /// Text, upper and lower case alike in the current locale.
+    Folded,
+}
+
+impl How {
+    /// The difference of two bytes, if it decides the comparison.
+    fn decides(self, a: u8, b: u8) -> Option<c_int> {
+        // SAFETY: any byte is a valid argument of tolower.
+        let fold = |byte: u8| if self == How::Folded { unsafe { libc::tolower(byte.into()) } } else { byte.into() };
+        let difference = fold(a) - fold(b);
+        (difference != 0 || (self != How::Bytes && a == 0)).then_some(difference)
+    }
+
+    /// How many bytes of each side it takes, at most `limit`, and the result if they decide.
+    unsafe fn span(self, a: *const u8, b: *const u8, limit: usize) -> (usize, Option<c_int>) {
+        for i in 0..limit {
+            // SAFETY: the comparison has to read these bytes.
+            let decided = unsafe { self.decides(*a.add(i), *b.add(i)) };
+            if decided.is_some() {
+                return (i + 1, decided);
+            }
+        }
+        (limit, None)
+    }
+}
+
+/// Compares piece by piece: if others run between the two reads, the second side may have become longer in common than
+/// what was read of the first, and the comparison goes on behind that.
+unsafe fn compare(thread: &mut Thread, a: *const u8, b: *const u8, limit: usize, how: How, pc: u64) -> c_int {
+    let mut done = 0;
+    while done < limit {
+        let (a, b, left) = (a.wrapping_add(done), b.wrapping_add(done), limit - done);
+        conductor().point(thread);
+        // SAFETY: the program asked for this comparison.
+        let (size, mut decided) = unsafe { how.span(a, b, left) };
+        ranges::reads(thread, a, size, pc);
+        let mut second = size;
+        if thread.budget == 0 {
+            let seen = copied(a, size);
+            conductor().point(thread);
+            // SAFETY: as above; `size` bytes were copied.
+            (second, decided) = unsafe { how.span(seen.at, b, size) };
+        }
+        ranges::reads(thread, b, second, pc);
+        if let Some(difference) = decided {
+            return difference;
+        }
+        done += size;
+    }
+    0
+}
+
+strings! {
+    fn memcmp(a: *const u8, b: *const u8, size: usize; inside, pc) -> c_int [early plain::memcmp] {
+        compare(inside.thread, a, b, size, How::Bytes, pc)
+    }
+
+    fn bcmp(a: *const u8, b: *const u8, size: usize; inside, pc) -> c_int [early plain::memcmp] {
+        compare(inside.thread, a, b, size, How::Bytes, pc)
+    }
+
+    fn strcmp(a: *const u8, b: *const u8; inside, pc) -> c_int [early plain::strcmp] {
+        compare(inside.thread, a, b, usize::MAX, How::Text, pc)
+    }
+
+    fn strncmp(a: *const u8, b: *const u8, limit: usize; inside, pc) -> c_int [early plain::strncmp] {
+        compare(inside.thread, a, b, limit, How::Text, pc)
+    }
+
+    fn strcasecmp(a: *const u8, b: *const u8; inside, pc) -> c_int {
+        compare(inside.thread, a, b, usize::MAX, How::Folded, pc)
+    }
+
+    fn strncasecmp(a: *const u8, b: *const u8, limit: usize; inside, pc) -> c_int {
+        compare(inside.thread, a, b, limit, How::Folded, pc)
+    }
+}

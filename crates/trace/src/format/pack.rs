@@ -498,7 +498,7 @@ pub struct Pcs {
 
 /// Code addresses are no attack: one multiplication mixes them well enough.
 #[derive(Default)]
-struct PcHasher(u64);
+pub(crate) struct PcHasher(u64);
 
 impl Hasher for PcHasher {
     fn finish(&self) -> u64 {

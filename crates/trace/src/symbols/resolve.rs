@@ -106,6 +106,7 @@ fn resolve_module(
     for symbol in file.symbols().filter(|symbol| symbol.kind() == SymbolKind::Data && symbol.is_definition()) {
         if let Ok(name) = symbol.name()
             && !name.is_empty()
+            && symbol.size() > 0
         {
             let name = strings.id(&demangle(name));
             let address = symbol.address().wrapping_add(module.bias);

@@ -246,7 +246,7 @@ pub fn load(addr: u64, size: u32) -> u64 {
                     "xor {value:e}, {value:e}",
                     concat!("2: ", $instruction),
                     "3:",
-                    ".pushsection reweave_fixups, \"a\"",
+                    ".pushsection reweave_fixups, \"aR\", @progbits",
                     ".balign 4",
                     ".long 2b - .",
                     ".long 3b - .",

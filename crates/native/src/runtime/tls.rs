@@ -6,10 +6,13 @@ use std::arch::{asm, global_asm};
 global_asm!(
     ".pushsection .tbss,\"awT\",@nobits",
     ".balign 8",
+    ".globl reweave_thread",
     ".hidden reweave_thread",
     "reweave_thread: .zero 8",
+    ".globl reweave_ended",
     ".hidden reweave_ended",
     "reweave_ended: .zero 8",
+    ".globl reweave_pc",
     ".hidden reweave_pc",
     "reweave_pc: .zero 8",
     ".popsection"

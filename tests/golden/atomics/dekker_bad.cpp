@@ -1,6 +1,7 @@
 // primitive: sequentially consistent order, std::memory_order_seq_cst
 // kind: race
-// lines: 16 16
+// lines: 17 17
+// tsan: misses it unless both are inside in that run
 // about: one of the flags is read before the own flag is raised, so both threads can enter.
 #include <atomic>
 #include <cstdio>

@@ -8,7 +8,7 @@
 
 static std::atomic<bool> open{true};
 
-static void close(int &closed) {
+static void shut(int &closed) {
     if (open.load()) { // (1)
         open.store(false); // (2)
         closed++;
@@ -17,7 +17,7 @@ static void close(int &closed) {
 
 int main() {
     int a = 0, b = 0;
-    std::thread first(close, std::ref(a)), second(close, std::ref(b));
+    std::thread first(shut, std::ref(a)), second(shut, std::ref(b));
     first.join();
     second.join();
     std::printf("closed %d time\n", a + b);

@@ -7,14 +7,14 @@
 
 static std::atomic<bool> open{true};
 
-static void close(int &closed) {
+static void shut(int &closed) {
     if (open.exchange(false))
         closed++;
 }
 
 int main() {
     int a = 0, b = 0;
-    std::thread first(close, std::ref(a)), second(close, std::ref(b));
+    std::thread first(shut, std::ref(a)), second(shut, std::ref(b));
     first.join();
     second.join();
     std::printf("closed %d time\n", a + b);

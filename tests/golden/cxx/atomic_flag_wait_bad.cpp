@@ -9,14 +9,14 @@
 static std::atomic_flag ready;
 static int data;
 
-static void read(int &seen) {
+static void look(int &seen) {
     seen = data; // (1)
     ready.wait(false);
 }
 
 int main() {
     int a = 0, b = 0;
-    std::thread first(read, std::ref(a)), second(read, std::ref(b));
+    std::thread first(look, std::ref(a)), second(look, std::ref(b));
     data = 9; // (2)
     ready.test_and_set();
     ready.notify_all();

@@ -1,6 +1,6 @@
 // primitive: calloc
 // kind: ok
-// about: the zeroed table is read by the threads it is handed to and freed after both joins.
+// about: the last user of the zeroed table, told by an atomic counter, frees it.
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>

@@ -1,33 +1,43 @@
 // primitive: a reused heap address
 // kind: ok
-// about: a block that went through free and malloc is another location: its users need no further order.
+// about: a block that went through free and malloc is another location: its old and new users need no order among them.
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
-static void *use_a_block(void *arg) {
-    int sum = 0;
-    for (int round = 0; round < 3; round++) {
+struct job {
+    int *block, sum;
+};
+
+static void *work(void *arg) {
+    struct job *job = arg;
+    free(job->block);
+    for (int round = 1; round <= 3; round++) {
         int *block = malloc(16 * sizeof *block);
         if (!block) abort();
         for (int i = 4; i < 8; i++)
-            block[i] = *(int *)arg;
+            block[i] = round;
         for (int i = 4; i < 8; i++)
-            sum += block[i];
+            job->sum += block[i];
         free(block);
     }
-    *(int *)arg = sum;
     return NULL;
 }
 
 int main(void) {
     pthread_t team[2];
-    int numbers[2] = {1, 2};
-    for (int i = 0; i < 2; i++)
-        pthread_create(&team[i], NULL, use_a_block, &numbers[i]);
+    struct job jobs[2] = {{NULL, 0}, {NULL, 0}};
+    int *first = NULL, seen = 0;
+    for (int i = 0; i < 2; i++) {
+        first = malloc(16 * sizeof *first);
+        if (!first) return 2;
+        first[4] = 0;
+        seen = first[4];
+        jobs[i].block = first;
+        pthread_create(&team[i], NULL, work, &jobs[i]);
+    }
     for (int i = 0; i < 2; i++)
         pthread_join(team[i], NULL);
-    printf("sums %d %d\n", numbers[0], numbers[1]);
+    printf("sums %d %d, %s\n", jobs[0].sum, jobs[1].sum, seen >= 0 ? "read" : "negative");
     return 0;
 }

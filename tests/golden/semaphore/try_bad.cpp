@@ -14,7 +14,7 @@ static void add(int &dropped) {
     bool owned = permit.try_acquire();
     if (!owned)
         dropped = 1;
-        samples++; // (1) (2)
+    samples++; // (1) (2)
     if (owned)
         permit.release();
 }

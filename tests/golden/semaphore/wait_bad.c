@@ -1,6 +1,7 @@
 // primitive: sem_wait, std::counting_semaphore
 // kind: race
-// lines: 16 16
+// lines: 17 17
+// tsan: misses it in most runs: each post orders the next wait, though not enough of them
 // about: the semaphore starts at two, so that both threads are in at once.
 #include <pthread.h>
 #include <semaphore.h>

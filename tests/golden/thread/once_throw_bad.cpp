@@ -17,11 +17,11 @@ static void set_up() {
 }
 
 static void use() {
-        try {
-            std::call_once(once, set_up);
-        } catch (const std::runtime_error &) {
-            limit = 32; // (2)
-        }
+    try {
+        std::call_once(once, set_up);
+    } catch (const std::runtime_error &) {
+        limit = 32; // (2)
+    }
 }
 
 int main() {

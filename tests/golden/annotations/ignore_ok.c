@@ -1,0 +1,43 @@
+// primitive: AnnotateIgnoreReadsBegin
+// kind: ok
+// about: reads between the annotations are not looked at; here they are atomic anyway.
+#include <pthread.h>
+#include <stdio.h>
+
+#ifndef __has_feature
+#define __has_feature(x) 0
+#endif
+#if defined(__SANITIZE_THREAD__) || __has_feature(thread_sanitizer)
+void AnnotateIgnoreReadsBegin(const char *file, int line);
+void AnnotateIgnoreReadsEnd(const char *file, int line);
+#define IGNORE_READS_BEGIN() AnnotateIgnoreReadsBegin(__FILE__, __LINE__)
+#define IGNORE_READS_END() AnnotateIgnoreReadsEnd(__FILE__, __LINE__)
+#else
+#define IGNORE_READS_BEGIN() ((void)0)
+#define IGNORE_READS_END() ((void)0)
+#endif
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static int hits;
+
+static void *hit(void *arg) {
+    (void)arg;
+    for (int i = 0; i < 3; i++) {
+        pthread_mutex_lock(&lock);
+        __atomic_store_n(&hits, hits + 1, __ATOMIC_RELAXED);
+        pthread_mutex_unlock(&lock);
+    }
+    return NULL;
+}
+
+int main(void) {
+    pthread_t hitter;
+    int seen;
+    pthread_create(&hitter, NULL, hit, NULL);
+    IGNORE_READS_BEGIN();
+    seen = __atomic_load_n(&hits, __ATOMIC_RELAXED);
+    IGNORE_READS_END();
+    pthread_join(hitter, NULL);
+    printf("%s, then %d\n", seen >= 0 && seen <= 6 ? "valid" : "torn", hits);
+    return 0;
+}

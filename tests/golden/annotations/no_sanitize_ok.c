@@ -1,0 +1,36 @@
+// primitive: __attribute__((no_sanitize("thread")))
+// kind: ok
+// about: a function that is not instrumented works on the table under the same lock as the rest.
+#include <pthread.h>
+#include <stdio.h>
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static int table[4], used;
+
+__attribute__((no_sanitize("thread"), noinline)) static int checksum(void) {
+    int sum = 0;
+    for (int i = 0; i < 4; i++)
+        sum = sum * 3 + table[i];
+    return sum;
+}
+
+static void *add(void *arg) {
+    pthread_mutex_lock(&lock);
+    table[used] = *(int *)arg;
+    used++;
+    pthread_mutex_unlock(&lock);
+    return NULL;
+}
+
+int main(void) {
+    pthread_t adder;
+    int value = 5;
+    pthread_create(&adder, NULL, add, &value);
+    pthread_mutex_lock(&lock);
+    int sum = checksum();
+    int seen = used;
+    pthread_mutex_unlock(&lock);
+    pthread_join(adder, NULL);
+    printf("%s, then %d\n", sum >= 0 && seen >= 0 ? "valid" : "torn", checksum());
+    return 0;
+}

@@ -1,0 +1,37 @@
+// primitive: double-checked locking
+// kind: ok
+// about: the pointer is an atomic, loaded with acquire and stored with release.
+#include <atomic>
+#include <cstdio>
+#include <mutex>
+#include <thread>
+
+struct Service {
+    int port = 0;
+};
+static Service only;
+static std::mutex mutex;
+static std::atomic<Service *> instance{nullptr};
+
+static Service &service() {
+    Service *seen = instance.load(std::memory_order_acquire);
+    if (!seen) {
+        std::lock_guard guard(mutex);
+        seen = instance.load(std::memory_order_relaxed);
+        if (!seen) {
+            only.port = 80;
+            seen = &only;
+            instance.store(seen, std::memory_order_release);
+        }
+    }
+    return *seen;
+}
+
+int main() {
+    int a = 0, b = 0;
+    std::thread first([&] { a = service().port; });
+    std::thread second([&] { b = service().port; });
+    first.join();
+    second.join();
+    std::printf("ports %d %d\n", a, b);
+}

@@ -21,5 +21,5 @@ int main() {
     std::thread first(work), second(work);
     first.join();
     second.join();
-    std::printf("%s\n", shared >= 3 && shared <= 6 ? "plausible" : "lost");
+    std::printf("%s\n", shared >= 1 && shared <= 6 ? "plausible" : "lost");
 }

@@ -1,6 +1,7 @@
 // primitive: std::jthread, std::stop_token
 // kind: race
-// lines: 15 18
+// lines: 16 19
+// tsan: misses it unless the thread gets to work before it is stopped
 // about: the work is read after the request to stop, which does not wait for the thread.
 #include <cstdio>
 #include <stop_token>

@@ -12,7 +12,7 @@ static void *work(void *arg) {
     (void)arg;
     pthread_mutex_lock(&lock);
     sprintf(text, "%d of %s", 3, "seven"); // (1)
-    snprintf(brief, sizeof brief, "%s", text);
+    snprintf(brief, sizeof brief, "%.6s", text);
     pthread_mutex_unlock(&lock);
     return NULL;
 }

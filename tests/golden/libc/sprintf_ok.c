@@ -11,7 +11,7 @@ static void *work(void *arg) {
     (void)arg;
     pthread_mutex_lock(&lock);
     sprintf(text, "%d of %s", 3, "seven");
-    snprintf(brief, sizeof brief, "%s", text);
+    snprintf(brief, sizeof brief, "%.6s", text);
     pthread_mutex_unlock(&lock);
     return NULL;
 }

@@ -1,6 +1,7 @@
 // primitive: pthread_atfork
 // kind: deadlock
-// lines: 16 30
+// lines: 17 31
+// tsan: may report: libtsan takes the parent's thread for a leak of the child
 // about: the child of a fork inherits a lock that another thread of the parent held, and waits for it for ever.
 #include <pthread.h>
 #include <signal.h>

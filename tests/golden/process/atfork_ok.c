@@ -1,5 +1,6 @@
 // primitive: pthread_atfork
 // kind: ok
+// tsan: may report: libtsan takes the parent's thread for a leak of the child
 // about: handlers around fork take the lock, so that the child inherits it free.
 #include <pthread.h>
 #include <signal.h>

@@ -2,14 +2,15 @@
 // kind: ok
 // about: each worker gets its own argument, written before the thread starts.
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 
 enum { WORKERS = 3 };
-static int squares[WORKERS + 1];
+static atomic_int sum;
 
 static void *work(void *arg) {
     int number = *(int *)arg;
-    squares[number] = number * number;
+    atomic_fetch_add(&sum, number * number);
     return NULL;
 }
 
@@ -20,11 +21,8 @@ int main(void) {
         numbers[i] = i;
         pthread_create(&team[i], NULL, work, &numbers[i]);
     }
-    int sum = 0;
     for (int t = 0; t < WORKERS; t++)
         pthread_join(team[t], NULL);
-    for (int t = 0; t < WORKERS; t++)
-        sum += squares[t];
-    printf("sum %d\n", sum);
+    printf("sum %d\n", atomic_load(&sum));
     return 0;
 }

@@ -1,23 +1,21 @@
 // primitive: pthread_create, std::thread
 // kind: ok
 // about: the lambda takes a copy of the loop counter.
+#include <atomic>
 #include <cstdio>
 #include <thread>
 #include <vector>
 
 int main() {
-    constexpr int workers = 3;
-    int squares[workers + 1] = {};
+    std::atomic<int> sum{0};
     std::vector<std::thread> team;
-    for (int i = 0; i < workers; i++)
-        team.emplace_back([i, &squares] {
+    int i;
+    for (i = 0; i < 3; i++)
+        team.emplace_back([i, &sum] {
             int number = i;
-            squares[number] = number * number;
+            sum += number * number;
         });
     for (auto &t : team)
         t.join();
-    int sum = 0;
-    for (int t = 0; t < workers; t++)
-        sum += squares[t];
-    std::printf("sum %d\n", sum);
+    std::printf("sum %d\n", sum.load());
 }

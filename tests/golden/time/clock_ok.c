@@ -19,7 +19,7 @@ static void *watch(void *arg) {
     }
     gettimeofday(&coarse, NULL);
     time_t second = time(NULL);
-    *(int *)arg = forward && second >= coarse.tv_sec;
+    *(int *)arg = forward && second + 1 >= coarse.tv_sec;
     return NULL;
 }
 

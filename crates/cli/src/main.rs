@@ -33,8 +33,15 @@ enum Command {
     Cc(Compiler),
     #[command(name = "c++")]
     Cxx(Compiler),
+    Test(commands::test::Args),
     Record(commands::record::Args),
+    Replay(commands::replay::Args),
+    Predict(commands::predict::Args),
+    Confirm(commands::confirm::Args),
+    Explain(commands::explain::Args),
+    Report(commands::report::Args),
     Inspect(commands::inspect::Args),
+    Demo(commands::demo::Args),
 }
 
 /// Compile like gcc or clang, adding what reweave needs
@@ -75,8 +82,15 @@ fn main() -> ExitCode {
     code(match cli.command {
         Command::Cc(compiler) => compiler::run(Language::C, compiler.args),
         Command::Cxx(compiler) => compiler::run(Language::Cxx, compiler.args),
+        Command::Test(args) => commands::test::run(args),
         Command::Record(args) => commands::record::run(args),
+        Command::Replay(args) => commands::replay::run(args),
+        Command::Predict(args) => commands::predict::run(args),
+        Command::Confirm(args) => commands::confirm::run(args),
+        Command::Explain(args) => commands::explain::run(args),
+        Command::Report(args) => commands::report::run(args),
         Command::Inspect(args) => commands::inspect::run(args),
+        Command::Demo(args) => commands::demo::run(args),
     })
 }
 

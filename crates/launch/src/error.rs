@@ -39,6 +39,9 @@ pub enum Error {
     #[error("{path}: {why}")]
     NotReplayable { path: PathBuf, why: String },
 
+    #[error("{what} is not here: {next}")]
+    Missing { what: String, next: String },
+
     #[error("nothing was recorded of {program}: {why}")]
     NothingRecorded { program: String, why: String },
 }

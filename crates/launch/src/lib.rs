@@ -7,12 +7,18 @@
 //! Invariants: the program's own output stays its own (nothing here prints); recording never breaks the run.
 
 pub mod collector;
+pub mod compare;
+pub mod confirm;
 mod error;
 pub mod exit;
+pub mod gdb;
 mod handshake;
 mod interrupt;
+pub mod names;
 mod pidfd;
+pub mod pipeline;
 pub mod region;
+pub mod replay;
 pub mod session;
 pub mod target;
 mod watchdog;

@@ -473,7 +473,7 @@ fn settle_names(trace: &Path, processes: &mut Vec<Collected>, warnings: &mut Vec
 impl Run {
     /// What the user should know about how much could be seen, if not everything.
     pub fn shortcoming(&self) -> Option<String> {
-        let name = self.program.path.display();
+        let name = self.program.name.display();
         let build = "build it with `reweave cc` or `reweave c++` (CC=reweave-cc make)";
         match (&self.program.kind, self.processes.first()) {
             (_, Some(first)) if first.instrumented => None,

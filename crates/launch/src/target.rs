@@ -3,6 +3,7 @@
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
 use std::io::{self, IsTerminal, Read, Write};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
 
@@ -34,6 +35,8 @@ pub enum Output {
 /// A program found and examined.
 #[derive(Clone, Debug)]
 pub struct Program {
+    /// As it was called.
+    pub name: OsString,
     pub path: PathBuf,
     pub args: Vec<OsString>,
     pub kind: Instrumentation,
@@ -59,7 +62,7 @@ impl Program {
         match kind {
             Instrumentation::NotExecutable => Err(Error::NotExecutable { program }),
             Instrumentation::Foreign => Err(Error::Foreign { program }),
-            kind => Ok(Self { path, args: args.to_vec(), kind }),
+            kind => Ok(Self { name: name.clone(), path, args: args.to_vec(), kind }),
         }
     }
 }
@@ -106,7 +109,7 @@ pub struct Start<'a> {
 impl Start<'_> {
     pub fn start(&self) -> Result<Started> {
         let mut command = Command::new(&self.program.path);
-        command.args(&self.program.args).current_dir(self.cwd);
+        command.arg0(&self.program.name).args(&self.program.args).current_dir(self.cwd);
         command.envs(self.env.iter().map(|(name, value)| (name, value)));
         command.env("LD_PRELOAD", preload(self.runtime)).env(ENV_SOCKET, self.socket).env_remove(ENV_PLAIN);
         if self.program.kind == Instrumentation::Plain {
@@ -134,7 +137,7 @@ impl Start<'_> {
         let child = command.spawn();
         let aslr = fixed.state();
         drop(fixed);
-        let program = || self.program.path.display().to_string();
+        let program = || self.program.name.display().to_string();
         let mut child = child.map_err(|source| match source.kind() {
             io::ErrorKind::NotFound => Error::NotFound { program: program() },
             io::ErrorKind::PermissionDenied => Error::NotExecutable { program: program() },

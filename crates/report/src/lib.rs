@@ -1,7 +1,13 @@
 //! Findings, events and traces as text and JSON. Findings are data; only this crate makes text of them, and it decides
 //! nothing.
 
+pub mod data;
 pub mod describe;
+pub mod explain;
 pub mod overview;
+pub mod resolve;
+pub mod text;
 
+pub use data::{AccessItem, Item, Location, Report};
 pub use describe::Describer;
+pub use text::Style;

@@ -1,4 +1,11 @@
 //! The subcommands.
 
+pub mod confirm;
+pub mod demo;
+pub mod explain;
 pub mod inspect;
+pub mod predict;
 pub mod record;
+pub mod replay;
+pub mod report;
+pub mod test;

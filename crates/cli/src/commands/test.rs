@@ -1,0 +1,84 @@
+//! `reweave test`
+
+use std::ffi::OsString;
+use std::io;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use reweave_launch::exit;
+use reweave_launch::pipeline::{self, Plan, Stage};
+use reweave_report::{Style, text};
+
+use super::record::Scheduling;
+use crate::output;
+use crate::progress::Bar;
+use crate::size::parse_time;
+
+/// Record a run, predict what other interleavings would do, confirm it, and report
+///
+/// Findings go to stderr and to DIR: report.json, and one folder per finding that `reweave replay` takes.
+#[derive(clap::Args)]
+#[command(
+    override_usage = "reweave test [OPTIONS] -- PROG [ARGS]...",
+    after_help = "Examples:\n  \
+        reweave test -- ./bank\n  \
+        reweave test -o out --budget 5m -- ctest\n  \
+        reweave test --seed 3 -- ./server --self-test"
+)]
+pub struct Args {
+    /// Where the report and the findings go
+    #[arg(short, long, value_name = "DIR", default_value = "reweave-out")]
+    output: PathBuf,
+    /// Wall time for everything (ms, s, m, h)
+    #[arg(long, value_name = "TIME", value_parser = parse_time, default_value = "60s")]
+    budget: Duration,
+    #[command(flatten)]
+    scheduling: Scheduling,
+    /// The program and its arguments
+    #[arg(required = true, last = true, value_name = "PROG")]
+    command: Vec<OsString>,
+}
+
+pub fn run(args: Args) -> i32 {
+    let mut plan = Plan::new(args.command, args.output);
+    plan.budget = args.budget;
+    args.scheduling.apply(&mut plan.options);
+    test(&plan)
+}
+
+/// Runs the pipeline and tells what it found.
+pub fn test(plan: &Plan) -> i32 {
+    let mut bar: Option<(&str, Bar)> = None;
+    let tested = pipeline::test(plan, &mut |stage| match stage {
+        Stage::Recorded(run) => output::run_summary(run),
+        Stage::Predicting(done) => show(&mut bar, "predicting", (done * 1000.0) as u64, 1000),
+        Stage::Confirming { done, total } => show(&mut bar, "confirming", done as u64, total as u64),
+    });
+    drop(bar);
+    match tested {
+        Ok(tested) => {
+            let folder = plan.folder.display().to_string();
+            eprintln!();
+            let _ = text::write(&tested.report, &folder, Style::for_stderr(), &mut io::stderr().lock());
+            match () {
+                () if tested.report.has_findings() => exit::FINDINGS,
+                // Nothing could be looked at: that is not a clean bill.
+                () if tested.run.processes.is_empty() => exit::CANNOT_RUN,
+                () => exit::CLEAN,
+            }
+        }
+        Err(error) => output::fail(&error),
+    }
+}
+
+fn show(bar: &mut Option<(&'static str, Bar)>, what: &'static str, done: u64, total: u64) {
+    if bar.as_ref().is_none_or(|(shown, _)| *shown != what) {
+        if let Some((_, old)) = bar.take() {
+            old.done();
+        }
+        *bar = Some((what, Bar::new(what, total)));
+    }
+    if let Some((_, bar)) = bar {
+        bar.at(done);
+    }
+}

@@ -1,0 +1,190 @@
+//! What things of one run are called in another. Addresses change from run to run; these names do not:
+//! a heap object is its thread and the number of its allocation there, a stack address its thread and the distance from that
+//! thread's first stack address, a global its module and offset, code likewise.
+
+use std::collections::{BTreeMap, HashMap};
+
+use reweave_model::{Addr, AtomicKind, BlockedOn, Event, ObjectId, Op, Pc, ThreadId};
+
+/// Main's stack and those of threads lie above this on x86-64 Linux, as do mappings.
+const HIGH: u64 = 0x7000_0000_0000;
+/// How far from its first address a stack reaches. Threads' stacks are mapped 8 MB apart unless asked otherwise.
+const STACK_REACH: u64 = 4 << 20;
+
+/// A place in memory.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Name {
+    /// `module` is a hash of the module's file name.
+    Global {
+        module: u64,
+        offset: u64,
+    },
+    Heap {
+        thread: ThreadId,
+        allocation: u32,
+        offset: u64,
+    },
+    Stack {
+        thread: ThreadId,
+        offset: i64,
+    },
+    /// Not an address but an id: a thread, a descriptor, a number.
+    Id(u64),
+    /// Memory nobody told us about.
+    Unknown,
+}
+
+/// A code position: module (as in [`Name::Global`]) and offset.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, serde::Serialize, serde::Deserialize)]
+pub struct Code {
+    pub module: u64,
+    pub offset: u64,
+}
+
+struct Module {
+    base: u64,
+    end: u64,
+    bias: u64,
+    id: u64,
+}
+
+#[derive(Default)]
+pub struct Names {
+    modules: Vec<Module>,
+    heap: BTreeMap<u64, (u64, ThreadId, u32)>,
+    allocations: HashMap<ThreadId, u32>,
+    stacks: HashMap<ThreadId, u64>,
+}
+
+impl Names {
+    /// Learns from an event. Call it before naming what the event is about.
+    pub fn see(&mut self, event: &Event<'_>) {
+        match event.op {
+            Op::Module { base, size, bias, path } => {
+                let name = path.rsplit(|&byte| byte == b'/').next().unwrap_or_default();
+                let module = Module { base: base.0, end: base.0.saturating_add(size), bias, id: hash(name) };
+                self.modules.retain(|old| old.end <= module.base || module.end <= old.base);
+                self.modules.push(module);
+            }
+            Op::Alloc { addr, size } => {
+                let count = self.allocations.entry(event.thread).or_default();
+                self.heap.insert(addr.0, (size, event.thread, *count));
+                *count += 1;
+            }
+            Op::End => drop(self.stacks.remove(&event.thread)),
+            _ => {}
+        }
+    }
+
+    /// Forgets what an event ends. Call it after naming.
+    pub fn passed(&mut self, event: &Event<'_>) {
+        if let Op::Free { addr, .. } = event.op {
+            self.heap.remove(&addr.0);
+        }
+    }
+
+    pub fn code(&self, pc: Pc) -> Code {
+        match self.modules.iter().find(|module| (module.base..module.end).contains(&pc.0)) {
+            Some(module) => Code { module: module.id, offset: pc.0.wrapping_sub(module.bias) },
+            None => Code { module: 0, offset: 0 },
+        }
+    }
+
+    /// The name of an address that `thread` uses.
+    pub fn name(&mut self, thread: ThreadId, addr: u64) -> Name {
+        if let Some((&start, &(size, thread, allocation))) = self.heap.range(..=addr).next_back()
+            && addr - start < size.max(1)
+        {
+            return Name::Heap { thread, allocation, offset: addr - start };
+        }
+        if let Some(module) = self.modules.iter().find(|module| (module.base..module.end).contains(&addr)) {
+            return Name::Global { module: module.id, offset: addr.wrapping_sub(module.bias) };
+        }
+        if addr < HIGH {
+            return Name::Unknown;
+        }
+        let near = self.stacks.iter().map(|(&owner, &base)| (base.abs_diff(addr), owner, base)).min();
+        match near {
+            Some((distance, owner, base)) if distance < STACK_REACH => {
+                Name::Stack { thread: owner, offset: addr.wrapping_sub(base) as i64 }
+            }
+            _ if !self.stacks.contains_key(&thread) => {
+                self.stacks.insert(thread, addr);
+                Name::Stack { thread, offset: 0 }
+            }
+            _ => Name::Unknown,
+        }
+    }
+
+    /// What makes two events the same across runs.
+    pub fn key(&mut self, event: &Event<'_>) -> Key {
+        let mut object = |id: ObjectId| self.name(event.thread, id.0);
+        let (detail, name) = match event.op {
+            Op::Read { addr, size, .. } | Op::Write { addr, size, .. } => (u64::from(size), object(ObjectId(addr.0))),
+            Op::Atomic { kind, order, addr, size, .. } => {
+                // Whether a compare-exchange succeeded is an outcome, but still the same operation's.
+                let done = if kind == AtomicKind::CasFailed { AtomicKind::CasFailed } else { kind };
+                (u64::from(size) << 16 | (done as u64) << 8 | order as u64, object(ObjectId(addr.0)))
+            }
+            Op::Fork { child, nth } => (nth.into(), Name::Id(child.0.into())),
+            Op::Join { child } | Op::Detach { child } => (0, Name::Id(child.0.into())),
+            Op::Acquire { object: id, mode, tried } => (mode as u64 | u64::from(tried) << 8, object(id)),
+            Op::Release { object: id, mode } => (mode as u64, object(id)),
+            Op::Blocked { on, object: id } => (on as u64, self.waited_for(event.thread, on, id)),
+            Op::Refused { on, object: id, why } => {
+                (on as u64 | (why as u64) << 8, self.waited_for(event.thread, on, id))
+            }
+            Op::Wait { condition, .. } => (0, object(condition)),
+            Op::Woken { condition, reason, notify, .. } => (reason as u64 | u64::from(notify) << 8, object(condition)),
+            Op::Notify { condition, all, woken, .. } => (u64::from(woken) << 1 | u64::from(all), object(condition)),
+            Op::BarrierArrive { barrier, count } => (count.into(), object(barrier)),
+            Op::BarrierLeave { barrier, serial } => (serial.into(), object(barrier)),
+            Op::SemaphorePost { semaphore, value } | Op::SemaphoreTake { semaphore, value } => {
+                (value.into(), object(semaphore))
+            }
+            Op::OnceBegin { object: id } | Op::OnceEnd { object: id } | Op::OnceDone { object: id } => (0, object(id)),
+            Op::Send { position, size, .. } | Op::Receive { position, size, .. } => (position, Name::Id(size)),
+            Op::Alloc { addr, size } | Op::Free { addr, size } => (size, object(ObjectId(addr.0))),
+            Op::Create { object: id, kind, .. } | Op::Destroy { object: id, kind } => (kind as u64, object(id)),
+            Op::AtomicEnter { name } => (0, object(ObjectId(name.0))),
+            Op::Input { source, .. } => (source as u64, Name::Unknown),
+            Op::Signal { number } | Op::SignalReturn { number } => (number.into(), Name::Unknown),
+            Op::Misused { what, object: id } => (what as u64, object(id)),
+            Op::Leave { call } | Op::Return { call, .. } => (call.into(), Name::Unknown),
+            _ => (0, Name::Unknown),
+        };
+        let kind = reweave_report::describe::kind(&event.op);
+        Key { thread: event.thread, code: self.code(event.pc), kind, detail, name }
+    }
+
+    fn waited_for(&mut self, thread: ThreadId, on: BlockedOn, object: ObjectId) -> Name {
+        match on {
+            BlockedOn::Join | BlockedOn::Descriptor | BlockedOn::Signal | BlockedOn::Sleep => Name::Id(object.0),
+            _ => self.name(thread, Addr(object.0).0),
+        }
+    }
+}
+
+/// FNV-1a: stored with findings, so it must be the same in every build.
+fn hash(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, &byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3))
+}
+
+/// An event by name.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Key {
+    pub thread: ThreadId,
+    pub code: Code,
+    pub kind: &'static str,
+    pub detail: u64,
+    pub name: Name,
+}
+
+impl Key {
+    /// The same event as far as both runs can be named: what is unknown in either is not held against them.
+    pub fn matches(&self, other: &Self) -> bool {
+        let code = self.code == other.code || self.code.module == 0 || other.code.module == 0;
+        let name = self.name == other.name || self.name == Name::Unknown || other.name == Name::Unknown;
+        self.thread == other.thread && self.kind == other.kind && self.detail == other.detail && code && name
+    }
+}

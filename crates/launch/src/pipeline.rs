@@ -1,0 +1,279 @@
+//! `reweave test`: record, predict, confirm, report. Everything ends up in one folder:
+//!
+//! ```text
+//! reweave-out/report.json      what was found
+//! reweave-out/recording.rwt    the recorded run
+//! reweave-out/1/               a finding: trace.rwt, schedule.rws, command.json, output.txt
+//! ```
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use reweave_model::{Accessor, BlockedOn, EventId, Finding, Kind, ObjectId, Op, Strength, ThreadId};
+use reweave_report::{Describer, Item, Report, data, describe, resolve};
+use reweave_trace::{Outcome, Trace, schedule_of};
+
+use crate::confirm::{self, Confirmation, Goal};
+use crate::replay::{command_of, is_failure};
+use crate::session::{self, Options, Run};
+use crate::{Error, Result};
+
+pub const REPORT: &str = "report.json";
+pub const RECORDING: &str = "recording.rwt";
+
+#[derive(Clone, Debug)]
+pub struct Plan {
+    pub options: Options,
+    pub folder: PathBuf,
+    /// Wall time for everything; a run that has begun is let finish.
+    pub budget: Duration,
+}
+
+impl Plan {
+    pub fn new(command: Vec<OsString>, folder: PathBuf) -> Self {
+        let options = Options::new(command, folder.join(RECORDING));
+        Self { options, folder, budget: Duration::from_secs(60) }
+    }
+}
+
+pub struct Tested {
+    pub report: Report,
+    pub run: Run,
+}
+
+/// What the pipeline is doing, for somebody who watches.
+pub enum Stage<'a> {
+    Recorded(&'a Run),
+    /// From 0 to 1.
+    Predicting(f64),
+    Confirming {
+        done: usize,
+        total: usize,
+    },
+}
+
+pub fn test(plan: &Plan, watch: &mut dyn FnMut(Stage<'_>)) -> Result<Tested> {
+    let began = Instant::now();
+    prepare_folder(&plan.folder)?;
+    let run = session::run(&plan.options)?;
+    watch(Stage::Recorded(&run));
+    let mut items = Vec::new();
+    let mut stats = BTreeMap::from([("unknown_pairs".to_owned(), 0)]);
+    for process in &run.processes {
+        let trace = Trace::open(&process.path)?;
+        *stats.entry("events".into()).or_default() += process.events;
+        if is_failure(&process.outcome) {
+            items.push(failure(items.len() as u32 + 1, &trace, &process.outcome, &plan.folder)?);
+        }
+        let findings = predict(&trace, watch)?;
+        let limit = (run.took * 20).max(Duration::from_secs(10));
+        for (done, finding) in findings.iter().enumerate() {
+            watch(Stage::Confirming { done, total: findings.len() });
+            let left = plan.budget.saturating_sub(began.elapsed());
+            items.push(settle(items.len() as u32 + 1, &trace, finding, &plan.folder, limit.min(left), None)?);
+        }
+    }
+    // The strongest first; ids are folder names already and stay.
+    items.sort_by_key(|item| (rank(item), item.id));
+    let report = Report {
+        reweave: env!("CARGO_PKG_VERSION").into(),
+        schema: data::SCHEMA,
+        program: plan.options.command.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
+        findings: items,
+        stats,
+    };
+    save_report(&report, &plan.folder)?;
+    Ok(Tested { report, run })
+}
+
+fn rank(item: &Item) -> u8 {
+    match item.strength.as_str() {
+        "confirmed" => 0,
+        "predicted" => 1,
+        _ => 2,
+    }
+}
+
+/// Makes the folder, or empties one of an earlier run: only what such a run makes is removed.
+fn prepare_folder(folder: &Path) -> Result<()> {
+    fs::create_dir_all(folder).map_err(Error::output("create", folder))?;
+    let entries = fs::read_dir(folder).map_err(Error::output("read", folder))?;
+    for entry in entries.flatten() {
+        let (name, path) = (entry.file_name(), entry.path());
+        let is_number = !name.is_empty() && name.as_encoded_bytes().iter().all(u8::is_ascii_digit);
+        if is_number && (path.join(confirm::COMMAND).exists() || path.join(confirm::TRACE).exists()) {
+            fs::remove_dir_all(&path).map_err(Error::output("empty", &path))?;
+        }
+    }
+    let _ = fs::remove_file(folder.join(REPORT));
+    Ok(())
+}
+
+/// All analyses over one trace.
+pub fn predict(trace: &Trace, watch: &mut dyn FnMut(Stage<'_>)) -> Result<Vec<Finding>> {
+    let mut findings = Vec::new();
+    for analysis in reweave_predict::all() {
+        findings.extend(analysis.run(trace, &mut |done| watch(Stage::Predicting(done)))?.findings);
+    }
+    Ok(findings)
+}
+
+/// The report of an earlier test.
+pub fn load_report(folder: &Path) -> Result<Report> {
+    let path = folder.join(REPORT);
+    let text = fs::read_to_string(&path).map_err(|source| Error::NotReplayable {
+        path: path.clone(),
+        why: format!("{source}: name the folder of a `reweave test`"),
+    })?;
+    Report::from_json(&text).map_err(|why| Error::NotReplayable { path, why })
+}
+
+/// Analyses the recording in the folder again and tries to confirm what was not confirmed, in `command` if given.
+pub fn confirm_again(folder: &Path, command: Option<&[OsString]>, budget: Duration) -> Result<Report> {
+    let began = Instant::now();
+    let mut report = load_report(folder)?;
+    let trace = Trace::open(folder.join(RECORDING))?;
+    for finding in predict(&trace, &mut |_| {})? {
+        let fresh = resolve::item(0, &finding, &trace);
+        let known = report.findings.iter().position(|item| item.fingerprint == fresh.fingerprint);
+        if known.is_some_and(|i| report.findings[i].strength == "confirmed") {
+            continue;
+        }
+        let next = report.findings.iter().map(|item| item.id).max().unwrap_or(0) + 1;
+        let id = known.map_or(next, |i| report.findings[i].id);
+        let item = settle(id, &trace, &finding, folder, budget.saturating_sub(began.elapsed()), command)?;
+        match known {
+            Some(i) => report.findings[i] = item,
+            None => report.findings.push(item),
+        }
+    }
+    report.findings.sort_by_key(|item| (rank(item), item.id));
+    save_report(&report, folder)?;
+    Ok(report)
+}
+
+fn save_report(report: &Report, folder: &Path) -> Result<()> {
+    let path = folder.join(REPORT);
+    fs::write(&path, report.to_json()).map_err(Error::output("write", &path))
+}
+
+/// Tries to confirm one finding and makes an item of it.
+fn settle(
+    id: u32,
+    trace: &Trace,
+    finding: &Finding,
+    folder: &Path,
+    limit: Duration,
+    command: Option<&[OsString]>,
+) -> Result<Item> {
+    let mut item = resolve::item(id, finding, trace);
+    if limit.is_zero() {
+        item.why_unconfirmed = Some("the time was used up: raise it with --budget".into());
+        return Ok(item);
+    }
+    let own = folder.join(id.to_string());
+    match confirm::confirm(trace, finding, &own, limit, command)? {
+        Confirmation::Confirmed { outcome } => {
+            item.strength = resolve::strength_name(Strength::Confirmed).into();
+            item.schedule = Some(format!("{id}/{}", confirm::SCHEDULE));
+            item.outcome = Some(describe::outcome(&outcome).unwrap_or_else(|| "ended normally".into()));
+        }
+        Confirmation::Unconfirmed { why } => {
+            let _ = fs::remove_dir_all(&own);
+            item.why_unconfirmed = Some(why);
+        }
+    }
+    Ok(item)
+}
+
+/// A recorded run that failed is a finding: it happened, and its own schedule repeats it.
+fn failure(id: u32, trace: &Trace, outcome: &Outcome, folder: &Path) -> Result<Item> {
+    let own = folder.join(id.to_string());
+    fs::create_dir_all(&own).map_err(Error::output("create", &own))?;
+    let copy = own.join(confirm::TRACE);
+    fs::hard_link(trace.path(), &copy)
+        .or_else(|_| fs::copy(trace.path(), &copy).map(drop))
+        .map_err(Error::output("write", &copy))?;
+    reweave_trace::schedule::save(&schedule_of(trace)?, own.join(confirm::SCHEDULE))?;
+    let command = command_of(trace.meta()).iter().map(|word| word.to_string_lossy().into_owned()).collect();
+    let cwd = trace.meta().cwd.clone();
+    Goal { kind: "failure".into(), command, cwd, accesses: Vec::new(), outcome: outcome.clone() }
+        .save(&own.join(confirm::COMMAND))?;
+    let finding = Finding {
+        kind: Kind::Failure,
+        strength: Strength::Confirmed,
+        analysis: "recording",
+        accesses: last_places(trace, outcome)?,
+        witness: None,
+    };
+    let mut item = resolve::item(id, &finding, trace);
+    let text = describe::outcome(outcome).unwrap_or_default();
+    item.summary = format!("the recorded run {text}");
+    item.schedule = Some(format!("{id}/{}", confirm::SCHEDULE));
+    item.outcome = Some(text);
+    Ok(item)
+}
+
+/// Where a failed run ended: the fatal signal, or what each thread waits for.
+pub fn last_places(trace: &Trace, outcome: &Outcome) -> Result<Vec<Accessor>> {
+    let describer = Describer { symbols: trace.symbols() };
+    let mut fatal = None;
+    let mut waits: BTreeMap<ThreadId, Accessor> = BTreeMap::new();
+    let mut held: BTreeMap<ThreadId, Vec<(ObjectId, EventId)>> = BTreeMap::new();
+    let mut last_access: BTreeMap<ThreadId, Accessor> = BTreeMap::new();
+    let mut events = trace.events();
+    while let Some(event) = events.next()? {
+        let thread = event.thread;
+        let locks = held.entry(thread).or_default();
+        let place = |op: String, locks: &[(ObjectId, EventId)]| Accessor {
+            event: event.id,
+            thread,
+            pc: event.pc,
+            stack: event.stack,
+            op,
+            locks_held: locks.iter().map(|(_, event)| *event).collect(),
+        };
+        let wait = |on, object| format!("wait for {}", describer.blocked_on(on, object));
+        let waiting = match event.op {
+            Op::Blocked { on, object } => Some(place(wait(on, object), locks)),
+            Op::Wait { condition, mutex } => {
+                locks.retain(|(held, _)| *held != mutex);
+                Some(place(wait(BlockedOn::Notify, condition), locks))
+            }
+            Op::BarrierArrive { barrier, .. } => Some(place(wait(BlockedOn::Barrier, barrier), locks)),
+            Op::Acquire { object, .. } | Op::Woken { mutex: object, .. } => {
+                locks.push((object, event.id));
+                None
+            }
+            Op::Release { object, .. } => {
+                locks.retain(|(held, _)| *held != object);
+                None
+            }
+            Op::Fatal { number, .. } => {
+                let mut at = place(describe::signal_name(number as i32), locks);
+                if let Some(access) = last_access.get(&thread).filter(|_| event.pc.0 == 0) {
+                    (at.pc, at.stack) = (access.pc, access.stack);
+                }
+                fatal = Some(at);
+                None
+            }
+            op if !op.is_step() => continue,
+            _ => None,
+        };
+        if event.pc.0 != 0 {
+            last_access.insert(thread, place(String::new(), locks));
+        }
+        match waiting {
+            Some(at) => waits.insert(thread, at),
+            None => waits.remove(&thread),
+        };
+    }
+    Ok(match outcome {
+        Outcome::Hung => waits.into_values().collect(),
+        Outcome::Signalled { .. } => fatal.into_iter().collect(),
+        _ => Vec::new(),
+    })
+}

@@ -1,0 +1,248 @@
+//! Runs a recorded program again along its schedule, with its recorded inputs, and compares what happens.
+
+use std::collections::HashMap;
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use reweave_conductor::policy::replay::{RecordedInput, encode};
+use reweave_model::{Op, Schedule, Segment, ThreadId};
+use reweave_trace::{Meta, Outcome, Trace, schedule_of};
+
+use crate::collector::Collected;
+use crate::compare::{Comparison, compare};
+use crate::confirm::{self, Goal};
+use crate::session::{self, Options, PrivateFolder, Run, Script};
+use crate::target::{Input, Output};
+use crate::{Error, Result, beside};
+
+/// The longest segment that can be encoded.
+const MAX_SEGMENT: u32 = 1 << 30;
+
+/// A recording and everything needed to run it again.
+pub struct Recording {
+    pub path: PathBuf,
+    pub trace: Trace,
+    /// Traces of all processes of the run, this one included.
+    all: Vec<PathBuf>,
+    /// What to look for, if this is a finding.
+    pub goal: Option<Goal>,
+    /// A schedule that takes the place of the trace's own.
+    schedule: Option<Schedule>,
+}
+
+/// What a replay came to.
+#[derive(Debug)]
+pub struct Replayed {
+    pub run: Run,
+    pub comparison: Comparison,
+    /// Where the run left the schedule, in words.
+    pub diverged: Option<String>,
+    pub outcome: Outcome,
+    pub expected: Outcome,
+    /// The bug happened again. Without a bug to look for: the program failed as it did before.
+    pub happened: bool,
+}
+
+impl Recording {
+    /// A trace, a schedule file beside one, or the folder of a finding.
+    pub fn open(path: &Path) -> Result<Self> {
+        let not = |why: &str| Error::NotReplayable { path: path.to_owned(), why: why.to_owned() };
+        if path.is_dir() {
+            let trace = path.join(confirm::TRACE);
+            if !trace.exists() {
+                let why = "not the folder of a finding (no trace.rwt in it): name one like reweave-out/1, or a trace";
+                return Err(not(why));
+            }
+            let mut recording = Self::of_trace(&trace)?;
+            recording.goal = Goal::load(&path.join(confirm::COMMAND));
+            return Ok(recording);
+        }
+        let is_schedule = fs::read(path).is_ok_and(|bytes| bytes.starts_with(b"reweave schedule"));
+        if !is_schedule {
+            return Self::of_trace(path);
+        }
+        let schedule = reweave_trace::schedule::load(path)?;
+        let beside_it = [path.with_file_name(confirm::TRACE), path.with_extension("rwt")];
+        let Some(trace) = beside_it.iter().find(|trace| trace.exists()) else {
+            return Err(not("a schedule needs its trace beside it (trace.rwt): replay the folder it came from"));
+        };
+        let mut recording = Self::of_trace(trace)?;
+        recording.schedule = Some(schedule);
+        recording.goal = Goal::load(&path.with_file_name(confirm::COMMAND));
+        Ok(recording)
+    }
+
+    fn of_trace(path: &Path) -> Result<Self> {
+        let trace = Trace::open(path)?;
+        let not = |why: &str| Error::NotReplayable { path: path.to_owned(), why: why.to_owned() };
+        if trace.meta().abstract_values {
+            return Err(not("an imported trace has no program to run"));
+        }
+        if command_of(trace.meta()).is_empty() {
+            return Err(not("the trace does not say which program it came from: record it again"));
+        }
+        let root = root_of(path);
+        let mut all = vec![root.clone()];
+        all.extend((2..).map(|n| beside(&root, &n.to_string())).take_while(|path| path.exists()));
+        if !all.iter().any(|one| one == path) {
+            all = vec![path.to_owned()];
+        }
+        Ok(Self { path: path.to_owned(), trace, all, goal: None, schedule: None })
+    }
+
+    pub fn schedule(&self) -> Result<Schedule> {
+        match &self.schedule {
+            Some(schedule) => Ok(schedule.clone()),
+            None => Ok(schedule_of(&self.trace)?),
+        }
+    }
+
+    /// Options that run the program as it was run, with the schedules of all its processes.
+    pub fn options(&self, output: PathBuf) -> Result<Options> {
+        let mut options = base_options(self.trace.meta(), output);
+        for path in &self.all {
+            if *path == self.path {
+                options.scripts.push(script(&self.trace, self.schedule()?, |_, _| true)?);
+            } else if let Ok(other) = Trace::open(path) {
+                options.scripts.push(script(&other, schedule_of(&other)?, |_, _| true)?);
+            }
+        }
+        Ok(options)
+    }
+}
+
+/// `run.rwt` for `run.rwt.3`.
+fn root_of(path: &Path) -> PathBuf {
+    let text = path.as_os_str().as_encoded_bytes();
+    let digits = text.iter().rev().take_while(|byte| byte.is_ascii_digit()).count();
+    let stem = path.with_extension("");
+    if digits > 0 && text.get(text.len() - digits - 1) == Some(&b'.') && stem.exists() { stem } else { path.to_owned() }
+}
+
+pub fn command_of(meta: &Meta) -> Vec<OsString> {
+    let command = meta.other.get("command").and_then(|value| value.as_array());
+    match command {
+        Some(words) => words.iter().filter_map(|word| word.as_str()).map(OsString::from).collect(),
+        None => meta.program.iter().map(OsString::from).collect(),
+    }
+}
+
+/// How to run the program of a trace again.
+pub fn base_options(meta: &Meta, trace: PathBuf) -> Options {
+    let mut options = Options::new(command_of(meta), trace);
+    if !meta.cwd.is_empty() {
+        options.cwd = PathBuf::from(&meta.cwd);
+    }
+    options.env = meta.env.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
+    options.seed = meta.seed;
+    options.input = match &meta.stdin {
+        Some(path) if Path::new(path).exists() => Input::File(path.into()),
+        Some(_) => Input::Nothing,
+        None => Input::Ours { copy: None },
+    };
+    options
+}
+
+/// A schedule, with the inputs of those steps of a thread that `wanted` accepts (its index, and the number of the step).
+pub fn script(trace: &Trace, mut schedule: Schedule, wanted: impl Fn(ThreadId, u64) -> bool) -> Result<Script> {
+    let meta = trace.meta();
+    let text = |name: &str| meta.other.get(name).and_then(|value| value.as_str()).unwrap_or_default().to_owned();
+    let inputs = inputs(trace, wanted)?;
+    split_long_segments(&mut schedule);
+    Ok(Script {
+        executable: text("executable"),
+        forked: meta.other.get("forked").and_then(serde_json::Value::as_bool).unwrap_or(false),
+        schedule: encode(&schedule, &inputs),
+        start_realtime: meta.other.get("start_realtime").and_then(serde_json::Value::as_u64).unwrap_or(0),
+        stop_at: 0,
+    })
+}
+
+fn split_long_segments(schedule: &mut Schedule) {
+    if schedule.segments.iter().all(|segment| segment.steps <= MAX_SEGMENT) {
+        return;
+    }
+    let mut out = Vec::new();
+    for mut segment in std::mem::take(&mut schedule.segments) {
+        while segment.steps > MAX_SEGMENT {
+            out.push(Segment { steps: MAX_SEGMENT, revoked: false, ..segment });
+            segment.steps -= MAX_SEGMENT;
+        }
+        out.push(segment);
+    }
+    schedule.segments = out;
+}
+
+fn inputs(trace: &Trace, wanted: impl Fn(ThreadId, u64) -> bool) -> Result<Vec<RecordedInput>> {
+    let mut inputs = Vec::new();
+    let mut indices = HashMap::from([(ThreadId(0), ThreadId(0))]);
+    let mut steps: HashMap<ThreadId, u64> = HashMap::new();
+    let mut events = trace.events();
+    while let Some(event) = events.next()? {
+        let next = ThreadId(indices.len() as u32);
+        let index = *indices.entry(event.thread).or_insert(next);
+        if let Op::Fork { child, .. } = event.op {
+            let next = ThreadId(indices.len() as u32);
+            indices.insert(child, next);
+        }
+        if !event.op.is_step() {
+            continue;
+        }
+        let step = steps.entry(index).or_default();
+        *step += 1;
+        if let Op::Input { source, value, bytes } = event.op
+            && wanted(index, *step)
+        {
+            inputs.push(RecordedInput { thread: index.0, source: source as u8, value, bytes: bytes.to_vec() });
+        }
+    }
+    Ok(inputs)
+}
+
+/// Runs the recording again and compares. The program's output is its own, as when it was recorded.
+pub fn replay(recording: &Recording) -> Result<Replayed> {
+    let folder = PrivateFolder::new()?;
+    let mut options = recording.options(folder.path().join("again.rwt"))?;
+    options.output = Output::Ours;
+    let run = session::run(&options)?;
+    let again = same_process(&run, recording)?;
+    let new = Trace::open(&again.path)?;
+    let expected = recording.trace.footer().map(|footer| footer.outcome.clone()).unwrap_or_default();
+    let partial = recording.schedule.is_some() || matches!(expected, Outcome::Stopped { .. } | Outcome::Unknown);
+    let comparison = compare(&recording.trace, &new, partial)?;
+    let happened = match &recording.goal {
+        Some(goal) => goal.reached(&new, &again.outcome)?,
+        None => is_failure(&expected) && same_outcome(&expected, &again.outcome),
+    };
+    let diverged = again.diverged.map(|divergence| confirm::divergence_text(&divergence));
+    let outcome = again.outcome.clone();
+    Ok(Replayed { comparison, diverged, outcome, expected, happened, run })
+}
+
+/// The process of the new run that corresponds to the recording: the same program, and as many of it before.
+fn same_process<'a>(run: &'a Run, recording: &Recording) -> Result<&'a Collected> {
+    let place = recording.all.iter().position(|path| *path == recording.path).unwrap_or(0);
+    let missing = || Error::NothingRecorded {
+        program: recording.trace.meta().program.join(" "),
+        why: run.shortcoming().unwrap_or_else(|| "this process did not start again".into()),
+    };
+    run.processes.get(place).or_else(|| run.processes.first()).ok_or_else(missing)
+}
+
+/// A run that ended in a failure by itself.
+pub const fn is_failure(outcome: &Outcome) -> bool {
+    match outcome {
+        Outcome::Exited { status } => *status != 0,
+        Outcome::Signalled { .. } | Outcome::Hung => true,
+        Outcome::Stopped { .. } | Outcome::Exec | Outcome::Unknown => false,
+    }
+}
+
+pub fn same_outcome(one: &Outcome, two: &Outcome) -> bool {
+    match (one, two) {
+        // Whether a core was written depends on limits, not on the program.
+        (Outcome::Signalled { signal: one, .. }, Outcome::Signalled { signal: two, .. }) => one == two,
+        _ => one == two,
+    }
+}

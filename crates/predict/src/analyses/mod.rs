@@ -1,0 +1,3 @@
+//! One file per analysis.
+
+pub mod hb;

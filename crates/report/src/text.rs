@@ -1,0 +1,75 @@
+//! Findings for the terminal. The accesses are numbered (1) and (2); the last line of a finding is the command that replays it.
+
+use std::io::{self, IsTerminal, Write};
+
+use crate::data::{Item, Report};
+
+/// Colours, or none.
+#[derive(Clone, Copy, Debug)]
+pub struct Style {
+    pub colour: bool,
+}
+
+impl Style {
+    /// Colours if stderr is a terminal and NO_COLOR is not set.
+    pub fn for_stderr() -> Self {
+        Self { colour: io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty()) }
+    }
+
+    fn paint(self, code: &str, text: &str) -> String {
+        if self.colour { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
+    }
+}
+
+/// One finding.
+pub fn write_item(item: &Item, folder: &str, style: Style, out: &mut dyn Write) -> io::Result<()> {
+    let code = match item.strength.as_str() {
+        "confirmed" => "1;31",
+        "predicted" => "1;33",
+        _ => "1;36",
+    };
+    writeln!(out, "[{}] {} {}", item.id, style.paint(code, &format!("{} {}", item.strength, item.kind)), item.summary)?;
+    for (number, access) in item.accesses.iter().enumerate() {
+        let number = number + 1;
+        writeln!(
+            out,
+            "  ({number}) {} by thread {} at {}",
+            access.op,
+            access.thread,
+            style.paint("1", &access.location.to_string())
+        )?;
+        for frame in &access.stack {
+            writeln!(out, "        called from {frame}")?;
+        }
+        match access.locks_held[..] {
+            [] if item.kind == "race" => writeln!(out, "        holding no lock")?,
+            [] => {}
+            _ => writeln!(out, "        holding {}", access.locks_held.join(", "))?,
+        }
+    }
+    if let Some(outcome) = &item.outcome {
+        writeln!(out, "  the confirmed run {outcome}")?;
+    }
+    if let Some(why) = &item.why_unconfirmed {
+        writeln!(out, "  not confirmed: {why}")?;
+    }
+    if item.schedule.is_some() {
+        writeln!(out, "  replay: reweave replay {folder}/{}", item.id)?;
+    }
+    Ok(())
+}
+
+/// Everything, with a last line that counts.
+pub fn write(report: &Report, folder: &str, style: Style, out: &mut dyn Write) -> io::Result<()> {
+    for item in &report.findings {
+        write_item(item, folder, style, out)?;
+        writeln!(out)?;
+    }
+    let count = |strength: &str| report.findings.iter().filter(|item| item.strength == strength).count();
+    let (confirmed, predicted, potential) = (count("confirmed"), count("predicted"), count("potential"));
+    if report.findings.is_empty() {
+        writeln!(out, "no findings")
+    } else {
+        writeln!(out, "{confirmed} confirmed, {predicted} predicted, {potential} potential")
+    }
+}

@@ -1,5 +1,6 @@
+// primitive: replay of a failed assertion
 // kind: failure
-// lines: 17 18 28
+// lines: 18 19 29
 // exit: 0 134
 // about: two increments that are not atomic; if one is lost, the assertion at the end aborts.
 #include <assert.h>

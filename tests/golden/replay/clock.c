@@ -1,5 +1,6 @@
+// primitive: replay of clocks
 // kind: nondeterminism
-// lines: 29 34
+// lines: 30 35
 // exit: 0
 // about: what the threads do depends on the clocks they read and on how long they slept; the output shows the times.
 #include <pthread.h>

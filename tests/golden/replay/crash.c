@@ -1,5 +1,6 @@
+// primitive: replay of a crash
 // kind: failure
-// lines: 21 31
+// lines: 22 32
 // exit: 0 139
 // about: a reader checks the pointer and then follows it; if the other thread clears it in between, the reader dies of SIGSEGV.
 #include <pthread.h>

@@ -1,5 +1,6 @@
+// primitive: replay of a deadlock
 // kind: deadlock
-// lines: 19 19
+// lines: 20 20
 // exit: 0 hang
 // about: three threads pass two tokens round in a ring of locks; with an unlucky schedule each holds one and waits for the next.
 #include <pthread.h>

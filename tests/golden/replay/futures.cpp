@@ -1,5 +1,6 @@
+// primitive: replay of futures
 // kind: nondeterminism
-// lines: 21 22
+// lines: 22 23
 // exit: 0
 // about: tasks race for a ticket each, and the futures are collected in order; the tickets depend on the schedule.
 #include <atomic>

@@ -1,5 +1,6 @@
+// primitive: replay of a pipe
 // kind: nondeterminism
-// lines: 16 38
+// lines: 17 39
 // exit: 0
 // about: two writers send letters through one pipe; the order in which they are read depends on the schedule.
 #include <pthread.h>

@@ -1,5 +1,6 @@
+// primitive: replay of a queue
 // kind: nondeterminism
-// lines: 18 31
+// lines: 20 33
 // exit: 0
 // about: two producers and two consumers share a small queue; who gets which item depends on the schedule.
 #include <pthread.h>

@@ -1,5 +1,6 @@
+// primitive: replay of random numbers
 // kind: nondeterminism
-// lines: 24 25
+// lines: 25 26
 // exit: 0
 // about: numbers from getrandom, rand and /dev/urandom steer two threads; a replay has to hand the same numbers out again.
 #include <fcntl.h>

@@ -1,5 +1,6 @@
+// primitive: replay of signals
 // kind: nondeterminism
-// lines: 18 29
+// lines: 19 30
 // exit: 0
 // about: signals from two threads interrupt a third at whatever point it has reached; the output shows how far it was.
 #include <pthread.h>

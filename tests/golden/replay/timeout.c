@@ -1,5 +1,6 @@
+// primitive: replay of timeouts
 // kind: nondeterminism
-// lines: 26 37
+// lines: 27 38
 // exit: 0
 // about: a consumer waits with a timeout for items that a sleepy producer may or may not deliver in time; the output counts both.
 #include <errno.h>

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use reweave_model::wire::{self, Encoder, Record};
-use reweave_model::{Op, Pc, StackId, ThreadId};
+use reweave_model::{EventId, Op, Pc, StackId, ThreadId};
 
 use crate::{Footer, Meta, Result, Symbols, Trace, Writer};
 
@@ -19,6 +19,7 @@ pub struct TraceBuilder {
     thread: ThreadId,
     stacks: Vec<ThreadStack>,
     chunks: u32,
+    next_event: u64,
 }
 
 #[derive(Clone, Copy, Default)]
@@ -55,6 +56,7 @@ impl TraceBuilder {
             thread: ThreadId(0),
             stacks: Vec::new(),
             chunks: 1,
+            next_event: 0,
         }
     }
 
@@ -85,6 +87,7 @@ impl TraceBuilder {
             }
         }
         self.record(&Record::Event { pc, op });
+        self.next_event += 1;
         Ok(())
     }
 
@@ -94,11 +97,30 @@ impl TraceBuilder {
         self
     }
 
-    pub fn define_stack(&mut self, stack: StackId, parent: StackId, pc: Pc) {
+    pub fn define_stack(&mut self, stack: StackId, parent: StackId, pc: Pc) -> Result<()> {
+        if self.chunk.len() >= self.chunk_words {
+            self.flush()?;
+        }
         if self.chunk.is_empty() {
             self.thread_at_start = self.thread;
         }
         self.record(&Record::StackDef { stack, parent, pc });
+        Ok(())
+    }
+
+    /// Replaces what is known about the run.
+    pub fn set_meta(&mut self, meta: &Meta) -> Result<()> {
+        self.writer.meta(meta)
+    }
+
+    /// Gives the next event this id: the ones before it are lost. Smaller ids than the next one change nothing.
+    pub fn skip_to(&mut self, next: EventId) -> Result<()> {
+        if next.0 > self.next_event {
+            self.flush()?;
+            self.writer.skip_to(next);
+            self.next_event = next.0;
+        }
+        Ok(())
     }
 
     /// The stack of a thread from its next event on.
@@ -109,19 +131,9 @@ impl TraceBuilder {
         self.stacks[thread.index()].wanted = stack;
     }
 
-    /// Events so far.
-    pub fn len(&self) -> u64 {
-        let mut waiting = 0;
-        let mut words = &self.chunk[..];
-        while let Ok((record, len)) = wire::decode(words) {
-            waiting += u64::from(matches!(record, Record::Event { .. }));
-            words = &words[len..];
-        }
-        self.writer.event_count() + waiting
-    }
-
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
+    /// The id of the next event.
+    pub fn next_event(&self) -> EventId {
+        EventId(self.next_event)
     }
 
     fn record(&mut self, record: &Record<'_>) {

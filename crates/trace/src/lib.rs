@@ -11,6 +11,7 @@ mod meta;
 pub mod schedule;
 mod stacks;
 pub mod symbols;
+pub mod text;
 
 pub use builder::TraceBuilder;
 pub use error::{Error, Result};
@@ -19,4 +20,5 @@ pub use format::{Events, RawChunk, Writer, kind_name};
 pub use meta::{Aslr, Footer, Meta, Outcome};
 pub use schedule::schedule_of;
 pub use stacks::Stacks;
-pub use symbols::{Frame, Module, Symbols};
+pub use symbols::{Facts, Frame, Module, Symbols};
+pub use text::{convert, open};

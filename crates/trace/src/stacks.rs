@@ -40,6 +40,13 @@ impl Stacks {
         })
     }
 
+    /// All nodes as (stack, parent, pc), by number.
+    pub fn sorted(&self) -> Vec<(StackId, StackId, Pc)> {
+        let mut all: Vec<_> = self.nodes.iter().map(|(&stack, &(parent, pc))| (stack, parent, pc)).collect();
+        all.sort_unstable();
+        all
+    }
+
     pub(crate) fn read(&mut self, mut words: &[u64]) {
         while let Ok((record, len)) = wire::decode(words) {
             if let Record::StackDef { stack, parent, pc } = record {

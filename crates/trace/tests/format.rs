@@ -1,5 +1,8 @@
 //! The file format: there and back, cut anywhere, damaged anywhere.
 
+mod common;
+
+use common::{every_op, listing};
 use proptest::prelude::*;
 use reweave_model::*;
 use reweave_trace::{Error, Footer, Meta, Outcome, Trace, TraceBuilder, schedule_of};
@@ -8,8 +11,8 @@ use reweave_trace::{Error, Footer, Meta, Outcome, Trace, TraceBuilder, schedule_
 fn sample(chunk_words: usize, rounds: u64) -> Vec<u8> {
     let mut b = TraceBuilder::new(&Meta { program: vec!["./bank".into()], seed: 7, ..Meta::default() })
         .chunk_words(chunk_words);
-    b.define_stack(StackId(1), StackId(0), Pc(0x1000));
-    b.define_stack(StackId(2), StackId(1), Pc(0x2000));
+    b.define_stack(StackId(1), StackId(0), Pc(0x1000)).unwrap();
+    b.define_stack(StackId(2), StackId(1), Pc(0x2000)).unwrap();
     let pc = |n: u64| Pc(0x5555_0000_0000 + n);
     let mut push = |t: u32, n: u64, op: Op<'_>| b.push(ThreadId(t), pc(n), op).unwrap();
     push(0, 0, Op::Module { base: Addr(0x5555_0000_0000), size: 0x1000, bias: 0x5555_0000_0000, path: b"/bin/bank" });
@@ -53,16 +56,6 @@ fn push_end(b: &mut TraceBuilder) {
     b.push(ThreadId(0), Pc(1), Op::End).unwrap();
 }
 
-/// Every event as text, with its id.
-fn listing(trace: &Trace) -> Vec<(u64, String)> {
-    let mut all = Vec::new();
-    let mut events = trace.events();
-    while let Some(event) = events.next().unwrap() {
-        all.push((event.id.0, format!("{event:?}")));
-    }
-    all
-}
-
 #[test]
 fn there_and_back() {
     for chunk_words in [8, 100, 1 << 20] {
@@ -79,6 +72,20 @@ fn there_and_back() {
         let mut from = trace.events_from(EventId(123)).unwrap();
         assert_eq!(format!("{:?}", from.next().unwrap().unwrap()), events[123].1);
     }
+}
+
+#[test]
+fn every_operation_survives() {
+    let mut b = TraceBuilder::default().chunk_words(50);
+    for op in every_op() {
+        b.op(1, op);
+    }
+    let trace = b.into_trace().unwrap();
+    let mut events = trace.events();
+    for op in every_op() {
+        assert_eq!(events.next().unwrap().map(|event| event.op), Some(op));
+    }
+    assert_eq!(trace.damage(), []);
 }
 
 #[test]

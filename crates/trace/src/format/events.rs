@@ -9,7 +9,7 @@ use super::record;
 use crate::Result;
 
 /// Thread numbers beyond this are damage: they would make us allocate without bound.
-const MAX_THREADS: u64 = 1 << 22;
+pub(crate) const MAX_THREADS: u64 = 1 << 22;
 
 /// A lending iterator over events, which keeps track of the current thread and each thread's stack.
 pub struct Events<'t> {

@@ -10,6 +10,7 @@ mod record;
 pub mod v1;
 mod writer;
 
+pub(crate) use events::MAX_THREADS;
 pub use events::{Events, RawChunk};
 pub use record::kind_name;
 pub use writer::Writer;

@@ -6,7 +6,7 @@ use std::io::{Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use reweave_model::wire::{self, Record, kind as k};
-use reweave_model::{Op, Pc, ThreadId};
+use reweave_model::{EventId, Op, Pc, ThreadId};
 
 use super::pack::{self, Packer, Pcs};
 use super::v1::{self, ChunkHeader, chunk_kind, packing};
@@ -72,9 +72,19 @@ impl Writer {
         };
         writer.buffer.extend_from_slice(&v1::file_header());
         writer.flush()?;
-        let json = serde_json::to_vec(meta).expect("plain data");
-        writer.chunk(chunk_kind::META, &json)?;
+        writer.meta(meta)?;
         Ok(writer)
+    }
+
+    /// Writes what is known about the run once more: the last one counts.
+    pub fn meta(&mut self, meta: &Meta) -> Result<()> {
+        let json = serde_json::to_vec(meta).expect("plain data");
+        self.chunk(chunk_kind::META, &json)
+    }
+
+    /// Gives the next event this id, because those before it are lost.
+    pub fn skip_to(&mut self, next: EventId) {
+        self.next_event = self.next_event.max(next.0);
     }
 
     /// Takes the records of one chunk as the program wrote them: whole records, the first ones performed by

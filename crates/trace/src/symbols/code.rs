@@ -12,6 +12,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::hash::BuildHasherDefault;
+use std::ops::Range;
 
 use iced_x86::{
     Decoder, DecoderOptions, FlowControl, Instruction, InstructionInfoFactory, Mnemonic, OpAccess, OpKind, Register,
@@ -126,7 +127,7 @@ impl Facts {
             let Some(code) = code_at(file, address, size) else {
                 continue;
             };
-            self.blocks = reader.function(code, address, self.blocks, |pc, block, constant| {
+            self.blocks = reader.function(file, code, address, self.blocks, |pc, block, constant| {
                 if wanted.contains(&pc) {
                     self.by_pc.insert(Pc(pc.wrapping_add(module.bias)), Fact { block, constant });
                 }
@@ -229,7 +230,14 @@ struct Reader {
 impl Reader {
     /// Reports every call of one function: its return address, block, and whether a hook's operand is constant. Returns the last
     /// block number used.
-    fn function(&mut self, code: &[u8], address: u64, mut block: u32, mut call: impl FnMut(u64, u32, bool)) -> u32 {
+    fn function(
+        &mut self,
+        file: &object::File<'_>,
+        code: &[u8],
+        address: u64,
+        mut block: u32,
+        mut call: impl FnMut(u64, u32, bool),
+    ) -> u32 {
         let mut decoder = Decoder::with_ip(64, code, address, DecoderOptions::NONE);
         let mut instructions = Vec::new();
         while decoder.can_decode() {
@@ -239,11 +247,19 @@ impl Reader {
             }
             instructions.push(instruction);
         }
-        let targets: HashSet<u64> = instructions
+        let mut targets: HashSet<u64> = instructions
             .iter()
             .filter(|i| matches!(i.flow_control(), FlowControl::ConditionalBranch | FlowControl::UnconditionalBranch))
             .map(Instruction::near_branch_target)
             .collect();
+        // Where an indirect jump leads is only known if its table is found; otherwise it may lead anywhere, with anything
+        // in the registers. Blocks do not suffer: they are about how control leaves.
+        let mut unsure = false;
+        if instructions.iter().any(|i| i.flow_control() == FlowControl::IndirectBranch) {
+            let found = table_targets(file, &instructions, address..address + code.len() as u64);
+            unsure = found.is_empty();
+            targets.extend(found);
+        }
         let everywhere = self.constant_everywhere(&instructions);
         let mut constants = everywhere;
         block += 1;
@@ -264,17 +280,22 @@ impl Reader {
                     Some(Operand::Range) => constants.has(Register::RDI) && constants.has(Register::RSI),
                     _ => false,
                 };
-                call(instruction.next_ip(), block, constant);
+                call(instruction.next_ip(), block, constant && !unsure);
             }
-            if flow == FlowControl::Next {
-                self.step(instruction, &mut constants);
-            } else if hook.is_some() {
-                for register in CALLER_SAVED {
-                    constants.set(register, false);
+            match flow {
+                FlowControl::Next => self.step(instruction, &mut constants),
+                FlowControl::Call | FlowControl::IndirectCall => {
+                    for register in CALLER_SAVED {
+                        constants.set(register, false);
+                    }
+                    block += u32::from(hook.is_none());
                 }
-            } else {
-                block += 1;
-                constants = everywhere;
+                // Who falls through comes from here only, unless it is a target as well.
+                FlowControl::ConditionalBranch => block += 1,
+                _ => {
+                    block += 1;
+                    constants = everywhere;
+                }
             }
         }
         block
@@ -381,6 +402,36 @@ impl Reader {
             constants.set(register, true);
         }
     }
+}
+
+/// Where the jump tables of a function may lead. Takes too many targets rather than too few: all words that its code could
+/// take for a table, read on for a while as offsets and as addresses.
+fn table_targets(file: &object::File<'_>, instructions: &[Instruction], function: Range<u64>) -> HashSet<u64> {
+    const MAX_ENTRIES: usize = 1024;
+    let mut targets = HashSet::new();
+    for i in instructions {
+        let indexed = i.memory_index() != Register::None;
+        let table = if i.is_ip_rel_memory_operand() && i.mnemonic() == Mnemonic::Lea {
+            i.ip_rel_memory_address()
+        } else if indexed && i.memory_base() == Register::None && i.memory_displacement64() != 0 {
+            i.memory_displacement64()
+        } else {
+            continue;
+        };
+        let section = file.sections().find(|section| table.wrapping_sub(section.address()) < section.size());
+        let Some(data) = section.and_then(|section| {
+            let left = section.address() + section.size() - table;
+            section.data_range(table, left.min(8 * MAX_ENTRIES as u64)).ok().flatten()
+        }) else {
+            continue;
+        };
+        let offsets = data
+            .chunks_exact(4)
+            .map(|b| table.wrapping_add_signed(i32::from_le_bytes([b[0], b[1], b[2], b[3]]).into()));
+        let addresses = data.chunks_exact(8).map(|b| u64::from_le_bytes(b.try_into().expect("eight")));
+        targets.extend(offsets.take(MAX_ENTRIES).chain(addresses).filter(|target| function.contains(target)));
+    }
+    targets
 }
 
 fn writes(access: OpAccess) -> bool {

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use addr2line::Loader;
 use object::{Object, ObjectSymbol, SymbolKind};
-use reweave_model::Pc;
+use reweave_model::{Pc, Place};
 
 use super::{Module, StoredFrame, Symbols, Variable, code};
 
@@ -30,6 +30,21 @@ impl Strings {
 }
 
 impl Symbols {
+    /// Symbols that are known already, by growing code address: for traces that come from elsewhere.
+    pub fn from_places(places: impl IntoIterator<Item = (Pc, Place)>) -> Self {
+        let (mut symbols, mut strings) = (Self::default(), Strings::default());
+        strings.id("");
+        for (pc, place) in places {
+            assert!(symbols.pcs.last() < Some(&pc), "places must come by growing code address");
+            let (function, file) = (strings.id(&place.function), strings.id(&place.file));
+            symbols.frames.push(StoredFrame { function, file, line: place.line, column: 0 });
+            symbols.pcs.push(pc);
+            symbols.ends.push(symbols.frames.len() as u32);
+        }
+        symbols.strings = strings.all;
+        symbols
+    }
+
     /// Resolves code addresses (return addresses, sorted) and collects the global variables of the modules that were
     /// built with our hooks. What cannot be found is named by module and offset; nothing here fails.
     pub fn resolve(modules: &[Module], pcs: &[Pc]) -> Self {

@@ -62,6 +62,21 @@ __attribute__((noinline)) int far(void) {
     return elsewhere; // extern-1
 }
 
+__attribute__((noinline)) int choosing(int x) {
+    int *p = pointer;
+    switch (x) {
+    case 1: p = &balance; break;
+    case 2: outside(); break;
+    case 3: p = table + x; break;
+    case 4: other = 1; break;
+    case 5: balance = 2; // switch-1
+    case 6: other = 3; break; // switch-2
+    case 7: table[2] = 1; break;
+    }
+    *p = 14; // switch-3
+    return *p;
+}
+
 int main(int argc, char **argv) {
     straight();
     branching(argc);
@@ -71,5 +86,6 @@ int main(int argc, char **argv) {
     frame();
     variable(argc + 4);
     thread_local_();
+    for (int i = 0; i < 9; i++) choosing(i);
     return far() + atoi("0");
 }

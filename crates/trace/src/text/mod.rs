@@ -1,0 +1,169 @@
+//! Traces as text: STD (`thread|op(operand)|location`, what researchers exchange), CSV and JSON lines (ours, lossless for
+//! events and stacks). Everything comes in as the same [`Trace`], whatever it was.
+
+mod fields;
+mod lines;
+mod std_format;
+
+use std::fs::File;
+use std::io::{BufRead, BufReader, BufWriter, Read, Write};
+use std::path::Path;
+
+pub use std_format::LeftOut;
+
+use crate::format::v1::FILE_MAGIC;
+use crate::{Error, Meta, Result, Trace, TraceBuilder};
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Format {
+    /// Our file format.
+    Rwt,
+    Std,
+    Csv,
+    JsonLines,
+}
+
+impl Format {
+    /// By the extension of a file name.
+    pub fn of_name(path: &Path) -> Option<Self> {
+        match path.extension()?.to_str()? {
+            "rwt" => Some(Self::Rwt),
+            "std" => Some(Self::Std),
+            "csv" => Some(Self::Csv),
+            "jsonl" | "json" | "ndjson" => Some(Self::JsonLines),
+            _ => None,
+        }
+    }
+
+    /// By how the file starts, for files without a telling name.
+    fn of_content(start: &[u8]) -> Option<Self> {
+        let line = start.split(|&byte| byte == b'\n').next().unwrap_or_default();
+        match start.first()? {
+            _ if start.starts_with(&FILE_MAGIC) => Some(Self::Rwt),
+            b'{' => Some(Self::JsonLines),
+            _ if start.starts_with(lines::CSV_START.as_bytes()) => Some(Self::Csv),
+            _ if line.iter().filter(|&&byte| byte == b'|').count() == 2 => Some(Self::Std),
+            _ => None,
+        }
+    }
+
+    fn of_file(path: &Path) -> Result<Self> {
+        let mut start = Vec::new();
+        let file = File::open(path).map_err(Error::io(path))?;
+        file.take(512).read_to_end(&mut start).map_err(Error::io(path))?;
+        if start.starts_with(&FILE_MAGIC) {
+            return Ok(Self::Rwt);
+        }
+        // A file that is none of the text formats gets the message that says how to make a trace.
+        Ok(Self::of_name(path).or_else(|| Self::of_content(&start)).unwrap_or(Self::Rwt))
+    }
+}
+
+/// Opens a trace in any format; text is converted in memory.
+pub fn open(path: impl AsRef<Path>) -> Result<Trace> {
+    let path = path.as_ref();
+    match Format::of_file(path)? {
+        Format::Rwt => Trace::open(path),
+        format => {
+            let mut builder = TraceBuilder::new(&Meta::default());
+            let finish = import(path, format, &mut builder)?;
+            Trace::from_bytes(builder.finish(finish.footer, Some(&finish.symbols))?.into_bytes())
+        }
+    }
+}
+
+/// Converts between formats, chosen by the names. Tells what the output format could not express.
+pub fn convert(from: impl AsRef<Path>, to: impl AsRef<Path>) -> Result<LeftOut> {
+    let (from, to) = (from.as_ref(), to.as_ref());
+    let Some(format) = Format::of_name(to) else {
+        let what = "no trace format has this extension: use .rwt, .std, .csv or .jsonl".to_owned();
+        return Err(Error::Unsupported { path: to.to_owned(), what });
+    };
+    let trace = open(from)?;
+    if format == Format::Rwt {
+        copy(&trace, to)?;
+        return Ok(LeftOut::default());
+    }
+    let mut out = BufWriter::new(File::create(to).map_err(Error::io(to))?);
+    let left_out = export(&trace, format, &mut out)?;
+    out.flush().map_err(Error::io(to))?;
+    Ok(left_out)
+}
+
+/// Writes a trace as text.
+pub fn export(trace: &Trace, format: Format, out: &mut dyn Write) -> Result<LeftOut> {
+    match format {
+        Format::Std => std_format::export(trace, out),
+        Format::Csv => lines::export(trace, lines::Shape::Csv, out).map(|()| LeftOut::default()),
+        Format::JsonLines => lines::export(trace, lines::Shape::Json, out).map(|()| LeftOut::default()),
+        Format::Rwt => {
+            let what = "our own format is a file, not a stream".to_owned();
+            Err(Error::Unsupported { path: trace.path().to_owned(), what })
+        }
+    }
+}
+
+/// What an importer knows only at the end.
+struct Finish {
+    footer: crate::Footer,
+    symbols: crate::Symbols,
+}
+
+fn import(path: &Path, format: Format, builder: &mut TraceBuilder) -> Result<Finish> {
+    let file = BufReader::with_capacity(1 << 20, File::open(path).map_err(Error::io(path))?);
+    let lines = Lines { path, from: Box::new(file), text: String::new(), number: 0 };
+    match format {
+        Format::Std => std_format::import(lines, builder),
+        Format::Csv => lines::import(lines, lines::Shape::Csv, builder),
+        _ => lines::import(lines, lines::Shape::Json, builder),
+    }
+}
+
+/// Every readable event once more, into a new file: makes a whole file of a damaged one.
+fn copy(trace: &Trace, to: &Path) -> Result<()> {
+    let mut builder = TraceBuilder::create(to, trace.meta())?;
+    for (stack, parent, pc) in trace.stacks().sorted() {
+        builder.define_stack(stack, parent, pc)?;
+    }
+    let mut events = trace.events();
+    while let Some(event) = events.next()? {
+        builder.set_stack(event.thread, event.stack);
+        builder.skip_to(event.id)?;
+        builder.push(event.thread, event.pc, event.op)?;
+    }
+    builder.finish(trace.footer().cloned().unwrap_or_default(), Some(trace.symbols()))?;
+    Ok(())
+}
+
+/// Lines of a text file with their numbers.
+struct Lines<'a> {
+    path: &'a Path,
+    from: Box<dyn BufRead>,
+    text: String,
+    number: usize,
+}
+
+impl Lines<'_> {
+    /// The next line that is not empty, without its end.
+    fn next(&mut self) -> Result<Option<&str>> {
+        loop {
+            self.text.clear();
+            self.number += 1;
+            let read = self.from.read_line(&mut self.text).map_err(|error| match error.kind() {
+                std::io::ErrorKind::InvalidData => self.fail("not text"),
+                _ => Error::io(self.path)(error),
+            })?;
+            if read == 0 {
+                return Ok(None);
+            }
+            if !self.text.trim().is_empty() {
+                break;
+            }
+        }
+        Ok(Some(self.text.trim()))
+    }
+
+    fn fail(&self, what: impl Into<String>) -> Error {
+        Error::Text { path: self.path.to_owned(), line: self.number, what: what.into() }
+    }
+}

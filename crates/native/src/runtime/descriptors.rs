@@ -35,7 +35,7 @@ fn inode(descriptor: c_int) -> Option<(u64, libc::mode_t)> {
 }
 
 /// (send, receive) channel of a descriptor, if threads of this process can talk through it.
-fn channel(descriptor: c_int) -> Option<(u64, u64)> {
+pub fn channel(descriptor: c_int) -> Option<(u64, u64)> {
     let (inode, kind) = inode(descriptor)?;
     if let Some(known) = channels().get(&inode) {
         return Some(*known);
@@ -119,7 +119,7 @@ fn wait(inside: &mut Inside, pc: u64, set: &mut [pollfd], deadline: Deadline) ->
 }
 
 /// Waits until a call on one descriptor would not block. False: interrupted, errno is set.
-fn ready(inside: &mut Inside, pc: u64, descriptor: c_int, events: i16) -> bool {
+pub fn ready(inside: &mut Inside, pc: u64, descriptor: c_int, events: i16) -> bool {
     // SAFETY: asks for the flags.
     let flags = unsafe { system::raw(72, [descriptor as usize, libc::F_GETFL as usize, 0, 0, 0, 0]) };
     if flags < 0 || flags as c_int & libc::O_NONBLOCK != 0 {

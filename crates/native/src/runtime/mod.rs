@@ -11,6 +11,7 @@ mod alloc;
 mod annotations;
 mod atomics;
 mod c11;
+mod calls;
 mod connect;
 mod descriptors;
 mod locks;

@@ -152,7 +152,7 @@ pub unsafe fn create(
 }
 
 /// Waits for a thread as the model sees it; the real join that follows is then short.
-unsafe fn join(inside: &mut Inside, pc: u64, handle: pthread_t, deadline: Deadline) -> Wakeup {
+pub unsafe fn join(inside: &mut Inside, pc: u64, handle: pthread_t, deadline: Deadline) -> Wakeup {
     let Some(child) = by_handle(handle) else { return Wakeup::Granted };
     loop {
         match conductor().join(inside.thread, pc, child, deadline) {

@@ -21,6 +21,7 @@ mod tokens;
 mod wide;
 
 pub use bytes::{memcpy, memmove, memset};
+pub use searches::{strlen, strnlen};
 
 use super::{Inside, conductor, enter, ranges};
 use reweave_conductor::Thread;

@@ -1,0 +1,62 @@
+//! libc calls that read or fill the caller's memory, beyond strings and descriptors.
+//!
+//! Each asks the scheduler first, does its work with the token held, and then records what it has read and written: no
+//! other thread runs in between, so the memory still shows it. Calls that may wait for input wait in the scheduler
+//! ([`stdio::await_input`]).
+
+use super::{conductor, enter, ranges, real, strings, tls};
+use libc::c_char;
+use reweave_conductor::Thread;
+use reweave_model::AccessFlags;
+
+/// `fills! { fn name(args) -> T: reads [at => size, …] then |result| [at => size, …]; }` interposes a call that does
+/// nothing else the model knows. A size of 0 or a null pointer records nothing.
+macro_rules! fills {
+    ($(
+        fn $name:ident($($arg:ident: $ty:ty),*) -> $ret:ty:
+            reads [$($from:expr => $length:expr),*] then |$result:ident| [$($to:expr => $size:expr),*];
+    )*) => {
+        interpose! {$(
+            fn $name($($arg: $ty),*; pc) -> $ret {
+                type Call = unsafe extern "C-unwind" fn($($ty),*) -> $ret;
+                let call = real!($name: Call);
+                match $crate::runtime::enter() {
+                    Some(inside) => {
+                        $crate::runtime::conductor().point(inside.thread);
+                        $($crate::runtime::calls::read(inside.thread, $from.cast(), $length, pc);)*
+                        let $result = call($($arg),*);
+                        $($crate::runtime::ranges::wrote(inside.thread, $to.cast(), $size, pc);)*
+                        $result
+                    }
+                    None => call($($arg),*),
+                }
+            }
+        )*}
+    };
+}
+
+mod convert;
+mod files;
+mod format;
+mod outside;
+mod sort;
+mod stdio;
+mod times;
+
+/// Bytes that a call reads, or has read, after it has asked the scheduler.
+fn read(thread: &mut Thread, at: *const u8, size: usize, pc: u64) {
+    if size > 0 && !at.is_null() {
+        thread.budget = thread.budget.saturating_sub(1);
+        let size = size.min(u32::MAX as usize) as u32;
+        conductor().recorder.range(thread, pc, at as u64, size, false, AccessFlags::LIBRARY);
+    }
+}
+
+/// Bytes of a string with its terminator; 0 if there is none.
+///
+/// # Safety
+/// `text` is a string or null.
+unsafe fn text(text: *const c_char) -> usize {
+    // SAFETY: by the contract.
+    if text.is_null() { 0 } else { unsafe { strings::strlen::real()(text.cast()) + 1 } }
+}

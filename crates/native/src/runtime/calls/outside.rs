@@ -1,0 +1,115 @@
+//! Outside inputs that are not read from descriptors: random bytes, and what the system counts. They are recorded with
+//! their bytes and played back on replay.
+
+use super::{conductor, enter, ranges};
+use crate::runtime::{Inside, strings};
+use libc::{c_int, c_uint, c_void, clock_t, rusage, size_t, ssize_t, tms};
+use reweave_model::{InputSource, Op, wire};
+
+/// Takes an input by `call`, which fills `size` bytes at `to` and gives a result, of which `filled` says how many bytes
+/// are valid.
+unsafe fn input(
+    inside: &mut Inside,
+    pc: u64,
+    source: InputSource,
+    to: *mut u8,
+    call: impl FnOnce() -> i64,
+    filled: impl Fn(i64) -> usize,
+) -> i64 {
+    let conductor = conductor();
+    conductor.point(inside.thread);
+    let mut value = call();
+    let errno = crate::runtime::system::errno();
+    if let Some(replay) = conductor.policy.replay()
+        && let Some((recorded, bytes)) = replay.input(inside.thread.scheduled_as, source as u8)
+        && bytes.len() == filled(recorded)
+    {
+        value = recorded;
+        // SAFETY: the same call filled as many bytes when it was recorded.
+        unsafe { strings::memmove::real()(to, bytes.as_ptr(), bytes.len()) };
+    }
+    let size = filled(value);
+    // SAFETY: filled just now. Longer inputs are recorded without bytes.
+    let bytes = unsafe { std::slice::from_raw_parts(to, if size <= wire::MAX_PAYLOAD { size } else { 0 }) };
+    conductor.step(inside.thread, pc, Op::Input { source, value, bytes });
+    ranges::wrote(inside.thread, to, size, pc);
+    crate::runtime::system::set_errno(errno);
+    value
+}
+
+/// A number that is itself the input.
+unsafe fn number(pc: u64, call: impl FnOnce() -> u32) -> Option<u32> {
+    let mut inside = enter()?;
+    // SAFETY: no bytes are filled.
+    let value =
+        unsafe { input(&mut inside, pc, InputSource::Random, std::ptr::dangling_mut(), || call().into(), |_| 0) };
+    Some(value as u32)
+}
+
+interpose! {
+    fn getrandom(to: *mut c_void, size: size_t, flags: c_uint; pc) -> ssize_t {
+        let call = real!(getrandom: unsafe extern "C-unwind" fn(*mut c_void, size_t, c_uint) -> ssize_t);
+        match enter() {
+            Some(mut inside) => {
+                let get = || call(to, size, flags) as i64;
+                input(&mut inside, pc, InputSource::Random, to.cast(), get, |got| got.max(0) as usize) as ssize_t
+            }
+            None => call(to, size, flags),
+        }
+    }
+
+    fn getentropy(to: *mut c_void, size: size_t; pc) -> c_int {
+        let call = real!(getentropy: unsafe extern "C-unwind" fn(*mut c_void, size_t) -> c_int);
+        match enter() {
+            Some(mut inside) => {
+                let get = || call(to, size).into();
+                let filled = |status| if status == 0 { size } else { 0 };
+                input(&mut inside, pc, InputSource::Random, to.cast(), get, filled) as c_int
+            }
+            None => call(to, size),
+        }
+    }
+
+    fn arc4random(; pc) -> u32 {
+        let call = real!(arc4random: unsafe extern "C-unwind" fn() -> u32);
+        number(pc, || call()).unwrap_or_else(|| call())
+    }
+
+    fn arc4random_uniform(bound: u32; pc) -> u32 {
+        let call = real!(arc4random_uniform: unsafe extern "C-unwind" fn(u32) -> u32);
+        number(pc, || call(bound)).unwrap_or_else(|| call(bound))
+    }
+
+    fn arc4random_buf(to: *mut c_void, size: size_t; pc) {
+        let call = real!(arc4random_buf: unsafe extern "C-unwind" fn(*mut c_void, size_t));
+        match enter() {
+            Some(mut inside) => {
+                let get = || { call(to, size); 0 };
+                input(&mut inside, pc, InputSource::Random, to.cast(), get, |_| size);
+            }
+            None => call(to, size),
+        }
+    }
+
+    fn times(to: *mut tms; pc) -> clock_t {
+        let call = real!(times: unsafe extern "C-unwind" fn(*mut tms) -> clock_t);
+        match enter() {
+            Some(mut inside) => {
+                let filled = |ticks| if to.is_null() || ticks < 0 { 0 } else { size_of::<tms>() };
+                input(&mut inside, pc, InputSource::Other, to.cast(), || call(to), filled)
+            }
+            None => call(to),
+        }
+    }
+
+    fn getrusage(who: c_int, to: *mut rusage; pc) -> c_int {
+        let call = real!(getrusage: unsafe extern "C-unwind" fn(c_int, *mut rusage) -> c_int);
+        match enter() {
+            Some(mut inside) => {
+                let filled = |status| if status == 0 { size_of::<rusage>() } else { 0 };
+                input(&mut inside, pc, InputSource::Other, to.cast(), || call(who, to).into(), filled) as c_int
+            }
+            None => call(who, to),
+        }
+    }
+}

@@ -1,2 +1,63 @@
-//! Chores.
-fn main() {}
+//! Chores: `cargo xtask test` is what `.ci/run` calls.
+
+mod tools;
+
+use std::env;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+
+const USAGE: &str = "usage: cargo xtask COMMAND
+
+  test [ARGS…]   install the tools the tests use (if allowed), then run all tests; ARGS go to `cargo test`
+  lint           rustfmt and clippy, as the rules of the repository want them
+  demo           build in release mode and run `reweave demo`
+";
+
+fn main() -> ExitCode {
+    let mut args = env::args().skip(1);
+    let command = args.next();
+    let rest: Vec<String> = args.collect();
+    let done = match command.as_deref() {
+        Some("test") => test(&rest),
+        Some("lint") => lint(),
+        Some("demo") => cargo(&["run", "--release", "--package", "reweave", "--", "demo"]),
+        _ => {
+            eprint!("{USAGE}");
+            return ExitCode::from(2);
+        }
+    };
+    if done { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+fn test(rest: &[String]) -> bool {
+    tools::provide();
+    let mut arguments = vec!["test", "--workspace"];
+    arguments.extend(rest.iter().map(String::as_str));
+    let passed = cargo(&arguments);
+    // Said again at the end, where it is seen.
+    tools::tell_missing();
+    passed
+}
+
+fn lint() -> bool {
+    let formatted = cargo(&["fmt", "--all", "--check"]);
+    let clean = cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]);
+    formatted && clean
+}
+
+fn cargo(arguments: &[&str]) -> bool {
+    let program = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let status = Command::new(program).args(arguments).current_dir(root()).status();
+    match status {
+        Ok(status) => status.success(),
+        Err(error) => {
+            eprintln!("xtask: cannot run cargo: {error}");
+            false
+        }
+    }
+}
+
+fn root() -> PathBuf {
+    let own = Path::new(env!("CARGO_MANIFEST_DIR"));
+    own.parent().unwrap_or(own).to_owned()
+}

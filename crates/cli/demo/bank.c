@@ -5,15 +5,15 @@
 
 enum { ROUNDS = 3, AMOUNT = 10, START = 100 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t account_lock = PTHREAD_MUTEX_INITIALIZER;
 static int balance = START;
 
 static void *withdraw(void *unused) {
     (void)unused;
     for (int i = 0; i < ROUNDS; i++) {
-        pthread_mutex_lock(&lock);
+        pthread_mutex_lock(&account_lock);
         balance -= AMOUNT;
-        pthread_mutex_unlock(&lock);
+        pthread_mutex_unlock(&account_lock);
     }
     return NULL;
 }

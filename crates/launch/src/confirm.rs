@@ -3,11 +3,11 @@
 
 use std::ffi::OsString;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use reweave_conductor::shared;
-use reweave_model::{EventId, Finding, Kind, Op, Schedule};
+use reweave_model::{EventId, Finding, Kind, Op, Schedule, ThreadId};
 use reweave_trace::{Outcome, Trace, schedule_of};
 use serde::{Deserialize, Serialize};
 
@@ -74,7 +74,7 @@ pub struct Adjacent {
 #[derive(Clone, Copy)]
 struct Access {
     event: EventId,
-    thread: reweave_model::ThreadId,
+    thread: ThreadId,
     code: Code,
     addr: u64,
     size: u64,
@@ -161,48 +161,84 @@ pub fn confirm(
     let [one, two] = codes[..] else {
         return Ok(Confirmation::Unconfirmed { why: "not a pair of accesses".into() });
     };
-    fs::create_dir_all(folder).map_err(Error::output("create", folder))?;
+    let mut best: Option<(PathBuf, Outcome)> = None;
     let mut why = String::new();
-    for schedule in [Some(witness.schedule.clone()), swapped(&witness.schedule)].into_iter().flatten() {
-        let mut lengths = vec![0u64; schedule.threads.len()];
-        for segment in &schedule.segments {
-            lengths[segment.thread.index()] += u64::from(segment.steps);
+    let recorded = trace.footer().map(|footer| footer.outcome.clone()).unwrap_or_default();
+    for (number, schedule) in
+        [Some(witness.schedule.clone()), swapped(&witness.schedule)].into_iter().flatten().enumerate()
+    {
+        let attempt = folder.with_extension(format!("try{number}"));
+        fs::create_dir_all(&attempt).map_err(Error::output("create", &attempt))?;
+        match steer(trace, schedule, (one, two), &attempt, limit, command)? {
+            Ok(outcome) => {
+                // A run that fails tells more than one in which the accesses merely met.
+                let telling = replay::is_failure(&outcome) && !replay::same_outcome(&outcome, &recorded);
+                if telling || best.is_none() {
+                    if let Some((worse, _)) = best.replace((attempt, outcome)) {
+                        let _ = fs::remove_dir_all(worse);
+                    }
+                } else {
+                    let _ = fs::remove_dir_all(&attempt);
+                }
+                if telling {
+                    break;
+                }
+            }
+            Err(reason) => {
+                why = reason;
+                let _ = fs::remove_dir_all(&attempt);
+            }
         }
-        let mut options = base_options(trace.meta(), folder.join(TRACE));
-        options.scripts.push(script(trace, schedule, |thread, step| {
-            lengths.get(thread.index()).is_some_and(|length| step <= *length)
-        })?);
-        if let Some(command) = command {
-            options.command = command.to_vec();
-        }
-        options.output = Output::File(folder.join(OUTPUT));
-        options.timeout = Some(limit);
-        let run = session::run(&options)?;
-        let Some(process) = run.processes.first() else {
-            why = "the program could not be recorded again".into();
-            continue;
-        };
-        let new = Trace::open(&process.path)?;
-        if adjacent(&new, one, two)?.is_none() {
-            why = match &process.diverged {
-                Some(divergence) => divergence_text(divergence),
-                None if run.timed_out => "the run took too long".into(),
-                None => "the accesses did not meet".into(),
-            };
-            continue;
-        }
-        reweave_trace::schedule::save(&schedule_of(&new)?, folder.join(SCHEDULE))?;
-        let goal = Goal {
-            kind: "race".into(),
-            command: options.command.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
-            cwd: trace.meta().cwd.clone(),
-            accesses: vec![one, two],
-            outcome: process.outcome.clone(),
-        };
-        goal.save(&folder.join(COMMAND))?;
-        return Ok(Confirmation::Confirmed { outcome: process.outcome.clone() });
     }
-    Ok(Confirmation::Unconfirmed { why })
+    let Some((attempt, outcome)) = best else { return Ok(Confirmation::Unconfirmed { why }) };
+    let _ = fs::remove_dir_all(folder);
+    fs::rename(&attempt, folder).map_err(Error::output("create", folder))?;
+    Ok(Confirmation::Confirmed { outcome })
+}
+
+/// One run along a schedule. If the two accesses meet, the folder gets trace, schedule and command; if not, the reason.
+fn steer(
+    trace: &Trace,
+    schedule: Schedule,
+    (one, two): (Code, Code),
+    folder: &Path,
+    limit: Duration,
+    command: Option<&[OsString]>,
+) -> Result<Result<Outcome, String>> {
+    let mut lengths = vec![0u64; schedule.threads.len()];
+    for segment in &schedule.segments {
+        lengths[segment.thread.index()] += u64::from(segment.steps);
+    }
+    let within = |thread: ThreadId, step| lengths.get(thread.index()).is_some_and(|length| step <= *length);
+    let mut options = base_options(trace.meta(), folder.join(TRACE));
+    options.scripts.push(script(trace, schedule, within)?);
+    if let Some(command) = command {
+        options.command = command.to_vec();
+    }
+    options.output = Output::File(folder.join(OUTPUT));
+    options.timeout = Some(limit);
+    let run = session::run(&options)?;
+    let Some(process) = run.processes.first() else {
+        return Ok(Err("the program could not be recorded again".into()));
+    };
+    let new = Trace::open(&process.path)?;
+    if adjacent(&new, one, two)?.is_none() {
+        return Ok(Err(match &process.diverged {
+            Some(divergence) => divergence_text(divergence),
+            None if run.timed_out => "the run took too long".into(),
+            None => "the accesses did not meet".into(),
+        }));
+    }
+    reweave_trace::schedule::save(&schedule_of(&new)?, folder.join(SCHEDULE))?;
+    let goal = Goal {
+        kind: "race".into(),
+        command: options.command.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
+        cwd: trace.meta().cwd.clone(),
+        accesses: vec![one, two],
+        outcome: process.outcome.clone(),
+    };
+    goal.save(&folder.join(COMMAND))?;
+    Ok(Ok(process.outcome.clone()))
 }
 
 /// The witness with its last two steps the other way round.
@@ -244,7 +280,7 @@ pub fn divergence_text(divergence: &Divergence) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use reweave_model::{Segment, ThreadId, ThreadName};
+    use reweave_model::{Segment, ThreadName};
 
     #[test]
     fn swapping_moves_only_the_last_two_steps() {

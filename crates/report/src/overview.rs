@@ -6,6 +6,7 @@ use std::io::{self, Write};
 
 use reweave_model::{Addr, BlockedOn, ObjectId, Op, Pc, ThreadId};
 use reweave_trace::Trace;
+use reweave_trace::check::{self, Checker};
 
 use crate::describe::{self, Describer};
 
@@ -48,6 +49,8 @@ pub struct Overview {
     /// By eight-byte word.
     locations: HashMap<u64, LocationRow>,
     pub locks: HashMap<ObjectId, LockRow>,
+    /// What the trace checker says.
+    pub check: check::Report,
 }
 
 impl Overview {
@@ -55,9 +58,11 @@ impl Overview {
     pub fn of(trace: &Trace, mut progress: impl FnMut(u64)) -> reweave_trace::Result<Self> {
         let mut overview = Self::default();
         let mut last_thread = None;
+        let mut checker = Checker::default();
         let mut events = trace.events();
         while let Some(event) = events.next()? {
             overview.events += 1;
+            checker.event(&event);
             if overview.events.is_multiple_of(1 << 16) {
                 progress(event.id.0);
             }
@@ -99,6 +104,7 @@ impl Overview {
                 _ => {}
             }
         }
+        overview.check = checker.finish();
         Ok(overview)
     }
 
@@ -194,6 +200,24 @@ pub fn write(trace: &Trace, overview: &Overview, top: usize, out: &mut dyn Write
             row.contended,
             row.refused
         )?;
+    }
+    write_check(&overview.check, describer, top, out)
+}
+
+fn write_check(report: &check::Report, describer: Describer<'_>, top: usize, out: &mut dyn Write) -> io::Result<()> {
+    let unexplained = report.unexplained_reads();
+    writeln!(out, "\nreads no recorded write explains: {unexplained} of {}", report.reads)?;
+    let mut places: Vec<_> = report.unexplained.iter().collect();
+    places.sort_by_key(|(pc, row)| (std::cmp::Reverse(row.count), pc.0));
+    for (pc, row) in places.into_iter().take(top) {
+        let what = describer.address(row.addr);
+        writeln!(out, "  {:>10} at {}, first of {what} (event {})", row.count, describer.place(*pc), row.first)?;
+    }
+    if !report.is_consistent() {
+        writeln!(out, "\ninconsistencies: {}", report.inconsistency_count)?;
+        for one in report.inconsistencies.iter().take(top) {
+            writeln!(out, "  event {} of T{} at {}: {}", one.event, one.thread, describer.place(one.pc), one.what)?;
+        }
     }
     Ok(())
 }

@@ -59,7 +59,10 @@ fn frames(pc: Pc, trace: &Trace) -> Vec<Location> {
 }
 
 fn stack(stack: StackId, trace: &Trace) -> Vec<Location> {
-    trace.stacks().walk(stack).take(32).flat_map(|pc| frames(pc, trace)).collect()
+    // Our runtime starts every thread, but is no part of the program.
+    let symbols = trace.symbols();
+    let ours = |pc: &Pc| symbols.module_of(pc.0).is_some_and(|module| module.name() == "libreweave_runtime.so");
+    trace.stacks().walk(stack).filter(|pc| !ours(pc)).take(32).flat_map(|pc| frames(pc, trace)).collect()
 }
 
 /// `account (taken at bank.c:21)`

@@ -2,7 +2,7 @@
 
 use std::io::{self, IsTerminal, Write};
 
-use crate::data::{Item, Report};
+use crate::data::{Item, Location, Report};
 
 /// Colours, or none.
 #[derive(Clone, Copy, Debug)]
@@ -21,6 +21,15 @@ impl Style {
     }
 }
 
+/// A place, its file as seen from here.
+fn shown(location: &Location) -> String {
+    let here = std::env::current_dir().unwrap_or_default();
+    match std::path::Path::new(&location.file).strip_prefix(&here) {
+        Ok(file) => Location { file: file.display().to_string(), ..location.clone() }.to_string(),
+        Err(_) => location.to_string(),
+    }
+}
+
 /// One finding.
 pub fn write_item(item: &Item, folder: &str, style: Style, out: &mut dyn Write) -> io::Result<()> {
     let code = match item.strength.as_str() {
@@ -36,10 +45,10 @@ pub fn write_item(item: &Item, folder: &str, style: Style, out: &mut dyn Write) 
             "  ({number}) {} by thread {} at {}",
             access.op,
             access.thread,
-            style.paint("1", &access.location.to_string())
+            style.paint("1", &shown(&access.location))
         )?;
         for frame in &access.stack {
-            writeln!(out, "        called from {frame}")?;
+            writeln!(out, "        called from {}", shown(frame))?;
         }
         match access.locks_held[..] {
             [] if item.kind == "race" => writeln!(out, "        holding no lock")?,

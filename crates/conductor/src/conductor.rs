@@ -50,6 +50,8 @@ pub struct Conductor {
     pub foreign: u32,
     candidates: Vec<Candidate>,
     stop_at: u64,
+    /// Real time at which the token was last found free, while it is.
+    idle_since: u64,
 }
 
 impl Conductor {
@@ -69,6 +71,7 @@ impl Conductor {
             foreign: 0,
             candidates: Vec::new(),
             stop_at: region.header().stop_at,
+            idle_since: 0,
         }
     }
 
@@ -192,7 +195,9 @@ impl Conductor {
         }
         self.slice_over(thread);
         self.account(thread);
-        let next = self.elect(thread.id, why == Pause::Yield);
+        // A thread that leaves or ends must not stay to wait for others.
+        let stays = thread.status == Status::Ready || thread.status == Status::Blocked;
+        let next = self.elect(thread.id, why == Pause::Yield, stays);
         self.pass(next);
         if thread.status != Status::Ended && thread.status != Status::Outside {
             self.await_token(thread);
@@ -224,8 +229,26 @@ impl Conductor {
                 header.wake[slot].fetch_add(1, Ordering::Release);
                 sys::futex_wake(&header.wake[slot]);
             }
-            None => header.holder.store(NO_THREAD, Ordering::Release),
+            None => {
+                self.idle_since = sys::monotonic_now();
+                header.holder.store(NO_THREAD, Ordering::Release);
+                // Somebody who waits for the outside world must look after it now.
+                for &id in &self.alive {
+                    let thread = self.thread(id);
+                    if self.looks_outside(thread) {
+                        let word = &header.wake[thread.slot as usize];
+                        word.fetch_add(1, Ordering::Release);
+                        sys::futex_wake(word);
+                        break;
+                    }
+                }
+            }
         }
+    }
+
+    /// Whether real time or a descriptor can end this thread's wait.
+    fn looks_outside(&self, thread: &Thread) -> bool {
+        thread.status == Status::Blocked && (thread.on == BlockedOn::Descriptor || thread.deadline != NEVER)
     }
 
     /// Waits until `thread` holds the token.
@@ -244,6 +267,9 @@ impl Conductor {
             } else if header.revoke.load(Ordering::Acquire) != NO_THREAD {
                 self.revoke();
             } else if header.give_up.load(Ordering::Relaxed) != 0 {
+                self.kick();
+            } else if self.looks_outside(thread) && header.holder.load(Ordering::Acquire) == NO_THREAD {
+                // Nobody runs: threads outside may come back, descriptors may become ready, deadlines pass.
                 self.kick();
             } else {
                 sys::futex_wait(word, seen, None);
@@ -265,6 +291,13 @@ impl Conductor {
     pub fn kick(&mut self) {
         self.spin.lock();
         let free = self.region().header().holder.load(Ordering::Acquire) == NO_THREAD;
+        if free {
+            let now = sys::monotonic_now();
+            let passed = now - self.idle_since.min(now);
+            self.idle_since = now;
+            let virtual_now = self.clock.now(self.steps_before);
+            self.clock.jump_to(virtual_now + passed, self.steps_before);
+        }
         let next = if free { self.elect_locked(NO_THREAD, false, false) } else { None };
         if let Some(next) = next {
             // Reserved before the lock goes, so that no second kick elects another.
@@ -329,9 +362,9 @@ impl Conductor {
         }
     }
 
-    fn elect(&mut self, current: u32, yielded: bool) -> Option<u32> {
+    fn elect(&mut self, current: u32, yielded: bool, may_wait: bool) -> Option<u32> {
         self.spin.lock();
-        let next = self.elect_locked(current, yielded, true);
+        let next = self.elect_locked(current, yielded, may_wait);
         self.spin.unlock();
         next
     }

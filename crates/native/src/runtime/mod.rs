@@ -59,21 +59,22 @@ impl Inside {
     /// Runs user code from within an interposer.
     fn outside<R>(&mut self, code: impl FnOnce() -> R) -> R {
         conductor().recorder.settle(self.thread);
-        self.thread.inside -= 1;
+        self.thread.inside = 0;
         let result = code();
         // It comes back with or without the token.
         hold(self.thread);
-        self.thread.inside += 1;
+        self.thread.inside = 1;
         result
     }
 }
 
 impl Drop for Inside {
     fn drop(&mut self) {
+        // Not if user code is left by unwinding: then it is 0 already.
         if self.thread.signals != 0 && self.thread.inside == 1 {
             signals::deliver(self.thread);
         }
-        self.thread.inside -= 1;
+        self.thread.inside = 0;
     }
 }
 

@@ -1,6 +1,6 @@
 //! The life of the process: exit, fork, exec, children.
 
-use super::{CONDUCTOR, Inside, active, conductor, connect, enter, modules, register, signals, stacks, system as kernel, tls};
+use super::{CONDUCTOR, active, conductor, connect, enter, hold, modules, register, signals, stacks, system as kernel, tls};
 use libc::{c_char, c_int, c_uint, c_void, pid_t};
 use reweave_conductor::{NO_THREAD, Thread, World};
 use reweave_model::{InputSource, Op};
@@ -25,9 +25,23 @@ impl World for Native {
 pub fn start() {
     unsafe extern "C" {
         fn on_exit(function: extern "C" fn(c_int, *mut c_void), argument: *mut c_void) -> c_int;
+        fn __register_atfork(
+            before: Option<extern "C" fn()>,
+            parent: Option<extern "C" fn()>,
+            child: Option<extern "C" fn()>,
+            module: *mut c_void,
+        ) -> c_int;
     }
-    // SAFETY: registered first, so it runs after the program's own handlers.
-    unsafe { on_exit(exiting, std::ptr::null_mut()) };
+    static ONCE: AtomicBool = AtomicBool::new(false);
+    if ONCE.swap(true, Ordering::Relaxed) {
+        // The child of a fork inherits both.
+        return;
+    }
+    // SAFETY: registered first: `exiting` runs after the program's own exit handlers, `in_child` before its fork handlers.
+    unsafe {
+        on_exit(exiting, std::ptr::null_mut());
+        __register_atfork(None, None, Some(in_child), std::ptr::null_mut());
+    }
 }
 
 extern "C" fn exiting(status: c_int, _: *mut c_void) {
@@ -36,11 +50,16 @@ extern "C" fn exiting(status: c_int, _: *mut c_void) {
     }
 }
 
-/// The child of a fork is a process of its own: it has one thread and gets its own trace.
-fn in_child(inside: Inside) {
-    let owner = inside.thread.id;
+/// The child of a fork is a process of its own: it has one thread and gets its own trace. Runs before the program's own
+/// child handlers, which may already use locks.
+extern "C" fn in_child() {
+    if !active() {
+        return;
+    }
+    // SAFETY: the row of the thread that forked; the parent's table was copied with it.
+    let Some(thread) = (unsafe { tls::thread().as_mut() }) else { return };
+    let owner = thread.id;
     let objects = std::mem::take(&mut conductor().objects);
-    std::mem::forget(inside);
     CONDUCTOR.store(std::ptr::null_mut(), Ordering::Release);
     tls::set_thread(std::ptr::null_mut());
     let Some(region) = connect::connect(register::instrumented(), true) else { return };
@@ -77,10 +96,15 @@ interpose! {
         let Some(inside) = enter() else { return fork() };
         conductor().sync_point(inside.thread);
         conductor().recorder.settle(inside.thread);
+        // The program's fork handlers are its own code.
+        inside.thread.inside = 0;
         let child = fork();
         if child == 0 {
-            in_child(inside);
+            // This thread's row is another one now.
+            std::mem::forget(inside);
         } else {
+            hold(inside.thread);
+            inside.thread.inside = 1;
             let op = Op::Input { source: InputSource::Other, value: i64::from(child > 0), bytes: &[] };
             conductor().step(inside.thread, pc, op);
         }

@@ -226,7 +226,11 @@ fn await_arrival(target: u32, number: c_int) {
         return;
     }
     let thread = conductor().thread(target);
-    if thread.os == 0 || thread.in_call || thread.status == Status::Outside || blocks(thread.os, number) {
+    // SAFETY: a word the new thread sets when it starts.
+    while unsafe { (&raw const thread.os).read_volatile() } == 0 {
+        nap();
+    }
+    if thread.in_call || thread.status == Status::Outside || blocks(thread.os, number) {
         return;
     }
     for _ in 0..2_000 {
@@ -234,8 +238,13 @@ fn await_arrival(target: u32, number: c_int) {
         if unsafe { (&raw const thread.signals).read_volatile() } & 1 << number != 0 {
             return;
         }
-        reweave_conductor::sys::futex_wait(&conductor().region().header().give_up, 0, Some(20_000));
+        nap();
     }
+}
+
+/// 20 µs of real time.
+fn nap() {
+    reweave_conductor::sys::futex_wait(&conductor().region().header().give_up, 0, Some(20_000));
 }
 
 /// Whether a thread has a signal in its mask, from the kernel's own account.

@@ -15,6 +15,17 @@ struct Beginning {
     thread: *mut Thread,
     start: Start,
     argument: *mut c_void,
+    /// Signals are blocked until the thread knows who it is.
+    mask: u64,
+}
+
+/// Sets this thread's signal mask; returns the old one.
+fn swap_mask(mask: u64) -> u64 {
+    const SETMASK: usize = 2;
+    let mut old = 0u64;
+    // SAFETY: rt_sigprocmask on local words.
+    unsafe { super::system::raw(14, [SETMASK, &raw const mask as usize, &raw mut old as usize, 8, 0, 0]) };
+    old
 }
 
 /// Threads by their pthread handle. Touched by the holder of the token only.
@@ -102,11 +113,13 @@ pub fn adopt() -> Option<&'static mut Thread> {
 
 unsafe extern "C-unwind" fn first(beginning: *mut c_void) -> *mut c_void {
     // SAFETY: made by pthread_create below.
-    let Beginning { thread, start, argument } = *unsafe { Box::from_raw(beginning.cast::<Beginning>()) };
+    let Beginning { thread, start, argument, mask } = *unsafe { Box::from_raw(beginning.cast::<Beginning>()) };
     // SAFETY: the row made for this thread.
     let thread = unsafe { &mut *thread };
     thread.inside = 1;
     tls::set_thread(thread);
+    thread.os = reweave_conductor::sys::thread_id();
+    swap_mask(mask);
     conductor().await_token(thread);
     begin(thread, start as usize as u64);
     if thread.signals != 0 {
@@ -131,9 +144,11 @@ pub unsafe fn create(
     conductor.spin.lock();
     let child = conductor.register(Some(inside.thread));
     conductor.spin.unlock();
-    let beginning = Box::into_raw(Box::new(Beginning { thread: child, start, argument }));
+    let mask = swap_mask(u64::MAX);
+    let beginning = Box::into_raw(Box::new(Beginning { thread: child, start, argument, mask }));
     // SAFETY: the program's own arguments, with our first function.
     let status = unsafe { real!(pthread_create: Create)(handle, attributes, first, beginning.cast()) };
+    swap_mask(mask);
     if status != 0 {
         // SAFETY: nobody took it.
         drop(unsafe { Box::from_raw(beginning) });

@@ -19,10 +19,19 @@ struct Head {
 const ERROR_SEEN: c_int = 0x20;
 const END_SEEN: c_int = 0x10;
 
+/// -1 for a stream in memory.
+unsafe fn descriptor(stream: *mut FILE) -> c_int {
+    let errno = system::errno();
+    // SAFETY: a valid stream.
+    let descriptor = unsafe { libc::fileno(stream) };
+    system::set_errno(errno);
+    descriptor
+}
+
 /// Descriptors beyond the standard ones: what those are connected to differs between runs.
 unsafe fn own_channel(stream: *mut FILE) -> Option<(u64, u64)> {
     // SAFETY: a valid stream.
-    let descriptor = unsafe { libc::fileno(stream) };
+    let descriptor = unsafe { descriptor(stream) };
     if descriptor > libc::STDERR_FILENO { descriptors::channel(descriptor) } else { None }
 }
 
@@ -38,7 +47,7 @@ pub unsafe fn await_input(inside: &mut Inside, pc: u64, stream: *mut FILE) -> bo
             return true;
         }
         let errno = system::errno();
-        let descriptor = libc::fileno(stream);
+        let descriptor = descriptor(stream);
         if descriptor >= 0 {
             if !descriptors::ready(inside, pc, descriptor, libc::POLLIN) {
                 (*head).flags |= ERROR_SEEN;

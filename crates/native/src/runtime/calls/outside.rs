@@ -20,8 +20,7 @@ unsafe fn input(
     conductor.point(inside.thread);
     let mut value = call();
     let errno = crate::runtime::system::errno();
-    if let Some(replay) = conductor.policy.replay()
-        && let Some((recorded, bytes)) = replay.input(inside.thread.scheduled_as, source as u8)
+    if let Some((recorded, bytes)) = conductor.recorded_input(inside.thread, source)
         && bytes.len() == filled(recorded)
     {
         value = recorded;

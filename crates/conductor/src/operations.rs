@@ -3,7 +3,7 @@
 
 use crate::conductor::{Conductor, Pause};
 use crate::thread::{NEVER, NO_THREAD, Status, Thread};
-use reweave_model::{BlockedOn, LockMode, Misuse, ObjectId, ObjectKind, Op, RefusedWhy, ThreadId, WakeReason};
+use reweave_model::{BlockedOn, InputSource, LockMode, Misuse, ObjectId, ObjectKind, Op, RefusedWhy, ThreadId, WakeReason};
 
 /// How long an operation may wait.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -465,5 +465,10 @@ impl Conductor {
         };
         *received = position + size;
         self.step(thread, pc, Op::Receive { channel: ObjectId(channel), position, size });
+    }
+
+    /// While a recorded run is replayed: the input that this thread got at this point.
+    pub fn recorded_input(&mut self, thread: &Thread, source: InputSource) -> Option<(i64, &'static [u8])> {
+        self.policy.replay()?.input(thread.scheduled_as, source as u8)
     }
 }

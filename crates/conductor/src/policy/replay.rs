@@ -58,6 +58,8 @@ pub struct Replay {
     inputs: Vec<Vec<usize>>,
     rest: Quantum,
     diverged: bool,
+    /// The thread of the current segment stopped with so many steps to go: it was the one to go on.
+    unfinished: Option<(u32, u32)>,
 }
 
 impl Replay {
@@ -72,6 +74,7 @@ impl Replay {
             inputs: Vec::new(),
             rest: Quantum::new(header.quantum, 0),
             diverged: false,
+            unfinished: None,
         };
         let threads = replay.word(0) as usize;
         replay.count = replay.word(4) as usize;
@@ -136,17 +139,30 @@ impl Replay {
         header.diverged.store(why, Ordering::Release);
     }
 
-    /// The holder stopped with `left` steps of its segment undone.
+    /// The holder stopped with `left` steps of its segment undone. Then it was the one to go on in the recorded run too:
+    /// after a timeout, say, or when its own wait was over at once.
     pub fn stopped_short(&mut self, thread: u32, left: u32) {
-        if left > 0 && self.following() && self.next > 0 {
-            self.next -= 1;
-            self.diverge(shared::DIVERGED_SHORT, thread);
-        }
+        self.unfinished = (left > 0 && self.following()).then_some((thread, left));
     }
 }
 
 impl Policy for Replay {
     fn pick(&mut self, view: &View<'_>) -> Choice {
+        if let Some((thread, steps)) = self.unfinished {
+            match view.candidates.iter().find(|c| c.id == thread) {
+                Some(c) if c.enabled || c.timed => {
+                    self.unfinished = None;
+                    return Choice::Run { thread, steps };
+                }
+                Some(c) if c.outside && self.region.header().give_up.swap(0, Ordering::Relaxed) == 0 => {
+                    return Choice::WaitFor { thread };
+                }
+                _ => {
+                    self.unfinished = None;
+                    self.diverge(shared::DIVERGED_SHORT, thread);
+                }
+            }
+        }
         while !self.diverged && self.next < self.count {
             let at = self.segments + self.next * 8;
             let (index, steps) = (self.word(at), self.word(at + 4) & !REVOKED);

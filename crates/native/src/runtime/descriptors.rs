@@ -136,14 +136,43 @@ pub fn ready(inside: &mut Inside, pc: u64, descriptor: c_int, events: i16) -> bo
     }
 }
 
+/// The first `len` bytes of the program's buffers.
+fn gather(len: ssize_t, parts: &[iovec], into: &mut Vec<u8>) {
+    for part in parts {
+        let left = len.max(0) as usize - into.len();
+        // SAFETY: just filled by the kernel.
+        let bytes = unsafe { std::slice::from_raw_parts(part.iov_base.cast::<u8>(), left.min(part.iov_len)) };
+        into.extend_from_slice(bytes);
+    }
+}
+
+fn scatter(mut bytes: &[u8], parts: &[iovec]) {
+    for part in parts {
+        let (here, rest) = bytes.split_at(bytes.len().min(part.iov_len));
+        // SAFETY: the program's own buffer has room.
+        unsafe { std::ptr::copy_nonoverlapping(here.as_ptr(), part.iov_base.cast(), here.len()) };
+        bytes = rest;
+    }
+}
+
 /// A call that takes bytes out of a descriptor; `parts` tells where they went.
 fn receiving(inside: &mut Inside, pc: u64, descriptor: c_int, call: impl FnOnce() -> ssize_t, parts: &[iovec]) -> ssize_t {
     if !ready(inside, pc, descriptor, libc::POLLIN) {
         return -1;
     }
-    let got = call();
+    let mut got = call();
     let errno = system::errno();
-    conductor().step(inside.thread, pc, Op::Input { source: InputSource::Read, value: got as i64, bytes: &[] });
+    let recorded = conductor().recorded_input(inside.thread, InputSource::Read);
+    let mut bytes = Vec::new();
+    if inode(descriptor).is_some_and(|(_, kind)| kind == libc::S_IFCHR) {
+        // A device (random numbers, a terminal) gives something else every time: its bytes are kept and played back.
+        if let Some((value, recorded)) = recorded {
+            got = value as ssize_t;
+            scatter(recorded, parts);
+        }
+        gather(got, parts, &mut bytes);
+    }
+    conductor().step(inside.thread, pc, Op::Input { source: InputSource::Read, value: got as i64, bytes: &bytes });
     if got >= 0 {
         if let Some((_, channel)) = channel(descriptor) {
             let stream = channel != NETWORK && channel >> 57 == 0;
@@ -171,6 +200,7 @@ fn sending(inside: &mut Inside, pc: u64, descriptor: c_int, call: impl FnOnce() 
     // The send must be in the trace before anybody can receive it; only its size is known afterwards.
     let put = call();
     let errno = system::errno();
+    conductor().recorded_input(inside.thread, InputSource::Other);
     conductor().step(inside.thread, pc, Op::Input { source: InputSource::Other, value: put as i64, bytes: &[] });
     if put > 0
         && let Some((channel, _)) = channel(descriptor)
@@ -395,6 +425,7 @@ fn polled(inside: &mut Inside, pc: u64, set: &mut [pollfd], deadline: Deadline, 
     }
     let result = answer();
     let errno = system::errno();
+    conductor().recorded_input(inside.thread, InputSource::Poll);
     conductor().step(inside.thread, pc, Op::Input { source: InputSource::Poll, value: result.into(), bytes: &[] });
     system::set_errno(errno);
     result

@@ -105,6 +105,7 @@ interpose! {
         } else {
             hold(inside.thread);
             inside.thread.inside = 1;
+            conductor().recorded_input(inside.thread, InputSource::Other);
             let op = Op::Input { source: InputSource::Other, value: i64::from(child > 0), bytes: &[] };
             conductor().step(inside.thread, pc, op);
         }

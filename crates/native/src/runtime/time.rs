@@ -47,9 +47,7 @@ fn look(inside: &mut Inside, pc: u64, clock: clockid_t) -> u64 {
     conductor.point(inside.thread);
     let steps = conductor.steps(inside.thread);
     let mut value = shows(clock, conductor.clock.look(steps)) as i64;
-    if let Some(replay) = conductor.policy.replay()
-        && let Some((recorded, _)) = replay.input(inside.thread.scheduled_as, InputSource::Clock as u8)
-    {
+    if let Some((recorded, _)) = conductor.recorded_input(inside.thread, InputSource::Clock) {
         value = recorded;
     }
     conductor.step(inside.thread, pc, Op::Input { source: InputSource::Clock, value, bytes: &[] });

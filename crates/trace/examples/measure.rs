@@ -129,7 +129,7 @@ fn main() {
         let stream = make(millions * 1_000_000);
         let mut best = [f64::MAX; 3];
         let mut size = 0;
-        for _ in 0..3 {
+        for _ in 0..7 {
             let mut writer = Writer::in_memory(&Meta::default());
             let start = cpu();
             for (i, &from) in stream.starts.iter().enumerate() {

@@ -5,7 +5,7 @@ mod common;
 use common::{every_op, listing};
 use proptest::prelude::*;
 use reweave_model::*;
-use reweave_trace::{Error, Footer, Meta, Outcome, Trace, TraceBuilder, schedule_of};
+use reweave_trace::{Error, Footer, Meta, Outcome, Symbols, Trace, TraceBuilder, schedule_of};
 
 /// Every shape of event, by two threads with changing stacks, over several chunks.
 fn sample(chunk_words: usize, rounds: u64) -> Vec<u8> {
@@ -149,6 +149,37 @@ fn other_files_are_refused_clearly() {
     let crc = crc32fast::hash(&newer[..28]);
     newer[28..32].copy_from_slice(&crc.to_le_bytes());
     assert_eq!(message(&newer), "trace format 4 is newer than this build (1): record again or upgrade");
+}
+
+/// `tests/data/v1.rwt` was written by the first build that had this format and must stay readable for ever.
+/// `REWEAVE_WRITE_SAMPLE=1` makes it anew: only right while version 1 is not released.
+#[test]
+fn version_1_stays_readable() {
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/v1.rwt");
+    if std::env::var_os("REWEAVE_WRITE_SAMPLE").is_some() {
+        let meta = Meta { program: vec!["./bank".into(), "7".into()], seed: 42, ..Meta::default() };
+        let mut b = TraceBuilder::create(&path, &meta).unwrap().chunk_words(40);
+        b.define_stack(StackId(1), StackId(0), Pc(0x1000)).unwrap();
+        for (i, op) in every_op().into_iter().enumerate() {
+            b.set_stack(ThreadId(i as u32 % 2), StackId(i as u32 / 4 % 2));
+            b.push(ThreadId(i as u32 % 2), Pc(0x40_0000 + i as u64), op).unwrap();
+        }
+        let place = |line| Place { file: "bank.c".into(), line, function: "main".into() };
+        let symbols = Symbols::from_places((0..10).map(|i| (Pc(0x40_0000 + u64::from(i)), place(i + 1))));
+        b.finish(Footer { outcome: Outcome::Hung, ..Footer::default() }, Some(&symbols)).unwrap();
+    }
+    let trace = Trace::open(&path).unwrap();
+    let mut events = trace.events();
+    for (i, op) in every_op().into_iter().enumerate() {
+        let event = events.next().unwrap().unwrap();
+        assert_eq!((event.id, event.op), (EventId(i as u64), op));
+        assert_eq!((event.thread, event.stack), (ThreadId(i as u32 % 2), StackId(i as u32 / 4 % 2)));
+    }
+    assert!(events.next().unwrap().is_none());
+    assert_eq!((trace.damage(), trace.meta().seed), (vec![], 42));
+    assert_eq!(trace.footer().unwrap().outcome, Outcome::Hung);
+    assert_eq!(trace.symbols().place(Pc(0x40_0003)).line, 4);
+    assert_eq!(trace.stacks().resolve(StackId(1)), [Pc(0x1000)]);
 }
 
 /// Reads everything there is to read; the point is that nothing panics.

@@ -105,6 +105,10 @@ impl<'t> Events<'t> {
                 }
                 k::PAD => self.at += 1,
                 k::STACK_DEF => self.at += 2,
+                // No operand can be bad: being there is enough.
+                k::ACQUIRE | k::RELEASE | k::ATOMIC | k::ALLOC | k::FREE if self.at + 4 <= self.words.len() => {
+                    return true;
+                }
                 _ => {
                     if self.is_whole() {
                         return true;

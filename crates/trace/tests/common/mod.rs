@@ -1,4 +1,6 @@
 //! Shared by the tests: one of each operation, and events as text.
+#![expect(clippy::allow_attributes, reason = "each test file uses another part of this")]
+#![allow(dead_code)]
 
 use reweave_model::*;
 use reweave_trace::Trace;

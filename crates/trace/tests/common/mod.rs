@@ -1,6 +1,5 @@
 //! Shared by the tests: one of each operation, and events as text.
-#![expect(clippy::allow_attributes, reason = "each test file uses another part of this")]
-#![allow(dead_code)]
+#![allow(dead_code, reason = "each test file uses another part of this")]
 
 use reweave_model::*;
 use reweave_trace::Trace;

@@ -18,6 +18,9 @@ pub trait World {
 
     /// Whether something outside the model (a timer, a signal) may still wake a blocked thread.
     fn may_be_woken(&self) -> bool;
+
+    /// Whether other processes work for this one (its children): then sleeps last real time.
+    fn others_work(&self) -> bool;
 }
 
 /// Why the thread comes to the scheduler.
@@ -385,7 +388,7 @@ impl Conductor {
                 Choice::WaitFor { .. } => return None,
                 Choice::Nobody => {}
             }
-            let outside = self.candidates.iter().any(|c| c.outside);
+            let outside = self.candidates.iter().any(|c| c.outside) || self.world.others_work();
             let deadline = self.alive.iter().map(|&id| self.thread(id)).filter(|t| t.status == Status::Blocked);
             let deadline = deadline.map(|t| t.deadline).min().unwrap_or(NEVER);
             let descriptors = self.any_descriptor();

@@ -4,10 +4,25 @@ use super::{CONDUCTOR, active, conductor, connect, enter, hold, modules, registe
 use libc::{c_char, c_int, c_uint, c_void, pid_t};
 use reweave_conductor::{NO_THREAD, Thread, World};
 use reweave_model::{InputSource, Op};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 
 /// A timer was armed: a process in which everybody waits may yet go on.
 static TIMERS: AtomicBool = AtomicBool::new(false);
+
+/// Children started and not yet waited for.
+static CHILDREN: AtomicI32 = AtomicI32::new(0);
+
+fn started(child: pid_t) {
+    if child > 0 {
+        CHILDREN.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+fn ended(child: pid_t) {
+    if child > 0 && CHILDREN.load(Ordering::Relaxed) > 0 {
+        CHILDREN.fetch_sub(1, Ordering::Relaxed);
+    }
+}
 
 /// What the conductor needs of the system.
 pub struct Native;
@@ -19,6 +34,10 @@ impl World for Native {
 
     fn may_be_woken(&self) -> bool {
         TIMERS.load(Ordering::Relaxed) || signals::any_handler()
+    }
+
+    fn others_work(&self) -> bool {
+        CHILDREN.load(Ordering::Relaxed) > 0
     }
 }
 
@@ -60,6 +79,7 @@ extern "C" fn in_child() {
     let Some(thread) = (unsafe { tls::thread().as_mut() }) else { return };
     let owner = thread.id;
     let objects = std::mem::take(&mut conductor().objects);
+    CHILDREN.store(0, Ordering::Relaxed);
     CONDUCTOR.store(std::ptr::null_mut(), Ordering::Release);
     tls::set_thread(std::ptr::null_mut());
     let Some(region) = connect::connect(register::instrumented(), true) else { return };
@@ -103,6 +123,7 @@ interpose! {
             // This thread's row is another one now.
             std::mem::forget(inside);
         } else {
+            started(child);
             hold(inside.thread);
             inside.thread.inside = 1;
             conductor().recorded_input(inside.thread, InputSource::Other);
@@ -151,6 +172,7 @@ interpose! {
         match enter() {
             Some(mut inside) => {
                 let child = kernel::blocking(&mut inside, pc, libc::SYS_wait4 as u32, || wait(process, status, options));
+                ended(child);
                 if child > 0 {
                     let errno = kernel::errno();
                     super::super::ranges::wrote(inside.thread, status.cast(), 4, pc);
@@ -169,7 +191,11 @@ interpose! {
     fn wait4(process: pid_t, status: *mut c_int, options: c_int, usage: *mut c_void; pc) -> pid_t {
         let wait = real!(wait4: unsafe extern "C-unwind" fn(pid_t, *mut c_int, c_int, *mut c_void) -> pid_t);
         match enter() {
-            Some(mut inside) => kernel::blocking(&mut inside, pc, libc::SYS_wait4 as u32, || wait(process, status, options, usage)),
+            Some(mut inside) => kernel::blocking(&mut inside, pc, libc::SYS_wait4 as u32, || {
+                let child = wait(process, status, options, usage);
+                ended(child);
+                child
+            }),
             None => wait(process, status, options, usage),
         }
     }
@@ -235,4 +261,47 @@ interpose! {
 #[unsafe(export_name = "_Exit")]
 pub unsafe extern "C" fn c99_exit() {
     std::arch::naked_asm!("jmp {exit}", exit = sym _exit::_exit)
+}
+
+type Spawn = unsafe extern "C-unwind" fn(
+    *mut pid_t,
+    *const c_char,
+    *const c_void,
+    *const c_void,
+    *const *const c_char,
+    *const *const c_char,
+) -> c_int;
+
+/// # Safety
+/// As for libc's posix_spawn.
+#[unsafe(no_mangle)]
+pub unsafe extern "C-unwind" fn posix_spawn(
+    child: *mut pid_t,
+    path: *const c_char,
+    actions: *const c_void,
+    attributes: *const c_void,
+    arguments: *const *const c_char,
+    environment: *const *const c_char,
+) -> c_int {
+    // SAFETY: the program's own call.
+    let status = unsafe { real!(posix_spawn: Spawn)(child, path, actions, attributes, arguments, environment) };
+    started((status == 0).into());
+    status
+}
+
+/// # Safety
+/// As for libc's posix_spawnp.
+#[unsafe(no_mangle)]
+pub unsafe extern "C-unwind" fn posix_spawnp(
+    child: *mut pid_t,
+    path: *const c_char,
+    actions: *const c_void,
+    attributes: *const c_void,
+    arguments: *const *const c_char,
+    environment: *const *const c_char,
+) -> c_int {
+    // SAFETY: the program's own call.
+    let status = unsafe { real!(posix_spawnp: Spawn)(child, path, actions, attributes, arguments, environment) };
+    started((status == 0).into());
+    status
 }

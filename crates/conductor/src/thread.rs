@@ -3,6 +3,8 @@
 use reweave_model::BlockedOn;
 
 pub const NO_THREAD: u32 = u32::MAX;
+/// No thread's id, and not what the holder is when nobody has the token.
+const NOBODY: u32 = NO_THREAD - 1;
 /// A deadline that never comes.
 pub const NEVER: u64 = u64::MAX;
 
@@ -29,6 +31,10 @@ pub struct Thread {
     pub pending_size: u32,
     /// Inside the runtime: hooks on this thread do nothing.
     pub inside: u32,
+    /// What the holder must be for an access to be recorded at once: `id`, or `NOBODY` while the program asks for some
+    /// accesses to be ignored. Comparing with this instead of `id` makes ignoring free for everybody else.
+    // invariant: `id` exactly if `ignored` is all 0
+    pub gate: u32,
     /// Stack id and chunk number that records should show, and those last written.
     pub stack_wanted: u64,
     pub stack_said: u64,
@@ -52,6 +58,8 @@ pub struct Thread {
     /// For descriptors: the answer of the last poll.
     pub descriptor_ready: bool,
     pub no_preempt: u32,
+    /// How often the program asked for reads and writes to be ignored.
+    pub ignored: [u32; 2],
     /// Outside in a call that may block: a signal handler may take the token in place.
     pub in_call: bool,
 
@@ -74,6 +82,7 @@ impl Thread {
             pending_addr: 0,
             pending_size: 0,
             inside: 0,
+            gate: id,
             stack_wanted: 0,
             stack_said: u64::MAX,
             slice: 0,
@@ -91,6 +100,7 @@ impl Thread {
             cancelled: false,
             descriptor_ready: false,
             no_preempt: 0,
+            ignored: [0; 2],
             in_call: false,
             parent,
             nth,
@@ -98,5 +108,16 @@ impl Thread {
             scheduled_as: NO_THREAD,
             user: std::ptr::null_mut(),
         }
+    }
+
+    /// Starts or ends a part whose reads or writes are not recorded; parts nest.
+    pub fn ignore(&mut self, writes: bool, begin: bool) {
+        let count = &mut self.ignored[usize::from(writes)];
+        *count = if begin { *count + 1 } else { count.saturating_sub(1) };
+        self.gate = if self.ignored == [0; 2] { self.id } else { NOBODY };
+    }
+
+    pub const fn ignores(&self, write: bool) -> bool {
+        self.ignored[write as usize] != 0
     }
 }

@@ -19,10 +19,14 @@ fn access<const WRITE: bool>(addr: u64, size: u32, flags: u8, pc: u64) {
     let thread = unsafe { &mut *thread };
     let conductor = conductor();
     let holder = conductor.recorder.region.header().holder.load(Ordering::Relaxed);
-    if thread.budget == 0 || holder != thread.id {
+    if thread.budget == 0 || holder != thread.gate {
         slow(thread);
         if thread.inside != 0 {
             return;
+        }
+        if thread.ignores(WRITE) {
+            // The last write's value is still its own.
+            return conductor.recorder.settle(thread);
         }
     }
     let recorder = &mut conductor.recorder;
@@ -48,7 +52,7 @@ fn access<const WRITE: bool>(addr: u64, size: u32, flags: u8, pc: u64) {
     recorder.advance(wire::ACCESS_WORDS);
 }
 
-/// The slice is over, or the token is gone.
+/// The slice is over, the token is gone, or some accesses are ignored.
 #[cold]
 #[inline(never)]
 fn slow(thread: &mut Thread) {

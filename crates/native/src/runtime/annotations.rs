@@ -3,6 +3,10 @@
 //! A lock that the program announces (`__tsan_mutex_*`) blocks by its own means; the model only learns who holds it.
 //! What the lock does inside (its atomics) is recorded like anything else. Fibers, tags and reports have no meaning
 //! here and keep the stubs' no-ops.
+//!
+//! Ignored accesses are not recorded. What was written that way and is read later has no write that explains it.
+
+#![expect(non_snake_case, reason = "hooks are named as the program calls them")]
 
 use super::register::Hook;
 use super::{conductor, enter, ranges};
@@ -17,7 +21,6 @@ macro_rules! hooks {
     ($($(#[$meta:meta])* fn $name:ident($($arg:ident: $ty:ty),*; $inside:ident, $pc:ident) $(-> $ret:ty)? $body:block)*) => {
         $(
             $(#[$meta])*
-            #[allow(non_snake_case, reason = "named as the program calls them")]
             mod $name {
                 use super::*;
 
@@ -30,8 +33,9 @@ macro_rules! hooks {
                     )
                 }
 
-                #[allow(unused_variables, reason = "as the interface has it")]
                 extern "C-unwind" fn body($($arg: $ty,)* $pc: u64) $(-> $ret)? {
+                    // Not every hook looks at all it is told.
+                    let _ = ($($arg,)* $pc);
                     let Some($inside) = enter() else { return Default::default() };
                     $body
                 }
@@ -224,6 +228,32 @@ hooks! {
 
     fn AnnotateRWLockReleased(file: u64, line: c_int, lock: u64, exclusive: u64; inside, pc) {
         released(inside.thread, pc, lock);
+    }
+
+    fn __tsan_ignore_thread_begin(; inside, pc) {
+        inside.thread.ignore(false, true);
+        inside.thread.ignore(true, true);
+    }
+
+    fn __tsan_ignore_thread_end(; inside, pc) {
+        inside.thread.ignore(false, false);
+        inside.thread.ignore(true, false);
+    }
+
+    fn AnnotateIgnoreReadsBegin(file: u64, line: c_int; inside, pc) {
+        inside.thread.ignore(false, true);
+    }
+
+    fn AnnotateIgnoreReadsEnd(file: u64, line: c_int; inside, pc) {
+        inside.thread.ignore(false, false);
+    }
+
+    fn AnnotateIgnoreWritesBegin(file: u64, line: c_int; inside, pc) {
+        inside.thread.ignore(true, true);
+    }
+
+    fn AnnotateIgnoreWritesEnd(file: u64, line: c_int; inside, pc) {
+        inside.thread.ignore(true, false);
     }
 
     /// What was there before is another location.

@@ -32,6 +32,9 @@ pub fn range(addr: u64, size: u64, write: bool, flags: u8, pc: u64) {
 fn one(thread: &mut Thread, addr: u64, size: u64, write: bool, flags: u8, pc: u64) {
     let conductor = conductor();
     conductor.point(thread);
+    if thread.ignores(write) {
+        return conductor.recorder.settle(thread);
+    }
     thread.budget = thread.budget.saturating_sub(1);
     conductor.recorder.range(thread, pc, addr, size.min(u32::MAX.into()) as u32, write, flags);
 }
@@ -53,7 +56,7 @@ pub fn writes(thread: &mut Thread, addr: *const u8, size: usize, pc: u64) {
 
 /// A libc function has written the caller's memory: nothing may come between, so the scheduler is not asked.
 pub fn wrote(thread: &mut Thread, addr: *const u8, size: usize, pc: u64) {
-    if size > 0 && !addr.is_null() {
+    if size > 0 && !addr.is_null() && !thread.ignores(true) {
         let conductor = conductor();
         thread.budget = thread.budget.saturating_sub(1);
         conductor.recorder.range(thread, pc, addr as u64, size as u32, true, AccessFlags::LIBRARY);

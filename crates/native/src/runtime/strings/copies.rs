@@ -127,18 +127,18 @@ strings! {
     fn strdup(from: *const u8; inside, pc) -> *mut u8 {
         conductor().point(inside.thread);
         let length = strlen::real()(from);
-        duplicate(&mut inside, from, length, length + 1, pc)
+        duplicate(inside, from, length, length + 1, pc)
     }
 
     fn __strdup(from: *const u8; inside, pc) -> *mut u8 {
         conductor().point(inside.thread);
         let length = strlen::real()(from);
-        duplicate(&mut inside, from, length, length + 1, pc)
+        duplicate(inside, from, length, length + 1, pc)
     }
 
     fn strndup(from: *const u8, limit: usize; inside, pc) -> *mut u8 {
         conductor().point(inside.thread);
         let length = strnlen::real()(from, limit);
-        duplicate(&mut inside, from, length, limit.min(length + 1), pc)
+        duplicate(inside, from, length, limit.min(length + 1), pc)
     }
 }

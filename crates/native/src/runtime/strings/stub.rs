@@ -1,5 +1,17 @@
 //! How these functions are exported.
 
+/// What stands in for a libc function that has not been found yet: the early version if there is one.
+macro_rules! before_known {
+    ($real:ident, $name:ident) => {{
+        let found = $crate::runtime::real::find(&$real, $name);
+        // SAFETY: the type is that of the function replaced.
+        unsafe { std::mem::transmute::<*mut (), Function>(found) }
+    }};
+    ($real:ident, $name:ident, $early:path) => {
+        $early
+    };
+}
+
 /// `strings! { fn name(args; inside, pc) -> T [early plain::name] { recorded } }` exports `name`. Programs call these
 /// functions all the time, so a process that is not under control goes on to libc without leaving its registers.
 /// `early` stands in until libc's function is known; without one it is looked up then.
@@ -24,11 +36,7 @@ macro_rules! strings {
                 pub fn real() -> Function {
                     let known = REAL.load(std::sync::atomic::Ordering::Relaxed);
                     if known.is_null() {
-                        $(return $early;)?
-                        #[allow(unreachable_code, reason = "not all have an early version")]
-                        let found = $crate::runtime::real::find(&REAL, NAME);
-                        // SAFETY: the type is that of the function replaced.
-                        return unsafe { std::mem::transmute::<*mut (), Function>(found) };
+                        return before_known!(REAL, NAME $(, $early)?);
                     }
                     // SAFETY: the type is that of the function replaced.
                     unsafe { std::mem::transmute::<*mut (), Function>(known) }
@@ -57,12 +65,14 @@ macro_rules! strings {
 
                 /// # Safety
                 /// As for the function replaced.
-                #[allow(unused_mut, reason = "not all bodies change it")]
                 pub unsafe extern "C-unwind" fn body($($arg: $ty,)* $pc: u64) -> $ret {
                     // SAFETY: the contract is that of the function replaced.
                     unsafe {
                         match $crate::runtime::strings::recorded($pc) {
-                            Some(mut $inside) => $body,
+                            Some(mut guard) => {
+                                let $inside = &mut guard;
+                                $body
+                            }
                             None => real()($($arg),*),
                         }
                     }

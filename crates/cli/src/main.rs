@@ -41,6 +41,7 @@ enum Command {
     Explain(commands::explain::Args),
     Report(commands::report::Args),
     Inspect(commands::inspect::Args),
+    Convert(commands::convert::Args),
     Demo(commands::demo::Args),
 }
 
@@ -90,6 +91,7 @@ fn main() -> ExitCode {
         Command::Explain(args) => commands::explain::run(args),
         Command::Report(args) => commands::report::run(args),
         Command::Inspect(args) => commands::inspect::run(args),
+        Command::Convert(args) => commands::convert::run(args),
         Command::Demo(args) => commands::demo::run(args),
     })
 }

@@ -2,7 +2,8 @@
 
 use std::io::{self, Write};
 
-use reweave_launch::{Error, Run, exit, human_size};
+use reweave_launch::{Error, Run, exit, human_size, pipeline};
+use reweave_report::Describer;
 use reweave_trace::Outcome;
 
 /// Tells an error and gives the exit code for it.
@@ -28,6 +29,16 @@ pub fn print(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> i32 {
     }
 }
 
+/// Who waits for what in a run that hung.
+fn hang_report(path: &std::path::Path) {
+    let Ok(trace) = reweave_trace::Trace::open(path) else { return };
+    let Ok(places) = pipeline::last_places(&trace, &Outcome::Hung) else { return };
+    let describer = Describer { symbols: trace.symbols() };
+    for place in places {
+        eprintln!("  thread {}: {} at {}", place.thread, place.op, describer.place(place.pc));
+    }
+}
+
 /// What there is to say about a recorded run, on stderr.
 pub fn run_summary(run: &Run) {
     for warning in run.warnings.iter().chain(run.processes.iter().flat_map(|process| &process.warnings)) {
@@ -49,6 +60,9 @@ pub fn run_summary(run: &Run) {
             human_size(process.bytes),
             outcome_suffix(&process.outcome)
         );
+        if process.outcome == Outcome::Hung {
+            hang_report(&process.path);
+        }
     }
 }
 

@@ -17,6 +17,9 @@ use crate::pidfd::PidFd;
 use crate::region::Mapping;
 use crate::watchdog::{TICK, Watchdog};
 
+/// Marks, in the footer, a trace that ends before its program did.
+pub const PARTIAL: &str = "partial";
+
 /// A process that hangs gets this long to be looked at before it is ended.
 const HANG_GRACE: Duration = Duration::from_millis(100);
 
@@ -246,7 +249,10 @@ impl Collector {
         });
         let writer = &mut self.job.writer;
         let symbols = Symbols::resolve(writer.modules(), &writer.pcs());
-        let footer = Footer { outcome: outcome.clone(), warnings: self.warnings.clone(), ..Footer::default() };
+        let mut footer = Footer { outcome: outcome.clone(), warnings: self.warnings.clone(), ..Footer::default() };
+        if self.stopped.is_some() {
+            footer.other.insert(PARTIAL.into(), true.into());
+        }
         if let Err(error) = writer.finish(footer, Some(&symbols))
             && self.stopped.is_none()
         {

@@ -68,6 +68,7 @@ impl Goal {
 pub struct Adjacent {
     pub first: EventId,
     pub second: EventId,
+    pub first_code: Code,
     pub steps_before: u64,
 }
 
@@ -116,7 +117,8 @@ pub fn adjacent(trace: &Trace, one: Code, two: Code) -> Result<Option<Adjacent>>
             && before.addr < access.addr + access.size
             && access.addr < before.addr + before.size
         {
-            return Ok(Some(Adjacent { first: before.event, second: access.event, steps_before: steps - 2 }));
+            let (first, second, first_code) = (before.event, access.event, before.code);
+            return Ok(Some(Adjacent { first, second, first_code, steps_before: steps - 2 }));
         }
         previous = Some(access);
     }
@@ -141,8 +143,14 @@ pub fn codes(trace: &Trace, finding: &Finding) -> Result<Vec<Code>> {
 
 #[derive(Debug)]
 pub enum Confirmation {
-    Confirmed { outcome: Outcome },
-    Unconfirmed { why: String },
+    /// `swapped`: the second access of the finding came first.
+    Confirmed {
+        outcome: Outcome,
+        swapped: bool,
+    },
+    Unconfirmed {
+        why: String,
+    },
 }
 
 /// Tries to make a predicted race happen, in `command` if that is given instead of the recorded one. On success the folder
@@ -161,7 +169,7 @@ pub fn confirm(
     let [one, two] = codes[..] else {
         return Ok(Confirmation::Unconfirmed { why: "not a pair of accesses".into() });
     };
-    let mut best: Option<(PathBuf, Outcome)> = None;
+    let mut best: Option<(PathBuf, Outcome, bool)> = None;
     let mut why = String::new();
     let recorded = trace.footer().map(|footer| footer.outcome.clone()).unwrap_or_default();
     for (number, schedule) in
@@ -170,11 +178,11 @@ pub fn confirm(
         let attempt = folder.with_extension(format!("try{number}"));
         fs::create_dir_all(&attempt).map_err(Error::output("create", &attempt))?;
         match steer(trace, schedule, (one, two), &attempt, limit, command)? {
-            Ok(outcome) => {
+            Ok((outcome, swapped)) => {
                 // A run that fails tells more than one in which the accesses merely met.
                 let telling = replay::is_failure(&outcome) && !replay::same_outcome(&outcome, &recorded);
                 if telling || best.is_none() {
-                    if let Some((worse, _)) = best.replace((attempt, outcome)) {
+                    if let Some((worse, ..)) = best.replace((attempt, outcome, swapped)) {
                         let _ = fs::remove_dir_all(worse);
                     }
                 } else {
@@ -190,10 +198,10 @@ pub fn confirm(
             }
         }
     }
-    let Some((attempt, outcome)) = best else { return Ok(Confirmation::Unconfirmed { why }) };
+    let Some((attempt, outcome, swapped)) = best else { return Ok(Confirmation::Unconfirmed { why }) };
     let _ = fs::remove_dir_all(folder);
     fs::rename(&attempt, folder).map_err(Error::output("create", folder))?;
-    Ok(Confirmation::Confirmed { outcome })
+    Ok(Confirmation::Confirmed { outcome, swapped })
 }
 
 /// One run along a schedule. If the two accesses meet, the folder gets trace, schedule and command; if not, the reason.
@@ -204,7 +212,7 @@ fn steer(
     folder: &Path,
     limit: Duration,
     command: Option<&[OsString]>,
-) -> Result<Result<Outcome, String>> {
+) -> Result<Result<(Outcome, bool), String>> {
     let mut lengths = vec![0u64; schedule.threads.len()];
     for segment in &schedule.segments {
         lengths[segment.thread.index()] += u64::from(segment.steps);
@@ -222,13 +230,13 @@ fn steer(
         return Ok(Err("the program could not be recorded again".into()));
     };
     let new = Trace::open(&process.path)?;
-    if adjacent(&new, one, two)?.is_none() {
+    let Some(met) = adjacent(&new, one, two)? else {
         return Ok(Err(match &process.diverged {
             Some(divergence) => divergence_text(divergence),
             None if run.timed_out => "the run took too long".into(),
             None => "the accesses did not meet".into(),
         }));
-    }
+    };
     reweave_trace::schedule::save(&schedule_of(&new)?, folder.join(SCHEDULE))?;
     let goal = Goal {
         kind: "race".into(),
@@ -238,7 +246,7 @@ fn steer(
         outcome: process.outcome.clone(),
     };
     goal.save(&folder.join(COMMAND))?;
-    Ok(Ok(process.outcome.clone()))
+    Ok(Ok((process.outcome.clone(), met.first_code != one)))
 }
 
 /// The witness with its last two steps the other way round.

@@ -3,7 +3,8 @@
 
 use std::sync::atomic::{AtomicI32, Ordering};
 
-const SIGNALS: [i32; 4] = [libc::SIGINT, libc::SIGQUIT, libc::SIGTERM, libc::SIGHUP];
+/// SIGXFSZ is among them so that a file-size limit is an error of ours to tell, not our end; it is never passed on.
+const SIGNALS: [i32; 5] = [libc::SIGINT, libc::SIGQUIT, libc::SIGTERM, libc::SIGHUP, libc::SIGXFSZ];
 
 static TARGET: AtomicI32 = AtomicI32::new(0);
 
@@ -11,7 +12,7 @@ extern "C" fn pass_on(signal: i32, info: *mut libc::siginfo_t, _context: *mut li
     let target = TARGET.load(Ordering::Relaxed);
     // SAFETY: the kernel passes a valid siginfo. The terminal sends with SI_KERNEL, `kill` with SI_USER.
     let from_terminal = unsafe { (*info).si_code } == libc::SI_KERNEL;
-    if target > 0 && !from_terminal {
+    if target > 0 && !from_terminal && signal != libc::SIGXFSZ {
         // SAFETY: kill is async-signal-safe.
         unsafe { libc::kill(target, signal) };
     }

@@ -176,7 +176,11 @@ fn settle(
     }
     let own = folder.join(id.to_string());
     match confirm::confirm(trace, finding, &own, limit, command)? {
-        Confirmation::Confirmed { outcome } => {
+        Confirmation::Confirmed { outcome, swapped } => {
+            if swapped {
+                // (1) is the one that came first in the run that replay shows.
+                item.accesses.reverse();
+            }
             item.strength = resolve::strength_name(Strength::Confirmed).into();
             item.schedule = Some(format!("{id}/{}", confirm::SCHEDULE));
             item.outcome = Some(describe::outcome(&outcome).unwrap_or_else(|| "ended normally".into()));

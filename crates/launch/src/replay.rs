@@ -9,7 +9,7 @@ use reweave_conductor::policy::replay::{RecordedInput, encode};
 use reweave_model::{Op, Schedule, Segment, ThreadId};
 use reweave_trace::{Meta, Outcome, Trace, schedule_of};
 
-use crate::collector::Collected;
+use crate::collector::{Collected, PARTIAL};
 use crate::compare::{Comparison, compare};
 use crate::confirm::{self, Goal};
 use crate::session::{self, Options, PrivateFolder, Run, Script};
@@ -209,7 +209,8 @@ pub fn replay(recording: &Recording) -> Result<Replayed> {
     let again = same_process(&run, recording)?;
     let new = Trace::open(&again.path)?;
     let expected = recording.trace.footer().map(|footer| footer.outcome.clone()).unwrap_or_default();
-    let partial = recording.schedule.is_some() || matches!(expected, Outcome::Stopped { .. } | Outcome::Unknown);
+    let stopped = recording.trace.footer().is_none_or(|footer| footer.other.contains_key(PARTIAL));
+    let partial = recording.schedule.is_some() || stopped || matches!(expected, Outcome::Stopped { .. });
     let comparison = compare(&recording.trace, &new, partial)?;
     let happened = match &recording.goal {
         Some(goal) => goal.reached(&new, &again.outcome)?,

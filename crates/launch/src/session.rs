@@ -436,7 +436,11 @@ pub fn run(options: &Options) -> Result<Run> {
 /// Makes sure that the trace can be written, before the program runs, and removes what an earlier recording of the same
 /// name left: its other processes and its input would be taken for this one's.
 fn clear_old(trace: &Path) -> Result<()> {
-    fs::OpenOptions::new().create(true).append(true).open(trace).map_err(Error::output("write", trace))?;
+    let file = fs::OpenOptions::new().create(true).append(true).open(trace).map_err(Error::output("write", trace))?;
+    if !file.metadata().is_ok_and(|about| about.is_file()) {
+        // A device or a pipe: not ours to remove.
+        return Ok(());
+    }
     fs::remove_file(trace).map_err(Error::output("replace", trace))?;
     let _ = fs::remove_file(beside(trace, "stdin"));
     for n in 2.. {

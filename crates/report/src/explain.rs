@@ -2,6 +2,7 @@
 
 use std::io::{self, Write};
 
+use reweave_model::Op;
 use reweave_trace::Trace;
 
 use crate::describe::Describer;
@@ -22,7 +23,7 @@ pub fn write(trace: &Trace, bug: Option<u64>, count: u64, out: &mut dyn Write) -
         if event.op.is_step() {
             step += 1;
         }
-        if step <= first || step > last {
+        if step <= first || step > last || matches!(event.op, Op::Module { .. }) {
             continue;
         }
         if previous != Some(event.thread) {

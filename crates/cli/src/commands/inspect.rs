@@ -40,7 +40,7 @@ pub struct Args {
 }
 
 pub fn run(args: Args) -> i32 {
-    let trace = match Trace::open(&args.trace) {
+    let trace = match reweave_trace::open(&args.trace) {
         Ok(trace) => trace,
         Err(error) => return output::fail_trace(error),
     };

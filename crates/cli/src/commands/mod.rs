@@ -1,6 +1,7 @@
 //! The subcommands.
 
 pub mod confirm;
+pub mod convert;
 pub mod demo;
 pub mod explain;
 pub mod inspect;

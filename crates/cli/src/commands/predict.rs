@@ -6,7 +6,6 @@ use std::path::PathBuf;
 
 use reweave_launch::{Error, exit};
 use reweave_report::{Report, Style, data, resolve, text};
-use reweave_trace::Trace;
 
 use crate::output;
 use crate::progress::Bar;
@@ -49,7 +48,7 @@ pub fn run(args: Args) -> i32 {
 }
 
 fn predict(args: &Args, analyses: &[Box<dyn reweave_predict::Analysis>]) -> Result<Report, Error> {
-    let trace = Trace::open(&args.trace)?;
+    let trace = reweave_trace::open(&args.trace)?;
     let mut findings = Vec::new();
     let mut events = 0;
     for analysis in analyses.iter().filter(|a| args.analysis.is_empty() || args.analysis.iter().any(|n| n == a.name()))

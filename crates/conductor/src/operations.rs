@@ -3,7 +3,9 @@
 
 use crate::conductor::{Conductor, Pause};
 use crate::thread::{NEVER, NO_THREAD, Status, Thread};
-use reweave_model::{BlockedOn, InputSource, LockMode, Misuse, ObjectId, ObjectKind, Op, RefusedWhy, ThreadId, WakeReason};
+use reweave_model::{
+    BlockedOn, InputSource, LockMode, Misuse, ObjectId, ObjectKind, Op, RefusedWhy, ThreadId, WakeReason,
+};
 
 /// How long an operation may wait.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

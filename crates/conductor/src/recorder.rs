@@ -118,6 +118,23 @@ impl Recorder {
         }
     }
 
+    /// The same without calling anything; false if the write is too long for that.
+    #[inline(always)]
+    pub fn settle_word(&mut self, thread: &mut Thread) -> bool {
+        if thread.pending.is_null() {
+            return true;
+        }
+        let size = thread.pending_size;
+        if !matches!(size, 1 | 2 | 4 | 8) {
+            return false;
+        }
+        // SAFETY: `pending` points into the chunk being filled.
+        unsafe { *thread.pending = load(thread.pending_addr, size) };
+        thread.pending = std::ptr::null_mut();
+        self.region.header().pending.store(0, Ordering::Relaxed);
+        true
+    }
+
     fn settle_now(&mut self, thread: &mut Thread) {
         let (addr, size) = (thread.pending_addr, thread.pending_size);
         // SAFETY: `pending` points into the chunk being filled, with room for the payload.

@@ -4,13 +4,55 @@
 use super::register::Hook;
 use super::{active, conductor, hold, threads, tls};
 use reweave_conductor::Thread;
-use reweave_conductor::recorder::load;
-use reweave_model::wire::{self, kind};
+use reweave_conductor::recorder::{Recorder, load};
 use reweave_model::AccessFlags;
+use reweave_model::wire::{self, kind};
 use std::sync::atomic::Ordering;
 
+/// Nothing here calls anything, so that the compiler saves no registers: whatever is not plain goes to [`cold`].
 #[inline(always)]
 fn access<const WRITE: bool>(addr: u64, size: u32, flags: u8, pc: u64) {
+    let thread = tls::thread();
+    if thread.is_null() {
+        return cold::<WRITE>(addr, size, flags, pc);
+    }
+    // SAFETY: the row of this very thread.
+    let thread = unsafe { &mut *thread };
+    let recorder = &mut conductor().recorder;
+    let holder = recorder.region.header().holder.load(Ordering::Relaxed);
+    if thread.budget == 0
+        || holder != thread.gate
+        || thread.stack_said != thread.stack_wanted
+        || recorder.cursor >= recorder.limit
+        || !recorder.settle_word(thread)
+    {
+        return cold::<WRITE>(addr, size, flags, pc);
+    }
+    put::<WRITE>(recorder, thread, addr, size, flags, pc);
+}
+
+/// Writes the record.
+#[inline(always)]
+fn put<const WRITE: bool>(recorder: &mut Recorder, thread: &mut Thread, addr: u64, size: u32, flags: u8, pc: u64) {
+    thread.budget -= 1;
+    let value = if WRITE { 0 } else { load(addr, size) };
+    let kind = if WRITE { kind::WRITE } else { kind::READ };
+    // SAFETY: `limit` leaves room for the context and this record.
+    unsafe {
+        *recorder.cursor = wire::access_word(kind, size as u8, flags, pc);
+        *recorder.cursor.add(1) = addr;
+        *recorder.cursor.add(2) = value;
+    }
+    if WRITE {
+        recorder.announce(thread, 2, addr, size);
+    }
+    recorder.advance(wire::ACCESS_WORDS);
+}
+
+/// The whole path.
+#[cold]
+#[inline(never)]
+fn cold<const WRITE: bool>(addr: u64, size: u32, flags: u8, pc: u64) {
     let thread = tls::thread();
     if thread.is_null() {
         return foreign::<WRITE>(addr, size, flags, pc);
@@ -37,19 +79,7 @@ fn access<const WRITE: bool>(addr: u64, size: u32, flags: u8, pc: u64) {
     if thread.stack_said != thread.stack_wanted {
         recorder.context(thread);
     }
-    thread.budget -= 1;
-    let value = if WRITE { 0 } else { load(addr, size) };
-    let kind = if WRITE { kind::WRITE } else { kind::READ };
-    // SAFETY: `limit` leaves room for the context and this record.
-    unsafe {
-        *recorder.cursor = wire::access_word(kind, size as u8, flags, pc);
-        *recorder.cursor.add(1) = addr;
-        *recorder.cursor.add(2) = value;
-    }
-    if WRITE {
-        recorder.announce(thread, 2, addr, size);
-    }
-    recorder.advance(wire::ACCESS_WORDS);
+    put::<WRITE>(recorder, thread, addr, size, flags, pc);
 }
 
 /// The slice is over, the token is gone, or some accesses are ignored.

@@ -24,8 +24,10 @@ struct Allocator {
 unsafe impl Sync for Allocator {}
 
 #[global_allocator]
-static ALLOCATOR: Allocator =
-    Allocator { spin: Spin::new(), slabs: UnsafeCell::new(Slabs { free: [null_mut(); CLASSES], next: null_mut(), left: 0 }) };
+static ALLOCATOR: Allocator = Allocator {
+    spin: Spin::new(),
+    slabs: UnsafeCell::new(Slabs { free: [null_mut(); CLASSES], next: null_mut(), left: 0 }),
+};
 
 /// Fresh zeroed pages, without touching libc. Null if there are none.
 pub fn map(bytes: usize) -> *mut u8 {

@@ -10,11 +10,23 @@ fn order(bits: i32) -> MemoryOrder {
     MemoryOrder::from_bits(bits as u8)
 }
 
-fn record<T: Word>(inside: &mut Inside, pc: u64, addr: *mut T, kind: AtomicKind, order: MemoryOrder, read: T, written: T) {
+fn record<T: Word>(
+    inside: &mut Inside,
+    pc: u64,
+    addr: *mut T,
+    kind: AtomicKind,
+    order: MemoryOrder,
+    read: T,
+    written: T,
+) {
     let (read, written) = (read.bytes(), written.bytes());
     let size = size_of::<T>() as u32;
     let value = |bytes: &'static [u8; 16]| -> Value<'static> {
-        if size == 16 { Value::Bytes(bytes) } else { Value::Word(u64::from_le_bytes(bytes[..8].try_into().unwrap_or([0; 8]))) }
+        if size == 16 {
+            Value::Bytes(bytes)
+        } else {
+            Value::Word(u64::from_le_bytes(bytes[..8].try_into().unwrap_or([0; 8])))
+        }
     };
     // SAFETY: the references do not outlive this call.
     let (read, written) = unsafe { (&*(&raw const read), &*(&raw const written)) };

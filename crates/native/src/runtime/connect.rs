@@ -47,7 +47,10 @@ unsafe fn exchange(socket: i32, path: &[u8], instrumented: bool, forked: bool) -
         for (to, from) in address.sun_path.iter_mut().zip(path) {
             *to = *from as libc::c_char;
         }
-        let connect = crate::runtime::system::raw(42, [socket as usize, &raw const address as usize, size_of::<libc::sockaddr_un>(), 0, 0, 0]);
+        let connect = crate::runtime::system::raw(
+            42,
+            [socket as usize, &raw const address as usize, size_of::<libc::sockaddr_un>(), 0, 0, 0],
+        );
         if connect != 0 {
             return None;
         }
@@ -59,7 +62,8 @@ unsafe fn exchange(socket: i32, path: &[u8], instrumented: bool, forked: bool) -
             instrumented: instrumented.into(),
             forked: forked.into(),
         };
-        let sent = crate::runtime::system::raw(1, [socket as usize, &raw const hello as usize, size_of::<Hello>(), 0, 0, 0]);
+        let sent =
+            crate::runtime::system::raw(1, [socket as usize, &raw const hello as usize, size_of::<Hello>(), 0, 0, 0]);
         if sent != size_of::<Hello>() as isize {
             return None;
         }
@@ -72,7 +76,10 @@ unsafe fn exchange(socket: i32, path: &[u8], instrumented: bool, forked: bool) -
         message.msg_control = control.as_mut_ptr().cast();
         message.msg_controllen = size_of_val(&control);
         let received = loop {
-            let got = crate::runtime::system::raw(47, [socket as usize, &raw mut message as usize, libc::MSG_CMSG_CLOEXEC as usize, 0, 0, 0]);
+            let got = crate::runtime::system::raw(
+                47,
+                [socket as usize, &raw mut message as usize, libc::MSG_CMSG_CLOEXEC as usize, 0, 0, 0],
+            );
             if got != -(libc::EINTR as isize) {
                 break got;
             }
@@ -86,7 +93,10 @@ unsafe fn exchange(socket: i32, path: &[u8], instrumented: bool, forked: bool) -
         }
         let descriptor = libc::CMSG_DATA(header).cast::<i32>().read_unaligned();
         let size = welcome.region_bytes as usize;
-        let at = crate::runtime::system::raw(9, [0, size, 3, libc::MAP_SHARED as usize | libc::MAP_POPULATE as usize, descriptor as usize, 0]);
+        let at = crate::runtime::system::raw(
+            9,
+            [0, size, 3, libc::MAP_SHARED as usize | libc::MAP_POPULATE as usize, descriptor as usize, 0],
+        );
         crate::runtime::system::close(descriptor);
         if (-4095..0).contains(&at) {
             return None;

@@ -2,7 +2,10 @@
 //! pipe between two threads of the program is as deterministic as a lock.
 
 use super::{Inside, conductor, enter, ranges, signals, system, threads, time};
-use libc::{c_int, c_long, c_void, epoll_event, fd_set, iovec, msghdr, nfds_t, off_t, pollfd, sigset_t, size_t, sockaddr, socklen_t, ssize_t, timespec, timeval};
+use libc::{
+    c_int, c_long, c_void, epoll_event, fd_set, iovec, msghdr, nfds_t, off_t, pollfd, sigset_t, size_t, sockaddr,
+    socklen_t, ssize_t, timespec, timeval,
+};
 use reweave_conductor::objects::AddressMap;
 use reweave_conductor::{Deadline, Thread, Wakeup};
 use reweave_model::{BlockedOn, InputSource, ObjectId, Op, RefusedWhy};
@@ -156,7 +159,13 @@ fn scatter(mut bytes: &[u8], parts: &[iovec]) {
 }
 
 /// A call that takes bytes out of a descriptor; `parts` tells where they went.
-fn receiving(inside: &mut Inside, pc: u64, descriptor: c_int, call: impl FnOnce() -> ssize_t, parts: &[iovec]) -> ssize_t {
+fn receiving(
+    inside: &mut Inside,
+    pc: u64,
+    descriptor: c_int,
+    call: impl FnOnce() -> ssize_t,
+    parts: &[iovec],
+) -> ssize_t {
     if !ready(inside, pc, descriptor, libc::POLLIN) {
         return -1;
     }
@@ -190,7 +199,13 @@ fn receiving(inside: &mut Inside, pc: u64, descriptor: c_int, call: impl FnOnce(
 }
 
 /// A call that puts bytes into a descriptor.
-fn sending(inside: &mut Inside, pc: u64, descriptor: c_int, call: impl FnOnce() -> ssize_t, parts: &[iovec]) -> ssize_t {
+fn sending(
+    inside: &mut Inside,
+    pc: u64,
+    descriptor: c_int,
+    call: impl FnOnce() -> ssize_t,
+    parts: &[iovec],
+) -> ssize_t {
     for part in parts {
         ranges::reads(inside.thread, part.iov_base.cast(), part.iov_len, pc);
     }
@@ -418,7 +433,13 @@ fn span(thread: &Thread, span: *const timespec) -> Deadline {
 
 /// Waits in the scheduler, then asks the kernel without waiting. The answer is an outside input and orders this thread
 /// after whoever made the descriptor ready.
-fn polled(inside: &mut Inside, pc: u64, set: &mut [pollfd], deadline: Deadline, answer: impl FnOnce() -> c_int) -> c_int {
+fn polled(
+    inside: &mut Inside,
+    pc: u64,
+    set: &mut [pollfd],
+    deadline: Deadline,
+    answer: impl FnOnce() -> c_int,
+) -> c_int {
     if matches!(wait(inside, pc, set, deadline), Waited::Interrupted) {
         system::set_errno(libc::EINTR);
         return -1;
@@ -534,7 +555,8 @@ interpose! {
     }
 }
 
-type ReceiveFrom = unsafe extern "C-unwind" fn(c_int, *mut c_void, size_t, c_int, *mut sockaddr, *mut socklen_t) -> ssize_t;
+type ReceiveFrom =
+    unsafe extern "C-unwind" fn(c_int, *mut c_void, size_t, c_int, *mut sockaddr, *mut socklen_t) -> ssize_t;
 type SendTo = unsafe extern "C-unwind" fn(c_int, *const c_void, size_t, c_int, *const sockaddr, socklen_t) -> ssize_t;
 
 /// # Safety
@@ -545,12 +567,21 @@ pub unsafe extern "C" fn recvfrom() {
     super::tls::pc_in_tls!(recvfrom_body)
 }
 
-unsafe extern "C-unwind" fn recvfrom_body(descriptor: c_int, buffer: *mut c_void, size: size_t, flags: c_int, from: *mut sockaddr, len: *mut socklen_t) -> ssize_t {
+unsafe extern "C-unwind" fn recvfrom_body(
+    descriptor: c_int,
+    buffer: *mut c_void,
+    size: size_t,
+    flags: c_int,
+    from: *mut sockaddr,
+    len: *mut socklen_t,
+) -> ssize_t {
     let (pc, receive) = (super::tls::caller_pc(), real!(recvfrom: ReceiveFrom));
     // SAFETY: the program's own call.
     let call = || unsafe { receive(descriptor, buffer, size, flags, from, len) };
     match enter() {
-        Some(mut inside) if flags & libc::MSG_DONTWAIT == 0 => receiving(&mut inside, pc, descriptor, call, &part(buffer, size)),
+        Some(mut inside) if flags & libc::MSG_DONTWAIT == 0 => {
+            receiving(&mut inside, pc, descriptor, call, &part(buffer, size))
+        }
         _ => call(),
     }
 }
@@ -563,7 +594,14 @@ pub unsafe extern "C" fn sendto() {
     super::tls::pc_in_tls!(sendto_body)
 }
 
-unsafe extern "C-unwind" fn sendto_body(descriptor: c_int, buffer: *const c_void, size: size_t, flags: c_int, to: *const sockaddr, len: socklen_t) -> ssize_t {
+unsafe extern "C-unwind" fn sendto_body(
+    descriptor: c_int,
+    buffer: *const c_void,
+    size: size_t,
+    flags: c_int,
+    to: *const sockaddr,
+    len: socklen_t,
+) -> ssize_t {
     let (pc, send) = (super::tls::caller_pc(), real!(sendto: SendTo));
     // SAFETY: the program's own call.
     let call = || unsafe { send(descriptor, buffer, size, flags, to, len) };
@@ -579,8 +617,14 @@ unsafe extern "C-unwind" fn sendto_body(descriptor: c_int, buffer: *const c_void
 /// As for the system call.
 pub unsafe fn other_syscall(number: c_long, arguments: [usize; 6], pc: u64) -> isize {
     const MAY_BLOCK: [c_long; 8] = [
-        libc::SYS_read, libc::SYS_write, libc::SYS_ppoll, libc::SYS_poll, libc::SYS_epoll_pwait, libc::SYS_wait4,
-        libc::SYS_futex, libc::SYS_io_getevents,
+        libc::SYS_read,
+        libc::SYS_write,
+        libc::SYS_ppoll,
+        libc::SYS_poll,
+        libc::SYS_epoll_pwait,
+        libc::SYS_wait4,
+        libc::SYS_futex,
+        libc::SYS_io_getevents,
     ];
     // SAFETY: by the contract.
     let call = || unsafe { system::raw(number as usize, arguments) };

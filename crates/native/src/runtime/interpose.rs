@@ -3,12 +3,24 @@
 
 /// The argument register that follows these arguments.
 macro_rules! pc_register {
-    () => { "rdi" };
-    ($a:ident) => { "rsi" };
-    ($a:ident $b:ident) => { "rdx" };
-    ($a:ident $b:ident $c:ident) => { "rcx" };
-    ($a:ident $b:ident $c:ident $d:ident) => { "r8" };
-    ($a:ident $b:ident $c:ident $d:ident $e:ident) => { "r9" };
+    () => {
+        "rdi"
+    };
+    ($a:ident) => {
+        "rsi"
+    };
+    ($a:ident $b:ident) => {
+        "rdx"
+    };
+    ($a:ident $b:ident $c:ident) => {
+        "rcx"
+    };
+    ($a:ident $b:ident $c:ident $d:ident) => {
+        "r8"
+    };
+    ($a:ident $b:ident $c:ident $d:ident $e:ident) => {
+        "r9"
+    };
 }
 
 macro_rules! interpose {

@@ -2,7 +2,9 @@
 //! processes are the exception: those calls go to libc.
 
 use super::{Inside, conductor, enter, signals, time};
-use libc::{c_int, pthread_mutex_t, pthread_mutexattr_t, pthread_rwlock_t, pthread_rwlockattr_t, pthread_spinlock_t, timespec};
+use libc::{
+    c_int, pthread_mutex_t, pthread_mutexattr_t, pthread_rwlock_t, pthread_rwlockattr_t, pthread_spinlock_t, timespec,
+};
 use reweave_conductor::Deadline;
 use reweave_model::{LockMode, Misuse, ObjectKind, RefusedWhy};
 

@@ -179,7 +179,14 @@ pub unsafe extern "C" fn mmap64() {
     super::tls::pc_in_tls!(mmap_body)
 }
 
-unsafe extern "C-unwind" fn mmap_body(at: *mut c_void, size: size_t, protection: c_int, flags: c_int, file: c_int, offset: off_t) -> *mut c_void {
+unsafe extern "C-unwind" fn mmap_body(
+    at: *mut c_void,
+    size: size_t,
+    protection: c_int,
+    flags: c_int,
+    file: c_int,
+    offset: off_t,
+) -> *mut c_void {
     let pc = super::tls::caller_pc();
     let map = real!(mmap: Map);
     // SAFETY: the program's own call.

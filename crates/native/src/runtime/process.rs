@@ -1,6 +1,8 @@
 //! The life of the process: exit, fork, exec, children.
 
-use super::{CONDUCTOR, active, conductor, connect, enter, hold, modules, register, signals, stacks, system as kernel, tls};
+use super::{
+    CONDUCTOR, active, conductor, connect, enter, hold, modules, register, signals, stacks, system as kernel, tls,
+};
 use libc::{c_char, c_int, c_uint, c_void, pid_t};
 use reweave_conductor::{NO_THREAD, Thread, World};
 use reweave_model::{InputSource, Op};

@@ -1,6 +1,9 @@
 //! Start-up: instrumented modules register their hook tables; the first one connects the process.
 
-use super::{CONDUCTOR, access, active, annotations, atomics, connect, memory, modules, process, ranges, signals, stacks, threads, tls};
+use super::{
+    CONDUCTOR, access, active, annotations, atomics, connect, memory, modules, process, ranges, signals, stacks,
+    threads, tls,
+};
 use reweave_conductor::{Conductor, Region};
 use std::ffi::{CStr, c_char};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -35,8 +38,7 @@ pub unsafe extern "C" fn __reweave_register(
     if !active() {
         return 0;
     }
-    let lists: [&[Hook]; 5] =
-        [access::HOOKS, ranges::HOOKS, atomics::HOOKS, stacks::HOOKS, annotations::HOOKS];
+    let lists: [&[Hook]; 5] = [access::HOOKS, ranges::HOOKS, atomics::HOOKS, stacks::HOOKS, annotations::HOOKS];
     for i in 0..count {
         // SAFETY: by the contract with the stubs.
         let (slot, name) = unsafe { (table.add(i), CStr::from_ptr(*names.add(i)).to_bytes()) };

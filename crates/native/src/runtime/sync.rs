@@ -1,7 +1,10 @@
 //! Condition variables, barriers and semaphores.
 
 use super::{Inside, conductor, enter, signals, threads, time};
-use libc::{c_int, c_uint, pthread_barrier_t, pthread_barrierattr_t, pthread_cond_t, pthread_condattr_t, pthread_mutex_t, sem_t, timespec};
+use libc::{
+    c_int, c_uint, pthread_barrier_t, pthread_barrierattr_t, pthread_cond_t, pthread_condattr_t, pthread_mutex_t,
+    sem_t, timespec,
+};
 use reweave_conductor::{Deadline, Wakeup};
 use reweave_model::{Misuse, ObjectKind, WakeReason};
 

@@ -57,7 +57,14 @@ const FUTEX_WAKE_BITSET: c_int = 10;
 const FUTEX_COMMAND: c_int = 127;
 
 /// A futex call of the program or its C++ library. `None`: not one we model.
-fn futex(inside: &mut Inside, pc: u64, word: u64, operation: c_int, value: u32, timeout: *const timespec) -> Option<isize> {
+fn futex(
+    inside: &mut Inside,
+    pc: u64,
+    word: u64,
+    operation: c_int,
+    value: u32,
+    timeout: *const timespec,
+) -> Option<isize> {
     let conductor = conductor();
     match operation & FUTEX_COMMAND {
         command @ (FUTEX_WAIT | FUTEX_WAIT_BITSET) => {
@@ -98,7 +105,15 @@ pub unsafe extern "C" fn syscall() {
     super::tls::pc_in_tls!(syscall_body)
 }
 
-unsafe extern "C-unwind" fn syscall_body(number: c_long, a: usize, b: usize, c: usize, d: usize, e: usize, f: usize) -> c_long {
+unsafe extern "C-unwind" fn syscall_body(
+    number: c_long,
+    a: usize,
+    b: usize,
+    c: usize,
+    d: usize,
+    e: usize,
+    f: usize,
+) -> c_long {
     let pc = super::tls::caller_pc();
     let mut result = None;
     if number == libc::SYS_futex

@@ -2,8 +2,8 @@
 
 use super::{Inside, active, conductor, enter, stacks, tls};
 use libc::{c_int, c_void, pthread_attr_t, pthread_t, timespec};
-use reweave_conductor::{Deadline, Status, Thread, Wakeup};
 use reweave_conductor::objects::AddressMap;
+use reweave_conductor::{Deadline, Status, Thread, Wakeup};
 use reweave_model::{Op, ThreadId};
 use std::sync::atomic::{AtomicU32, Ordering};
 

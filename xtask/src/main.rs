@@ -9,6 +9,7 @@ use std::process::{Command, ExitCode};
 const USAGE: &str = "usage: cargo xtask COMMAND
 
   test [ARGS…]   install the tools the tests use (if allowed), then run all tests; ARGS go to `cargo test`
+  soak [N]       every golden program, both compilers, -O0 and -O2, N schedules each (default 20)
   lint           rustfmt and clippy, as the rules of the repository want them
   demo           build in release mode and run `reweave demo`
 ";
@@ -19,6 +20,7 @@ fn main() -> ExitCode {
     let rest: Vec<String> = args.collect();
     let done = match command.as_deref() {
         Some("test") => test(&rest),
+        Some("soak") => soak(rest.first().map_or("20", String::as_str)),
         Some("lint") => lint(),
         Some("demo") => cargo(&["run", "--release", "--package", "reweave", "--", "demo"]),
         _ => {
@@ -39,6 +41,14 @@ fn test(rest: &[String]) -> bool {
     passed
 }
 
+fn soak(schedules: &str) -> bool {
+    tools::provide();
+    let arguments = ["test", "--release", "--package", "reweave", "--test", "golden", "--", "--nocapture"];
+    let passed = cargo_with(&arguments, &[("REWEAVE_SOAK", schedules)]);
+    tools::tell_missing();
+    passed
+}
+
 fn lint() -> bool {
     let formatted = cargo(&["fmt", "--all", "--check"]);
     let clean = cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]);
@@ -46,8 +56,13 @@ fn lint() -> bool {
 }
 
 fn cargo(arguments: &[&str]) -> bool {
+    cargo_with(arguments, &[])
+}
+
+fn cargo_with(arguments: &[&str], variables: &[(&str, &str)]) -> bool {
     let program = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let status = Command::new(program).args(arguments).current_dir(root()).status();
+    let mut command = Command::new(program);
+    let status = command.args(arguments).envs(variables.iter().copied()).current_dir(root()).status();
     match status {
         Ok(status) => status.success(),
         Err(error) => {

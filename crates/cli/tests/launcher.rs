@@ -29,17 +29,21 @@ int main(void) {
 
 /// Many accesses that do not compress.
 const NOISY: &str = "#include <pthread.h>
+#include <stdlib.h>
 static unsigned table[4096];
+static int rounds = 300000;
 static void *work(void *arg) {
     unsigned seed = 1;
-    for (int i = 0; i < 300000; i++) {
+    for (int i = 0; i < rounds; i++) {
         seed = seed * 1103515245 + 12345;
         table[seed >> 8 & 4095] ^= seed;
     }
     return arg;
 }
-int main(void) {
+int main(int count, char **words) {
     pthread_t one, two;
+    if (count > 1)
+        rounds = atoi(words[1]);
     pthread_create(&one, 0, work, 0);
     pthread_create(&two, 0, work, 0);
     pthread_join(one, 0);
@@ -52,7 +56,8 @@ int main(void) {
 fn programs_that_cannot_be_run() {
     let lab = Lab::new();
     lab.write("text", "hello");
-    for (program, part) in [("./nothing", "no such program"), ("nothing-in-path", "no such program"), ("./text", "not executable")]
+    for (program, part) in
+        [("./nothing", "no such program"), ("nothing-in-path", "no such program"), ("./text", "not executable")]
     {
         let said = lab.reweave(&["record", "--", program]);
         assert_eq!(said.code, 3, "{said:?}");
@@ -90,9 +95,12 @@ fn a_file_of_random_bytes_is_no_trace() {
 
 #[test]
 fn failures_keep_their_status_and_replay() {
-    for (source, status, how) in
-        [("abort", 134, "SIGABRT"), ("segv", 139, "SIGSEGV"), ("kill_self", 137, "SIGKILL"), ("exit_in_thread", 5, "status 5")]
-    {
+    for (source, status, how) in [
+        ("abort", 134, "SIGABRT"),
+        ("segv", 139, "SIGSEGV"),
+        ("kill_self", 137, "SIGKILL"),
+        ("exit_in_thread", 5, "status 5"),
+    ] {
         let lab = Lab::new();
         lab.build(&format!("bad_days/{source}.c"), "program");
         let said = lab.reweave(&["record", "--", "./program"]);
@@ -191,8 +199,9 @@ fn a_size_limit_ends_the_recording_not_the_run() {
 fn a_full_disk_ends_the_recording_not_the_run() {
     let lab = Lab::new();
     lab.build_text(NOISY, "noisy");
-    // A file-size limit gives the same error as a full disk, on any machine.
-    let said = lab.shell("ulimit -f 400 && exec \"$REWEAVE\" record -- ./noisy");
+    // A file-size limit gives the same error as a full disk, on any machine. In blocks of 512 bytes; the shared region
+    // (8 MB) counts as a file too.
+    let said = lab.shell("ulimit -f 18500 && exec \"$REWEAVE\" record -- ./noisy 1200000");
     assert_eq!(said.code, 0, "{said:?}");
     assert_eq!(said.stderr.matches("warning").count(), 1, "{said:?}");
     let inspected = lab.reweave(&["inspect", "reweave.rwt"]);

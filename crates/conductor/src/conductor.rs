@@ -124,6 +124,8 @@ impl Conductor {
         let row = Box::into_raw(row);
         self.threads.push(row);
         self.alive.push(id);
+        // The watchdog must know at once that somebody waits, not only after the next decision.
+        self.region().header().waiting.fetch_add(1, Ordering::Relaxed);
         // SAFETY: just made.
         unsafe { &mut *row }
     }
@@ -317,6 +319,7 @@ impl Conductor {
         self.spin.lock();
         thread.status = Status::Ready;
         thread.os = sys::thread_id();
+        self.region().header().waiting.fetch_add(1, Ordering::Relaxed);
         self.spin.unlock();
         self.kick();
         self.await_token(thread);

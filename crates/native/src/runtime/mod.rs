@@ -3,6 +3,11 @@
 //! Rules of the house: a hook never allocates or locks through the target's libc (allocations go to [`alloc`]), uses no
 //! std thread-locals (see [`tls`]), and user code is only called back with the thread marked as outside the runtime.
 
+#![expect(
+    clippy::allow_attributes,
+    reason = "macros that expand to many bodies cannot expect what only some of them need"
+)]
+
 #[macro_use]
 mod interpose;
 
@@ -14,10 +19,12 @@ mod c11;
 mod calls;
 mod connect;
 mod descriptors;
+mod glib;
 mod locks;
 mod memory;
 mod modules;
 mod once;
+mod openmp;
 mod process;
 mod ranges;
 mod real;
@@ -90,6 +97,10 @@ fn hold(thread: &mut Thread) {
 fn come_back(thread: &mut Thread) {
     let inside = std::mem::replace(&mut thread.inside, 1);
     conductor().arrive(thread);
+    if thread.user.is_null() {
+        // A pool thread that comes under control for the first time.
+        threads::begin(thread, 0);
+    }
     thread.inside = inside;
 }
 

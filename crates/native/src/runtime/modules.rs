@@ -53,6 +53,16 @@ unsafe extern "C" fn each(info: *mut dl_phdr_info, _: size_t, thread: *mut c_voi
     0
 }
 
+/// The file whose code lies at `pc`.
+pub fn path_of(pc: u64) -> Option<&'static [u8]> {
+    // SAFETY: dladdr only reads the loader's tables; names live as long as the module.
+    unsafe {
+        let mut info: libc::Dl_info = std::mem::zeroed();
+        let found = libc::dladdr(std::ptr::without_provenance(pc as usize), &raw mut info) != 0;
+        (found && !info.dli_fname.is_null()).then(|| std::ffi::CStr::from_ptr(info.dli_fname).to_bytes())
+    }
+}
+
 /// Whether compiled code with hooks lies at `pc`: the modules are those that registered.
 pub fn instrumented_code(pc: u64) -> bool {
     // SAFETY: changed only by constructors and dlclose.

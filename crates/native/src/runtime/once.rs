@@ -33,8 +33,10 @@ pub fn once(pc: u64, once: u64, control: *mut c_int, initialise: extern "C-unwin
             drop(inside);
             let mut running = Running { once, pc, done: false };
             initialise();
-            *control = DONE;
             running.done = true;
+            drop(running);
+            // Only now: whoever sees it takes the initialisation for ended, and another thread may run before `once_end`.
+            *control = DONE;
         }
     }
     true

@@ -5,7 +5,7 @@ use super::{
 };
 use libc::{c_char, c_int, c_uint, c_void, pid_t};
 use reweave_conductor::{NO_THREAD, Thread, World};
-use reweave_model::{InputSource, Op};
+use reweave_model::{InputSource, LockMode, ObjectId, Op};
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 
 /// A timer was armed: a process in which everybody waits may yet go on.
@@ -90,15 +90,31 @@ extern "C" fn in_child() {
     register::start(region);
     let conductor = conductor();
     conductor.objects = objects;
-    for lock in conductor.objects.locks.values_mut() {
+    let mut held = Vec::new();
+    for (&object, lock) in &mut conductor.objects.locks {
         if lock.owner == owner {
             lock.owner = 0;
+            held.push((object, LockMode::Exclusive));
         } else if lock.owner != NO_THREAD {
             // Held by a thread that does not exist here: nobody will ever release it.
             lock.owner = NO_THREAD - 1;
         }
+        for (reader, _) in &mut lock.readers {
+            if *reader == owner {
+                *reader = 0;
+                held.push((object, LockMode::Shared));
+            } else {
+                *reader = NO_THREAD - 1;
+            }
+        }
     }
     modules::changed();
+    // The trace of the child begins with the locks it was born with; in an order that does not depend on the table's.
+    held.sort_unstable_by_key(|&(object, _)| object);
+    let Some(inside) = enter() else { return };
+    for (object, mode) in held {
+        conductor.step(inside.thread, 0, Op::Acquire { object: ObjectId(object), mode, tried: false });
+    }
 }
 
 /// The program is replaced: the launcher closes this trace when the new one says hello.

@@ -120,6 +120,16 @@ unsafe extern "C-unwind" fn first(beginning: *mut c_void) -> *mut c_void {
     tls::set_thread(thread);
     thread.os = reweave_conductor::sys::thread_id();
     swap_mask(mask);
+    if super::openmp::is_team_start(start as usize as u64) {
+        // A pool thread waits inside its library, which nobody here sees; its first parallel region is its beginning.
+        conductor().spin.lock();
+        thread.status = Status::Outside;
+        conductor().spin.unlock();
+        conductor().kick();
+        thread.inside = 0;
+        // SAFETY: the library's own function.
+        return unsafe { start(argument) };
+    }
     conductor().await_token(thread);
     begin(thread, start as usize as u64);
     if thread.signals != 0 {

@@ -10,7 +10,7 @@ fn demo_finds_and_replays_its_bug() {
     let said = lab.reweave(&["demo", "--keep", "kept"]);
     assert_eq!(said.code, 0, "{said:?}");
     assert!(said.stderr.contains("confirmed race data race on balance"), "{said:?}");
-    assert!(said.stderr.contains("it happened again: the program ended with status 1"), "{said:?}");
+    assert!(said.stderr.contains("it happened again; the program ended with status 1"), "{said:?}");
     assert!(lab.path("kept/reweave-out/report.json").exists());
 }
 
@@ -112,7 +112,8 @@ fn conversions() {
 #[test]
 fn every_command_has_help_with_examples() {
     let lab = Lab::new();
-    for command in ["record", "replay", "inspect", "convert", "demo", "test", "confirm", "predict", "report", "explain"] {
+    for command in ["record", "replay", "inspect", "convert", "demo", "test", "confirm", "predict", "report", "explain"]
+    {
         let help = lab.reweave(&[command, "--help"]);
         assert_eq!(help.code, 0, "{command}");
         assert!(help.stdout.contains("Example"), "{command}: {help:?}");

@@ -8,13 +8,13 @@ use std::time::Duration;
 
 use reweave_conductor::shared;
 use reweave_model::{EventId, Finding, Kind, Op, Schedule, ThreadId};
-use reweave_trace::{Outcome, Trace, schedule_of};
+use reweave_trace::{Meta, Outcome, Trace, schedule_of};
 use serde::{Deserialize, Serialize};
 
-use crate::collector::Divergence;
+use crate::collector::{Collected, Divergence};
 use crate::names::{Code, Names};
 use crate::replay::{self, base_options, script};
-use crate::session;
+use crate::session::{self, Run};
 use crate::target::Output;
 use crate::{Error, Result};
 
@@ -34,6 +34,8 @@ pub struct Goal {
     /// Code positions of the accesses.
     pub accesses: Vec<Code>,
     pub outcome: Outcome,
+    /// File name of the trace in the same folder: that of a child process has a number.
+    pub trace: String,
 }
 
 impl Goal {
@@ -226,10 +228,9 @@ fn steer(
     options.output = Output::File(folder.join(OUTPUT));
     options.timeout = Some(limit);
     let run = session::run(&options)?;
-    let Some(process) = run.processes.first() else {
+    let Some((process, new)) = same_program(&run, trace.meta())? else {
         return Ok(Err("the program could not be recorded again".into()));
     };
-    let new = Trace::open(&process.path)?;
     let Some(met) = adjacent(&new, one, two)? else {
         return Ok(Err(match &process.diverged {
             Some(divergence) => divergence_text(divergence),
@@ -244,9 +245,26 @@ fn steer(
         cwd: trace.meta().cwd.clone(),
         accesses: vec![one, two],
         outcome: process.outcome.clone(),
+        trace: process.path.file_name().unwrap_or_default().to_string_lossy().into_owned(),
     };
     goal.save(&folder.join(COMMAND))?;
     Ok(Ok((process.outcome.clone(), met.first_code != one)))
+}
+
+/// The process of a run that follows the script: the first of the same program.
+fn same_program<'a>(run: &'a Run, meta: &Meta) -> Result<Option<(&'a Collected, Trace)>> {
+    let identity = |meta: &Meta| [meta.other.get("executable").cloned(), meta.other.get("forked").cloned()];
+    for process in &run.processes {
+        let trace = Trace::open(&process.path)?;
+        if identity(trace.meta()) == identity(meta) {
+            return Ok(Some((process, trace)));
+        }
+    }
+    // Another build or another command: the first process must do.
+    match run.processes.first() {
+        Some(process) => Ok(Some((process, Trace::open(&process.path)?))),
+        None => Ok(None),
+    }
 }
 
 /// The witness with its last two steps the other way round.

@@ -73,6 +73,11 @@ pub fn test(plan: &Plan, watch: &mut dyn FnMut(Stage<'_>)) -> Result<Tested> {
         for (done, finding) in findings.iter().enumerate() {
             watch(Stage::Confirming { done, total: findings.len() });
             let left = plan.budget.saturating_sub(began.elapsed());
+            // The same bug in another process of the run is no other bug.
+            let fingerprint = resolve::item(0, finding, &trace).fingerprint;
+            if items.iter().any(|item: &Item| item.fingerprint == fingerprint && item.schedule.is_some()) {
+                continue;
+            }
             items.push(settle(items.len() as u32 + 1, &trace, finding, &plan.folder, limit.min(left), None)?);
         }
     }
@@ -204,8 +209,15 @@ fn failure(id: u32, trace: &Trace, outcome: &Outcome, folder: &Path) -> Result<I
     reweave_trace::schedule::save(&schedule_of(trace)?, own.join(confirm::SCHEDULE))?;
     let command = command_of(trace.meta()).iter().map(|word| word.to_string_lossy().into_owned()).collect();
     let cwd = trace.meta().cwd.clone();
-    Goal { kind: "failure".into(), command, cwd, accesses: Vec::new(), outcome: outcome.clone() }
-        .save(&own.join(confirm::COMMAND))?;
+    let goal = Goal {
+        kind: "failure".into(),
+        command,
+        cwd,
+        accesses: Vec::new(),
+        outcome: outcome.clone(),
+        trace: confirm::TRACE.into(),
+    };
+    goal.save(&own.join(confirm::COMMAND))?;
     let finding = Finding {
         kind: Kind::Failure,
         strength: Strength::Confirmed,

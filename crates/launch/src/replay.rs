@@ -49,13 +49,14 @@ impl Recording {
     pub fn open(path: &Path) -> Result<Self> {
         let not = |why: &str| Error::NotReplayable { path: path.to_owned(), why: why.to_owned() };
         if path.is_dir() {
-            let trace = path.join(confirm::TRACE);
+            let goal = Goal::load(&path.join(confirm::COMMAND));
+            let trace = path.join(goal.as_ref().map_or(confirm::TRACE, |goal| &goal.trace));
             if !trace.exists() {
                 let why = "not the folder of a finding (no trace.rwt in it): name one like reweave-out/1, or a trace";
                 return Err(not(why));
             }
             let mut recording = Self::of_trace(&trace)?;
-            recording.goal = Goal::load(&path.join(confirm::COMMAND));
+            recording.goal = goal;
             return Ok(recording);
         }
         let is_schedule = fs::read(path).is_ok_and(|bytes| bytes.starts_with(b"reweave schedule"));

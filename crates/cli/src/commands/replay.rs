@@ -63,7 +63,7 @@ pub fn tell(replayed: &Replayed) -> i32 {
     eprintln!("reweave: replayed {same} events identically");
     if replayed.happened {
         let how = describe::outcome(&replayed.outcome).unwrap_or_else(|| "ended normally".into());
-        eprintln!("reweave: it happened again: the program {how}");
+        eprintln!("reweave: it happened again; the program {how}");
         return exit::FINDINGS;
     }
     exit::CLEAN

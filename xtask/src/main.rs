@@ -1,5 +1,6 @@
 //! Chores: `cargo xtask test` is what `.ci/run` calls.
 
+mod bench;
 mod tools;
 
 use std::env;
@@ -10,6 +11,7 @@ const USAGE: &str = "usage: cargo xtask COMMAND
 
   test [ARGS…]   install the tools the tests use (if allowed), then run all tests; ARGS go to `cargo test`
   soak [N]       every golden program, both compilers, -O0 and -O2, N schedules each (default 20)
+  bench          what recording costs against plain and libtsan, as ratios
   lint           rustfmt and clippy, as the rules of the repository want them
   demo           build in release mode and run `reweave demo`
 ";
@@ -21,6 +23,7 @@ fn main() -> ExitCode {
     let done = match command.as_deref() {
         Some("test") => test(&rest),
         Some("soak") => soak(rest.first().map_or("20", String::as_str)),
+        Some("bench") => bench(),
         Some("lint") => lint(),
         Some("demo") => cargo(&["run", "--release", "--package", "reweave", "--", "demo"]),
         _ => {
@@ -47,6 +50,19 @@ fn soak(schedules: &str) -> bool {
     let passed = cargo_with(&arguments, &[("REWEAVE_SOAK", schedules)]);
     tools::tell_missing();
     passed
+}
+
+fn bench() -> bool {
+    if !cargo(&["build", "--release", "--package", "reweave"]) {
+        return false;
+    }
+    match bench::run(&root()) {
+        Ok(()) => true,
+        Err(error) => {
+            eprintln!("xtask: {error}");
+            false
+        }
+    }
 }
 
 fn lint() -> bool {

@@ -1,0 +1,141 @@
+//! `cargo xtask bench`: what recording costs, as ratios measured in one run.
+//!
+//! Each kernel in `benches/programs` runs plain, under libtsan (gcc's own `-fsanitize=thread`) and recorded, in turn, and the
+//! median of each counts: absolute times mean nothing on shared machines. CPU time includes the process that writes
+//! the trace. Not a test: nothing here fails because a number is high.
+
+use std::fs;
+use std::io;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Instant;
+
+/// A kernel, its size for one measurement, and a size twice as long for the growth of memory.
+struct Kernel {
+    name: &'static str,
+    size: &'static str,
+    longer: &'static str,
+    kind: &'static str,
+}
+
+const KERNELS: [Kernel; 4] = [
+    Kernel { name: "matmul", size: "240", longer: "300", kind: "compute" },
+    Kernel { name: "lu", size: "260", longer: "330", kind: "compute" },
+    Kernel { name: "hashtable", size: "200000", longer: "400000", kind: "lock-heavy" },
+    Kernel { name: "queue", size: "100000", longer: "200000", kind: "lock-heavy" },
+];
+
+const RUNS: usize = 5;
+
+/// What one process and its children used.
+#[derive(Clone, Copy)]
+struct Cost {
+    cpu: f64,
+    wall: f64,
+    memory_kib: i64,
+}
+
+pub fn run(root: &Path) -> io::Result<()> {
+    let folder = root.join("target/bench");
+    fs::create_dir_all(&folder)?;
+    let reweave = root.join("target/release/reweave");
+    println!("median of {RUNS} runs; ratios of CPU time (wall time in brackets)\n");
+    println!(
+        "| kernel | kind | libtsan ÷ plain | recorded ÷ plain | recorded ÷ libtsan | bytes/event | recorder's memory, run and longer run |"
+    );
+    println!("| --- | --- | --- | --- | --- | --- | --- |");
+    for kernel in &KERNELS {
+        let source = root.join("benches/programs").join(format!("{}.c", kernel.name));
+        let plain = build(Command::new("gcc"), &source, &folder, "plain", &[])?;
+        let tsan = build(Command::new("gcc"), &source, &folder, "tsan", &["-fsanitize=thread"])?;
+        let mut wrapper = Command::new(&reweave);
+        wrapper.arg("cc");
+        let instrumented = build(wrapper, &source, &folder, "reweave", &[])?;
+        let trace = folder.join(format!("{}.rwt", kernel.name));
+        let recorded = |size: &str| {
+            let mut command = Command::new(&reweave);
+            command.args(["record", "--max-trace", "20G", "-o"]).arg(&trace).arg("--").arg(&instrumented).arg(size);
+            command
+        };
+        let direct = |program: &Path| {
+            let mut command = Command::new(program);
+            command.arg(kernel.size);
+            command
+        };
+        let mut costs = [Vec::new(), Vec::new(), Vec::new()];
+        for _ in 0..RUNS {
+            costs[0].push(measure(direct(&plain))?);
+            costs[1].push(measure(direct(&tsan))?);
+            costs[2].push(measure(recorded(kernel.size))?);
+        }
+        let bytes = bytes_per_event(&reweave, &trace)?;
+        let longer = measure(recorded(kernel.longer))?;
+        let [plain, tsan, ours] = costs.map(median);
+        println!(
+            "| {} | {} | {} | {} | {} | {bytes:.2} | {} and {} MiB |",
+            kernel.name,
+            kernel.kind,
+            ratio(tsan, plain),
+            ratio(ours, plain),
+            ratio(ours, tsan),
+            ours.memory_kib / 1024,
+            longer.memory_kib / 1024,
+        );
+    }
+    Ok(())
+}
+
+fn build(mut compiler: Command, source: &Path, folder: &Path, suffix: &str, flags: &[&str]) -> io::Result<PathBuf> {
+    let stem = source.file_stem().unwrap_or_default().to_string_lossy();
+    let program = folder.join(format!("{stem}.{suffix}"));
+    let status =
+        compiler.args(["-O2", "-g", "-pthread"]).args(flags).arg(source).arg("-o").arg(&program).arg("-lm").status()?;
+    if !status.success() {
+        return Err(io::Error::other(format!("{} does not build ({suffix})", source.display())));
+    }
+    Ok(program)
+}
+
+/// Runs a command in a process group of its own and adds up what it and its children used.
+fn measure(mut command: Command) -> io::Result<Cost> {
+    let before = children();
+    let start = Instant::now();
+    let status = command.stdout(Stdio::null()).stderr(Stdio::null()).process_group(0).status()?;
+    let wall = start.elapsed().as_secs_f64();
+    if !status.success() {
+        return Err(io::Error::other(format!("{command:?} ended with {status}")));
+    }
+    let after = children();
+    Ok(Cost { cpu: after.0 - before.0, wall, memory_kib: after.1 })
+}
+
+/// CPU seconds of all waited-for children, and the largest of their resident sizes.
+fn children() -> (f64, i64) {
+    // SAFETY: getrusage fills the struct.
+    let usage = unsafe {
+        let mut usage: libc::rusage = std::mem::zeroed();
+        libc::getrusage(libc::RUSAGE_CHILDREN, &raw mut usage);
+        usage
+    };
+    let seconds = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 / 1e6;
+    (seconds(usage.ru_utime) + seconds(usage.ru_stime), usage.ru_maxrss)
+}
+
+fn median(mut costs: Vec<Cost>) -> Cost {
+    costs.sort_by(|a, b| a.cpu.total_cmp(&b.cpu));
+    costs[costs.len() / 2]
+}
+
+fn ratio(a: Cost, b: Cost) -> String {
+    format!("{:.2} ({:.2})", a.cpu / b.cpu.max(1e-3), a.wall / b.wall.max(1e-3))
+}
+
+/// Size of the trace over the number of its events, which `inspect` counts.
+fn bytes_per_event(reweave: &Path, trace: &Path) -> io::Result<f64> {
+    let output = Command::new(reweave).arg("inspect").arg(trace).output()?;
+    let text = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+    let events =
+        text.lines().find_map(|line| line.strip_prefix("events")?.split_whitespace().next()?.parse::<f64>().ok());
+    Ok(fs::metadata(trace)?.len() as f64 / events.unwrap_or(f64::NAN))
+}

@@ -1,6 +1,7 @@
 // primitive: mmap, munmap
 // kind: race
-// lines: 14 27
+// lines: 15 28
+// exit: 0 139
 // tsan: misses it: libtsan forgets a region that is unmapped
 // about: the mapping is removed while its reader may still be at it.
 #define _GNU_SOURCE

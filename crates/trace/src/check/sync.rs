@@ -1,6 +1,6 @@
 //! Locks, conditions, barriers, semaphores, onces, channels: who may do what next.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use reweave_model::{BlockedOn, Event, LockMode, Misuse, ObjectId, ObjectKind, Op, RefusedWhy, ThreadId, WakeReason};
 
@@ -38,6 +38,8 @@ struct Notify {
 #[derive(Default)]
 pub(super) struct Sync {
     locks: HashMap<ObjectId, Lock>,
+    /// Locks whose holder may have lost them by another thread's unlock.
+    doubtful: HashSet<ObjectId>,
     /// What each thread waits on: the condition and, unless a futex, its mutex.
     waits: HashMap<ThreadId, (ObjectId, Option<ObjectId>)>,
     notifies: HashMap<u32, Notify>,
@@ -162,8 +164,9 @@ impl Sync {
                 held.then(|| format!("destroys lock {:#x}, which is held", object.0))
             }
             Op::Misused { what: Misuse::UnlockByNonOwner | Misuse::UnlockUnlocked, object } => {
-                // The library goes ahead and unlocks it.
+                // The library goes ahead and unlocks it, or refuses, depending on the kind of mutex.
                 self.locks.remove(&object);
+                self.doubtful.insert(object);
                 None
             }
             Op::AtomicEnter { .. } => {
@@ -181,6 +184,7 @@ impl Sync {
     }
 
     fn acquire(&mut self, thread: ThreadId, object: ObjectId, mode: LockMode) -> Option<String> {
+        self.doubtful.remove(&object);
         let lock = self.locks.entry(object).or_default();
         let mut wrong = None;
         if let Some(owner) = lock.owner {
@@ -215,7 +219,7 @@ impl Sync {
                 at.map(|i| lock.readers.swap_remove(i)).is_some()
             }
         };
-        (!held).then(|| format!("releases lock {:#x}, which it does not hold so", object.0))
+        (!held && !self.doubtful.remove(&object)).then(|| format!("releases lock {:#x}, which it does not hold so", object.0))
     }
 
     fn woken(

@@ -1,8 +1,9 @@
-//! Measures packing and reading on synthetic streams:
-//! `cargo run --release -p reweave-trace --example measure [MILLIONS OF EVENTS [STREAM]]`
+//! Measures packing, reading and checking, on synthetic streams or on a recorded trace:
+//! `cargo run --release -p reweave-trace --example measure [MILLIONS OF EVENTS [STREAM] | TRACE.rwt]`
 
 use reweave_model::wire::{self, Encoder, Record, kind as k};
 use reweave_model::*;
+use reweave_trace::check::check;
 use reweave_trace::{Footer, Meta, Trace, Writer};
 
 const CHUNK_WORDS: usize = 128 << 10;
@@ -115,58 +116,75 @@ fn cpu() -> f64 {
     stat.split(' ').next().and_then(|ns| ns.parse::<f64>().ok()).unwrap_or(0.0) / 1e9
 }
 
-fn main() {
-    let millions: u64 = std::env::args().nth(1).and_then(|n| n.parse().ok()).unwrap_or(10);
-    println!(
-        "{:10} {:>8} {:>10} {:>12} {:>12} {:>12} {:>12}",
-        "stream", "events", "bytes/ev", "write ns/ev", "GB/s raw", "read ns/ev", "raw ns/ev"
-    );
-    let only = std::env::args().nth(2);
-    for (name, make) in [("matmul", matmul as fn(u64) -> Stream), ("hashtable", hashtable), ("noise", noise)] {
-        if only.as_deref().is_some_and(|only| only != name) {
-            continue;
-        }
-        let stream = make(millions * 1_000_000);
-        let mut best = [f64::MAX; 3];
-        let mut size = 0;
-        for _ in 0..7 {
-            let mut writer = Writer::in_memory(&Meta::default());
-            let start = cpu();
-            for (i, &from) in stream.starts.iter().enumerate() {
-                let to = stream.starts.get(i + 1).copied().unwrap_or(stream.words.len());
-                writer.event_words(&stream.words[from..to], ThreadId(0)).expect("memory");
-            }
-            best[0] = best[0].min(cpu() - start);
-            writer.finish(Footer::default(), None).expect("memory");
-            size = writer.bytes_written();
-            let trace = Trace::from_bytes(writer.into_bytes()).expect("just written");
-            let start = cpu();
-            let (mut events, mut seen, mut sum) = (trace.events(), 0u64, 0u64);
-            while let Some(event) = events.next().expect("just written") {
-                seen += 1;
-                if let Op::Read { addr, value: Value::Word(value), .. } = event.op {
-                    sum = sum.wrapping_add(addr.0 ^ value);
-                }
-            }
-            std::hint::black_box(sum);
-            best[1] = best[1].min(cpu() - start);
-            assert_eq!(seen, stream.events);
-            let start = cpu();
-            let mut events = trace.events();
-            while let Some(chunk) = events.next_chunk() {
-                std::hint::black_box(chunk.words.len());
-            }
-            best[2] = best[2].min(cpu() - start);
-        }
-        let each = |seconds: f64| seconds * 1e9 / stream.events as f64;
-        println!(
-            "{name:10} {:>8} {:>10.2} {:>12.2} {:>12.2} {:>12.2} {:>12.2}",
-            stream.events,
-            size as f64 / stream.events as f64,
-            each(best[0]),
-            stream.words.len() as f64 * 8.0 / best[0] / 1e9,
-            each(best[1]),
-            each(best[2])
-        );
+/// The records of a recorded trace.
+fn recorded(path: &str) -> Stream {
+    let trace = Trace::open(path).unwrap_or_else(|error| panic!("{error}"));
+    let (mut s, mut events) = (Stream::new(), trace.events());
+    while let Some(chunk) = events.next_chunk() {
+        s.words.extend_from_slice(chunk.words);
+        s.starts.push(s.words.len());
     }
+    s.starts.pop();
+    s.events = trace.event_count();
+    s
+}
+
+fn main() {
+    let mut args = std::env::args().skip(1);
+    let (first, only) = (args.next(), args.next());
+    println!("stream        events  bytes/event   ns/event: write    read  unpack   check   write GB/s raw");
+    if let Some(path) = first.as_deref().filter(|path| path.ends_with(".rwt")) {
+        return measure("recorded", &recorded(path));
+    }
+    let millions: u64 = first.and_then(|n| n.parse().ok()).unwrap_or(10);
+    for (name, make) in [("matmul", matmul as fn(u64) -> Stream), ("hashtable", hashtable), ("noise", noise)] {
+        if only.as_deref().is_none_or(|only| only == name) {
+            measure(name, &make(millions * 1_000_000));
+        }
+    }
+}
+
+/// The best of several runs, as other work on the machine only ever slows them.
+fn measure(name: &str, stream: &Stream) {
+    let mut best = [f64::MAX; 4];
+    let mut size = 0;
+    for _ in 0..7 {
+        let mut writer = Writer::in_memory(&Meta::default());
+        let start = cpu();
+        for (i, &from) in stream.starts.iter().enumerate() {
+            let to = stream.starts.get(i + 1).copied().unwrap_or(stream.words.len());
+            writer.event_words(&stream.words[from..to], ThreadId(0)).expect("memory");
+        }
+        best[0] = best[0].min(cpu() - start);
+        writer.finish(Footer::default(), None).expect("memory");
+        size = writer.bytes_written();
+        let trace = Trace::from_bytes(writer.into_bytes()).expect("just written");
+        let start = cpu();
+        let (mut events, mut seen, mut sum) = (trace.events(), 0u64, 0u64);
+        while let Some(event) = events.next().expect("just written") {
+            seen += 1;
+            if let Op::Read { addr, value: Value::Word(value), .. } = event.op {
+                sum = sum.wrapping_add(addr.0 ^ value);
+            }
+        }
+        std::hint::black_box(sum);
+        best[1] = best[1].min(cpu() - start);
+        assert_eq!(seen, stream.events);
+        let start = cpu();
+        let mut events = trace.events();
+        while let Some(chunk) = events.next_chunk() {
+            std::hint::black_box(chunk.words.len());
+        }
+        best[2] = best[2].min(cpu() - start);
+        let start = cpu();
+        std::hint::black_box(check(&trace).expect("just written"));
+        best[3] = best[3].min(cpu() - start);
+    }
+    let [write, read, unpack, check] = best.map(|seconds| seconds * 1e9 / stream.events as f64);
+    println!(
+        "{name:10} {:>9} {:>12.2} {write:>17.1} {read:>7.1} {unpack:>7.1} {check:>7.1} {:>16.2}",
+        stream.events,
+        size as f64 / stream.events as f64,
+        stream.words.len() as f64 * 8.0 / best[0] / 1e9,
+    );
 }

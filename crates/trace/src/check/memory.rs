@@ -1,8 +1,11 @@
 //! Shadow memory, byte by byte: what the recorded accesses say is there.
 
 use std::collections::HashMap;
+use std::hash::BuildHasherDefault;
 
 use reweave_model::Addr;
+
+use crate::format::pack::PcHasher;
 
 const PAGE_BITS: u32 = 12;
 const PAGE: usize = 1 << PAGE_BITS;
@@ -13,12 +16,27 @@ struct Page {
     known: [u8; PAGE],
 }
 
+const ALL_KNOWN: u64 = 0x0101_0101_0101_0101;
+
+fn get(bytes: &[u8; 8]) -> u64 {
+    u64::from_le_bytes(*bytes)
+}
+
 #[derive(Default)]
 pub(super) struct Memory {
-    pages: HashMap<u64, usize>,
+    pages: HashMap<u64, u32, BuildHasherDefault<PcHasher>>,
     store: Vec<Box<Page>>,
-    /// The page used last: most accesses stay on it.
-    last: Option<(u64, usize)>,
+    /// Pages used lately, by the low bits of their number: number and index.
+    recent: Recent,
+}
+
+struct Recent([(u64, u32); 64]);
+
+impl Default for Recent {
+    fn default() -> Self {
+        // No page has this number: addresses have 64 bits.
+        Self([(u64::MAX, 0); 64])
+    }
 }
 
 /// What a read met.
@@ -36,19 +54,33 @@ pub(super) enum Found {
 
 impl Memory {
     fn page(&mut self, number: u64) -> &mut Page {
-        let index = match self.last {
-            Some((last, index)) if last == number => index,
-            _ => {
-                let store = &mut self.store;
-                let index = *self.pages.entry(number).or_insert_with(|| {
-                    store.push(Box::new(Page { bytes: [0; PAGE], known: [0; PAGE] }));
-                    store.len() - 1
-                });
-                self.last = Some((number, index));
-                index
-            }
-        };
+        let recent = &mut self.recent.0[number as usize % 64];
+        if recent.0 != number {
+            let store = &mut self.store;
+            let index = *self.pages.entry(number).or_insert_with(|| {
+                store.push(Box::new(Page { bytes: [0; PAGE], known: [0; PAGE] }));
+                store.len() as u32 - 1
+            });
+            *recent = (number, index);
+        }
+        let index = recent.1 as usize;
         &mut self.store[index]
+    }
+
+    /// For an access of at most eight bytes inside a page: the eight bytes there (known, value), which of them count, and
+    /// the new ones. Nearly all accesses are such.
+    #[expect(clippy::type_complexity, reason = "used twice, right below")]
+    fn as_word(&mut self, addr: u64, bytes: &[u8]) -> Option<(&mut [u8; 8], &mut [u8; 8], u64, u64)> {
+        let start = addr as usize % PAGE;
+        if !(1..=8).contains(&bytes.len()) || start + 8 > PAGE {
+            return None;
+        }
+        let mut new = [0; 8];
+        new[..bytes.len()].copy_from_slice(bytes);
+        let page = self.page(addr >> PAGE_BITS);
+        let known = page.known[start..].first_chunk_mut()?;
+        let old = page.bytes[start..].first_chunk_mut()?;
+        Some((known, old, u64::MAX >> (64 - 8 * bytes.len()), u64::from_le_bytes(new)))
     }
 
     /// Calls `f` for each page the bytes touch, with the bytes' offset in the access and their place in the page.
@@ -65,6 +97,12 @@ impl Memory {
 
     /// Compares, and takes what was read as what is there from now on.
     pub fn read(&mut self, addr: u64, bytes: &[u8]) -> Found {
+        if let Some((known, old, mask, new)) = self.as_word(addr, bytes)
+            && (get(known) ^ ALL_KNOWN) & mask == 0
+            && (get(old) ^ new) & mask == 0
+        {
+            return Found::Same;
+        }
         let mut found = Found::Same;
         self.pieces(addr, bytes.len(), |page, done, range| {
             let new = &bytes[done..done + range.len()];
@@ -89,6 +127,11 @@ impl Memory {
     }
 
     pub fn write(&mut self, addr: u64, bytes: &[u8]) {
+        if let Some((known, old, mask, new)) = self.as_word(addr, bytes) {
+            *known = (get(known) & !mask | ALL_KNOWN & mask).to_le_bytes();
+            *old = (get(old) & !mask | new & mask).to_le_bytes();
+            return;
+        }
         self.pieces(addr, bytes.len(), |page, done, range| {
             page.bytes[range.clone()].copy_from_slice(&bytes[done..done + range.len()]);
             page.known[range].fill(1);
@@ -109,13 +152,13 @@ impl Memory {
         if numbers.end() - numbers.start() < self.pages.len() as u64 {
             for number in numbers {
                 if let Some(&index) = self.pages.get(&number) {
-                    clear(number, &mut self.store[index]);
+                    clear(number, &mut self.store[index as usize]);
                 }
             }
         } else {
             for (&number, &index) in &self.pages {
                 if numbers.contains(&number) {
-                    clear(number, &mut self.store[index]);
+                    clear(number, &mut self.store[index as usize]);
                 }
             }
         }

@@ -91,6 +91,8 @@ pub struct Checker {
     memory: Memory,
     sync: Sync,
     threads: Threads,
+    /// A thread that may act: found right at its last event.
+    running: Option<ThreadId>,
     next: u64,
 }
 
@@ -101,11 +103,20 @@ impl Checker {
             self.memory = Memory::default();
             self.sync = Sync::after_gap();
             self.threads = Threads::after_gap();
+            self.running = None;
         }
         self.next = event.id.0 + 1;
         self.report.events += 1;
-        if let Some(what) = self.threads.event(event, &mut self.report) {
-            self.complain(event, what);
+        // Nearly all events are accesses of the thread that acted before.
+        let access = matches!(event.op, Op::Read { .. } | Op::Write { .. } | Op::Atomic { .. });
+        if !access || self.running != Some(event.thread) {
+            match self.threads.event(event, &mut self.report) {
+                Some(what) => {
+                    self.running = None;
+                    self.complain(event, what);
+                }
+                None => self.running = (event.op != Op::End).then_some(event.thread),
+            }
         }
         match event.op {
             Op::Read { addr, size, value, .. } => self.read(event, addr, size, value),

@@ -219,7 +219,8 @@ impl Sync {
                 at.map(|i| lock.readers.swap_remove(i)).is_some()
             }
         };
-        (!held && !self.doubtful.remove(&object)).then(|| format!("releases lock {:#x}, which it does not hold so", object.0))
+        (!held && !self.doubtful.remove(&object))
+            .then(|| format!("releases lock {:#x}, which it does not hold so", object.0))
     }
 
     fn woken(

@@ -6,8 +6,9 @@ use std::process::Command;
 
 use reweave_conductor::shared::ENV_SOCKET;
 
+use crate::folder::PrivateFolder;
 use crate::replay::Recording;
-use crate::session::{PrivateFolder, Session};
+use crate::session::Session;
 use crate::target::{Input, Program, preload};
 use crate::{Error, Result};
 

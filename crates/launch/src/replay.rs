@@ -12,7 +12,8 @@ use reweave_trace::{Meta, Outcome, Trace, schedule_of};
 use crate::collector::{Collected, PARTIAL};
 use crate::compare::{Comparison, compare};
 use crate::confirm::{self, Goal};
-use crate::session::{self, Options, PrivateFolder, Run, Script};
+use crate::folder::PrivateFolder;
+use crate::session::{self, Options, Run, Script};
 use crate::target::{Input, Output};
 use crate::{Error, Result, beside};
 

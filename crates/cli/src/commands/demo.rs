@@ -7,8 +7,7 @@ use std::process::Command;
 
 use reweave_launch::pipeline::{self, Plan};
 use reweave_launch::replay::{Recording, replay};
-use reweave_launch::session::PrivateFolder;
-use reweave_launch::{Error, exit};
+use reweave_launch::{Error, PrivateFolder, exit};
 
 use crate::output;
 

@@ -1,0 +1,193 @@
+//! Who is recorded: answers the processes that introduce themselves, names their traces, gives each a region and a
+//! collector.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::os::fd::AsRawFd;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::PathBuf;
+use std::process::ExitStatus;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use reweave_conductor::shared::Hello;
+use reweave_trace::{Aslr, Meta, Writer};
+
+use crate::collector::{self, Collected, Job, Signals};
+use crate::pidfd::PidFd;
+use crate::region::{Configuration, Mapping};
+use crate::session::{Options, Script};
+use crate::target::Input;
+use crate::{Error, Result, beside, handshake};
+
+/// What the listener hands out; behind a lock because the session looks at it when the program has ended.
+pub struct Registry {
+    options: Options,
+    pub aslr: Aslr,
+    pub root_pid: u32,
+    scripts: Vec<Option<Script>>,
+    numbered: u32,
+    pub jobs: Vec<(u32, Arc<Signals>, JoinHandle<Collected>)>,
+    pub warnings: Vec<String>,
+    pub root_status: Option<ExitStatus>,
+    hands_off: bool,
+}
+
+pub fn listen(socket: &UnixListener, registry: &Mutex<Registry>, stop: &AtomicBool) {
+    while !stop.load(Ordering::Acquire) {
+        let mut poll = libc::pollfd { fd: socket.as_raw_fd(), events: libc::POLLIN, revents: 0 };
+        // SAFETY: one descriptor; wakes up now and then to see whether to stop.
+        unsafe { libc::poll(&raw mut poll, 1, 20) };
+        while let Ok((stream, _)) = socket.accept() {
+            let _ = stream.set_nonblocking(false);
+            admit(stream, registry);
+        }
+    }
+}
+
+fn admit(mut stream: UnixStream, registry: &Mutex<Registry>) {
+    let answer = handshake::receive(&mut stream).and_then(|hello| {
+        let mut registry = lock(registry);
+        let job = registry.job(&hello).map_err(|error| io::Error::other(error.to_string()))?;
+        handshake::welcome(&stream, job.mapping.memory(), job.mapping.size())?;
+        registry.begin(job);
+        Ok(())
+    });
+    if let Err(error) = answer {
+        lock(registry).warnings.push(format!("a process of the program is not recorded: {error}"));
+        let _ = handshake::refuse(&stream);
+    }
+}
+
+impl Registry {
+    pub fn new(options: &Options, hands_off: bool) -> Self {
+        Self {
+            options: options.clone(),
+            aslr: Aslr::Unknown,
+            root_pid: 0,
+            scripts: options.scripts.iter().cloned().map(Some).collect(),
+            numbered: 0,
+            jobs: Vec::new(),
+            warnings: Vec::new(),
+            root_status: None,
+            hands_off,
+        }
+    }
+
+    fn job(&mut self, hello: &Hello) -> Result<Job> {
+        let instrumented = hello.instrumented != 0;
+        let is_root = hello.pid == self.root_pid;
+        for (pid, signals, _) in &self.jobs {
+            if *pid == hello.pid {
+                // The same process again: it went on as another program.
+                signals.finish.store(true, Ordering::Release);
+            }
+        }
+        // One that started within the last tick would otherwise be written while it is read.
+        let process = PidFd::open(hello.pid).map_err(Error::system("pidfd_open"))?;
+        let executable = executable_of(hello.pid);
+        let forked = hello.forked != 0;
+        let script = self.scripts.iter_mut().find(|script| {
+            script.as_ref().is_some_and(|script| script.executable == executable && script.forked == forked)
+        });
+        let script = script.and_then(Option::take);
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let configuration = Configuration {
+            policy: self.options.policy.clone(),
+            seed: self.options.seed,
+            quantum: self.options.quantum,
+            start_realtime: script.as_ref().map_or(now.as_nanos() as u64, |script| script.start_realtime),
+            stop_at: script.as_ref().map_or(0, |script| script.stop_at),
+            schedule: script.map(|script| script.schedule),
+        };
+        let mapping = Mapping::new(&configuration).map_err(Error::system("making shared memory"))?;
+        let path = self.path_for(instrumented);
+        let meta = self.meta(hello, &configuration, executable);
+        let writer = Writer::create(&path, &meta)?;
+        Ok(Job {
+            pid: hello.pid,
+            process,
+            mapping,
+            writer,
+            path,
+            max_bytes: self.options.max_trace,
+            replaying: configuration.schedule.is_some(),
+            hands_off: self.hands_off,
+            is_root,
+            instrumented,
+            signals: Arc::default(),
+        })
+    }
+
+    fn begin(&mut self, job: Job) {
+        let (pid, signals) = (job.pid, job.signals.clone());
+        if let Some(status) = self.root_status.filter(|_| job.is_root) {
+            tell_status(&signals, status);
+        }
+        self.jobs.push((pid, signals, std::thread::spawn(move || collector::run(job))));
+    }
+
+    /// The first instrumented process gets the name asked for, later ones a number.
+    fn path_for(&mut self, instrumented: bool) -> PathBuf {
+        if !instrumented {
+            return beside(&self.options.trace, &format!("plain{}", self.jobs.len()));
+        }
+        self.numbered += 1;
+        match self.numbered {
+            1 => self.options.trace.clone(),
+            n => beside(&self.options.trace, &n.to_string()),
+        }
+    }
+
+    fn meta(&self, hello: &Hello, configuration: &Configuration, executable: String) -> Meta {
+        let options = &self.options;
+        let own = fs::read(format!("/proc/{}/cmdline", hello.pid)).unwrap_or_default();
+        let own = own.split(|&byte| byte == 0).map(|word| String::from_utf8_lossy(word).into_owned());
+        let mut own: Vec<String> = own.collect();
+        own.pop();
+        let command: Vec<String> = options.command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+        let mut env: BTreeMap<String, String> = crate::target::environment_for_replay().into_iter().collect();
+        env.extend(options.env.iter().cloned());
+        let stdin = match &options.input {
+            Input::Ours { copy: Some(path) } | Input::File(path) => {
+                Some(path.canonicalize().unwrap_or_else(|_| path.clone()).display().to_string())
+            }
+            _ => None,
+        };
+        let mut meta = Meta {
+            program: if own.is_empty() { command.clone() } else { own },
+            cwd: options.cwd.display().to_string(),
+            env,
+            seed: configuration.seed,
+            policy: if configuration.schedule.is_some() { "replay" } else { configuration.policy.name() }.to_owned(),
+            started: configuration.start_realtime / 1_000_000_000,
+            tool: env!("CARGO_PKG_VERSION").to_owned(),
+            pid: hello.pid,
+            aslr: self.aslr,
+            instrumented: hello.instrumented != 0,
+            stdin,
+            ..Meta::default()
+        };
+        meta.other.insert("command".into(), command.into());
+        meta.other.insert("executable".into(), executable.into());
+        meta.other.insert("forked".into(), (hello.forked != 0).into());
+        meta.other.insert("start_realtime".into(), configuration.start_realtime.into());
+        meta
+    }
+}
+
+fn executable_of(pid: u32) -> String {
+    fs::read_link(format!("/proc/{pid}/exe")).map_or_else(|_| String::new(), |path| path.display().to_string())
+}
+
+pub fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+pub fn tell_status(signals: &Signals, status: ExitStatus) {
+    *lock(&signals.status) = Some(status);
+    signals.status_known.notify_all();
+}

@@ -69,7 +69,6 @@ impl Memory {
 
     /// For an access of at most eight bytes inside a page: the eight bytes there (known, value), which of them count, and
     /// the new ones. Nearly all accesses are such.
-    #[expect(clippy::type_complexity, reason = "used twice, right below")]
     fn as_word(&mut self, addr: u64, bytes: &[u8]) -> Option<(&mut [u8; 8], &mut [u8; 8], u64, u64)> {
         let start = addr as usize % PAGE;
         if !(1..=8).contains(&bytes.len()) || start + 8 > PAGE {

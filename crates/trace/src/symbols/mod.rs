@@ -2,6 +2,7 @@
 //! trace, so that it can be analysed away from the program.
 
 pub mod code;
+mod disassemble;
 mod resolve;
 mod store;
 

@@ -99,27 +99,20 @@ fn build(mut compiler: Command, source: &Path, folder: &Path, suffix: &str, flag
 
 /// Runs a command in a process group of its own and adds up what it and its children used.
 fn measure(mut command: Command) -> io::Result<Cost> {
-    let before = children();
     let start = Instant::now();
-    let status = command.stdout(Stdio::null()).stderr(Stdio::null()).process_group(0).status()?;
-    let wall = start.elapsed().as_secs_f64();
-    if !status.success() {
-        return Err(io::Error::other(format!("{command:?} ended with {status}")));
-    }
-    let after = children();
-    Ok(Cost { cpu: after.0 - before.0, wall, memory_kib: after.1 })
-}
-
-/// CPU seconds of all waited-for children, and the largest of their resident sizes.
-fn children() -> (f64, i64) {
-    // SAFETY: getrusage fills the struct.
-    let usage = unsafe {
-        let mut usage: libc::rusage = std::mem::zeroed();
-        libc::getrusage(libc::RUSAGE_CHILDREN, &raw mut usage);
-        usage
+    let child = command.stdout(Stdio::null()).stderr(Stdio::null()).process_group(0).spawn()?;
+    // SAFETY: wait4 fills both; the child is ours and not waited for elsewhere.
+    let (status, usage) = unsafe {
+        let (mut status, mut usage): (i32, libc::rusage) = (0, std::mem::zeroed());
+        libc::wait4(child.id() as i32, &raw mut status, 0, &raw mut usage);
+        (status, usage)
     };
+    let wall = start.elapsed().as_secs_f64();
+    if status != 0 {
+        return Err(io::Error::other(format!("{command:?} ended with status {status:#x}")));
+    }
     let seconds = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 / 1e6;
-    (seconds(usage.ru_utime) + seconds(usage.ru_stime), usage.ru_maxrss)
+    Ok(Cost { cpu: seconds(usage.ru_utime) + seconds(usage.ru_stime), wall, memory_kib: usage.ru_maxrss })
 }
 
 fn median(mut costs: Vec<Cost>) -> Cost {

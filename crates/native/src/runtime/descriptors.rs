@@ -169,6 +169,8 @@ fn receiving(
     if !ready(inside, pc, descriptor, libc::POLLIN) {
         return -1;
     }
+    // Bytes are recorded in the order in which they were taken: nobody comes between the call and its events.
+    inside.thread.no_preempt += 1;
     let mut got = call();
     let errno = system::errno();
     let recorded = conductor().recorded_input(inside.thread, InputSource::Read);
@@ -194,6 +196,7 @@ fn receiving(
             left -= here;
         }
     }
+    inside.thread.no_preempt -= 1;
     system::set_errno(errno);
     got
 }
@@ -213,6 +216,7 @@ fn sending(
         return -1;
     }
     // The send must be in the trace before anybody can receive it; only its size is known afterwards.
+    inside.thread.no_preempt += 1;
     let put = call();
     let errno = system::errno();
     conductor().recorded_input(inside.thread, InputSource::Other);
@@ -222,6 +226,7 @@ fn sending(
     {
         conductor().send(inside.thread, pc, channel, put as u64);
     }
+    inside.thread.no_preempt -= 1;
     system::set_errno(errno);
     put
 }

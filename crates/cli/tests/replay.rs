@@ -1,0 +1,181 @@
+//! A replay does the same again: every event by name, and the same end, be it a crash or a deadlock.
+//!
+//! A normal run takes three schedules of each program; `REWEAVE_SOAK=N` (`cargo xtask soak-replay`) takes N.
+
+mod common;
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use common::golden::{GCC, Program, programs};
+use common::traces::{self, Checked};
+use common::{Done, Scratch, root};
+use reweave_trace::Outcome;
+
+fn seeds() -> u64 {
+    std::env::var("REWEAVE_SOAK").map_or(3, |seeds| seeds.parse().expect("a number of seeds"))
+}
+
+fn record(scratch: &Scratch, program: &Path, seed: u64) -> Done {
+    record_by(scratch, program, &["--policy", "random", "--seed", &seed.to_string()])
+}
+
+fn record_by(scratch: &Scratch, program: &Path, schedule: &[&str]) -> Done {
+    let mut command = scratch.reweave(["record", "-o", "run.rwt"]);
+    command.args(schedule).arg("--").arg(program);
+    common::run(&mut command)
+}
+
+/// Replays the recording and makes sure that all of it happened again.
+#[track_caller]
+fn replay(scratch: &Scratch, recorded: &Done, label: &str) {
+    let checked = Checked::sound(&scratch.join("run.rwt"));
+    let steps = checked.count(|op| op.is_step());
+    let failed = recorded.code != Some(0);
+    let again = scratch.run(["replay", "run.rwt"]);
+    assert_eq!(again.code, Some(i32::from(failed)), "{label}: {}", again.stderr);
+    assert!(again.stderr.contains("identically"), "{label}: {}", again.stderr);
+    let replayed: String = again.stderr.lines().filter(|line| line.contains("replayed")).collect();
+    let number: String = replayed.chars().filter(char::is_ascii_digit).collect();
+    assert_eq!(number, steps.to_string(), "{label}: {}", again.stderr);
+    assert_eq!(again.stdout, recorded.stdout, "{label}");
+    assert_eq!(again.stderr.contains("it happened again"), failed, "{label}: {}", again.stderr);
+}
+
+fn identical(name: &str) {
+    let scratch = Scratch::new("replay");
+    let source = root().join("tests/golden/replay").join(name);
+    let built = Program::read(&source).build(&scratch, GCC, "-O1").unwrap_or_else(|why| panic!("{why}"));
+    let mut courses = BTreeSet::new();
+    for seed in 1..=seeds() {
+        let number = seed.to_string();
+        // The crash needs a switch between two plain reads; `random` switches at synchronization only.
+        let schedule = match name {
+            "crash.c" => ["--policy", "quantum", "--quantum", &number],
+            _ => ["--policy", "random", "--seed", &number],
+        };
+        let recorded = record_by(&scratch, &built, &schedule);
+        assert!(recorded.code.is_some(), "{name} seed {seed} did not end: {}", recorded.stderr);
+        replay(&scratch, &recorded, &format!("{name} seed {seed}"));
+        courses.insert(traces::turns(&scratch.join("run.rwt")));
+    }
+    println!("replay {name}: {} seeds, {} different courses, all identical", seeds(), courses.len());
+    assert!(courses.len() > 1, "{name}: {} seeds, one schedule", seeds());
+}
+
+macro_rules! programs {
+    ($($test:ident: $file:literal)*) => {
+        $(#[test]
+        fn $test() {
+            identical($file);
+        })*
+
+        const PROGRAMS: &[&str] = &[$($file),*];
+    };
+}
+
+programs! {
+    assertion: "assert.c"
+    clock: "clock.c"
+    crash: "crash.c"
+    deadlock: "deadlock.c"
+    futures: "futures.cpp"
+    pipe: "pipe.c"
+    queue: "queue.c"
+    random: "random.c"
+    signals: "signals.c"
+    timeout: "timeout.c"
+}
+
+#[test]
+fn no_program_is_left_out() {
+    let found: Vec<String> = programs("replay")
+        .iter()
+        .map(|program| program.path.file_name().and_then(|name| name.to_str()).expect("ASCII").to_owned())
+        .collect();
+    assert_eq!(found, PROGRAMS);
+}
+
+/// Looks for a schedule under which the program fails, then replays it over and over. In short slices, too: the policy
+/// `random` switches only at synchronization, and some failures need less.
+fn fails_again(name: &str, how: impl Fn(&Outcome) -> bool) {
+    let scratch = Scratch::new("replay");
+    let built = scratch.build(&format!("golden/replay/{name}"));
+    for n in 1..=60 {
+        let n = n.to_string();
+        for schedule in [["--policy", "random", "--seed", &n], ["--policy", "quantum", "--quantum", &n]] {
+            let recorded = record_by(&scratch, &built, &schedule);
+            if !how(&Checked::sound(&scratch.join("run.rwt")).outcome()) {
+                continue;
+            }
+            for _ in 0..3 {
+                replay(&scratch, &recorded, &format!("{name} {schedule:?}"));
+            }
+            return;
+        }
+    }
+    panic!("{name}: no schedule of a hundred makes it fail");
+}
+
+#[test]
+fn a_crash_happens_again() {
+    fails_again("crash.c", |outcome| matches!(outcome, Outcome::Signalled { signal: libc::SIGSEGV, .. }));
+}
+
+#[test]
+fn a_failed_assertion_happens_again() {
+    fails_again("assert.c", |outcome| matches!(outcome, Outcome::Signalled { signal: libc::SIGABRT, .. }));
+}
+
+#[test]
+fn a_deadlock_happens_again() {
+    fails_again("deadlock.c", |outcome| *outcome == Outcome::Hung);
+}
+
+#[test]
+fn the_same_seed_gives_the_same_events() {
+    let scratch = Scratch::new("replay");
+    let built = scratch.build("golden/replay/queue.c");
+    let listing = || {
+        record(&scratch, &built, 7).expect(0);
+        scratch.run(["inspect", "run.rwt", "--events"]).expect(0).stdout
+    };
+    assert_eq!(listing(), listing());
+}
+
+const COUNTER: &str = "#include <pthread.h>
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static int count, other;
+static void *work(void *arg) {
+    pthread_mutex_lock(&lock);
+    count++;
+    EXTRA;
+    pthread_mutex_unlock(&lock);
+    return arg;
+}
+int main(void) {
+    pthread_t one;
+    pthread_create(&one, 0, work, 0);
+    work(0);
+    pthread_join(one, 0);
+    return 0;
+}
+";
+
+#[test]
+fn a_changed_program_diverges_and_says_where() {
+    let scratch = Scratch::new("replay");
+    scratch.file("counter.c", COUNTER);
+    let build = |extra: &str| {
+        let define = format!("-DEXTRA={extra}");
+        scratch.run(["cc", "-g", "-O1", &define, "-o", "counter", "counter.c", "-pthread"]).expect(0);
+    };
+    build("");
+    record(&scratch, &scratch.join("counter"), 1).expect(0);
+    scratch.run(["replay", "run.rwt"]).expect(0);
+    build("other++");
+    let again = scratch.run(["replay", "run.rwt"]).expect(2).says("the replay diverged after").says("next: ");
+    for part in ["expected: ", "got: ", "counter.c:7 work"] {
+        assert!(again.stderr.contains(part), "no {part} in {}", again.stderr);
+    }
+}

@@ -140,12 +140,14 @@ impl Conductor {
     }
 
     fn grant(&mut self, thread: &mut Thread, steps: u32) {
+        thread.after_stop = 0;
         thread.slice = steps;
         thread.budget = steps;
         if self.stop_at != 0 {
             let left = self.stop_at.saturating_sub(self.steps_before);
             thread.budget = steps.min(u32::try_from(left.max(1)).unwrap_or(u32::MAX));
             thread.slice = thread.budget;
+            thread.after_stop = steps - thread.budget;
         }
         thread.status = Status::Ready;
     }
@@ -183,7 +185,13 @@ impl Conductor {
     /// Lets the scheduler decide; returns when `thread` holds the token again.
     pub fn pause(&mut self, thread: &mut Thread, why: Pause) {
         self.recorder.settle(thread);
-        self.stop_for_debugger(thread);
+        if self.stop_for_debugger(thread) && thread.after_stop > 0 && why == Pause::Slice {
+            // The rest of the slice it was given.
+            self.account(thread);
+            let rest = std::mem::take(&mut thread.after_stop);
+            self.grant(thread, rest);
+            return;
+        }
         if let Some(replay) = self.policy.replay() {
             if why == Pause::Yield && replay.following() && thread.budget > 0 {
                 // The recorded run decided otherwise.
@@ -215,12 +223,14 @@ impl Conductor {
         thread.budget = 0;
     }
 
-    fn stop_for_debugger(&mut self, thread: &Thread) {
-        if self.stop_at != 0 && self.steps(thread) >= self.stop_at {
+    fn stop_for_debugger(&mut self, thread: &Thread) -> bool {
+        let stop = self.stop_at != 0 && self.steps(thread) >= self.stop_at;
+        if stop {
             self.stop_at = 0;
             // SAFETY: tkill of ourselves with SIGTRAP, which is what the debugger waits for.
             unsafe { sys::syscall(200, [thread.os as usize, 5, 0, 0, 0, 0]) };
         }
+        stop
     }
 
     /// Hands the token over and wakes its new holder, outside the spin lock.

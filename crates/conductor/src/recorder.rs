@@ -244,7 +244,7 @@ unsafe fn copy_words(addr: u64, size: u32, to: *mut u64) {
         // SAFETY: by the contract.
         unsafe { *to.add(i as usize) = load(addr + u64::from(i) * 8, 8) };
     }
-    if size % 8 != 0 {
+    if !size.is_multiple_of(8) {
         // SAFETY: by the contract.
         unsafe { *to.add(whole as usize) = load(addr + u64::from(whole) * 8, size % 8) };
     }

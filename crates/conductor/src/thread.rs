@@ -40,6 +40,8 @@ pub struct Thread {
     pub stack_said: u64,
 
     pub slice: u32,
+    /// Steps of the slice that come after a stop for the debugger.
+    pub after_stop: u32,
     pub slot: u32,
     pub os: u32,
     pub status: Status,
@@ -86,6 +88,7 @@ impl Thread {
             stack_wanted: 0,
             stack_said: u64::MAX,
             slice: 0,
+            after_stop: 0,
             slot,
             os: 0,
             status: Status::Ready,

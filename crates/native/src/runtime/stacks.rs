@@ -122,6 +122,8 @@ extern "C" fn entered(caller: u64, sp: u64) {
         return;
     }
     hold(thread);
+    // The last write's slot may be reused by calls that no hook sees.
+    conductor().recorder.settle(thread);
     // SAFETY: the shadow stack belongs to this thread.
     unsafe {
         let shadow = &mut *thread.user.cast::<Shadow>();
@@ -160,6 +162,7 @@ extern "C" fn func_exit() {
         && thread.inside == 0
     {
         hold(thread);
+        conductor().recorder.settle(thread);
         // SAFETY: the shadow stack belongs to this thread.
         unsafe {
             let shadow = &mut *thread.user.cast::<Shadow>();

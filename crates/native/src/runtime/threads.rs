@@ -131,7 +131,8 @@ unsafe extern "C-unwind" fn first(beginning: *mut c_void) -> *mut c_void {
         return unsafe { start(argument) };
     }
     conductor().await_token(thread);
-    begin(thread, start as usize as u64);
+    // A pc is a return address everywhere else: one past the instruction.
+    begin(thread, start as usize as u64 + 1);
     if thread.signals != 0 {
         super::signals::deliver(thread);
     }

@@ -68,7 +68,22 @@ fn bench() -> bool {
 fn lint() -> bool {
     let formatted = cargo(&["fmt", "--all", "--check"]);
     let clean = cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]);
-    formatted && clean
+    // The runtime is the same package under another cfg: its own target folder keeps the two apart.
+    let runtime = cargo_with(
+        &[
+            "clippy",
+            "--package",
+            "reweave-native",
+            "--lib",
+            "--target-dir",
+            "target/runtime-lint",
+            "--",
+            "-D",
+            "warnings",
+        ],
+        &[("RUSTFLAGS", "--cfg reweave_runtime"), ("REWEAVE_BUILDING_RUNTIME", "1")],
+    );
+    formatted && clean && runtime
 }
 
 fn cargo(arguments: &[&str]) -> bool {

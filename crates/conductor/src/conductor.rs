@@ -298,6 +298,8 @@ impl Conductor {
             // Passed on without a slice of its own (after a kick).
             self.grant(thread, 1);
         }
+        // A new thread had no id yet when the token was passed to it.
+        header.holder_os.store(thread.os, Ordering::Relaxed);
         // Its next record is preceded by who it is.
         thread.stack_said = u64::MAX;
     }

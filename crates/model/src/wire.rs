@@ -69,8 +69,8 @@ pub mod kind {
     pub const HANG: u8 = 50;
 }
 
-/// Size code of [`kind::READ`] and [`kind::WRITE`]: bits 0..4 bytes (1..=8), bits 4..8 flags; size 0 means
-/// eight bytes of unknown value.
+/// First word of [`kind::READ`] and [`kind::WRITE`]: the small operand's bits 0..4 are the size in bytes (1..=8), bits
+/// 4..8 the flags. An access of unknown value is a range without payload.
 pub const fn access_word(kind: u8, size: u8, flags: u8, pc: u64) -> u64 {
     kind as u64 | ((size | flags << 4) as u64) << 8 | pc << 16
 }

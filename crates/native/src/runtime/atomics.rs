@@ -10,6 +10,14 @@ fn order(bits: i32) -> MemoryOrder {
     MemoryOrder::from_bits(bits as u8)
 }
 
+/// Both values of an operation, as the trace has them.
+fn value<'a>(bytes: &'a [u8; 16], size: usize) -> Value<'a> {
+    match bytes.first_chunk::<8>() {
+        Some(word) if size <= 8 => Value::Word(u64::from_le_bytes(*word)),
+        _ => Value::Bytes(bytes),
+    }
+}
+
 fn record<T: Word>(
     inside: &mut Inside,
     pc: u64,
@@ -19,18 +27,9 @@ fn record<T: Word>(
     read: T,
     written: T,
 ) {
-    let (read, written) = (read.bytes(), written.bytes());
-    let size = size_of::<T>() as u32;
-    let value = |bytes: &'static [u8; 16]| -> Value<'static> {
-        if size == 16 {
-            Value::Bytes(bytes)
-        } else {
-            Value::Word(u64::from_le_bytes(bytes[..8].try_into().unwrap_or([0; 8])))
-        }
-    };
-    // SAFETY: the references do not outlive this call.
-    let (read, written) = unsafe { (&*(&raw const read), &*(&raw const written)) };
-    let op = Op::Atomic { kind, order, addr: Addr(addr as u64), size, read: value(read), written: value(written) };
+    let (read, written, size) = (read.bytes(), written.bytes(), size_of::<T>());
+    let (read, written) = (value(&read, size), value(&written, size));
+    let op = Op::Atomic { kind, order, addr: Addr(addr as u64), size: size as u32, read, written };
     super::conductor().step(inside.thread, pc, op);
 }
 
@@ -219,6 +218,9 @@ macro_rules! width {
                     let read = compare_exchange(addr, wanted, value, mo, fail, pc);
                     if read != wanted {
                         *expected = read;
+                        if let Some(inside) = enter() {
+                            super::super::ranges::wrote(inside.thread, expected.cast(), size_of::<T>(), pc);
+                        }
                     }
                     (read == wanted).into()
                 }

@@ -1,6 +1,7 @@
 //! Pipes, sockets, files, polls: calls that wait for a descriptor wait in the scheduler, not in the kernel, so that a
 //! pipe between two threads of the program is as deterministic as a lock.
 
+use super::guarded::Guarded;
 use super::{Inside, conductor, enter, ranges, signals, system, threads, time};
 use libc::{
     c_int, c_long, c_void, epoll_event, fd_set, iovec, msghdr, nfds_t, off_t, pollfd, sigset_t, size_t, sockaddr,
@@ -16,11 +17,10 @@ use std::mem::zeroed;
 const NETWORK: u64 = 0x80;
 
 /// Channels of pipes and socket pairs made by this process: inode to (send, receive) channel.
-static mut CHANNELS: Option<AddressMap<(u64, u64)>> = None;
+static CHANNELS: Guarded<Option<AddressMap<(u64, u64)>>> = Guarded::new(None);
 
 fn channels() -> &'static mut AddressMap<(u64, u64)> {
-    // SAFETY: the holder of the token is alone.
-    unsafe { (*(&raw mut CHANNELS)).get_or_insert_default() }
+    CHANNELS.made()
 }
 
 /// Ids far above user space addresses.

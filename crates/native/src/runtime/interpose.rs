@@ -26,6 +26,7 @@ macro_rules! pc_register {
 macro_rules! interpose {
     ($($(#[$meta:meta])* fn $name:ident($($arg:ident: $ty:ty),*; $pc:ident) $(-> $ret:ty)? $body:block)*) => {$(
         $(#[$meta])*
+        #[allow(non_snake_case, reason = "as libraries have it")]
         pub mod $name {
             #[allow(unused_imports, reason = "not every body needs its module's imports")]
             use super::*;

@@ -1,5 +1,6 @@
 //! The malloc family and mappings: a reused address is another location, and `free` writes the whole block.
 
+use super::guarded::Guarded;
 use super::{conductor, enter};
 use libc::{c_int, c_void, off_t, size_t};
 use reweave_conductor::Thread;
@@ -16,11 +17,10 @@ unsafe extern "C" {
 }
 
 /// Sizes of the blocks that were allocated under control. Touched by the holder of the token only.
-static mut BLOCKS: Option<AddressMap<u64>> = None;
+static BLOCKS: Guarded<Option<AddressMap<u64>>> = Guarded::new(None);
 
 fn blocks() -> &'static mut AddressMap<u64> {
-    // SAFETY: the holder of the token is alone.
-    unsafe { (*(&raw mut BLOCKS)).get_or_insert_default() }
+    BLOCKS.made()
 }
 
 pub fn start() {
@@ -128,7 +128,7 @@ interpose! {
     }
 
     fn posix_memalign(out: *mut *mut c_void, align: size_t, size: size_t; pc) -> c_int {
-        if !align.is_power_of_two() || align % size_of::<*mut c_void>() != 0 {
+        if !align.is_power_of_two() || !align.is_multiple_of(size_of::<*mut c_void>()) {
             return libc::EINVAL;
         }
         let block = memalign::body(align, size, pc);

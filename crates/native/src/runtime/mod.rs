@@ -20,6 +20,7 @@ mod calls;
 mod connect;
 mod descriptors;
 mod glib;
+mod guarded;
 mod locks;
 mod memory;
 mod modules;

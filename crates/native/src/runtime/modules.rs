@@ -1,12 +1,13 @@
 //! Which code is mapped where, so that code positions can be named.
 
+use super::guarded::Guarded;
 use super::{active, conductor, enter};
 use libc::{c_char, c_int, c_void, dl_phdr_info, size_t};
 use reweave_conductor::objects::AddressMap;
 use reweave_model::{Addr, Op};
 
 /// Modules already recorded, by base address.
-static mut KNOWN: Option<AddressMap<u64>> = None;
+static KNOWN: Guarded<Option<AddressMap<u64>>> = Guarded::new(None);
 
 /// Records modules that were loaded since the last call.
 pub fn changed() {
@@ -18,8 +19,7 @@ pub fn changed() {
 
 /// After a fork: the child's trace needs them all again.
 pub fn forget() {
-    // SAFETY: the only thread of a new process.
-    unsafe { KNOWN = None };
+    *KNOWN.get() = None;
 }
 
 unsafe extern "C" fn each(info: *mut dl_phdr_info, _: size_t, thread: *mut c_void) -> c_int {
@@ -34,7 +34,7 @@ unsafe extern "C" fn each(info: *mut dl_phdr_info, _: size_t, thread: *mut c_voi
                 high = high.max(bias + header.p_vaddr + header.p_memsz);
             }
         }
-        let known = (*(&raw mut KNOWN)).get_or_insert_default();
+        let known = KNOWN.made();
         if low > high || known.insert(low, high) == Some(high) {
             return 0;
         }
@@ -47,39 +47,35 @@ unsafe extern "C" fn each(info: *mut dl_phdr_info, _: size_t, thread: *mut c_voi
         } else {
             name
         };
+        if path.windows(8).any(|part| part == b"/libgomp") {
+            *OPENMP.get() = low..high;
+        }
         let op = Op::Module { base: Addr(low), size: high - low, bias, path };
         conductor().recorder.event(thread, 0, op);
     }
     0
 }
 
-/// The file whose code lies at `pc`.
-pub fn path_of(pc: u64) -> Option<&'static [u8]> {
-    // SAFETY: dladdr only reads the loader's tables; names live as long as the module.
-    unsafe {
-        let mut info: libc::Dl_info = std::mem::zeroed();
-        let found = libc::dladdr(std::ptr::without_provenance(pc as usize), &raw mut info) != 0;
-        (found && !info.dli_fname.is_null()).then(|| std::ffi::CStr::from_ptr(info.dli_fname).to_bytes())
-    }
+/// Whether code of the OpenMP library lies at `pc`. Not asked of the loader: its lock may be held by a thread that waits
+/// for the token.
+pub fn in_openmp(pc: u64) -> bool {
+    OPENMP.get().contains(&pc)
 }
+
+static OPENMP: Guarded<std::ops::Range<u64>> = Guarded::new(0..0);
 
 /// Whether compiled code with hooks lies at `pc`: the modules are those that registered.
 pub fn instrumented_code(pc: u64) -> bool {
-    // SAFETY: changed only by constructors and dlclose.
-    unsafe { (*(&raw const INSTRUMENTED)).iter().any(|range| range.contains(&pc)) }
+    INSTRUMENTED.get().iter().any(|range| range.contains(&pc))
 }
 
 /// Remembers the code of the module around `marker`.
 pub fn registered(marker: u64) {
-    // SAFETY: constructors run one at a time, under the loader's lock.
-    unsafe {
-        let known = (*(&raw const KNOWN)).iter().flatten();
-        let range = known.map(|(&low, &high)| low..high).find(|range| range.contains(&marker));
-        (*(&raw mut INSTRUMENTED)).extend(range);
-    }
+    let range = KNOWN.made().iter().map(|(&low, &high)| low..high).find(|range| range.contains(&marker));
+    INSTRUMENTED.get().extend(range);
 }
 
-static mut INSTRUMENTED: Vec<std::ops::Range<u64>> = Vec::new();
+static INSTRUMENTED: Guarded<Vec<std::ops::Range<u64>>> = Guarded::new(Vec::new());
 
 /// Whether any loaded module carries stubs: its constructor will register and connect.
 pub fn any_instrumented() -> bool {

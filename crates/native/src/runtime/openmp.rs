@@ -4,7 +4,7 @@
 
 #![expect(non_snake_case, reason = "the library's names")]
 
-use super::{Inside, conductor, enter, locks, modules, system};
+use super::{Inside, conductor, enter, locks, system};
 use libc::{c_int, c_long, c_uint, c_void};
 use reweave_conductor::Deadline;
 
@@ -22,11 +22,6 @@ type Body = unsafe extern "C-unwind" fn(*mut c_void);
 struct Region {
     body: Body,
     data: *mut c_void,
-}
-
-/// Whether a thread function belongs to libgomp's pool.
-pub fn is_team_start(start: u64) -> bool {
-    modules::path_of(start).is_some_and(|path| path.windows(7).any(|part| part == b"libgomp"))
 }
 
 /// Waits in the library without the token, then is ordered after everybody who sent on `channel`.

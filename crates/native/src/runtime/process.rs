@@ -60,7 +60,7 @@ fn unknown_threads() -> bool {
             let mut at = 0;
             while at < len.max(0) as usize {
                 let entry = entries.as_ptr().byte_add(at).cast::<libc::dirent64>();
-                count += usize::from((*entry).d_name[0] != b'.' as libc::c_char);
+                count += usize::from((*entry).d_name[0] != b'.' as c_char);
                 at += usize::from((*entry).d_reclen);
             }
             if len <= 0 {

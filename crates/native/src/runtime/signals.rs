@@ -1,6 +1,7 @@
 //! Signals. The program's handlers run on a thread that holds the token: at the thread's next hook if it is in compiled
 //! code or in the runtime (a hook and its access must not be torn apart), in place if it is in a library or a blocking call.
 
+use super::guarded::Guarded;
 use super::{active, conductor, enter, hold, modules, system, tls};
 use libc::{c_int, c_void, pthread_t, sigaction as Action, siginfo_t, sigset_t, timespec};
 use reweave_conductor::{Status, Thread, recorder};
@@ -24,9 +25,9 @@ type Handler = unsafe extern "C-unwind" fn(c_int, *mut siginfo_t, *mut c_void);
 type SigAction = unsafe extern "C-unwind" fn(c_int, *const Action, *mut Action) -> c_int;
 
 /// What the program asked for. A word-sized copy each; changed by the program's own sigaction calls.
-static mut ACTIONS: [Option<Action>; SIGNALS] = [const { None }; SIGNALS];
+static ACTIONS: Guarded<[Option<Action>; SIGNALS]> = Guarded::new([const { None }; SIGNALS]);
 /// Information about the last signal of each number that was put off.
-static mut WAITING: [Option<siginfo_t>; SIGNALS] = [const { None }; SIGNALS];
+static WAITING: Guarded<[Option<siginfo_t>; SIGNALS]> = Guarded::new([const { None }; SIGNALS]);
 
 /// Faults: ours first, because the runtime's own loads may fault in place of the program's.
 const FAULTS: [c_int; 4] = [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL];
@@ -35,8 +36,8 @@ const FATAL: [c_int; 7] =
     [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL, libc::SIGABRT, libc::SIGSYS, libc::SIGTRAP];
 
 fn wanted(number: c_int) -> Option<Action> {
-    // SAFETY: a copy; torn copies would need the program to race with itself.
-    unsafe { (*(&raw const ACTIONS))[number as usize] }
+    // A copy; to tear it, the program would have to race with its own sigaction calls.
+    ACTIONS.get()[number as usize]
 }
 
 fn has_handler(number: c_int) -> Option<Action> {
@@ -61,7 +62,7 @@ pub fn start() {
             if old.sa_sigaction == arrived as *const () as usize {
                 continue;
             }
-            ACTIONS[number as usize] = Some(old);
+            ACTIONS.get()[number as usize] = Some(old);
             let mut action: Action = zeroed();
             action.sa_sigaction = arrived as *const () as usize;
             action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK | libc::SA_NODEFER;
@@ -90,7 +91,7 @@ unsafe extern "C-unwind" fn arrived(number: c_int, info: *mut siginfo_t, context
                 if fault || thread.in_call || (thread.inside == 0 && !modules::instrumented_code(pc_of(context))) {
                     in_place(thread, number, &action, info, context);
                 } else {
-                    WAITING[number as usize] = Some(*info);
+                    WAITING.get()[number as usize] = Some(*info);
                     put_off(thread, number);
                 }
             }
@@ -186,7 +187,7 @@ unsafe fn call(action: &Action, number: c_int, info: *mut siginfo_t, context: *m
     // SAFETY: the program gave us a function of the kind its flags say.
     unsafe {
         if action.sa_flags & libc::SA_RESETHAND != 0 {
-            ACTIONS[number as usize] = None;
+            ACTIONS.get()[number as usize] = None;
         }
         std::mem::transmute::<usize, Handler>(action.sa_sigaction)(number, info, context);
     }
@@ -200,7 +201,7 @@ pub fn deliver(thread: &mut Thread) {
         if let Some(action) = has_handler(number) {
             // SAFETY: plain data; handlers that look at the context of an asynchronous signal see zeros.
             unsafe {
-                let mut info = WAITING[number as usize].unwrap_or_else(|| {
+                let mut info = WAITING.get()[number as usize].unwrap_or_else(|| {
                     let mut info: siginfo_t = zeroed();
                     info.si_signo = number;
                     info
@@ -286,10 +287,10 @@ interpose! {
                 kernel.sa_sigaction = arrived as *const () as usize;
                 kernel.sa_flags = (new.sa_flags | libc::SA_SIGINFO) & !libc::SA_RESETHAND;
             }
-            ACTIONS[number as usize] = Some(*new);
+            ACTIONS.get()[number as usize] = Some(*new);
             let status = real_action(number, &raw const kernel, old);
             if status != 0 {
-                ACTIONS[number as usize] = before;
+                ACTIONS.get()[number as usize] = before;
                 return status;
             }
         } else if real_action(number, std::ptr::null(), old) != 0 {

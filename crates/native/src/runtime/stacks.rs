@@ -3,6 +3,7 @@
 //! A frame remembers the stack pointer of its entry, so that frames skipped by longjmp or an exception are dropped at the
 //! next entry.
 
+use super::guarded::Guarded;
 use super::register::Hook;
 use super::{active, alloc, conductor, hold, threads, tls};
 use reweave_conductor::Thread;
@@ -49,7 +50,7 @@ struct Tree {
     next: u32,
 }
 
-static mut TREE: Tree = Tree { slots: Vec::new(), next: 1 };
+static TREE: Guarded<Tree> = Guarded::new(Tree { slots: Vec::new(), next: 1 });
 
 impl Tree {
     fn child(&mut self, parent: u32, pc: u64) -> (u32, bool) {
@@ -94,10 +95,7 @@ fn hash(parent: u32, pc: u64) -> usize {
 
 /// After a fork the child's trace starts without definitions.
 pub fn forget() {
-    // SAFETY: the only thread of a new process.
-    unsafe {
-        TREE = Tree { slots: Vec::new(), next: 1 };
-    }
+    *TREE.get() = Tree { slots: Vec::new(), next: 1 };
 }
 
 #[unsafe(naked)]
@@ -143,8 +141,7 @@ extern "C" fn entered(caller: u64, sp: u64) {
 
 fn enter_frame(thread: &mut Thread, stack: u32, caller: u64) {
     let recorder = &mut conductor().recorder;
-    // SAFETY: the holder of the token is alone.
-    let (id, new) = unsafe { (*(&raw mut TREE)).child(stack, caller) };
+    let (id, new) = TREE.get().child(stack, caller);
     if new {
         // Nothing else may come between the settled write and this.
         let record = Record::StackDef { stack: StackId(id), parent: StackId(stack), pc: Pc(caller) };

@@ -29,10 +29,7 @@ pub fn errno() -> c_int {
 }
 
 /// Runs a call that may block without the token. `call` is the system call's number, for the trace.
-pub fn blocking<R: Copy>(inside: &mut Inside, pc: u64, call: u32, code: impl FnOnce() -> R) -> R
-where
-    R: Into<i64>,
-{
+pub fn blocking<R: Copy + Into<i64>>(inside: &mut Inside, pc: u64, call: u32, code: impl FnOnce() -> R) -> R {
     let conductor = conductor();
     conductor.sync_point(inside.thread);
     conductor.step(inside.thread, pc, Op::Leave { call });

@@ -1,5 +1,6 @@
 //! Thread life: create, begin, end, join, detach, exit, cancel, and threads that nobody announced.
 
+use super::guarded::Guarded;
 use super::{Inside, active, conductor, enter, stacks, tls};
 use libc::{c_int, c_void, pthread_attr_t, pthread_t, timespec};
 use reweave_conductor::objects::AddressMap;
@@ -29,16 +30,15 @@ fn swap_mask(mask: u64) -> u64 {
 }
 
 /// Threads by their pthread handle. Touched by the holder of the token only.
-static mut HANDLES: Option<AddressMap<u32>> = None;
+static HANDLES: Guarded<Option<AddressMap<u32>>> = Guarded::new(None);
 
 fn handles() -> &'static mut AddressMap<u32> {
-    // SAFETY: the holder of the token is alone.
-    unsafe { (*(&raw mut HANDLES)).get_or_insert_default() }
+    HANDLES.made()
 }
 
 /// The thread behind a handle, if it was created under control.
 pub fn by_handle(handle: pthread_t) -> Option<u32> {
-    handles().get(&(handle as u64)).copied()
+    handles().get(&handle).copied()
 }
 
 /// Key whose destructor is the end of a thread, after all other keys' destructors.
@@ -120,7 +120,7 @@ unsafe extern "C-unwind" fn first(beginning: *mut c_void) -> *mut c_void {
     tls::set_thread(thread);
     thread.os = reweave_conductor::sys::thread_id();
     swap_mask(mask);
-    if super::openmp::is_team_start(start as usize as u64) {
+    if super::modules::in_openmp(start as usize as u64) {
         // A pool thread waits inside its library, which nobody here sees; its first parallel region is its beginning.
         conductor().spin.lock();
         thread.status = Status::Outside;
@@ -171,7 +171,7 @@ pub unsafe fn create(
         return status;
     }
     // SAFETY: filled by pthread_create.
-    handles().insert(unsafe { *handle } as u64, child.id);
+    handles().insert(unsafe { *handle }, child.id);
     conductor.step(inside.thread, pc, Op::Fork { child: ThreadId(child.id), nth: child.nth });
     super::ranges::wrote(inside.thread, handle.cast(), size_of::<pthread_t>(), pc);
     0
@@ -183,11 +183,11 @@ pub unsafe fn join(inside: &mut Inside, pc: u64, handle: pthread_t, deadline: De
     loop {
         match conductor().join(inside.thread, pc, child, deadline) {
             Wakeup::Granted => {
-                handles().remove(&(handle as u64));
+                handles().remove(&handle);
                 return Wakeup::Granted;
             }
             Wakeup::Signalled => super::signals::deliver(inside.thread),
-            Wakeup::Cancelled => inside.outside(|| cancel_point()),
+            Wakeup::Cancelled => inside.outside(cancel_point),
             Wakeup::TimedOut => return Wakeup::TimedOut,
         }
     }
@@ -284,6 +284,17 @@ interpose! {
             conductor().recorder.event(inside.thread, pc, Op::ThreadName { thread: ThreadId(thread), name });
         }
         real!(pthread_setname_np: SetName)(handle, name)
+    }
+
+    /// `std::thread`'s constructor takes its state out of the caller's unique_ptr, inside the C++ library.
+    fn _ZNSt6thread15_M_start_threadESt10unique_ptrINS_6_StateESt14default_deleteIS1_EEPFvvE(
+        this: *mut c_void, state: *mut *mut c_void, unused: *const c_void; pc
+    ) {
+        type Begin = unsafe extern "C-unwind" fn(*mut c_void, *mut *mut c_void, *const c_void);
+        real!(_ZNSt6thread15_M_start_threadESt10unique_ptrINS_6_StateESt14default_deleteIS1_EEPFvvE: Begin)(this, state, unused);
+        if let Some(inside) = enter() {
+            super::super::ranges::wrote(inside.thread, state.cast(), size_of::<*mut c_void>(), pc);
+        }
     }
 
     fn sched_yield(; pc) -> c_int {

@@ -96,7 +96,7 @@ fn sleep_for(inside: &mut Inside, pc: u64, span: u64) -> bool {
 interpose! {
     fn clock_gettime(clock: clockid_t, out: *mut timespec; pc) -> c_int {
         match enter() {
-            Some(mut inside) if clock >= 0 && clock <= 11 && !out.is_null() => {
+            Some(mut inside) if (0..=11).contains(&clock) && !out.is_null() => {
                 let now = look(&mut inside, pc, clock);
                 *out = timespec { tv_sec: (now / SECOND) as time_t, tv_nsec: (now % SECOND) as i64 };
                 super::super::ranges::wrote(inside.thread, out.cast(), size_of::<timespec>(), pc);

@@ -144,12 +144,14 @@ fn the_same_seed_gives_the_same_events() {
 }
 
 const COUNTER: &str = "#include <pthread.h>
+#include <unistd.h>
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static int count, other;
 static void *work(void *arg) {
     pthread_mutex_lock(&lock);
     count++;
-    EXTRA;
+    if (FURTHER)
+        other++;
     pthread_mutex_unlock(&lock);
     return arg;
 }
@@ -162,20 +164,34 @@ int main(void) {
 }
 ";
 
-#[test]
-fn a_changed_program_diverges_and_says_where() {
-    let scratch = Scratch::new("replay");
+fn build_counter(scratch: &Scratch, further: &str) {
     scratch.file("counter.c", COUNTER);
-    let build = |extra: &str| {
-        let define = format!("-DEXTRA={extra}");
-        scratch.run(["cc", "-g", "-O1", &define, "-o", "counter", "counter.c", "-pthread"]).expect(0);
-    };
-    build("");
+    let define = format!("-DFURTHER={further}");
+    scratch.run(["cc", "-g", "-O1", &define, "-o", "counter", "counter.c", "-pthread"]).expect(0);
+}
+
+#[test]
+fn a_changed_program_diverges() {
+    let scratch = Scratch::new("replay");
+    build_counter(&scratch, "0");
     record(&scratch, &scratch.join("counter"), 1).expect(0);
     scratch.run(["replay", "run.rwt"]).expect(0);
-    build("other++");
-    let again = scratch.run(["replay", "run.rwt"]).expect(2).says("the replay diverged after").says("next: ");
-    for part in ["expected: ", "got: ", "counter.c:7 work"] {
-        assert!(again.stderr.contains(part), "no {part} in {}", again.stderr);
-    }
+    build_counter(&scratch, "1");
+    let again =
+        scratch.run(["replay", "run.rwt"]).expect(2).says("the replay diverged after").says("was the program rebuilt");
+    assert!(again.stderr.contains("expected: ") && again.stderr.contains("counter.c:"), "{}", again.stderr);
+}
+
+#[test]
+fn a_changed_world_diverges_and_the_place_is_named() {
+    let scratch = Scratch::new("replay");
+    // Whether a file is there is not recorded.
+    build_counter(&scratch, "access(\"further\",0)==0");
+    record(&scratch, &scratch.join("counter"), 1).expect(0);
+    scratch.run(["replay", "run.rwt"]).expect(0);
+    scratch.file("further", "");
+    let again = scratch.run(["replay", "run.rwt"]).expect(2).says("the replay diverged after");
+    let line = |start: &str| again.stderr.lines().find(|line| line.contains(start)).unwrap_or_default().to_owned();
+    assert!(line("expected: ").contains("counter.c:10 work"), "{}", again.stderr);
+    assert!(line("got: ").contains("counter.c:9 work"), "{}", again.stderr);
 }

@@ -1,6 +1,7 @@
 //! Chores: `cargo xtask test` is what `.ci/run` calls.
 
 mod bench;
+mod soak;
 mod tools;
 
 use std::env;
@@ -10,7 +11,9 @@ use std::process::{Command, ExitCode};
 const USAGE: &str = "usage: cargo xtask COMMAND
 
   test [ARGS…]   install the tools the tests use (if allowed), then run all tests; ARGS go to `cargo test`
-  soak [N]       every golden program, both compilers, -O0 and -O2, N schedules each (default 20)
+  soak [N]       every golden program, both compilers, -O0 and -O2, N schedules each (default 5)
+  soak-replay [N]
+                 every replay program, N schedules each (default 20)
   bench          what recording costs against plain and libtsan, as ratios
   lint           rustfmt and clippy, as the rules of the repository want them
   demo           build in release mode and run `reweave demo`
@@ -22,7 +25,8 @@ fn main() -> ExitCode {
     let rest: Vec<String> = args.collect();
     let done = match command.as_deref() {
         Some("test") => test(&rest),
-        Some("soak") => soak(rest.first().map_or("20", String::as_str)),
+        Some("soak") => soak::golden(rest.first().map_or("5", String::as_str)),
+        Some("soak-replay") => soak::replay(rest.first().map_or("20", String::as_str)),
         Some("bench") => bench(),
         Some("lint") => lint(),
         Some("demo") => cargo(&["run", "--release", "--package", "reweave", "--", "demo"]),
@@ -40,14 +44,6 @@ fn test(rest: &[String]) -> bool {
     arguments.extend(rest.iter().map(String::as_str));
     let passed = cargo(&arguments);
     // Said again at the end, where it is seen.
-    tools::tell_missing();
-    passed
-}
-
-fn soak(schedules: &str) -> bool {
-    tools::provide();
-    let arguments = ["test", "--release", "--package", "reweave", "--test", "golden", "--", "--nocapture"];
-    let passed = cargo_with(&arguments, &[("REWEAVE_SOAK", schedules)]);
     tools::tell_missing();
     passed
 }

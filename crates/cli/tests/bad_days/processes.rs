@@ -4,7 +4,7 @@ use std::os::unix::process::CommandExt;
 use std::time::{Duration, Instant};
 
 use super::Day;
-use crate::common::run::{LIMIT, start, wait};
+use crate::common::run::{LIMIT, Running};
 use crate::common::traces::Checked;
 use crate::common::{Scratch, run};
 use reweave_model::Op;
@@ -88,18 +88,18 @@ fn sigkill_of_the_target_by_itself() {
 }
 
 /// Starts recording a program that writes for a long time; returns `reweave` and the pid of the program.
-fn writing(day: &Day, millions: &str) -> (std::process::Child, i32) {
-    let child = start(&mut day.command(&[], &[millions]));
-    let children = format!("/proc/{0}/task/{0}/children", child.id());
+fn writing(day: &Day, millions: &str) -> (Running, i32) {
+    let running = Running::start(&mut day.command(&[], &[millions]));
+    let children = format!("/proc/{0}/task/{0}/children", running.pid());
     let deadline = Instant::now() + LIMIT;
     loop {
         let target = std::fs::read_to_string(&children).unwrap_or_default();
         let written = std::fs::metadata(day.trace()).map_or(0, |about| about.len());
         if let (Ok(target), true) = (target.trim().parse(), written > 100_000) {
-            return (child, target);
+            return (running, target);
         }
         if Instant::now() > deadline {
-            panic!("no trace is written: {:?}", wait(child, Duration::ZERO));
+            panic!("no trace is written: {:?}", running.wait(Duration::ZERO));
         }
         std::thread::sleep(Duration::from_millis(5));
     }
@@ -108,10 +108,10 @@ fn writing(day: &Day, millions: &str) -> (std::process::Child, i32) {
 #[test]
 fn sigkill_of_the_target_from_outside() {
     let day = Day::new("endless_writer.c");
-    let (child, target) = writing(&day, "0");
+    let (running, target) = writing(&day, "0");
     // SAFETY: the program that we had started.
     unsafe { libc::kill(target, libc::SIGKILL) };
-    wait(child, LIMIT).expect(137).says("SIGKILL");
+    running.wait(LIMIT).expect(137).says("SIGKILL");
     let checked = day.checked();
     assert!(matches!(checked.outcome(), Outcome::Signalled { signal: libc::SIGKILL, .. }));
     assert!(checked.report.events > 1000);
@@ -121,11 +121,11 @@ fn sigkill_of_the_target_from_outside() {
 fn sigkill_of_reweave_lets_the_program_go_on_to_its_end() {
     let day = Day::new("endless_writer.c");
     let plain = run(day.scratch.command(&day.program).arg("20")).expect(0);
-    let (child, _) = writing(&day, "20");
+    let (running, _) = writing(&day, "20");
     // SAFETY: our own child, which has not been waited for.
-    unsafe { libc::kill(child.id() as i32, libc::SIGKILL) };
+    unsafe { libc::kill(running.pid(), libc::SIGKILL) };
     // Its output ends when the program does, which by then is nobody's child.
-    let done = wait(child, LIMIT).expect(137);
+    let done = running.wait(LIMIT).expect(137);
     assert_eq!(done.stdout, plain.stdout, "{}", done.stderr);
     let checked = Checked::open(&day.trace()).expect("readable");
     assert!(checked.report.events > 1000 && checked.report.is_consistent());

@@ -50,39 +50,48 @@ pub fn run(command: &mut Command) -> Done {
 /// Runs with this input. When the time is up the whole process group is ended: a target outlives its `reweave`.
 pub fn run_with(command: &mut Command, input: Option<&str>, limit: Duration) -> Done {
     command.stdin(if input.is_some() { Stdio::piped() } else { Stdio::null() });
-    let mut child = start(command);
-    if let (Some(input), Some(mut stdin)) = (input, child.stdin.take()) {
+    let mut running = Running::start(command);
+    if let (Some(input), Some(mut stdin)) = (input, running.child.stdin.take()) {
         // One that ends without reading its input is none of our business.
         let _ = stdin.write_all(input.as_bytes());
     }
-    wait(child, limit)
+    running.wait(limit)
 }
 
-/// Starts a command in a process group of its own, with its output in pipes.
-pub fn start(command: &mut Command) -> Child {
-    command.stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
-    command.spawn().unwrap_or_else(|error| panic!("{command:?}: {error}"))
+/// A command that has been started.
+pub struct Running {
+    child: Child,
 }
 
-/// Waits for a command that [`start`] started.
-pub fn wait(mut child: Child, limit: Duration) -> Done {
-    let stdout = collect(child.stdout.take());
-    let stderr = collect(child.stderr.take());
-    let deadline = Instant::now() + limit;
-    let group = -i32::try_from(child.id()).expect("a pid");
-    let code = loop {
-        match child.try_wait().expect("our child") {
-            Some(status) => break Some(status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0))),
-            None if Instant::now() > deadline => {
-                // SAFETY: signals only the group that this child leads; it has not been waited for.
-                unsafe { libc::kill(group, libc::SIGKILL) };
-                let _ = child.wait();
-                break None;
+impl Running {
+    /// Starts a command in a process group of its own, with its output in pipes.
+    pub fn start(command: &mut Command) -> Self {
+        command.stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
+        Self { child: command.spawn().unwrap_or_else(|error| panic!("{command:?}: {error}")) }
+    }
+
+    pub fn pid(&self) -> i32 {
+        i32::try_from(self.child.id()).expect("a pid")
+    }
+
+    pub fn wait(mut self, limit: Duration) -> Done {
+        let stdout = collect(self.child.stdout.take());
+        let stderr = collect(self.child.stderr.take());
+        let deadline = Instant::now() + limit;
+        let code = loop {
+            match self.child.try_wait().expect("our child") {
+                Some(status) => break Some(status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0))),
+                None if Instant::now() > deadline => {
+                    // SAFETY: signals only the group that this child leads; it has not been waited for.
+                    unsafe { libc::kill(-self.pid(), libc::SIGKILL) };
+                    let _ = self.child.wait();
+                    break None;
+                }
+                None => std::thread::sleep(Duration::from_millis(2)),
             }
-            None => std::thread::sleep(Duration::from_millis(2)),
-        }
-    };
-    Done { code, stdout: stdout.join().unwrap_or_default(), stderr: stderr.join().unwrap_or_default() }
+        };
+        Done { code, stdout: stdout.join().unwrap_or_default(), stderr: stderr.join().unwrap_or_default() }
+    }
 }
 
 fn collect(from: Option<impl Read + Send + 'static>) -> std::thread::JoinHandle<String> {

@@ -212,6 +212,10 @@ impl Conductor {
         let stays = thread.status == Status::Ready || thread.status == Status::Blocked;
         let next = self.elect(thread.id, why == Pause::Yield, stays);
         self.pass(next);
+        if next.is_none() {
+            // Somebody may have come back after the election and before the token was free.
+            self.kick();
+        }
         if thread.status != Status::Ended && thread.status != Status::Outside {
             self.await_token(thread);
         }

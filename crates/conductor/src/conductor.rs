@@ -88,6 +88,19 @@ impl Conductor {
         unsafe { &mut *row }
     }
 
+    pub fn is_alive(&self, id: u32) -> bool {
+        self.alive.binary_search(&id).is_ok()
+    }
+
+    /// A row that was registered for a thread that could not be made.
+    pub fn unregister(&mut self, thread: &mut Thread) {
+        self.spin.lock();
+        thread.status = Status::Ended;
+        self.alive.retain(|&id| id != thread.id);
+        self.free_slots.push(thread.slot);
+        self.spin.unlock();
+    }
+
     /// Steps of the whole run, as seen by the holder.
     pub fn steps(&self, holder: &Thread) -> u64 {
         self.steps_before + u64::from(holder.slice - holder.budget.min(holder.slice))
@@ -155,8 +168,16 @@ impl Conductor {
     /// One step of `thread` is about to be recorded; see [`Op::is_step`].
     pub fn step(&mut self, thread: &mut Thread, pc: u64, op: Op<'_>) {
         debug_assert!(op.is_step());
+        self.keep(thread);
         thread.budget = thread.budget.saturating_sub(1);
         self.recorder.event(thread, pc, op);
+    }
+
+    /// The watchdog may have taken the token while the thread was in a real call: nothing is recorded without it.
+    pub fn keep(&mut self, thread: &mut Thread) {
+        if self.region().header().holder.load(Ordering::Relaxed) != thread.id {
+            self.arrive(thread);
+        }
     }
 
     /// The moment before a synchronisation step: the scheduler may put another thread first.
@@ -210,12 +231,11 @@ impl Conductor {
         self.account(thread);
         // A thread that leaves or ends must not stay to wait for others.
         let stays = thread.status == Status::Ready || thread.status == Status::Blocked;
-        let next = self.elect(thread.id, why == Pause::Yield, stays);
-        self.pass(next);
-        if next.is_none() {
-            // Somebody may have come back after the election and before the token was free.
-            self.kick();
-        }
+        self.spin.lock();
+        let next = self.elect_locked(thread.id, why == Pause::Yield, stays);
+        let wake = self.hand(next);
+        self.spin.unlock();
+        self.wake(wake);
         if thread.status != Status::Ended && thread.status != Status::Outside {
             self.await_token(thread);
         }
@@ -237,31 +257,30 @@ impl Conductor {
         stop
     }
 
-    /// Hands the token over and wakes its new holder, outside the spin lock.
-    fn pass(&mut self, next: Option<u32>) {
+    /// Gives the token to `next`, or frees it. Under the spin lock, so that nobody who comes back in the meantime is
+    /// overlooked. Returns the slot to wake once the lock is free.
+    fn hand(&mut self, next: Option<u32>) -> Option<u32> {
         let header = self.region().header();
-        match next {
-            Some(next) => {
-                let slot = self.thread(next).slot as usize;
-                header.holder_os.store(self.thread(next).os, Ordering::Relaxed);
-                header.holder.store(next, Ordering::Release);
-                header.wake[slot].fetch_add(1, Ordering::Release);
-                sys::futex_wake(&header.wake[slot]);
-            }
+        let row = match next {
+            Some(next) => Some(self.thread(next)),
+            // Somebody must look after the outside world, best one who waits for it.
             None => {
                 self.idle_since = sys::monotonic_now();
-                header.holder.store(NO_THREAD, Ordering::Release);
-                // Somebody who waits for the outside world must look after it now.
-                for &id in &self.alive {
-                    let thread = self.thread(id);
-                    if self.looks_outside(thread) {
-                        let word = &header.wake[thread.slot as usize];
-                        word.fetch_add(1, Ordering::Release);
-                        sys::futex_wake(word);
-                        break;
-                    }
-                }
+                let waiting = || self.alive.iter().map(|&id| self.thread(id)).filter(|t| t.status == Status::Blocked);
+                waiting().find(|t| self.looks_outside(t)).or_else(|| waiting().next())
             }
+        };
+        header.holder_os.store(next.map_or(0, |next| self.thread(next).os), Ordering::Relaxed);
+        header.holder.store(next.unwrap_or(NO_THREAD), Ordering::Release);
+        row.map(|row| row.slot)
+    }
+
+    /// Outside the spin lock: a woken thread would run into it at once.
+    fn wake(&self, slot: Option<u32>) {
+        if let Some(slot) = slot {
+            let word = &self.region().header().wake[slot as usize];
+            word.fetch_add(1, Ordering::Release);
+            sys::futex_wake(word);
         }
     }
 
@@ -280,14 +299,13 @@ impl Conductor {
             if header.holder.load(Ordering::Acquire) == thread.id {
                 break;
             }
+            let idle = header.holder.load(Ordering::Acquire) == NO_THREAD;
             if thread.signals != 0 && !kicked {
                 kicked = true;
                 self.kick();
             } else if header.revoke.load(Ordering::Acquire) != NO_THREAD {
                 self.revoke();
-            } else if header.give_up.load(Ordering::Relaxed) != 0 {
-                self.kick();
-            } else if self.looks_outside(thread) && header.holder.load(Ordering::Acquire) == NO_THREAD {
+            } else if idle || header.give_up.load(Ordering::Relaxed) != 0 {
                 // Nobody runs: threads outside may come back, descriptors may become ready, deadlines pass.
                 self.kick();
             } else {
@@ -295,7 +313,8 @@ impl Conductor {
                 continue;
             }
             if header.holder.load(Ordering::Acquire) != thread.id {
-                sys::futex_wait(word, seen, Some(1_000_000));
+                let often = self.looks_outside(thread) || !idle;
+                sys::futex_wait(word, seen, Some(if often { 1_000_000 } else { 50_000_000 }));
             }
         }
         if thread.budget == 0 {
@@ -320,14 +339,9 @@ impl Conductor {
             self.clock.jump_to(virtual_now + passed, self.steps_before);
         }
         let next = if free { self.elect_locked(NO_THREAD, false, false) } else { None };
-        if let Some(next) = next {
-            // Reserved before the lock goes, so that no second kick elects another.
-            self.region().header().holder.store(next, Ordering::Release);
-        }
+        let wake = next.and_then(|next| self.hand(Some(next)));
         self.spin.unlock();
-        if next.is_some() {
-            self.pass(next);
-        }
+        self.wake(wake);
     }
 
     /// A thread that ran outside wants back in.
@@ -349,11 +363,7 @@ impl Conductor {
 
     /// The last thing a thread does.
     pub fn retire(&mut self, thread: &mut Thread) {
-        self.spin.lock();
-        thread.status = Status::Ended;
-        self.alive.retain(|&id| id != thread.id);
-        self.free_slots.push(thread.slot);
-        self.spin.unlock();
+        self.unregister(thread);
         self.pause(thread, Pause::Stop);
     }
 
@@ -365,30 +375,21 @@ impl Conductor {
         let stuck = id != NO_THREAD
             && header.holder.load(Ordering::Acquire) == id
             && self.recorder.position() == header.revoke_at.load(Ordering::Acquire);
-        let mut next = None;
+        let mut wake = None;
         if stuck {
             let holder = self.thread(id);
             holder.status = Status::Outside;
-            next = self.elect_locked(id, false, false);
-            if next.is_none() {
-                holder.status = Status::Ready;
-            } else {
-                self.recorder.event(holder, 0, Op::Revoked);
-                self.account(holder);
-                header.holder.store(next.unwrap_or(NO_THREAD), Ordering::Release);
+            match self.elect_locked(id, false, false) {
+                None => holder.status = Status::Ready,
+                next => {
+                    self.recorder.event(holder, 0, Op::Revoked);
+                    self.account(holder);
+                    wake = self.hand(next);
+                }
             }
         }
         self.spin.unlock();
-        if next.is_some() {
-            self.pass(next);
-        }
-    }
-
-    fn elect(&mut self, current: u32, yielded: bool, may_wait: bool) -> Option<u32> {
-        self.spin.lock();
-        let next = self.elect_locked(current, yielded, may_wait);
-        self.spin.unlock();
-        next
+        self.wake(wake);
     }
 
     /// Picks the next holder. `may_wait`: the caller is the outgoing holder and can wait for the outside world.
@@ -415,13 +416,13 @@ impl Conductor {
                 self.jump(deadline, current);
                 continue;
             }
-            if !may_wait {
-                return None;
-            }
             if !descriptors && deadline == NEVER {
                 if !outside && !self.alive.is_empty() && !self.world.may_be_woken() {
                     self.hang(current);
                 }
+                return None;
+            }
+            if !may_wait {
                 return None;
             }
             // The outside world is in play: real time passes, in pieces so that arrivals are seen.
@@ -444,7 +445,7 @@ impl Conductor {
 
     fn jump(&mut self, deadline: u64, current: u32) {
         let nanoseconds = self.clock.jump_to(deadline, self.steps_before);
-        if nanoseconds > 0 && current != NO_THREAD && self.alive.contains(&current) {
+        if nanoseconds > 0 && current != NO_THREAD && self.is_alive(current) {
             let current = self.thread(current);
             self.recorder.event(current, 0, Op::ClockJump { nanoseconds });
         }
@@ -453,9 +454,10 @@ impl Conductor {
     fn hang(&mut self, current: u32) {
         let header = self.region().header();
         if header.hang.load(Ordering::Relaxed) == 0 {
-            if self.alive.contains(&current) {
-                let current = self.thread(current);
-                self.recorder.event(current, 0, Op::Hang);
+            let witness = if self.is_alive(current) { Some(current) } else { self.alive.first().copied() };
+            if let Some(witness) = witness {
+                let witness = self.thread(witness);
+                self.recorder.event(witness, 0, Op::Hang);
             }
             header.hang.store(1, Ordering::Release);
             sys::futex_wake(&header.filled);
@@ -523,7 +525,7 @@ impl Conductor {
                 self.granted(thread)
                     || (thread.deadline <= self.clock.now(self.steps_before) && self.after_deadline(thread))
                     || (thread.signals != 0)
-                    || (thread.cancelled && thread.interruptible && self.after_deadline(thread))
+                    || (thread.cancellable() && self.after_deadline(thread))
             }
         }
     }
@@ -535,7 +537,7 @@ impl Conductor {
             BlockedOn::LockExclusive => self.lock_free(thread.object),
             BlockedOn::LockShared => objects.locks.get(&thread.object).is_none_or(|l| l.free_for_reader()),
             BlockedOn::Notify => thread.woken && self.lock_free(thread.second),
-            BlockedOn::Join => !self.alive.contains(&(thread.object as u32)),
+            BlockedOn::Join => !self.is_alive(thread.object as u32),
             BlockedOn::Barrier | BlockedOn::Futex => thread.woken,
             BlockedOn::Semaphore => objects.semaphores.get(&thread.object).is_some_and(|s| s.value > 0),
             BlockedOn::Once => objects.onces.get(&thread.object).is_none_or(|o| o.runner.is_none()),

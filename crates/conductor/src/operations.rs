@@ -46,7 +46,7 @@ impl Conductor {
             Wakeup::Granted
         } else if thread.signals != 0 {
             Wakeup::Signalled
-        } else if thread.cancelled && thread.interruptible {
+        } else if thread.cancellable() {
             Wakeup::Cancelled
         } else {
             Wakeup::TimedOut
@@ -379,7 +379,7 @@ impl Conductor {
     pub fn join(&mut self, thread: &mut Thread, pc: u64, child: u32, deadline: Deadline) -> Wakeup {
         self.sync_point(thread);
         let mut said = false;
-        while self.alive.contains(&child) {
+        while self.is_alive(child) {
             if deadline == Deadline::Now {
                 let (object, on, why) = (ObjectId(child.into()), BlockedOn::Join, RefusedWhy::Busy);
                 self.step(thread, pc, Op::Refused { object, on, why });

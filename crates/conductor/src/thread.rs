@@ -57,6 +57,8 @@ pub struct Thread {
     pub signals: u64,
     pub interruptible: bool,
     pub cancelled: bool,
+    /// The program has turned cancellation off for this thread.
+    pub cancel_off: bool,
     /// For descriptors: the answer of the last poll.
     pub descriptor_ready: bool,
     pub no_preempt: u32,
@@ -76,6 +78,11 @@ pub struct Thread {
 }
 
 impl Thread {
+    /// Whether a cancellation ends its wait.
+    pub const fn cancellable(&self) -> bool {
+        self.cancelled && self.interruptible && !self.cancel_off
+    }
+
     pub const fn new(id: u32, slot: u32, parent: u32, nth: u32) -> Self {
         Self {
             id,
@@ -101,6 +108,7 @@ impl Thread {
             signals: 0,
             interruptible: false,
             cancelled: false,
+            cancel_off: false,
             descriptor_ready: false,
             no_preempt: 0,
             ignored: [0; 2],

@@ -21,14 +21,20 @@ impl Drop for Running {
     }
 }
 
+/// The program's own variable says whether it is done: the same address may be another object by now.
+fn known(once: u64, done: bool) {
+    let state = conductor().objects.onces.entry(once).or_default();
+    if state.runner.is_none() {
+        state.done = done;
+    }
+}
+
 /// Runs `initialise` if nobody has; waits if somebody is at it.
 pub fn once(pc: u64, once: u64, control: *mut c_int, initialise: extern "C-unwind" fn()) -> bool {
     let Some(inside) = enter() else { return false };
     // SAFETY: the program's own control variable.
     unsafe {
-        if *control == DONE {
-            conductor().objects.onces.entry(once).or_default().done = true;
-        }
+        known(once, *control == DONE);
         if conductor().once_begin(inside.thread, pc, once, signals::deliver) {
             drop(inside);
             let mut running = Running { once, pc, done: false };
@@ -59,6 +65,7 @@ interpose! {
                 if *guard != 0 {
                     return 0;
                 }
+                known(guard as u64, false);
                 conductor().once_begin(inside.thread, pc, guard as u64, signals::deliver).into()
             }
             None => real!(__cxa_guard_acquire: unsafe extern "C-unwind" fn(*mut u8) -> c_int)(guard),

@@ -137,6 +137,12 @@ extern "C" fn in_child() {
             }
         }
     }
+    // Those who waited are not here.
+    conductor.objects.conditions.clear();
+    conductor.objects.futexes.clear();
+    conductor.objects.barriers.values_mut().for_each(|barrier| barrier.arrived.clear());
+    conductor.objects.onces.values_mut().for_each(|once| once.runner = once.runner.filter(|&id| id == owner).map(|_| 0));
+    TIMERS.store(false, Ordering::Relaxed);
     modules::changed();
     // The trace of the child begins with the locks it was born with; in an order that does not depend on the table's.
     held.sort_unstable_by_key(|&(object, _)| object);

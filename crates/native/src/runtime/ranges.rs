@@ -58,6 +58,7 @@ pub fn writes(thread: &mut Thread, addr: *const u8, size: usize, pc: u64) {
 pub fn wrote(thread: &mut Thread, addr: *const u8, size: usize, pc: u64) {
     if size > 0 && !addr.is_null() && !thread.ignores(true) {
         let conductor = conductor();
+        conductor.keep(thread);
         thread.budget = thread.budget.saturating_sub(1);
         conductor.recorder.range(thread, pc, addr as u64, size as u32, true, AccessFlags::LIBRARY);
         conductor.recorder.settle(thread);

@@ -50,6 +50,8 @@ pub unsafe extern "C" fn __reweave_register(
     }
     modules::changed();
     modules::registered(module as u64);
+    // A signal in the middle of a hook is put off, as one in compiled code is.
+    modules::registered(__reweave_register as *const () as u64);
     1
 }
 

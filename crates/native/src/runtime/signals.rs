@@ -35,6 +35,11 @@ const FAULTS: [c_int; 4] = [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIG
 const FATAL: [c_int; 7] =
     [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL, libc::SIGABRT, libc::SIGSYS, libc::SIGTRAP];
 
+/// Signals count from 1 to 64.
+const fn bit(number: c_int) -> u64 {
+    1 << (number - 1)
+}
+
 fn wanted(number: c_int) -> Option<Action> {
     // A copy; to tear it, the program would have to race with its own sigaction calls.
     ACTIONS.get()[number as usize]
@@ -139,7 +144,7 @@ unsafe fn die(number: c_int, info: *mut siginfo_t, thread: Option<&mut Thread>) 
 }
 
 fn put_off(thread: &mut Thread, number: c_int) {
-    thread.signals |= 1 << number;
+    thread.signals |= bit(number);
     if thread.inside == 0 {
         // Ends the slice at the next hook. Not 0: the hook may be about to count down.
         if thread.budget > 1 {
@@ -176,10 +181,18 @@ unsafe fn handle(thread: &mut Thread, number: c_int, action: &Action, info: *mut
     conductor.step(thread, 0, Op::Signal { number: number as u32 });
     conductor.receive(thread, 0, signal_channel(number), None);
     let inside = std::mem::replace(&mut thread.inside, 0);
+    // The handler may itself wait: what the interrupted wait was about must survive.
+    let (on, object, second, deadline) = (thread.on, thread.object, thread.second, thread.deadline);
+    let (woken, notify, interruptible) = (thread.woken, thread.notify, thread.interruptible);
     // SAFETY: the program's own handler.
     unsafe { call(action, number, info, context) };
     hold(thread);
     thread.inside = inside;
+    (thread.on, thread.object, thread.second, thread.deadline) = (on, object, second, deadline);
+    thread.interruptible = interruptible;
+    if woken {
+        (thread.woken, thread.notify) = (woken, notify);
+    }
     conductor.step(thread, 0, Op::SignalReturn { number: number as u32 });
 }
 
@@ -188,6 +201,10 @@ unsafe fn call(action: &Action, number: c_int, info: *mut siginfo_t, context: *m
     unsafe {
         if action.sa_flags & libc::SA_RESETHAND != 0 {
             ACTIONS.get()[number as usize] = None;
+            if !FATAL.contains(&number) {
+                let default: Action = zeroed();
+                real_action(number, &raw const default, std::ptr::null_mut());
+            }
         }
         std::mem::transmute::<usize, Handler>(action.sa_sigaction)(number, info, context);
     }
@@ -196,8 +213,8 @@ unsafe fn call(action: &Action, number: c_int, info: *mut siginfo_t, context: *m
 /// Runs the handlers of the signals that were put off. The thread is in the runtime and holds the token.
 pub fn deliver(thread: &mut Thread) {
     while thread.signals != 0 {
-        let number = thread.signals.trailing_zeros() as c_int;
-        thread.signals &= !(1 << number);
+        let number = thread.signals.trailing_zeros() as c_int + 1;
+        thread.signals &= !bit(number);
         if let Some(action) = has_handler(number) {
             // SAFETY: plain data; handlers that look at the context of an asynchronous signal see zeros.
             unsafe {
@@ -216,14 +233,14 @@ pub fn deliver(thread: &mut Thread) {
 /// Whether a call that this signal interrupted goes on by itself.
 pub fn restarts(signals: u64) -> bool {
     (1..SIGNALS as c_int)
-        .filter(|number| signals & 1 << number != 0)
+        .filter(|number| signals & bit(*number) != 0)
         .all(|number| has_handler(number).is_none_or(|action| action.sa_flags & libc::SA_RESTART != 0))
 }
 
 /// After sending a signal to another thread: waits until it has arrived there, so that the order of events does not
 /// depend on the kernel. A thread that blocks the signal is not waited for.
 fn await_arrival(target: u32, number: c_int) {
-    if has_handler(number).is_none() || !conductor().alive.contains(&target) {
+    if has_handler(number).is_none() || !conductor().is_alive(target) {
         return;
     }
     let thread = conductor().thread(target);
@@ -236,7 +253,7 @@ fn await_arrival(target: u32, number: c_int) {
     }
     for _ in 0..2_000 {
         // SAFETY: a word another thread's handler sets.
-        if unsafe { (&raw const thread.signals).read_volatile() } & 1 << number != 0 {
+        if unsafe { (&raw const thread.signals).read_volatile() } & bit(number) != 0 {
             return;
         }
         nap();

@@ -62,6 +62,9 @@ pub fn begin(thread: &mut Thread, pc: u64) {
     conductor().step(thread, pc, Op::Begin);
 }
 
+/// PTHREAD_CANCEL_DISABLE, which the libc crate lacks.
+const CANCEL_DISABLE: c_int = 1;
+
 /// Rounds of destructors that libc makes at most.
 const ROUNDS: usize = 4;
 
@@ -163,11 +166,8 @@ pub unsafe fn create(
     if status != 0 {
         // SAFETY: nobody took it.
         drop(unsafe { Box::from_raw(beginning) });
-        conductor.spin.lock();
-        child.status = Status::Ended;
-        conductor.alive.retain(|&id| id != child.id);
+        conductor.unregister(child);
         inside.thread.children -= 1;
-        conductor.spin.unlock();
         return status;
     }
     // SAFETY: filled by pthread_create.
@@ -256,10 +256,18 @@ interpose! {
         let Some(target) = by_handle(handle) else { return cancel(handle) };
         conductor().send(inside.thread, pc, super::super::signals::channel(target), 1);
         let status = cancel(handle);
-        if status == 0 && conductor().alive.contains(&target) {
+        if status == 0 && conductor().is_alive(target) {
             conductor().thread(target).cancelled = true;
         }
         status
+    }
+
+    fn pthread_setcancelstate(state: c_int, old: *mut c_int; pc) -> c_int {
+        let set = real!(pthread_setcancelstate: unsafe extern "C-unwind" fn(c_int, *mut c_int) -> c_int);
+        if let Some(inside) = enter() {
+            inside.thread.cancel_off = state == CANCEL_DISABLE;
+        }
+        set(state, old)
     }
 
     fn pthread_testcancel(; pc) {

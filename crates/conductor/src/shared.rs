@@ -8,7 +8,7 @@ pub const MAGIC: u32 = u32::from_le_bytes(*b"RWSH");
 /// Target and launcher come from one build, so the layout needs no compatibility, only a check.
 pub const VERSION: u32 = 1;
 
-pub const CHUNKS: usize = 16;
+pub const CHUNKS: usize = 8;
 pub const CHUNK_BYTES: usize = 1 << 20;
 /// Threads that may be alive at once.
 pub const SLOTS: usize = 8192;

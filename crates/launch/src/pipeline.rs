@@ -144,7 +144,8 @@ pub fn confirm_again(folder: &Path, command: Option<&[OsString]>, budget: Durati
     for finding in predict(&trace, &mut |_| {})? {
         let fresh = resolve::item(0, &finding, &trace);
         let known = report.findings.iter().position(|item| item.fingerprint == fresh.fingerprint);
-        if known.is_some_and(|i| report.findings[i].strength == "confirmed") {
+        // Another program than the recorded one has to show it itself.
+        if command.is_none() && known.is_some_and(|i| report.findings[i].strength == "confirmed") {
             continue;
         }
         let next = report.findings.iter().map(|item| item.id).max().unwrap_or(0) + 1;

@@ -130,12 +130,28 @@ pub fn ready(inside: &mut Inside, pc: u64, descriptor: c_int, events: i16) -> bo
         return true;
     }
     let mut set = [pollfd { fd: descriptor, events, revents: 0 }];
-    match wait(inside, pc, &mut set, Deadline::Never) {
-        Waited::Interrupted => {
-            system::set_errno(libc::EINTR);
-            false
-        }
-        _ => true,
+    let deadline = socket_timeout(descriptor, events).map_or(Deadline::Never, |span| time::after(inside.thread, span));
+    let errno = match wait(inside, pc, &mut set, deadline) {
+        Waited::Ready => return true,
+        Waited::Interrupted => libc::EINTR,
+        Waited::TimedOut => libc::EAGAIN,
+    };
+    system::set_errno(errno);
+    false
+}
+
+/// How long a call on this socket may wait (SO_RCVTIMEO, SO_SNDTIMEO), in nanoseconds.
+fn socket_timeout(descriptor: c_int, events: i16) -> Option<u64> {
+    let option = if events == libc::POLLIN { libc::SO_RCVTIMEO } else { libc::SO_SNDTIMEO };
+    // SAFETY: getsockopt on local structures; it fails on what is no socket.
+    unsafe {
+        let mut span: timeval = zeroed();
+        let mut len = size_of::<timeval>() as socklen_t;
+        let out = [&raw mut span as usize, &raw mut len as usize];
+        let status =
+            system::raw(55, [descriptor as usize, libc::SOL_SOCKET as usize, option as usize, out[0], out[1], 0]);
+        let nanoseconds = span.tv_sec as u64 * 1_000_000_000 + span.tv_usec as u64 * 1000;
+        (status == 0 && nanoseconds > 0).then_some(nanoseconds)
     }
 }
 
@@ -324,8 +340,10 @@ interpose! {
     fn send(descriptor: c_int, buffer: *const c_void, size: size_t, flags: c_int; pc) -> ssize_t {
         let send = real!(send: Send);
         match enter() {
-            Some(mut inside) => sending(&mut inside, pc, descriptor, || send(descriptor, buffer, size, flags), &part(buffer, size)),
-            None => send(descriptor, buffer, size, flags),
+            Some(mut inside) if flags & libc::MSG_DONTWAIT == 0 => {
+                sending(&mut inside, pc, descriptor, || send(descriptor, buffer, size, flags), &part(buffer, size))
+            }
+            _ => send(descriptor, buffer, size, flags),
         }
     }
 
@@ -343,11 +361,11 @@ interpose! {
     fn sendmsg(descriptor: c_int, message: *mut msghdr, flags: c_int; pc) -> ssize_t {
         let send = real!(sendmsg: Message);
         match enter() {
-            Some(mut inside) => {
+            Some(mut inside) if flags & libc::MSG_DONTWAIT == 0 => {
                 let parts = slice((*message).msg_iov, (*message).msg_iovlen);
                 sending(&mut inside, pc, descriptor, || send(descriptor, message, flags), parts)
             }
-            None => send(descriptor, message, flags),
+            _ => send(descriptor, message, flags),
         }
     }
 
@@ -611,8 +629,10 @@ unsafe extern "C-unwind" fn sendto_body(
     // SAFETY: the program's own call.
     let call = || unsafe { send(descriptor, buffer, size, flags, to, len) };
     match enter() {
-        Some(mut inside) => sending(&mut inside, pc, descriptor, call, &part(buffer, size)),
-        None => call(),
+        Some(mut inside) if flags & libc::MSG_DONTWAIT == 0 => {
+            sending(&mut inside, pc, descriptor, call, &part(buffer, size))
+        }
+        _ => call(),
     }
 }
 

@@ -1,5 +1,5 @@
-//! Mutexes, spin locks and read-write locks: wholly modelled, libc's own state is never touched. Objects shared between
-//! processes are the exception: those calls go to libc.
+//! Mutexes, spin locks and read-write locks: wholly modelled, libc's own state is never touched. Mutexes that are robust or
+//! shared between processes are the exception: those calls go to libc.
 
 use super::{Inside, conductor, enter, signals, time};
 use libc::{
@@ -20,7 +20,7 @@ const RECURSIVE: c_int = libc::PTHREAD_MUTEX_RECURSIVE;
 const ERRORCHECK: c_int = libc::PTHREAD_MUTEX_ERRORCHECK;
 
 /// Whether libc must handle it: other processes may hold it.
-fn beyond_us(mutex: *const pthread_mutex_t) -> bool {
+pub fn beyond_us(mutex: *const pthread_mutex_t) -> bool {
     kind_of(mutex) & (SHARED | ROBUST) != 0
 }
 

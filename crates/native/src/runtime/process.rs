@@ -141,7 +141,11 @@ extern "C" fn in_child() {
     conductor.objects.conditions.clear();
     conductor.objects.futexes.clear();
     conductor.objects.barriers.values_mut().for_each(|barrier| barrier.arrived.clear());
-    conductor.objects.onces.values_mut().for_each(|once| once.runner = once.runner.filter(|&id| id == owner).map(|_| 0));
+    conductor
+        .objects
+        .onces
+        .values_mut()
+        .for_each(|once| once.runner = once.runner.filter(|&id| id == owner).map(|_| 0));
     TIMERS.store(false, Ordering::Relaxed);
     modules::changed();
     // The trace of the child begins with the locks it was born with; in an order that does not depend on the table's.

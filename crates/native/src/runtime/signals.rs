@@ -210,6 +210,22 @@ unsafe fn call(action: &Action, number: c_int, info: *mut siginfo_t, context: *m
     }
 }
 
+/// Blocks what the kernel would block during a handler; returns the mask before.
+fn block(action: &Action, number: c_int) -> u64 {
+    // SAFETY: the kernel's part of the set is its first word.
+    let wanted = unsafe { (&raw const action.sa_mask).cast::<u64>().read() };
+    let own = if action.sa_flags & libc::SA_NODEFER == 0 { bit(number) } else { 0 };
+    let (set, mut old) = (wanted | own, 0u64);
+    // SAFETY: rt_sigprocmask on local words.
+    unsafe { system::raw(14, [libc::SIG_BLOCK as usize, &raw const set as usize, &raw mut old as usize, 8, 0, 0]) };
+    old
+}
+
+fn restore(mask: u64) {
+    // SAFETY: rt_sigprocmask on a local word.
+    unsafe { system::raw(14, [libc::SIG_SETMASK as usize, &raw const mask as usize, 0, 8, 0, 0]) };
+}
+
 /// Runs the handlers of the signals that were put off. The thread is in the runtime and holds the token.
 pub fn deliver(thread: &mut Thread) {
     while thread.signals != 0 {
@@ -224,7 +240,9 @@ pub fn deliver(thread: &mut Thread) {
                     info
                 });
                 let mut context: libc::ucontext_t = zeroed();
+                let mask = block(&action, number);
                 handle(thread, number, &action, &raw mut info, (&raw mut context).cast());
+                restore(mask);
             }
         }
     }

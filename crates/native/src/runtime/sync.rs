@@ -27,7 +27,7 @@ pub fn wait(inside: &mut Inside, pc: u64, condition: u64, mutex: u64, deadline: 
     }
 }
 
-/// The clock a condition variable was made with: bit 1 of glibc's `__flags`… kept by us at initialisation.
+/// The clock a condition variable was made with.
 fn clock_of(condition: *const pthread_cond_t) -> libc::clockid_t {
     // SAFETY: a valid condition variable; glibc keeps the clock in bit 1 of `__wrefs` (word 9).
     let flags = unsafe { *condition.cast::<u32>().add(9) };
@@ -54,6 +54,10 @@ interpose! {
     fn pthread_cond_wait(condition: *mut pthread_cond_t, mutex: *mut pthread_mutex_t; pc) -> c_int {
         type Wait = unsafe extern "C-unwind" fn(*mut pthread_cond_t, *mut pthread_mutex_t) -> c_int;
         match enter() {
+            // Whoever signals it may be another process.
+            Some(mut inside) if super::super::locks::beyond_us(mutex) => {
+                super::super::system::blocking(&mut inside, pc, libc::SYS_futex as u32, || real!(pthread_cond_wait: Wait)(condition, mutex))
+            }
             Some(mut inside) => wait(&mut inside, pc, condition as u64, mutex as u64, Deadline::Never),
             None => real!(pthread_cond_wait: Wait)(condition, mutex),
         }
@@ -80,14 +84,20 @@ interpose! {
 
     fn pthread_cond_signal(condition: *mut pthread_cond_t; pc) -> c_int {
         match enter() {
-            Some(inside) => { conductor().notify(inside.thread, pc, condition as u64, false); 0 }
+            Some(inside) => {
+                conductor().notify(inside.thread, pc, condition as u64, false);
+                real!(pthread_cond_signal: CondCall)(condition)
+            }
             None => real!(pthread_cond_signal: CondCall)(condition),
         }
     }
 
     fn pthread_cond_broadcast(condition: *mut pthread_cond_t; pc) -> c_int {
         match enter() {
-            Some(inside) => { conductor().notify(inside.thread, pc, condition as u64, true); 0 }
+            Some(inside) => {
+                conductor().notify(inside.thread, pc, condition as u64, true);
+                real!(pthread_cond_broadcast: CondCall)(condition)
+            }
             None => real!(pthread_cond_broadcast: CondCall)(condition),
         }
     }

@@ -79,6 +79,12 @@ pub fn convert(from: impl AsRef<Path>, to: impl AsRef<Path>) -> Result<LeftOut> 
         let what = "no trace format has this extension: use .rwt, .std, .csv or .jsonl".to_owned();
         return Err(Error::Unsupported { path: to.to_owned(), what });
     };
+    if let (Ok(a), Ok(b)) = (from.canonicalize(), to.canonicalize())
+        && a == b
+    {
+        let what = "input and output are the same file: give another name for the output".to_owned();
+        return Err(Error::Unsupported { path: to.to_owned(), what });
+    }
     let trace = open(from)?;
     if format == Format::Rwt {
         copy(&trace, to)?;

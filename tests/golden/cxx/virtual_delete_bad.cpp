@@ -1,6 +1,7 @@
 // primitive: virtual destructor and delete
 // kind: race
-// lines: 22 24
+// lines: 23 25
+// exit: 0 134 139
 // about: the shape is deleted while another thread may still call it.
 #include <chrono>
 #include <cstdio>

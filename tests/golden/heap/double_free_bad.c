@@ -1,6 +1,7 @@
 // primitive: free, twice
 // kind: failure
-// lines: 15 17
+// lines: 16 18
+// exit: 0 134
 // about: both threads can see the pointer before either clears it, and free it twice.
 #include <pthread.h>
 #include <stdio.h>

@@ -1,6 +1,7 @@
 // primitive: malloc, free, new, delete
 // kind: race
-// lines: 18 27
+// lines: 19 28
+// exit: 0 134 139
 // about: the list is deleted while its reader may still walk it.
 #include <chrono>
 #include <cstdio>

@@ -40,6 +40,8 @@ impl Day {
     /// `reweave record` with these options, for the program with these arguments.
     fn command(&self, options: &[&str], arguments: &[&str]) -> std::process::Command {
         let mut command = self.scratch.reweave(["record", "-o", "run.rwt"]);
+        // What a killed `reweave` leaves behind goes with the scratch folder.
+        command.env("TMPDIR", self.scratch.path());
         command.args(options).arg("--").arg(&self.program).args(arguments);
         command
     }

@@ -301,6 +301,9 @@ pub enum Op<'a> {
     Leave { call: u32 },
     /// It is back. *(step)*
     Return { call: u32, result: i64 },
+    /// The program chose its way by what it had read, or computed an operand from it. Only in traces whose
+    /// recorder sees branches; for native code they follow from the code itself.
+    Branch,
     /// The watchdog took the token from this thread (it is blocked or busy where nothing sees it).
     Revoked,
     /// Virtual time jumped.
@@ -322,7 +325,8 @@ impl Op<'_> {
     pub const fn is_step(&self) -> bool {
         !matches!(
             self,
-            Op::Revoked
+            Op::Branch
+                | Op::Revoked
                 | Op::ClockJump { .. }
                 | Op::Module { .. }
                 | Op::ThreadName { .. }

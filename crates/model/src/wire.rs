@@ -67,6 +67,7 @@ pub mod kind {
     pub const EXIT: u8 = 48;
     pub const FATAL: u8 = 49;
     pub const HANG: u8 = 50;
+    pub const BRANCH: u8 = 51;
 }
 
 /// First word of [`kind::READ`] and [`kind::WRITE`]: the small operand's bits 0..4 are the size in bytes (1..=8), bits
@@ -240,6 +241,7 @@ impl<'a> Encoder<'a> {
             Op::Destroy { object, kind } => self.one(k::DESTROY, kind as u8, pc, object.0),
             Op::AtomicEnter { name } => self.one(k::ATOMIC_ENTER, 0, pc, name.0),
             Op::AtomicExit => self.head(k::ATOMIC_EXIT, 0, pc),
+            Op::Branch => self.head(k::BRANCH, 0, pc),
             Op::Input { source, value, bytes } => {
                 let bytes = if bytes.len() > MAX_PAYLOAD { &[] } else { bytes };
                 self.two(k::INPUT, source as u8, pc, value as u64, bytes.len() as u64);
@@ -423,6 +425,7 @@ pub fn decode(words: &[u64]) -> Result<(Record<'_>, usize), Malformed> {
         k::DESTROY => (Op::Destroy { object: object(1)?, kind: ObjectKind::from_bits(small).ok_or(bad)? }, 2),
         k::ATOMIC_ENTER => (Op::AtomicEnter { name: Addr(word(1)?) }, 2),
         k::ATOMIC_EXIT => (Op::AtomicExit, 1),
+        k::BRANCH => (Op::Branch, 1),
         k::INPUT => {
             let source = InputSource::from_bits(small).ok_or(bad)?;
             let (bytes, end) = payload(3, word(2)?)?;

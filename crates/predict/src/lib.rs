@@ -6,6 +6,7 @@
 pub mod analyses;
 mod clock;
 mod happens_before;
+pub mod history;
 
 pub use clock::Clock;
 pub use happens_before::HappensBefore;

@@ -68,7 +68,7 @@ impl Describer<'_> {
     pub fn operands(&self, op: &Op<'_>) -> String {
         let object = |id: ObjectId| self.object(id);
         match *op {
-            Op::Begin | Op::End | Op::AtomicExit | Op::Revoked | Op::Hang => String::new(),
+            Op::Begin | Op::End | Op::AtomicExit | Op::Branch | Op::Revoked | Op::Hang => String::new(),
             Op::Fork { child, nth } => format!("T{child} (child {nth})"),
             Op::Join { child } | Op::Detach { child } => format!("T{child}"),
             Op::Read { addr, size, value, flags } | Op::Write { addr, size, value, flags } => {
@@ -183,6 +183,7 @@ pub const fn kind(op: &Op<'_>) -> &'static str {
         Op::Destroy { .. } => "destroy",
         Op::AtomicEnter { .. } => "atomic_enter",
         Op::AtomicExit => "atomic_exit",
+        Op::Branch => "branch",
         Op::Input { .. } => "input",
         Op::Signal { .. } => "signal",
         Op::SignalReturn { .. } => "signal_return",

@@ -39,6 +39,8 @@ pub struct Meta {
     /// True for traces without values and branches (imported ones): every write has its own value and every event is
     /// preceded by a branch.
     pub abstract_values: bool,
+    /// True if every branch and every data-dependent operand is a `Branch` event; otherwise the code tells.
+    pub explicit_branches: bool,
     #[serde(flatten)]
     pub other: BTreeMap<String, serde_json::Value>,
 }

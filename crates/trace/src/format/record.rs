@@ -20,6 +20,7 @@ const SHAPES: [u8; 256] = {
         k::SIGNAL_RETURN,
         k::REVOKED,
         k::HANG,
+        k::BRANCH,
     ];
     let two = [
         k::STACK_DEF,
@@ -143,7 +144,7 @@ pub(crate) const fn has_pc(kind: u8) -> bool {
 
 /// What a record kind is called in totals and text formats.
 pub const fn kind_name(kind: u8) -> &'static str {
-    const NAMES: [&str; k::HANG as usize + 1] = [
+    const NAMES: [&str; k::BRANCH as usize + 1] = [
         "pad",
         "switch",
         "stack",
@@ -195,6 +196,7 @@ pub const fn kind_name(kind: u8) -> &'static str {
         "exit",
         "fatal",
         "hang",
+        "branch",
     ];
     if (kind as usize) < NAMES.len() { NAMES[kind as usize] } else { "unknown" }
 }

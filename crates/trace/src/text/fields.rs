@@ -73,7 +73,7 @@ impl Fields {
     pub fn set(&mut self, op: &Op<'_>) {
         self.clear();
         match *op {
-            Op::Begin | Op::End | Op::AtomicExit | Op::Revoked | Op::Hang => {}
+            Op::Begin | Op::End | Op::AtomicExit | Op::Branch | Op::Revoked | Op::Hang => {}
             Op::Fork { child, nth } => {
                 self.int("child", child);
                 self.int("nth", nth);
@@ -220,6 +220,7 @@ impl Fields {
             "begin" => Op::Begin,
             "end" => Op::End,
             "atomic_exit" => Op::AtomicExit,
+            "branch" => Op::Branch,
             "revoked" => Op::Revoked,
             "hang" => Op::Hang,
             "fork" => Op::Fork { child: thread("child")?, nth: small("nth")? },

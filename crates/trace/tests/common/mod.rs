@@ -50,7 +50,6 @@ pub fn every_op() -> Vec<Op<'static>> {
         Op::Destroy { object, kind: ObjectKind::RwLock },
         Op::AtomicEnter { name: addr },
         Op::AtomicExit,
-        Op::Branch,
         Op::Input { source: InputSource::Read, value: -4, bytes: b"hello" },
         Op::Input { source: InputSource::Clock, value: i64::MAX, bytes: b"" },
         Op::Signal { number: 11 },
@@ -65,6 +64,7 @@ pub fn every_op() -> Vec<Op<'static>> {
         Op::Exit { status: -3 },
         Op::Fatal { number: 6, addr },
         Op::Hang,
+        Op::Branch,
     ]
 }
 

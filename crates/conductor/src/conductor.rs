@@ -21,6 +21,13 @@ pub trait World {
 
     /// Whether other processes work for this one (its children): then sleeps last real time.
     fn others_work(&self) -> bool;
+
+    /// Whether threads were ever made behind our back. They, and the kernel for them, can change a futex word and wake its
+    /// waiters without our seeing it.
+    fn had_strangers(&self) -> bool;
+
+    /// Whether such threads are there now.
+    fn has_strangers(&self) -> bool;
 }
 
 /// Why the thread comes to the scheduler.
@@ -194,6 +201,14 @@ impl Conductor {
     pub fn point(&mut self, thread: &mut Thread) {
         if thread.budget == 0 {
             self.pause(thread, Pause::Slice);
+        }
+    }
+
+    /// The slice must not end here: it takes one step more if need be.
+    pub fn go_on(&mut self, thread: &mut Thread) {
+        if thread.budget == 0 {
+            thread.slice += 1;
+            thread.budget = 1;
         }
     }
 
@@ -394,8 +409,12 @@ impl Conductor {
 
     /// Picks the next holder. `may_wait`: the caller is the outgoing holder and can wait for the outside world.
     fn elect_locked(&mut self, current: u32, yielded: bool, may_wait: bool) -> Option<u32> {
+        let strangers = self.world.had_strangers();
         loop {
             self.poll_descriptors(0);
+            if strangers {
+                self.wake_changed_futexes();
+            }
             match self.choose(current, yielded) {
                 Choice::Run { thread, steps } => {
                     let row = self.thread(thread);
@@ -412,11 +431,13 @@ impl Conductor {
             let deadline = self.alive.iter().map(|&id| self.thread(id)).filter(|t| t.status == Status::Blocked);
             let deadline = deadline.map(|t| t.deadline).min().unwrap_or(NEVER);
             let descriptors = self.any_descriptor();
-            if deadline != NEVER && !outside && !descriptors {
+            // Nobody tells us when a stranger, or the kernel for it, wakes a futex: look again and again.
+            let look_again = may_wait && strangers && self.world.has_strangers();
+            if deadline != NEVER && !outside && !descriptors && !look_again {
                 self.jump(deadline, current);
                 continue;
             }
-            if !descriptors && deadline == NEVER {
+            if !descriptors && deadline == NEVER && !look_again {
                 if !outside && !self.alive.is_empty() && !self.world.may_be_woken() {
                     self.hang(current);
                 }
@@ -427,7 +448,7 @@ impl Conductor {
             }
             // The outside world is in play: real time passes, in pieces so that arrivals are seen.
             let left = if deadline == NEVER { u64::MAX } else { deadline - self.clock.now(self.steps_before) };
-            let piece = left.min(if outside { 2_000_000 } else { 50_000_000 });
+            let piece = left.min(if outside || look_again { 2_000_000 } else { 50_000_000 });
             let before = sys::monotonic_now();
             self.spin.unlock();
             if descriptors {
@@ -440,6 +461,21 @@ impl Conductor {
             let passed = sys::monotonic_now() - before;
             let now = self.clock.now(self.steps_before);
             self.jump(now + passed.min(left), current);
+        }
+    }
+
+    /// Ends waits whose futex word no longer holds what the waiter expected. Only while strangers may have
+    /// changed it: among known threads a change without a wake is a bug of the program and must stay one.
+    fn wake_changed_futexes(&mut self) {
+        for &id in &self.alive {
+            let thread = self.thread(id);
+            if thread.status == Status::Blocked
+                && thread.on == BlockedOn::Futex
+                && !thread.woken
+                && crate::recorder::load(thread.object, 4) != thread.second
+            {
+                (thread.woken, thread.notify) = (true, 0);
+            }
         }
     }
 

@@ -327,10 +327,11 @@ impl Conductor {
         self.step(thread, pc, Op::OnceEnd { object: ObjectId(once) });
     }
 
-    /// Waits on a futex word whose value the caller has just compared.
-    pub fn futex_wait(&mut self, thread: &mut Thread, pc: u64, word: u64, deadline: Deadline) -> Wakeup {
+    /// Waits on a futex word that the caller has just seen to hold `value`.
+    pub fn futex_wait(&mut self, thread: &mut Thread, pc: u64, word: u64, value: u32, deadline: Deadline) -> Wakeup {
         let object = ObjectId(word);
         thread.woken = false;
+        thread.second = value.into();
         self.objects.futexes.entry(word).or_default().push(thread.id);
         self.step(thread, pc, Op::Blocked { on: BlockedOn::Futex, object });
         thread.interruptible = true;

@@ -7,8 +7,9 @@ use reweave_model::wire::{self, Encoder, Record};
 use reweave_model::{Op, Pc, StackId, ThreadId};
 use std::sync::atomic::Ordering;
 
-/// A chunk is handed over when less than this is left in it, so that the per-access path checks once.
-const SLACK: usize = 64;
+/// A chunk is handed over when less than this is left in it, so that the per-access path checks once. Room for two
+/// accesses with their context: the read of a copy stays with its write.
+const SLACK: usize = 128;
 
 pub struct Recorder {
     pub region: Region,
@@ -135,6 +136,46 @@ impl Recorder {
         true
     }
 
+    /// Whether the write that awaits its value was recorded right before and is as long as the read that comes now. gcc copies
+    /// a structure as write hook, read hook, copy: the value is there one hook later.
+    #[inline(always)]
+    fn follows_write(&self, thread: &Thread, size: u32) -> bool {
+        let words = (size as usize).div_ceil(8);
+        thread.pending_size == size && thread.pending.wrapping_add(words) == self.cursor && !thread.pending.is_null()
+    }
+
+    /// As [`Self::settle_word`], before a read.
+    #[inline(always)]
+    pub fn settle_word_before_read(&mut self, thread: &mut Thread, size: u32) -> bool {
+        self.follows_write(thread, size) || self.settle_word(thread)
+    }
+
+    pub fn settle_before_read(&mut self, thread: &mut Thread, size: u32) {
+        if !self.follows_write(thread, size) {
+            self.settle(thread);
+        }
+    }
+
+    /// Whether the thread, about to read these bytes, seems to be in the middle of copying them: the place of the announced
+    /// write still holds what it held then, and something else than what is to be copied. Another thread must not
+    /// come in between: for it the write would have happened, and has not.
+    pub fn is_copying(&self, thread: &Thread, from: u64, size: u32) -> bool {
+        if !self.follows_write(thread, size) {
+            return false;
+        }
+        let mut differs = false;
+        for i in 0..size.div_ceil(8) {
+            let (at, len) = (u64::from(i) * 8, (size - i * 8).min(8));
+            // SAFETY: the payload of the announced write, filled with the old bytes.
+            let old = unsafe { *thread.pending.add(i as usize) };
+            if load(thread.pending_addr + at, len) != old {
+                return false;
+            }
+            differs |= load(from + at, len) != old;
+        }
+        differs
+    }
+
     fn settle_now(&mut self, thread: &mut Thread) {
         let (addr, size) = (thread.pending_addr, thread.pending_size);
         // SAFETY: `pending` points into the chunk being filled, with room for the payload.
@@ -186,8 +227,8 @@ impl Recorder {
         self.region.header().cursor.store(used, Ordering::Release);
     }
 
-    /// Marks the write record at the cursor, whose value or payload starts `fixed` words on, as not yet known. Call
-    /// before [`Self::advance`].
+    /// Marks the write record at the cursor, whose value or payload starts `fixed` words on, as not yet known; it holds what
+    /// was there before. Call before [`Self::advance`].
     #[inline(always)]
     pub fn announce(&mut self, thread: &mut Thread, fixed: usize, addr: u64, size: u32) {
         // SAFETY: inside the record.
@@ -200,11 +241,17 @@ impl Recorder {
 
     /// Records a plain range access of `size` bytes; a write's bytes are taken at the thread's next hook, a read's now.
     pub fn range(&mut self, thread: &mut Thread, pc: u64, addr: u64, size: u32, write: bool, flags: u8) {
-        self.settle(thread);
         let payload = if size as usize <= wire::MAX_PAYLOAD { size } else { 0 };
         let words = (payload as usize).div_ceil(8);
-        // SAFETY: pointer arithmetic within or just past the chunk.
-        if unsafe { self.cursor.add(words + 8) } > self.limit {
+        // With a write comes the room for the read that may follow in a copy.
+        let room = if write { 2 * (words + 8) } else { words + 8 };
+        let full = self.cursor.wrapping_add(room) > self.limit;
+        if write || full {
+            self.settle(thread);
+        } else {
+            self.settle_before_read(thread, size);
+        }
+        if full {
             self.publish(thread);
         }
         self.context(thread);

@@ -47,7 +47,7 @@ pub struct Thread {
     pub status: Status,
     pub on: BlockedOn,
     pub object: u64,
-    /// For a wait: the mutex to take back.
+    /// For a wait: the mutex to take back. For a futex: the value its word had.
     pub second: u64,
     pub deadline: u64,
     /// Woken by a notify, futex wake or barrier; the number of the notify.

@@ -207,6 +207,9 @@ pub fn write(trace: &Trace, overview: &Overview, top: usize, out: &mut dyn Write
 fn write_check(report: &check::Report, describer: Describer<'_>, top: usize, out: &mut dyn Write) -> io::Result<()> {
     let unexplained = report.unexplained_reads();
     writeln!(out, "\nreads no recorded write explains: {unexplained} of {}", report.reads)?;
+    if report.private_reads > 0 {
+        writeln!(out, "  and {} more of memory that only their own thread uses", report.private_reads)?;
+    }
     let mut places: Vec<_> = report.unexplained.iter().collect();
     places.sort_by_key(|(pc, row)| (std::cmp::Reverse(row.count), pc.0));
     for (pc, row) in places.into_iter().take(top) {

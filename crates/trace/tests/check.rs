@@ -70,16 +70,30 @@ fn values_ok() {
 #[test]
 fn unexplained_reads_are_counted_not_condemned() {
     let report = ok(|b| {
+        fork(b, 1);
         for i in 0..3 {
             b.push(ThreadId(0), Pc(0x1), write(0x10, 4, 1)).unwrap();
             b.push(ThreadId(0), Pc(0x2), read(0x10, 4, 0x0201 + i)).unwrap();
         }
         b.push(ThreadId(0), Pc(0x3), read(0x10, 4, 0x0203)).unwrap();
+        b.push(ThreadId(1), Pc(0x4), read(0x13, 1, 0)).unwrap();
     });
-    assert_eq!(report.unexplained_reads(), 3);
+    assert_eq!((report.unexplained_reads(), report.private_reads), (3, 0), "another thread comes later");
     let at = &report.unexplained[&Pc(0x2)];
     assert_eq!((at.count, at.addr, at.expected, at.found), (3, Addr(0x11), 0, 2));
     assert_eq!(report.initial_reads, 0);
+}
+
+/// What only one thread ever accesses is its own business, life by life.
+#[test]
+fn unexplained_reads_of_private_memory_ok() {
+    let report = ok(|b| {
+        fork(b, 1);
+        b.op(0, write(0x10, 4, 1)).op(0, read(0x10, 4, 2)).op(1, read(0x18, 4, 2));
+        b.op(0, write(0x20, 4, 1)).op(0, read(0x20, 4, 2)).op(0, Op::Alloc { addr: Addr(0x20), size: 8 });
+        b.op(1, write(0x20, 4, 1)).op(1, read(0x20, 4, 2));
+    });
+    assert_eq!((report.unexplained_reads(), report.private_reads), (0, 3));
 }
 
 #[test]

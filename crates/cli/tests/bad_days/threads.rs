@@ -46,6 +46,15 @@ fn foreign_threads() {
     assert_eq!(checked.threads(), 2);
 }
 
+/// Made by the `clone` system call: nothing of it is seen, and only the kernel wakes who waits for its end.
+#[test]
+fn threads_made_by_clone() {
+    let day = Day::new("raw_clone.c");
+    day.record();
+    assert_eq!(day.checked().outcome(), Outcome::Exited { status: 0 });
+    day.replays(false);
+}
+
 #[test]
 fn recursion_a_hundred_thousand_deep() {
     let day = Day::new("deep_recursion.c");

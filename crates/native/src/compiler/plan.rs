@@ -69,6 +69,8 @@ fn instrument(
         front.extend(CALLED_NOT_EXPANDED.map(|name| OsString::from(format!("-fno-builtin-{name}"))));
         // Comparisons with short constant strings are expanded too, at a length of our choice.
         front.push(word("--param=builtin-string-cmp-inline-length=0"));
+        // Two neighbouring stores become one behind the hook of the second: the value of the first would be taken too early.
+        front.push(word("-fno-store-merging"));
         // `atomic_thread_fence` is supported here, whatever gcc says of libtsan; and
         // instrumentation makes its flow analysis see uninitialised variables where none are.
         front.push(word("-Wno-tsan"));

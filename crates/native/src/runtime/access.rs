@@ -24,7 +24,7 @@ fn access<const WRITE: bool>(addr: u64, size: u32, flags: u8, pc: u64) {
         || holder != thread.gate
         || thread.stack_said != thread.stack_wanted
         || recorder.cursor >= recorder.limit
-        || !recorder.settle_word(thread)
+        || !(if WRITE { recorder.settle_word(thread) } else { recorder.settle_word_before_read(thread, size) })
     {
         return cold::<WRITE>(addr, size, flags, pc);
     }
@@ -35,7 +35,8 @@ fn access<const WRITE: bool>(addr: u64, size: u32, flags: u8, pc: u64) {
 #[inline(always)]
 fn put<const WRITE: bool>(recorder: &mut Recorder, thread: &mut Thread, addr: u64, size: u32, flags: u8, pc: u64) {
     thread.budget -= 1;
-    let value = if WRITE { 0 } else { load(addr, size) };
+    // For a write, what was there before: see [`Recorder::is_copying`].
+    let value = load(addr, size);
     let kind = if WRITE { kind::WRITE } else { kind::READ };
     // SAFETY: `limit` leaves room for the context and this record.
     unsafe {
@@ -61,6 +62,10 @@ fn cold<const WRITE: bool>(addr: u64, size: u32, flags: u8, pc: u64) {
     let thread = unsafe { &mut *thread };
     let conductor = conductor();
     let holder = conductor.recorder.region.header().holder.load(Ordering::Relaxed);
+    let copying = !WRITE && conductor.recorder.is_copying(thread, addr, size);
+    if copying {
+        conductor.go_on(thread);
+    }
     if thread.budget == 0 || holder != thread.gate {
         slow(thread);
         if thread.inside != 0 {
@@ -72,9 +77,11 @@ fn cold<const WRITE: bool>(addr: u64, size: u32, flags: u8, pc: u64) {
         }
     }
     let recorder = &mut conductor.recorder;
-    recorder.settle(thread);
-    if recorder.cursor >= recorder.limit {
-        recorder.publish(thread);
+    if !copying {
+        recorder.settle(thread);
+        if recorder.cursor >= recorder.limit {
+            recorder.publish(thread);
+        }
     }
     if thread.stack_said != thread.stack_wanted {
         recorder.context(thread);

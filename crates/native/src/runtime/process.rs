@@ -26,6 +26,39 @@ fn ended(child: pid_t) {
     }
 }
 
+/// Set once the program has made a thread by `clone` itself.
+static STRANGERS: AtomicBool = AtomicBool::new(false);
+
+/// The program's `clone`, which makes threads that the C library does not know.
+///
+/// # Safety
+/// As for the C library's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn clone(
+    function: *const c_void,
+    stack: *mut c_void,
+    flags: c_int,
+    argument: *mut c_void,
+    parent_id: *mut c_void,
+    tls: *mut c_void,
+    child_id: *mut c_void,
+) -> c_int {
+    if flags & libc::CLONE_THREAD != 0 {
+        STRANGERS.store(true, Ordering::Relaxed);
+    }
+    type Clone = unsafe extern "C" fn(
+        *const c_void,
+        *mut c_void,
+        c_int,
+        *mut c_void,
+        *mut c_void,
+        *mut c_void,
+        *mut c_void,
+    ) -> c_int;
+    // SAFETY: passed on as it came. The arguments that the call came without are not looked at there either.
+    unsafe { real!(clone: Clone)(function, stack, flags, argument, parent_id, tls, child_id) }
+}
+
 /// What the conductor needs of the system.
 pub struct Native;
 
@@ -40,6 +73,14 @@ impl World for Native {
 
     fn others_work(&self) -> bool {
         CHILDREN.load(Ordering::Relaxed) > 0
+    }
+
+    fn had_strangers(&self) -> bool {
+        STRANGERS.load(Ordering::Relaxed)
+    }
+
+    fn has_strangers(&self) -> bool {
+        unknown_threads()
     }
 }
 

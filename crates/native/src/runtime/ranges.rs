@@ -31,6 +31,9 @@ pub fn range(addr: u64, size: u64, write: bool, flags: u8, pc: u64) {
 /// A step of a thread that is inside the runtime and holds the token.
 fn one(thread: &mut Thread, addr: u64, size: u64, write: bool, flags: u8, pc: u64) {
     let conductor = conductor();
+    if !write && u32::try_from(size).is_ok_and(|size| conductor.recorder.is_copying(thread, addr, size)) {
+        conductor.go_on(thread);
+    }
     conductor.point(thread);
     if thread.ignores(write) {
         return conductor.recorder.settle(thread);

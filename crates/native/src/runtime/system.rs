@@ -78,7 +78,7 @@ fn futex(
                 Some(_) if operation & libc::FUTEX_CLOCK_REALTIME != 0 => time::deadline(libc::CLOCK_REALTIME, timeout),
                 Some(_) => time::deadline(libc::CLOCK_MONOTONIC, timeout),
             };
-            Some(match conductor.futex_wait(inside.thread, pc, word, deadline) {
+            Some(match conductor.futex_wait(inside.thread, pc, word, value, deadline) {
                 Wakeup::Granted => 0,
                 Wakeup::TimedOut => -(libc::ETIMEDOUT as isize),
                 Wakeup::Signalled | Wakeup::Cancelled => {

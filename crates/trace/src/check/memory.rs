@@ -1,19 +1,25 @@
-//! Shadow memory, byte by byte: what the recorded accesses say is there.
+//! Shadow memory, byte by byte: what the recorded accesses say is there, and word by word, who uses it.
 
 use std::collections::HashMap;
 use std::hash::BuildHasherDefault;
 
-use reweave_model::Addr;
+use reweave_model::{Addr, ThreadId};
 
 use crate::format::pack::PcHasher;
 
 const PAGE_BITS: u32 = 12;
 const PAGE: usize = 1 << PAGE_BITS;
+/// Bytes that have one owner together.
+const WORD: usize = 8;
+const NOBODY: u32 = 0;
+const SHARED: u32 = u32::MAX;
 
 struct Page {
     bytes: [u8; PAGE],
     /// Whether the byte is known, by a write or by a read before; 0 or 1.
     known: [u8; PAGE],
+    /// The only thread (plus one) that accessed the word in this life of it, [`NOBODY`] or [`SHARED`].
+    owners: [u32; PAGE / WORD],
 }
 
 const ALL_KNOWN: u64 = 0x0101_0101_0101_0101;
@@ -58,13 +64,41 @@ impl Memory {
         if recent.0 != number {
             let store = &mut self.store;
             let index = *self.pages.entry(number).or_insert_with(|| {
-                store.push(Box::new(Page { bytes: [0; PAGE], known: [0; PAGE] }));
+                store.push(Box::new(Page { bytes: [0; PAGE], known: [0; PAGE], owners: [NOBODY; PAGE / WORD] }));
                 store.len() as u32 - 1
             });
             *recent = (number, index);
         }
         let index = recent.1 as usize;
         &mut self.store[index]
+    }
+
+    /// The thread uses these bytes. Calls `shared` with each word (address / 8) that was another's alone until now.
+    pub fn owned_by(&mut self, thread: ThreadId, addr: u64, size: usize, mut shared: impl FnMut(u64)) {
+        let tag = thread.0 + 1;
+        self.pieces(addr, size, |page, done, range| {
+            let first = addr.wrapping_add(done as u64) / WORD as u64;
+            for (i, owner) in page.owners[range.start / WORD..range.end.div_ceil(WORD)].iter_mut().enumerate() {
+                if *owner == tag || *owner == SHARED {
+                    continue;
+                }
+                if *owner == NOBODY {
+                    *owner = tag;
+                } else {
+                    *owner = SHARED;
+                    shared(first + i as u64);
+                }
+            }
+        });
+    }
+
+    /// Whether one thread alone used these bytes so far.
+    pub fn is_private(&mut self, addr: u64, size: usize) -> bool {
+        let mut private = true;
+        self.pieces(addr, size, |page, _, range| {
+            private &= !page.owners[range.start / WORD..range.end.div_ceil(WORD)].contains(&SHARED);
+        });
+        private
     }
 
     /// For an access of at most eight bytes inside a page: the eight bytes there (known, value), which of them count, and
@@ -145,6 +179,11 @@ impl Memory {
             let from = start.saturating_sub(base).min(PAGE as u64) as usize;
             let to = end.saturating_sub(base).min(PAGE as u64) as usize;
             page.known[from..to].fill(0);
+            // A word that only in part belongs to the block keeps its owner: shared is the safe answer.
+            let (first, end) = (from.div_ceil(WORD), to / WORD);
+            if first < end {
+                page.owners[first..end].fill(NOBODY);
+            }
         };
         let numbers = start >> PAGE_BITS..=end.saturating_sub(1).max(start) >> PAGE_BITS;
         // A huge block has few known pages: look at those instead.

@@ -5,13 +5,18 @@
 //! are joined. A read that no recorded write explains is not an inconsistency: libraries write memory unseen. It is
 //! counted apart, and stands for a synthetic *extern* write at that point.
 //!
+//! Memory that one thread alone accesses during its whole life needs no explanation: whatever changed it (a register
+//! spilled into a frame, a by-value argument, a library on the thread's behalf) is part of what the thread does by itself, so
+//! in every reordering it reads there what it read in the trace, as long as its reads of shared memory do. Such reads are
+//! counted as `private_reads`.
+//!
 //! Where events were lost (a damaged chunk), everything known before is forgotten: no false alarm follows from a gap.
 
 mod memory;
 mod sync;
 mod threads;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use reweave_model::{Addr, Event, EventId, Op, Pc, ThreadId, Value};
 
@@ -52,7 +57,9 @@ pub struct Report {
     pub writes: u64,
     /// Reads of bytes that nothing in the trace wrote before: initial values.
     pub initial_reads: u64,
-    /// Reads that no recorded write explains, by code address.
+    /// Reads that no recorded write explains, of memory that no other thread accessed.
+    pub private_reads: u64,
+    /// Reads that no recorded write explains, of memory that several threads accessed, by code address.
     pub unexplained: BTreeMap<Pc, Unexplained>,
     /// Threads nobody was seen to create.
     pub foreign_threads: u64,
@@ -93,6 +100,8 @@ pub struct Checker {
     threads: Threads,
     /// A thread that may act: found right at its last event.
     running: Option<ThreadId>,
+    /// Unexplained reads of memory that is private so far, by the word (address / 8) that differed.
+    private: HashMap<u64, Vec<(Pc, Unexplained)>>,
     next: u64,
 }
 
@@ -120,7 +129,7 @@ impl Checker {
         }
         match event.op {
             Op::Read { addr, size, value, .. } => self.read(event, addr, size, value),
-            Op::Write { addr, size, value, .. } => self.write(addr, size, value),
+            Op::Write { addr, size, value, .. } => self.write(event, addr, size, value),
             Op::Atomic { kind, addr, size, read, written, .. } => {
                 if !(1..=16).contains(&size) || !size.is_power_of_two() {
                     self.complain(event, format!("an atomic access of {size} bytes"));
@@ -130,10 +139,10 @@ impl Checker {
                     self.read(event, addr, size, read);
                 }
                 if kind.writes() {
-                    self.write(addr, size, written);
+                    self.write(event, addr, size, written);
                 }
             }
-            Op::Alloc { addr, size } | Op::Free { addr, size } => self.memory.forget(addr, size),
+            Op::Alloc { addr, size } | Op::Free { addr, size } => self.new_life(addr, size),
             _ => {
                 if let Some(what) = self.sync.event(event, &mut self.report) {
                     self.complain(event, what);
@@ -142,12 +151,38 @@ impl Checker {
         }
     }
 
-    pub fn finish(self) -> Report {
+    pub fn finish(mut self) -> Report {
+        self.report.private_reads += self.private.drain().map(|(_, reads)| reads.len() as u64).sum::<u64>();
         self.report
+    }
+
+    /// The block is another location from here on.
+    fn new_life(&mut self, addr: Addr, size: u64) {
+        self.memory.forget(addr, size);
+        let words = addr.0 / 8..addr.0.saturating_add(size).div_ceil(8);
+        let mut settled = 0;
+        if words.end - words.start < self.private.len() as u64 {
+            words.for_each(|word| settled += self.private.remove(&word).map_or(0, |reads| reads.len()));
+        } else {
+            let ended = self.private.extract_if(|word, _| words.contains(word));
+            settled = ended.map(|(_, reads)| reads.len()).sum();
+        }
+        self.report.private_reads += settled as u64;
+    }
+
+    /// The thread accesses memory: what was private to another no longer is.
+    fn touch(&mut self, thread: ThreadId, addr: Addr, size: u32) {
+        let Self { memory, private, report, .. } = self;
+        memory.owned_by(thread, addr.0, size as usize, |word| {
+            for (pc, at) in private.remove(&word).into_iter().flatten() {
+                report.unexplained.entry(pc).or_insert(Unexplained { count: 0, ..at }).count += 1;
+            }
+        });
     }
 
     fn read(&mut self, event: &Event<'_>, addr: Addr, size: u32, value: Value<'_>) {
         self.report.reads += 1;
+        self.touch(event.thread, addr, size);
         let mut word = [0; 8];
         let bytes = match bytes_of(value, size, &mut word) {
             Ok(Some(bytes)) => bytes,
@@ -158,14 +193,19 @@ impl Checker {
             Found::Same => {}
             Found::Initial => self.report.initial_reads += 1,
             Found::Other { at, expected, found } => {
-                let first = Unexplained { count: 0, first: event.id, addr: Addr(at), expected, found };
-                self.report.unexplained.entry(event.pc).or_insert(first).count += 1;
+                let one = Unexplained { count: 1, first: event.id, addr: Addr(at), expected, found };
+                if self.memory.is_private(addr.0, bytes.len()) {
+                    self.private.entry(at / 8).or_default().push((event.pc, one));
+                } else {
+                    self.report.unexplained.entry(event.pc).or_insert(Unexplained { count: 0, ..one }).count += 1;
+                }
             }
         }
     }
 
-    fn write(&mut self, addr: Addr, size: u32, value: Value<'_>) {
+    fn write(&mut self, event: &Event<'_>, addr: Addr, size: u32, value: Value<'_>) {
         self.report.writes += 1;
+        self.touch(event.thread, addr, size);
         let mut word = [0; 8];
         match bytes_of(value, size, &mut word) {
             Ok(Some(bytes)) => self.memory.write(addr.0, bytes),

@@ -1,5 +1,5 @@
 //! Every golden program, built by both compilers and recorded under several schedules: the right ones behave as always,
-//! and every trace hangs together.
+//! every trace hangs together, and a recorded write explains every read of shared memory.
 //!
 //! A normal run takes each program once and a sample of the other combinations. `REWEAVE_SOAK=N` (`cargo xtask soak`) takes
 //! all of them: both compilers, -O0 and -O2, N schedules each.
@@ -116,6 +116,7 @@ impl Totals {
         for (count, place) in self.unexplained.iter().take(20) {
             println!("  unexplained {count} × {place}");
         }
+        assert_eq!(unexplained, 0, "reads that no recorded write explains, see above");
         assert!(self.failures.is_empty(), "{} failures\n{}", self.failures.len(), self.failures.join("\n"));
     }
 }

@@ -104,6 +104,7 @@ pub fn adjacent(trace: &Trace, one: Code, two: Code) -> Result<Option<Adjacent>>
             Op::Read { addr, size, .. } => (addr, size, false, false),
             Op::Write { addr, size, .. } => (addr, size, true, false),
             Op::Atomic { addr, size, kind, .. } => (addr, size, kind.writes(), true),
+            Op::Free { addr, size } => (addr, u32::try_from(size).unwrap_or(u32::MAX), true, false),
             _ => {
                 previous = None;
                 continue;

@@ -1,7 +1,7 @@
 //! Ctrl-C and friends while a target runs. A key of the terminal reaches the target by itself, as it is in the same
 //! foreground group; a signal sent to `reweave` alone is passed on. Either way `reweave` stays to finish the trace.
 
-use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 
 /// SIGXFSZ is among them so that a file-size limit is an error of ours to tell, not our end; it is never passed on.
 const SIGNALS: [i32; 5] = [libc::SIGINT, libc::SIGQUIT, libc::SIGTERM, libc::SIGHUP, libc::SIGXFSZ];
@@ -58,4 +58,21 @@ impl Drop for Guard {
             unsafe { libc::sigaction(*signal, action, std::ptr::null_mut()) };
         }
     }
+}
+
+static ASKED: AtomicBool = AtomicBool::new(false);
+
+extern "C" fn remember(_signal: i32) {
+    if ASKED.swap(true, Ordering::Relaxed) {
+        // The second time in earnest.
+        // SAFETY: async-signal-safe.
+        unsafe { libc::_exit(130) };
+    }
+}
+
+/// For work without a target: true once somebody has asked to stop, so that what is known by then can be told.
+pub fn asked_to_stop() -> &'static AtomicBool {
+    // SAFETY: the handler only touches an atomic.
+    unsafe { libc::signal(libc::SIGINT, remember as *const () as usize) };
+    &ASKED
 }

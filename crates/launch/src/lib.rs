@@ -14,7 +14,7 @@ pub mod exit;
 pub mod folder;
 pub mod gdb;
 mod handshake;
-mod interrupt;
+pub mod interrupt;
 pub mod names;
 mod pidfd;
 pub mod pipeline;

@@ -68,7 +68,14 @@ pub fn test(plan: &Plan, watch: &mut dyn FnMut(Stage<'_>)) -> Result<Tested> {
         if is_failure(&process.outcome) {
             items.push(failure(items.len() as u32 + 1, &trace, &process.outcome, &plan.folder)?);
         }
-        let findings = predict(&trace, watch)?;
+        // Half of the time for looking, the rest for trying.
+        let left = plan.budget.saturating_sub(began.elapsed());
+        let answer = predict(&trace, Instant::now() + left / 2, watch)?;
+        *stats.entry("unknown_pairs".into()).or_default() += answer.unknown_pairs;
+        for (key, value) in answer.stats {
+            *stats.entry(key).or_default() += value;
+        }
+        let findings = answer.findings;
         let limit = (run.took * 20).max(Duration::from_secs(10));
         for (done, finding) in findings.iter().enumerate() {
             watch(Stage::Confirming { done, total: findings.len() });
@@ -117,13 +124,10 @@ fn prepare_folder(folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// All analyses over one trace.
-pub fn predict(trace: &Trace, watch: &mut dyn FnMut(Stage<'_>)) -> Result<Vec<Finding>> {
-    let mut findings = Vec::new();
-    for analysis in reweave_predict::all() {
-        findings.extend(analysis.run(trace, &mut |done| watch(Stage::Predicting(done)))?.findings);
-    }
-    Ok(findings)
+/// The default analyses over one trace.
+pub fn predict(trace: &Trace, deadline: Instant, watch: &mut dyn FnMut(Stage<'_>)) -> Result<reweave_predict::Answer> {
+    let options = reweave_predict::Options { deadline: Some(deadline), ..reweave_predict::Options::default() };
+    Ok(reweave_predict::predict(trace, &options, &mut |_, done| watch(Stage::Predicting(done)))?)
 }
 
 /// The report of an earlier test.
@@ -141,7 +145,7 @@ pub fn confirm_again(folder: &Path, command: Option<&[OsString]>, budget: Durati
     let began = Instant::now();
     let mut report = load_report(folder)?;
     let trace = Trace::open(folder.join(RECORDING))?;
-    for finding in predict(&trace, &mut |_| {})? {
+    for finding in predict(&trace, began + budget / 2, &mut |_| {})?.findings {
         let fresh = resolve::item(0, &finding, &trace);
         let known = report.findings.iter().position(|item| item.fingerprint == fresh.fingerprint);
         // Another program than the recorded one has to show it itself.
@@ -224,6 +228,7 @@ fn failure(id: u32, trace: &Trace, outcome: &Outcome, folder: &Path) -> Result<I
         strength: Strength::Confirmed,
         analysis: "recording",
         accesses: last_places(trace, outcome)?,
+        weak_order: false,
         witness: None,
     };
     let mut item = resolve::item(id, &finding, trace);

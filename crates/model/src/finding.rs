@@ -51,5 +51,7 @@ pub struct Finding {
     pub strength: Strength,
     pub analysis: &'static str,
     pub accesses: Vec<Accessor>,
+    /// A race only by the memory model: the accesses are ordered by atomics that are too weak to order them.
+    pub weak_order: bool,
     pub witness: Option<Witness>,
 }

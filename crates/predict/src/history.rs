@@ -63,7 +63,7 @@ pub enum Mode {
     /// Reads may return something else, as long as nothing that depends on them follows.
     #[default]
     ControlFlow,
-    /// Every read keeps its value: an event whose read would return something else cannot be next.
+    /// Every read of the reordering keeps its value. The accesses in question are not part of it: theirs are free.
     Prefix,
     /// As `Prefix`, and the reordering, the pair in question included and adjacent, can be completed to the whole history.
     Said,
@@ -116,26 +116,57 @@ pub enum Action {
     Access(Access),
     Fence(MemoryOrder),
     /// Exclusive: nobody holds the lock. Shared: nobody holds it exclusively. Outermost acquisitions only.
-    Acquire { lock: Lock, mode: LockMode },
-    Release { lock: Lock, mode: LockMode },
+    Acquire {
+        lock: Lock,
+        mode: LockMode,
+    },
+    Release {
+        lock: Lock,
+        mode: LockMode,
+    },
     /// A try or timed acquisition that failed: somebody else holds the lock against it. An outcome.
-    AcquireFailed { lock: Lock, mode: LockMode },
+    AcquireFailed {
+        lock: Lock,
+        mode: LockMode,
+    },
     /// Releases `lock` (held exclusively) and starts to wait.
-    Wait { condition: Condition, lock: Lock },
+    Wait {
+        condition: Condition,
+        lock: Lock,
+    },
     /// Ends the thread's wait: as [`Waking`] says, and `lock` is free and acquired again. An outcome.
-    Woken { condition: Condition, lock: Lock, how: Waking },
+    Woken {
+        condition: Condition,
+        lock: Lock,
+        how: Waking,
+    },
     /// Marks one waiting thread that is not yet notified (any of them; none if there is none), or all of them.
-    Notify { condition: Condition, all: bool },
+    Notify {
+        condition: Condition,
+        all: bool,
+    },
     /// The n-th arrival of a reordering (from 0) belongs to round n / `count`.
-    Arrive { barrier: Barrier, count: u32 },
+    Arrive {
+        barrier: Barrier,
+        count: u32,
+    },
     /// The round of the thread's last arrival is full. At most one leaves a round as the serial one, and at most `count` - 1
     /// otherwise. An outcome.
-    Leave { barrier: Barrier, serial: bool },
-    Post { semaphore: Semaphore },
+    Leave {
+        barrier: Barrier,
+        serial: bool,
+    },
+    Post {
+        semaphore: Semaphore,
+    },
     /// The count is not 0.
-    Take { semaphore: Semaphore },
+    Take {
+        semaphore: Semaphore,
+    },
     /// The count is 0. An outcome.
-    TakeFailed { semaphore: Semaphore },
+    TakeFailed {
+        semaphore: Semaphore,
+    },
 }
 
 impl Action {
@@ -144,10 +175,9 @@ impl Action {
     pub fn is_outcome(&self) -> bool {
         match self {
             Action::Access(access) => matches!(access.kind, AccessKind::CasDone | AccessKind::CasFailed),
-            Action::AcquireFailed { .. }
-            | Action::Woken { .. }
-            | Action::Leave { .. }
-            | Action::TakeFailed { .. } => true,
+            Action::AcquireFailed { .. } | Action::Woken { .. } | Action::Leave { .. } | Action::TakeFailed { .. } => {
+                true
+            }
             _ => false,
         }
     }
@@ -199,7 +229,7 @@ impl History {
         &self.steps[pos.index()]
     }
 
-    pub fn positions(&self) -> impl Iterator<Item = Pos> + use<> {
+    pub fn positions(&self) -> impl DoubleEndedIterator<Item = Pos> + use<> {
         (0..self.steps.len() as u32).map(Pos)
     }
 

@@ -1,34 +1,18 @@
 //! What other interleavings would do, predicted from one trace.
 //!
-//! An analysis is one file in [`analyses`] behind the [`Analysis`] trait and one line in [`all`]. Analyses read traces and
-//! return findings with witnesses; they do no other I/O and print nothing.
+//! An analysis is one file in [`analyses`] and one line in [`ANALYSES`]. The streaming ones read events in one pass
+//! ([`linear`]) and list candidates; the engine ([`feasible`]) answers questions about a stretch of the trace ([`lower`] makes a
+//! [`history`] of it), and [`witness`] judges its answers. Analyses do no I/O but read the trace, and print nothing.
 
 pub mod analyses;
-mod clock;
-mod happens_before;
+mod driver;
+pub mod feasible;
 pub mod history;
+pub mod linear;
+pub mod lower;
+pub mod oracle;
+pub mod races;
+pub mod testing;
+pub mod witness;
 
-pub use clock::Clock;
-pub use happens_before::HappensBefore;
-
-use reweave_model::Finding;
-use reweave_trace::{Result, Trace};
-
-/// What an analysis has to say.
-#[derive(Debug, Default)]
-pub struct Answer {
-    pub findings: Vec<Finding>,
-    pub events: u64,
-}
-
-pub trait Analysis {
-    fn name(&self) -> &'static str;
-
-    /// Reads the trace, as often as it needs to. `progress` hears from 0 to 1 how far it is.
-    fn run(&self, trace: &Trace, progress: &mut dyn FnMut(f64)) -> Result<Answer>;
-}
-
-/// Every analysis there is, cheapest first.
-pub fn all() -> Vec<Box<dyn Analysis>> {
-    vec![Box::new(analyses::hb::Hb)]
-}
+pub use driver::{ANALYSES, About, Answer, Options, predict};

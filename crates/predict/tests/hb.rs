@@ -3,8 +3,8 @@
 use reweave_model::{
     AccessFlags, Addr, AtomicKind, LockMode, MemoryOrder, ObjectId, Op, Pc, ThreadId, Value, WakeReason,
 };
-use reweave_predict::Analysis;
-use reweave_predict::analyses::hb::Hb;
+use reweave_predict::analyses::hb::HbRaces;
+use reweave_predict::linear::{self, Linear};
 use reweave_trace::{Trace, TraceBuilder};
 
 const X: Addr = Addr(0x1000);
@@ -39,9 +39,9 @@ fn trace(steps: &[(u32, Op<'static>)]) -> Trace {
 }
 
 fn races(steps: &[(u32, Op<'static>)]) -> Vec<(u64, u64)> {
-    let answer = Hb.run(&trace(steps), &mut |_| {}).expect("a sound trace");
-    let pair = |finding: &reweave_model::Finding| (finding.accesses[0].pc.0, finding.accesses[1].pc.0);
-    answer.findings.iter().map(pair).collect()
+    let mut races = HbRaces::default();
+    linear::run(&trace(steps), &mut races, &mut |_| {}).expect("a sound trace");
+    races.finish().pairs.iter().map(|pair| (pair.first_pc.0, pair.second_pc.0)).collect()
 }
 
 const ACQUIRE: Op<'static> = Op::Acquire { object: LOCK, mode: LockMode::Exclusive, tried: false };
@@ -131,13 +131,4 @@ fn fences_order_relaxed_accesses_ok() {
 #[test]
 fn reused_memory_ok() {
     assert_eq!(races(&[(1, write(X)), (2, Op::Alloc { addr: X, size: 16 }), (2, write(X))]), []);
-}
-
-#[test]
-fn witness_is_the_causal_past_and_the_pair() {
-    let trace = trace(&[(1, read(FLAG, 4)), (2, read(FLAG, 4)), (2, read(FLAG, 4)), (1, write(X)), (2, write(X))]);
-    let answer = Hb.run(&trace, &mut |_| {}).expect("a sound trace");
-    let schedule = &answer.findings[0].witness.as_ref().expect("a witness").schedule;
-    let segments: Vec<(u32, u32)> = schedule.segments.iter().map(|s| (s.thread.0, s.steps)).collect();
-    assert_eq!(segments, [(0, 3), (1, 1), (2, 1), (1, 1), (2, 2), (1, 1), (2, 1)]);
 }

@@ -79,9 +79,11 @@ fn summary(finding: &Finding, accesses: &[AccessItem], trace: &Trace) -> String 
         Kind::Race => {
             let variable = finding.accesses.first().and_then(|access| address_of(access.event, trace));
             let ops = accesses.iter().map(|access| access.op.as_str()).collect::<Vec<_>>().join(" and ");
-            match variable {
-                Some(name) => format!("data race on {name}: {ops} are not ordered"),
-                None => format!("data race: {ops} are not ordered"),
+            let on = variable.map_or(String::new(), |name| format!(" on {name}"));
+            if finding.weak_order {
+                format!("data race{on} (memory-order): only atomics too weak to order them stand between {ops}")
+            } else {
+                format!("data race{on}: {ops} are not ordered")
             }
         }
         kind => kind_name(kind).into(),
@@ -91,7 +93,10 @@ fn summary(finding: &Finding, accesses: &[AccessItem], trace: &Trace) -> String 
 fn address_of(event: EventId, trace: &Trace) -> Option<String> {
     let mut events = trace.events_from(event).ok()?;
     let event = events.next().ok()??;
-    let (Op::Read { addr, .. } | Op::Write { addr, .. } | Op::Atomic { addr, .. }) = event.op else { return None };
+    let (Op::Read { addr, .. } | Op::Write { addr, .. } | Op::Atomic { addr, .. } | Op::Free { addr, .. }) = event.op
+    else {
+        return None;
+    };
     Some(Describer { symbols: trace.symbols() }.address(addr))
 }
 

@@ -77,8 +77,13 @@ pub fn write(report: &Report, folder: &str, style: Style, out: &mut dyn Write) -
     let count = |strength: &str| report.findings.iter().filter(|item| item.strength == strength).count();
     let (confirmed, predicted, potential) = (count("confirmed"), count("predicted"), count("potential"));
     if report.findings.is_empty() {
-        writeln!(out, "no findings")
+        writeln!(out, "no findings")?;
     } else {
-        writeln!(out, "{confirmed} confirmed, {predicted} predicted, {potential} potential")
+        writeln!(out, "{confirmed} confirmed, {predicted} predicted, {potential} potential")?;
+    }
+    match report.stats.get("unknown_pairs") {
+        None | Some(0) => Ok(()),
+        Some(1) => writeln!(out, "1 pair of places may race and was not settled: more time with --budget"),
+        Some(n) => writeln!(out, "{n} pairs of places may race and were not settled: more time with --budget"),
     }
 }

@@ -21,4 +21,4 @@ pub use meta::{Aslr, Footer, Meta, Outcome};
 pub use schedule::schedule_of;
 pub use stacks::Stacks;
 pub use symbols::{Facts, Frame, Module, Symbols};
-pub use text::{convert, open};
+pub use text::{StdEvents, convert, open};

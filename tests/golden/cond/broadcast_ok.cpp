@@ -25,7 +25,7 @@ struct Gate {
 };
 
 int main() {
-    Gate gate;
+    static Gate gate;
     std::thread first(&Gate::pass, &gate), second(&Gate::pass, &gate);
     gate.release();
     first.join();

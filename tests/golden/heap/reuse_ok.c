@@ -26,7 +26,7 @@ static void *work(void *arg) {
 
 int main(void) {
     pthread_t team[2];
-    struct job jobs[2] = {{NULL, 0}, {NULL, 0}};
+    static struct job jobs[2] = {{NULL, 0}, {NULL, 0}};
     int *first = NULL, seen = 0;
     for (int i = 0; i < 2; i++) {
         first = malloc(16 * sizeof *first);

@@ -15,7 +15,7 @@ static std::size_t longest(const std::vector<std::string> &words) {
 }
 
 int main() {
-    const std::vector<std::string> left{"thread", "of", "control"}, right{"join", "detached"};
+    static const std::vector<std::string> left{"thread", "of", "control"}, right{"join", "detached"};
     std::size_t a = 0, b = 0;
     std::thread first([&] { a = longest(left); });
     std::thread second([&] { b = longest(right); });

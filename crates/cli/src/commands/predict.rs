@@ -1,38 +1,84 @@
 //! `reweave predict`
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
+use std::time::{Duration, Instant};
 
-use reweave_launch::{Error, exit};
+use reweave_launch::{Error, exit, interrupt};
+use reweave_predict::history::Mode;
+use reweave_predict::{ANALYSES, Answer};
 use reweave_report::{Report, Style, data, resolve, text};
+use reweave_trace::Trace;
 
 use crate::output;
 use crate::progress::Bar;
+use crate::size::parse_time;
 
 /// Analyse a trace without running anything
 #[derive(clap::Args)]
-#[command(after_help = "Examples:\n  \
-    reweave predict reweave.rwt\n  \
-    reweave predict reweave.rwt --analysis hb --json findings.json")]
+#[command(after_help = after_help())]
 pub struct Args {
     trace: PathBuf,
     /// Only these analyses
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     analysis: Vec<String>,
+    /// Which reorderings count
+    #[arg(long, value_enum, default_value = "control-flow")]
+    mode: ModeName,
+    /// Events per window of the maximal engine, counting only those that matter to it [default: the whole trace if it is
+    /// short enough, 10000 otherwise]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..))]
+    window: Option<u32>,
+    /// Wall time (ms, s, m, h); what is not settled by then is counted
+    #[arg(long, value_name = "TIME", value_parser = parse_time)]
+    budget: Option<Duration>,
     /// Also write the findings as JSON
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
 }
 
+#[derive(Clone, Copy, clap::ValueEnum)]
+enum ModeName {
+    /// Reads may change as long as nothing that depends on them follows
+    ControlFlow,
+    /// Every read keeps its value
+    Prefix,
+    /// Every read keeps its value, over complete traces
+    Said,
+    /// Reads may return anything
+    DataAbstract,
+}
+
+impl ModeName {
+    const fn mode(self) -> Mode {
+        match self {
+            Self::ControlFlow => Mode::ControlFlow,
+            Self::Prefix => Mode::Prefix,
+            Self::Said => Mode::Said,
+            Self::DataAbstract => Mode::DataAbstract,
+        }
+    }
+}
+
+fn after_help() -> String {
+    let mut text = String::from("Analyses (* by default):\n");
+    for about in ANALYSES {
+        let mark = if about.default { '*' } else { ' ' };
+        text += &format!("  {mark} {:<9} {}\n", about.name, about.what);
+    }
+    text + "\nExamples:\n  \
+        reweave predict reweave.rwt\n  \
+        reweave predict reweave.rwt --analysis hb,lockset --json findings.json\n  \
+        reweave predict trace.std --budget 2m"
+}
+
 pub fn run(args: Args) -> i32 {
-    let analyses = reweave_predict::all();
-    if let Some(unknown) = args.analysis.iter().find(|name| analyses.iter().all(|a| a.name() != *name)) {
-        let known: Vec<&str> = analyses.iter().map(|analysis| analysis.name()).collect();
+    if let Some(unknown) = args.analysis.iter().find(|name| ANALYSES.iter().all(|about| about.name != *name)) {
+        let known: Vec<&str> = ANALYSES.iter().map(|about| about.name).collect();
         eprintln!("reweave: there is no analysis `{unknown}`: choose from {}", known.join(", "));
         return exit::USAGE;
     }
-    match predict(&args, &analyses) {
+    match predict(&args) {
         Ok(report) => {
             let code = output::print(|out| text::write(&report, "", Style { colour: false }, out));
             if code != exit::CLEAN {
@@ -47,30 +93,27 @@ pub fn run(args: Args) -> i32 {
     }
 }
 
-fn predict(args: &Args, analyses: &[Box<dyn reweave_predict::Analysis>]) -> Result<Report, Error> {
+fn predict(args: &Args) -> Result<Report, Error> {
     let trace = reweave_trace::open(&args.trace)?;
-    let mut findings = Vec::new();
-    let mut events = 0;
-    for analysis in analyses.iter().filter(|a| args.analysis.is_empty() || args.analysis.iter().any(|n| n == a.name()))
-    {
-        let bar = Bar::new(analysis.name(), 1000);
-        let answer = analysis.run(&trace, &mut |done| bar.at((done * 1000.0) as u64))?;
-        bar.done();
-        events = answer.events;
-        findings.extend(answer.findings);
-    }
-    let items = findings.iter().zip(1..).map(|(finding, id)| {
-        let mut item = resolve::item(id, finding, &trace);
-        item.why_unconfirmed = Some("only predicted: `reweave test` or `reweave confirm` runs the program".into());
-        item
-    });
-    let report = Report {
-        reweave: env!("CARGO_PKG_VERSION").into(),
-        schema: data::SCHEMA,
-        program: trace.meta().program.clone(),
-        findings: items.collect(),
-        stats: BTreeMap::from([("events".to_owned(), events), ("unknown_pairs".to_owned(), 0)]),
+    let options = reweave_predict::Options {
+        analyses: args.analysis.clone(),
+        mode: args.mode.mode(),
+        window: args.window.map(|window| window as usize),
+        deadline: args.budget.map(|budget| Instant::now() + budget),
+        interrupt: Some(interrupt::asked_to_stop()),
     };
+    let mut bar: Option<(&str, Bar)> = None;
+    let answer = reweave_predict::predict(&trace, &options, &mut |what, done| {
+        if bar.as_ref().is_none_or(|(shown, _)| *shown != what) {
+            bar.take().into_iter().for_each(|(_, old)| old.done());
+            bar = Some((what, Bar::new(what, 1000)));
+        }
+        if let Some((_, bar)) = &bar {
+            bar.at((done * 1000.0) as u64);
+        }
+    })?;
+    bar.into_iter().for_each(|(_, bar)| bar.done());
+    let report = report(&trace, answer);
     if let Some(path) = &args.json {
         fs::write(path, report.to_json()).map_err(|source| Error::Output {
             action: "write",
@@ -81,5 +124,23 @@ fn predict(args: &Args, analyses: &[Box<dyn reweave_predict::Analysis>]) -> Resu
     for damage in trace.damage() {
         eprintln!("reweave: warning: {}: {damage}", args.trace.display());
     }
+    if interrupt::asked_to_stop().load(std::sync::atomic::Ordering::Relaxed) {
+        eprintln!("reweave: interrupted: this is what was known by then");
+    }
     Ok(report)
+}
+
+fn report(trace: &Trace, answer: Answer) -> Report {
+    let items = answer.findings.iter().zip(1..).map(|(finding, id)| {
+        let mut item = resolve::item(id, finding, trace);
+        let what = if finding.witness.is_some() { "only predicted" } else { "no reordering shows it" };
+        item.why_unconfirmed = Some(format!("{what}: `reweave test` or `reweave confirm` runs the program"));
+        item
+    });
+    let findings = items.collect();
+    let mut stats = answer.stats;
+    stats.insert("events".to_owned(), answer.events);
+    stats.insert("unknown_pairs".to_owned(), answer.unknown_pairs);
+    let reweave = env!("CARGO_PKG_VERSION").into();
+    Report { reweave, schema: data::SCHEMA, program: trace.meta().program.clone(), findings, stats }
 }

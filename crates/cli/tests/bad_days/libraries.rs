@@ -1,6 +1,8 @@
 //! Code that is not instrumented, comes late or goes early.
 
 use super::{Day, library};
+use crate::common::golden::{GCC, Program, compilers};
+use crate::common::traces::Checked;
 use crate::common::{REWEAVE, Scratch, has, root, run, skip};
 use reweave_model::Op;
 
@@ -26,6 +28,59 @@ fn dlopen_and_dlclose_of_an_instrumented_library() {
 }
 
 #[test]
+fn plugin_that_brings_the_cxx_library_into_a_c_program() {
+    let day = Day::new("plugin.c");
+    let lib = library(&day.scratch, &[REWEAVE, "c++"], "map_plugin_lib.cpp");
+    let lib = lib.to_str().expect("ASCII");
+    let plain = run(day.scratch.command(&day.program).arg(lib)).expect(0);
+    let done = day.record_with(&[], &[lib]);
+    assert_eq!(done.stdout, plain.stdout);
+    assert_eq!(day.checked().unexplained(), []);
+    day.replays(false);
+}
+
+/// The C++ library balances the trees of `std::map` out of the compiler's sight, but not out of ours.
+#[test]
+fn nodes_of_a_map() {
+    let day = Day::new("map_nodes.cpp");
+    for seed in ["0", "1", "2"] {
+        day.record_with(&["--policy", "random", "--seed", seed], &[]);
+        assert_eq!(day.checked().unexplained(), []);
+    }
+    day.replays(false);
+}
+
+/// A known limit: clang (19 still) takes a local variable for private if the address of the field that is accessed does
+/// not escape, even if that of the variable does. The next read is then explained by no write, which is said; no more.
+#[test]
+fn writes_that_clang_does_not_instrument() {
+    let program = Program::read(&root().join("tests/bad_days/escaped_local.c"));
+    let text = std::fs::read_to_string(&program.path).expect("the program");
+    let line = 1 + text.lines().position(|line| line.contains("pair.second += 6")).expect("the write");
+    for compiler in compilers() {
+        let scratch = Scratch::new("day");
+        program.build(&scratch, compiler, "-O1").unwrap_or_else(|why| panic!("{why}"));
+        let plain = run(&mut scratch.command(scratch.join("escaped_local"))).expect(0);
+        let done = scratch.run(["record", "-o", "run.rwt", "--", "./escaped_local"]).expect(0);
+        assert_eq!(done.stdout, plain.stdout);
+        let checked = Checked::sound(&scratch.join("run.rwt"));
+        let mut events = checked.trace.events();
+        let mut seen = false;
+        while let Some(event) = events.next().expect("checked before") {
+            let here = checked.trace.symbols().frames(event.pc).any(|frame| frame.line as usize == line);
+            seen |= here && matches!(event.op, Op::Write { .. });
+        }
+        assert!(seen || compiler != GCC, "gcc instruments it");
+        let count = u64::from(!seen);
+        assert_eq!(checked.report.unexplained_reads(), count, "{compiler:?}");
+        let told = scratch.run(["inspect", "run.rwt"]).expect(0).stdout;
+        assert!(told.contains(&format!("reads no recorded write explains: {count} of ")), "{told}");
+        assert_eq!(told.contains("1 at escaped_local.c:12 work"), !seen, "{told}");
+        scratch.run(["replay", "run.rwt"]).expect(0).says("identically");
+    }
+}
+
+#[test]
 fn program_not_built_with_reweave_cc() {
     let scratch = Scratch::new("day");
     if !has("gcc") {
@@ -38,7 +93,7 @@ fn program_not_built_with_reweave_cc() {
     assert_eq!(done.stdout, plain.stdout);
     let done = done.says("was not built with reweave cc: only lock-level events were recorded");
     assert!(done.stderr.contains("build it with `reweave cc`"), "{}", done.stderr);
-    let checked = crate::common::traces::Checked::sound(&scratch.join("run.rwt"));
+    let checked = Checked::sound(&scratch.join("run.rwt"));
     assert!(!checked.trace.meta().instrumented);
     assert!(checked.count(|op| matches!(op, Op::Acquire { .. })) > 0);
     assert!(checked.count(|op| matches!(op, Op::Wait { .. })) > 0);
@@ -79,7 +134,7 @@ fn uninstrumented(source: &str, flags: &[String]) {
     for seed in ["0", "1", "2"] {
         let done = scratch.run(["record", "-o", "run.rwt", "--seed", seed, "--", "./program"]).expect(0);
         assert_eq!(done.last_line(), plain.last_line(), "seed {seed}: {}", done.stderr);
-        let checked = crate::common::traces::Checked::sound(&scratch.join("run.rwt"));
+        let checked = Checked::sound(&scratch.join("run.rwt"));
         assert!(checked.threads() > 1, "{source}: the library's threads are seen");
     }
 }

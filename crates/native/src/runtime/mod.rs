@@ -38,6 +38,7 @@ mod system;
 mod threads;
 mod time;
 mod tls;
+mod trees;
 
 use reweave_conductor::{Conductor, Thread};
 use std::sync::atomic::{AtomicPtr, Ordering};

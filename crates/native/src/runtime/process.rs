@@ -343,8 +343,10 @@ interpose! {
     fn timer_create(clock: libc::clockid_t, event: *mut c_void, timer: *mut c_void; pc) -> c_int {
         TIMERS.store(true, Ordering::Relaxed);
         let create = real!(timer_create: unsafe extern "C-unwind" fn(libc::clockid_t, *mut c_void, *mut c_void) -> c_int);
-        let status = create(clock, event, timer);
-        if status == 0 && active() && let Some(inside) = enter() {
+        let Some(inside) = enter() else { return create(clock, event, timer) };
+        // SIGEV_THREAD makes a thread.
+        let status = super::super::threads::no_longer_alone(inside.thread, pc, || create(clock, event, timer));
+        if status == 0 {
             super::super::ranges::wrote(inside.thread, timer.cast(), size_of::<*mut c_void>(), pc);
         }
         status

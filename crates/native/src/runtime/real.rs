@@ -23,7 +23,8 @@ pub fn find(cell: &AtomicPtr<()>, name: &'static str) -> *mut () {
         if versioned {
             libc::dlvsym(libc::RTLD_NEXT, name, c"GLIBC_2.3.2".as_ptr())
         } else {
-            libc::dlsym(libc::RTLD_NEXT, name)
+            let next = libc::dlsym(libc::RTLD_NEXT, name);
+            if next.is_null() { in_plugins(name) } else { next }
         }
     };
     if let Some((before, thread)) = inside {
@@ -39,4 +40,20 @@ pub fn find(cell: &AtomicPtr<()>, name: &'static str) -> *mut () {
     }
     cell.store(found.cast(), Ordering::Relaxed);
     found.cast()
+}
+
+/// Looks into libraries that came with a plugin (RTLD_LOCAL), where the next definition is not looked for.
+fn in_plugins(name: *const libc::c_char) -> *mut libc::c_void {
+    type Open = unsafe extern "C" fn(*const libc::c_char, libc::c_int) -> *mut libc::c_void;
+    for library in [c"libstdc++.so.6", c"libglib-2.0.so.0"] {
+        // SAFETY: zero-terminated names. The handle is kept: what was found must stay.
+        let found = unsafe {
+            let library = real!(dlopen: Open)(library.as_ptr(), libc::RTLD_LAZY | libc::RTLD_NOLOAD);
+            if library.is_null() { library } else { libc::dlsym(library, name) }
+        };
+        if !found.is_null() {
+            return found;
+        }
+    }
+    std::ptr::null_mut()
 }

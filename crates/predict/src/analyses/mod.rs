@@ -1,3 +1,9 @@
 //! One file per analysis.
 
+pub mod cp;
 pub mod hb;
+pub mod lockset;
+pub mod maximal;
+pub mod shb;
+pub mod syncp;
+pub mod wcp;

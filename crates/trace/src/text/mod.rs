@@ -9,7 +9,7 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, BufWriter, Read, Write};
 use std::path::Path;
 
-pub use std_format::LeftOut;
+pub use std_format::{LeftOut, StdEvents};
 
 use crate::format::v1::FILE_MAGIC;
 use crate::{Error, Meta, Result, Trace, TraceBuilder};
@@ -116,10 +116,12 @@ struct Finish {
 }
 
 fn import(path: &Path, format: Format, builder: &mut TraceBuilder) -> Result<Finish> {
+    if format == Format::Std {
+        return std_format::import(path, builder);
+    }
     let file = BufReader::with_capacity(1 << 20, File::open(path).map_err(Error::io(path))?);
     let lines = Lines { path, from: Box::new(file), text: String::new(), number: 0 };
     match format {
-        Format::Std => std_format::import(lines, builder),
         Format::Csv => lines::import(lines, lines::Shape::Csv, builder),
         _ => lines::import(lines, lines::Shape::Json, builder),
     }

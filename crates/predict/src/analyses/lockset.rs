@@ -1,0 +1,134 @@
+//! The quick check: locksets and weak happens-before (O'Callahan and Choi's hybrid detection, PPoPP 2003; Eraser's locksets).
+//!
+//! Candidates are conflicting pairs that no common lock keeps apart (exclusive on at least one side) and that no chain of
+//! *firm* edges orders: program order, fork, join, send to receive, barriers with as many users as they count. Neither
+//! locks nor notifies nor semaphores order anything, since another interleaving may turn them round.
+//!
+//! Complete, not sound: every race of every feasible reordering is among the candidates, as long as nothing was dropped.
+//!
+//! Memory: for each word one entry per thread, code position, lockset, kind and bytes. Of two entries that differ only in
+//! their epoch the later one is unordered with all that the earlier one is, so that the earlier one goes.
+
+use reweave_model::{EventId, Pc};
+
+use crate::linear::{
+    Access, AccessKind, Candidates, Edges, Linear, LocksetId, Locksets, Order, PcId, Pcs, Sync, Thread, Touch, Word,
+};
+
+/// Entries per word and thread; beyond this they are not kept, and counted.
+const MAX_KEPT: usize = 1024;
+
+#[derive(Clone, Copy)]
+struct Kept {
+    event: EventId,
+    epoch: u32,
+    key: Key,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Key {
+    pc: PcId,
+    locks: LocksetId,
+    mask: u8,
+    kind: AccessKind,
+}
+
+struct Slot {
+    thread: Thread,
+    kept: Vec<Kept>,
+}
+
+pub struct LocksetRaces {
+    order: Order,
+    locksets: Locksets,
+    words: Vec<Vec<Slot>>,
+    pcs: Pcs,
+}
+
+impl Default for LocksetRaces {
+    fn default() -> Self {
+        Self { order: Order::along(Edges::Firm), locksets: Locksets::default(), words: Vec::new(), pcs: Pcs::default() }
+    }
+}
+
+impl LocksetRaces {
+    #[inline]
+    fn touch(&mut self, thread: Thread, word: Word, new: Kept) {
+        if self.words.len() <= word.index() {
+            self.words.resize_with(word.index() + 1, Vec::new);
+        }
+        let slots = &mut self.words[word.index()];
+        let mine = match slots.iter().position(|slot| slot.thread == thread) {
+            Some(place) => place,
+            None => {
+                slots.push(Slot { thread, kept: Vec::new() });
+                slots.len() - 1
+            }
+        };
+        let same = slots[mine].kept.iter().position(|kept| kept.key == new.key);
+        if let Some(place) = same
+            && slots[mine].kept[place].epoch == new.epoch
+        {
+            // Whoever came in between did not know this epoch: the pair has been found there.
+            return;
+        }
+        let clock = self.order.clock(thread);
+        for slot in slots.iter().filter(|slot| slot.thread != thread) {
+            let known = clock.get(slot.thread);
+            for old in &slot.kept {
+                if old.epoch > known
+                    && old.key.mask & new.key.mask != 0
+                    && old.key.kind.conflicts(new.key.kind)
+                    && !self.locksets.exclude(old.key.locks, new.key.locks)
+                {
+                    self.pcs.add((old.event, old.key.pc), (new.event, new.key.pc));
+                }
+            }
+        }
+        let kept = &mut slots[mine].kept;
+        match same {
+            Some(place) => {
+                kept[place] = new;
+                // Loops come back to the same few: keep them where the search begins.
+                kept.swap(place, 0);
+            }
+            None if kept.len() < MAX_KEPT => kept.push(new),
+            None => self.pcs.dropped += 1,
+        }
+    }
+
+    fn kept(&mut self, event: EventId, thread: Thread, pc: Pc, kind: AccessKind) -> Kept {
+        let key = Key { pc: self.pcs.id(pc), locks: self.locksets.held(thread), mask: 0, kind };
+        Kept { event, epoch: self.order.epoch(thread), key }
+    }
+}
+
+impl Linear for LocksetRaces {
+    #[inline]
+    fn access(&mut self, access: &Access, touched: &[Touch]) {
+        let kept = self.kept(access.event, access.thread, access.pc, access.kind);
+        for touch in touched {
+            let key = Key { mask: touch.mask, ..kept.key };
+            self.touch(access.thread, touch.word, Kept { key, ..kept });
+        }
+    }
+
+    fn sync(&mut self, _: EventId, thread: Thread, sync: Sync) {
+        self.order.epoch(thread);
+        self.order.sync(thread, sync);
+        self.locksets.sync(thread, sync);
+        if matches!(sync, Sync::Fork { .. } | Sync::Join { .. } | Sync::Publish { firm: true, .. }) {
+            self.order.end_epochs(thread, sync);
+        }
+    }
+
+    fn forget(&mut self, word: Word) {
+        if let Some(slots) = self.words.get_mut(word.index()) {
+            slots.clear();
+        }
+    }
+
+    fn finish(&mut self) -> Candidates {
+        self.pcs.finish()
+    }
+}

@@ -1,0 +1,117 @@
+//! Schedulable happens-before (Mathur, Kini, Viswanathan: What Happens-After the First Race?, OOPSLA 2018).
+//!
+//! Happens-before and an edge from the last write of each byte to every read of it. A read is compared before its own edge
+//! counts. Every candidate is a race: the past of the two accesses, in trace order, then the two. Misses what
+//! happens-before misses, and the unsound part of what that finds.
+//!
+//! Deviations: every pair of code positions is reported, not only pairs with the last access of a thread; a read of
+//! bytes of several writes follows all of them.
+
+use std::rc::Rc;
+
+use reweave_model::EventId;
+
+use crate::linear::{Access, Candidates, Edges, LastWrites, Linear, Order, Races, Sync, Thread, Touch, Word};
+
+/// A write: its epoch, and the clock of its thread before.
+struct Write {
+    thread: Thread,
+    epoch: u32,
+    /// Shared by all writes of the thread since its clock last grew by others. Its own entry is not up to date.
+    past: Rc<[u32]>,
+}
+
+pub struct ShbRaces {
+    order: Order,
+    races: Races,
+    writes: LastWrites<Write>,
+    pasts: Vec<Option<Rc<[u32]>>>,
+    sources: Vec<(Thread, u32, Rc<[u32]>)>,
+}
+
+impl Default for ShbRaces {
+    fn default() -> Self {
+        Self {
+            order: Order::along(Edges::All),
+            races: Races::default(),
+            writes: LastWrites::default(),
+            pasts: Vec::new(),
+            sources: Vec::new(),
+        }
+    }
+}
+
+impl ShbRaces {
+    fn past(&mut self, thread: Thread) -> &mut Option<Rc<[u32]>> {
+        if self.pasts.len() <= thread.index() {
+            self.pasts.resize(thread.index() + 1, None);
+        }
+        &mut self.pasts[thread.index()]
+    }
+
+    fn read(&mut self, thread: Thread, touched: &[Touch]) {
+        let clock = self.order.clock(thread);
+        for &touch in touched {
+            for write in self.writes.sources(touch) {
+                if write.epoch > clock.get(write.thread) {
+                    self.sources.push((write.thread, write.epoch, Rc::clone(&write.past)));
+                }
+            }
+        }
+        if self.sources.is_empty() {
+            return;
+        }
+        *self.past(thread) = None;
+        let clock = self.order.thread(thread);
+        for (source, epoch, past) in self.sources.drain(..) {
+            clock.join_slice(&past);
+            clock.set(source, clock.get(source).max(epoch));
+        }
+    }
+}
+
+impl Linear for ShbRaces {
+    fn access(&mut self, access: &Access, touched: &[Touch]) {
+        let thread = access.thread;
+        let epoch = self.order.epoch(thread);
+        self.races.access(access, touched, epoch, self.order.clock(thread));
+        if access.kind.reads() {
+            self.read(thread, touched);
+        }
+        if access.kind.writes() {
+            let past = match self.past(thread) {
+                Some(past) => Rc::clone(past),
+                None => {
+                    let past: Rc<[u32]> = self.order.clock(thread).as_slice().into();
+                    *self.past(thread) = Some(Rc::clone(&past));
+                    past
+                }
+            };
+            for &touch in touched {
+                self.writes.write(touch, Write { thread, epoch, past: Rc::clone(&past) });
+            }
+            // Who reads it learns of this thread up to here and no further.
+            self.order.tick(thread);
+        }
+    }
+
+    fn sync(&mut self, _: EventId, thread: Thread, sync: Sync) {
+        self.order.epoch(thread);
+        self.order.sync(thread, sync);
+        match sync {
+            Sync::Fork { child } => *self.past(child) = None,
+            Sync::Join { .. } | Sync::Acquire { .. } | Sync::Observe { .. } => *self.past(thread) = None,
+            Sync::Release { .. } | Sync::Publish { .. } | Sync::Copy { .. } | Sync::Clear { .. } => {}
+        }
+        self.order.end_epochs(thread, sync);
+    }
+
+    fn forget(&mut self, word: Word) {
+        self.races.forget(word);
+        self.writes.forget(word);
+    }
+
+    fn finish(&mut self) -> Candidates {
+        self.races.pcs.finish()
+    }
+}

@@ -1,0 +1,225 @@
+//! Which analyses run, in which order, and what becomes of their candidates.
+//!
+//! By default the streaming analyses list candidates in one pass over the trace, cheapest first, and the engine is asked about
+//! whatever passes the quick check. A finding bears the name of the cheapest analysis that listed its pair, and it is
+//! `predicted` only with a witness that the checker accepted. What the engine refutes is gone; what it cannot settle is
+//! counted. An analysis asked for by name also shows its candidates that stay without a witness, as `potential`.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::atomic::AtomicBool;
+use std::time::Instant;
+
+use reweave_model::{Accessor, EventId, Finding, Kind, Op, Pc, Strength, ThreadId};
+use reweave_trace::{Result, Trace};
+
+use crate::analyses::{cp, hb, lockset, maximal, shb, syncp, wcp};
+use crate::history::Mode;
+use crate::linear::{self, Candidate, Linear};
+use crate::races;
+
+/// An analysis, by name.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct About {
+    pub name: &'static str,
+    pub what: &'static str,
+    /// Part of the default run.
+    pub default: bool,
+}
+
+/// Every analysis there is, cheapest first.
+pub const ANALYSES: &[About] = &[
+    about("hb", "happens-before, C11-aware: the trace's own races", true),
+    about("shb", "schedulable happens-before: every pair it lists is a race", true),
+    about("lockset", "no common lock and no order that every run keeps: patterns, may be false", false),
+    about("syncp", "races that keep the order of critical sections", true),
+    about("wcp", "weak causally-precedes", true),
+    about("cp", "causally-precedes, in windows", false),
+    about("maximal", "every race that some feasible reordering of the trace shows", true),
+    about("prefix", "the same, if every read keeps its value", false),
+    about("said", "the same over complete traces (Said et al.)", false),
+];
+
+const fn about(name: &'static str, what: &'static str, default: bool) -> About {
+    About { name, what, default }
+}
+
+#[derive(Clone, Debug, Default)]
+pub struct Options<'a> {
+    /// By name; empty: the default ones.
+    pub analyses: Vec<String>,
+    pub mode: Mode,
+    /// Events per window of the maximal engine; `None`: the whole trace if it is short enough.
+    pub window: Option<usize>,
+    pub deadline: Option<Instant>,
+    pub interrupt: Option<&'a AtomicBool>,
+}
+
+/// What the analyses have to say.
+#[derive(Debug, Default)]
+pub struct Answer {
+    pub findings: Vec<Finding>,
+    pub events: u64,
+    /// Pairs of code positions that may race and were not settled.
+    pub unknown_pairs: u64,
+    pub stats: BTreeMap<String, u64>,
+}
+
+type Pcs = (Pc, Pc);
+
+fn pcs(candidate: &Candidate) -> Pcs {
+    let Candidate { first_pc, second_pc, .. } = *candidate;
+    (first_pc.min(second_pc), first_pc.max(second_pc))
+}
+
+/// Runs the analyses. `progress` hears what is done and how far it is, from 0 to 1.
+pub fn predict(trace: &Trace, options: &Options<'_>, progress: &mut dyn FnMut(&'static str, f64)) -> Result<Answer> {
+    let chosen = |name: &str, default: bool| {
+        if options.analyses.is_empty() { default } else { options.analyses.iter().any(|one| one == name) }
+    };
+    let mut answer = Answer::default();
+    let names: Vec<&'static str> =
+        ANALYSES.iter().filter(|about| chosen(about.name, about.default)).map(|about| about.name).collect();
+    let listed = candidates(trace, &names, &mut answer, progress)?;
+    let mut first_by: HashMap<Pcs, &'static str> = HashMap::new();
+    for (name, candidates) in &listed {
+        for candidate in candidates {
+            first_by.entry(pcs(candidate)).or_insert(name);
+        }
+    }
+
+    let only: HashSet<Pcs> = first_by.keys().copied().collect();
+    let mode = if options.analyses.is_empty() || names.contains(&"maximal") { Some(options.mode) } else { None };
+    let weaker = [("prefix", Mode::Prefix), ("said", Mode::Said)];
+    let modes = mode.into_iter().chain(weaker.iter().filter(|(name, _)| names.contains(name)).map(|(_, mode)| *mode));
+    let mut questions: Vec<(&'static str, Mode, Option<&HashSet<Pcs>>)> =
+        modes.map(|mode| (maximal::name(mode), mode, None)).collect();
+    if questions.is_empty() && !only.is_empty() && names.iter().any(|name| *name != "lockset") {
+        // Only witnesses for what the streaming analyses list.
+        questions.push(("maximal", options.mode, Some(&only)));
+    }
+    let mut settled: HashSet<Pcs> = HashSet::new();
+    for (name, mode, only) in questions {
+        let options = races::Options {
+            mode,
+            window: options.window,
+            deadline: options.deadline,
+            interrupt: options.interrupt,
+            only,
+        };
+        let found = races::races(trace, name, &options, &mut |done| progress(name, done))?;
+        answer.unknown_pairs += found.stats.unknown;
+        for (key, value) in [
+            ("windows", found.stats.windows),
+            ("kept_events", found.stats.kept),
+            ("candidate_pairs", found.stats.candidates),
+            ("questions", found.stats.questions),
+            ("refused_witnesses", found.stats.refused),
+        ] {
+            *answer.stats.entry(key.to_owned()).or_default() += value;
+        }
+        for mut finding in found.findings {
+            let pair = pair_of(&finding);
+            if settled.insert(pair) {
+                finding.analysis = first_by.get(&pair).copied().unwrap_or(name);
+                answer.findings.push(finding);
+            }
+        }
+    }
+    if !options.analyses.is_empty() {
+        for (name, candidates) in &listed {
+            let left: Vec<Candidate> =
+                candidates.iter().filter(|candidate| settled.insert(pcs(candidate))).copied().collect();
+            answer.findings.extend(potential(trace, name, &left)?);
+        }
+    }
+    answer.findings.sort_by_key(|finding| finding.accesses.iter().map(|access| access.event).max());
+    Ok(answer)
+}
+
+fn pair_of(finding: &Finding) -> Pcs {
+    let pc = |i: usize| finding.accesses.get(i).map_or(Pc(0), |access: &Accessor| access.pc);
+    (pc(0).min(pc(1)), pc(0).max(pc(1)))
+}
+
+/// The streaming analyses among these, in one pass.
+fn candidates(
+    trace: &Trace,
+    names: &[&'static str],
+    answer: &mut Answer,
+    progress: &mut dyn FnMut(&'static str, f64),
+) -> Result<Vec<(&'static str, Vec<Candidate>)>> {
+    let mut running: Vec<(&'static str, Box<dyn Linear>)> = Vec::new();
+    for &name in names {
+        running.push((
+            name,
+            match name {
+                "lockset" => Box::new(lockset::LocksetRaces::default()),
+                "hb" => Box::new(hb::HbRaces::default()),
+                "shb" => Box::new(shb::ShbRaces::default()),
+                "syncp" => Box::new(syncp::SyncpRaces::default()),
+                "wcp" => Box::new(wcp::WcpRaces::default()),
+                "cp" => Box::new(cp::CpRaces::default()),
+                _ => continue,
+            },
+        ));
+    }
+    let (names, mut analyses): (Vec<&'static str>, Vec<Box<dyn Linear>>) = running.into_iter().unzip();
+    // Also with none of them: whether the trace can have happened is to be known before anything else.
+    answer.events = linear::run(trace, &mut analyses, &mut |done| progress("reading", done))?;
+    let mut listed = Vec::new();
+    for (name, analysis) in names.into_iter().zip(&mut analyses) {
+        let found = analysis.finish();
+        if found.dropped > 0 {
+            answer.stats.insert(format!("{name}_dropped"), found.dropped);
+        }
+        answer.stats.insert(format!("{name}_pairs"), found.pairs.len() as u64);
+        listed.push((name, found.pairs));
+    }
+    Ok(listed)
+}
+
+/// Candidates without a witness.
+fn potential(trace: &Trace, name: &'static str, candidates: &[Candidate]) -> Result<Vec<Finding>> {
+    let wanted: HashSet<EventId> = candidates.iter().flat_map(|pair| [pair.first, pair.second]).collect();
+    let mut found: HashMap<EventId, Accessor> = HashMap::new();
+    let mut held: HashMap<ThreadId, Vec<(reweave_model::ObjectId, EventId)>> = HashMap::new();
+    let mut events = trace.events();
+    while found.len() < wanted.len() {
+        let Some(event) = events.next()? else { break };
+        let locks = held.entry(event.thread).or_default();
+        match event.op {
+            Op::Acquire { object, .. } | Op::Woken { mutex: object, .. } => locks.push((object, event.id)),
+            Op::Release { object, .. } | Op::Wait { mutex: object, .. } => locks.retain(|(other, _)| *other != object),
+            _ => {}
+        }
+        if wanted.contains(&event.id) {
+            let (thread, pc, stack) = (event.thread, event.pc, event.stack);
+            let op = operation(&event.op).to_owned();
+            let locks_held = locks.iter().map(|(_, event)| *event).collect();
+            found.insert(event.id, Accessor { event: event.id, thread, pc, stack, op, locks_held });
+        }
+    }
+    let finding = |pair: &Candidate| {
+        Some(Finding {
+            kind: Kind::Race,
+            strength: Strength::Potential,
+            analysis: name,
+            accesses: vec![found.get(&pair.first)?.clone(), found.get(&pair.second)?.clone()],
+            weak_order: false,
+            witness: None,
+        })
+    };
+    Ok(candidates.iter().filter_map(finding).collect())
+}
+
+fn operation(op: &Op<'_>) -> &'static str {
+    match op {
+        Op::Read { .. } => "read",
+        Op::Write { .. } => "write",
+        Op::Free { .. } => "free",
+        Op::Atomic { kind, .. } if !kind.writes() => "atomic load",
+        Op::Atomic { kind, .. } if !kind.reads() => "atomic store",
+        Op::Atomic { .. } => "atomic update",
+        _ => "access",
+    }
+}

@@ -1,0 +1,180 @@
+//! The feasible-reordering engine: is there a reordering after which these events are next?
+//!
+//! Source: the maximal causal model with control flow (Huang, Meredith, Roşu, PLDI 2014), by the definition in
+//! [`history`](crate::history). Sound and maximal: it says [`Answer::No`] only if no feasible reordering exists, and every
+//! order it returns was run event by event here; callers have it judged by [`witness`](crate::witness) as well.
+//!
+//! **How.** Every event that could take part is a node of the ordering solver, and one more node is the *cut*: what comes
+//! before it is in the reordering. The solver proposes an order; [`simulate`] runs what lies before the cut and names
+//! each rule that is broken as a clause ([`clauses`]) that every feasible reordering satisfies. So locks, interfering writes and
+//! waits enter the formula only where they matter, and nearly always the observed order needs few of them.
+//!
+//! Deviations from the paper: whether a lock's release is in the reordering matters (the paper lets an acquire follow a
+//! release that never happens); waits match any notify that can wake them, not only the observed one; a write of a thread
+//! whose reads changed has an unknown value, and a required read may not return it.
+
+mod clauses;
+mod index;
+mod simulate;
+
+pub use index::Index;
+
+use reweave_order::{Budget, Chain, Node, Problem, Stats, Why};
+
+use crate::history::*;
+use clauses::Clauses;
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Answer {
+    /// What happens first; then the events asked about are next. In [`Mode::Said`] the whole history, with them in it.
+    Reordering(Vec<Pos>),
+    No,
+    Unknown(Doubt),
+}
+
+/// Why a question has no answer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Doubt {
+    Budget(Why),
+    /// A proposal breaks a rule that no clause can express: a mistake of the engine.
+    Stuck,
+}
+
+/// A question about an index' history.
+pub struct Question<'i, 'h> {
+    pub(in crate::feasible) index: &'i Index<'h>,
+    pub(in crate::feasible) mode: Mode,
+    /// The events that must be next.
+    pub(in crate::feasible) goals: Vec<Pos>,
+    /// Events of each thread that can be in the reordering at all, and those that must be.
+    pub(in crate::feasible) limit: Vec<u32>,
+    pub(in crate::feasible) required: Vec<u32>,
+}
+
+impl<'i, 'h> Question<'i, 'h> {
+    /// `None`: no reordering can have these events next.
+    pub fn new(index: &'i Index<'h>, mode: Mode, goals: &[Pos]) -> Option<Self> {
+        let history = index.history;
+        let mut limit: Vec<u32> = history.threads.iter().map(|events| events.len() as u32).collect();
+        let mut required = vec![0; history.threads.len()];
+        for &goal in goals {
+            let thread = history.step(goal).thread.index();
+            let place = index.place[goal.index()];
+            limit[thread] = limit[thread].min(place);
+            required[thread] = required[thread].max(place);
+            for &before in &index.needs[goal.index()] {
+                let thread = history.step(before).thread.index();
+                required[thread] = required[thread].max(index.place[before.index()] + 1);
+            }
+        }
+        if mode != Mode::Said {
+            // What needs an event that comes too late comes too late itself.
+            for pos in history.positions() {
+                let thread = history.step(pos).thread.index();
+                if index.place[pos.index()] < limit[thread]
+                    && index.needs[pos.index()]
+                        .iter()
+                        .any(|&before| index.place[before.index()] >= limit[history.step(before).thread.index()])
+                {
+                    limit[thread] = index.place[pos.index()];
+                }
+            }
+        }
+        for pos in history.positions().rev() {
+            if index.place[pos.index()] < required[history.step(pos).thread.index()] {
+                for &before in &index.needs[pos.index()] {
+                    let thread = history.step(before).thread.index();
+                    required[thread] = required[thread].max(index.place[before.index()] + 1);
+                }
+            }
+        }
+        let possible = required.iter().zip(&limit).all(|(required, limit)| required <= limit);
+        possible.then(|| Self { index, mode, goals: goals.to_vec(), limit, required })
+    }
+
+    /// Whether an event may be in the reordering.
+    pub(in crate::feasible) fn possible(&self, pos: Pos) -> bool {
+        self.mode == Mode::Said || self.index.place[pos.index()] < self.limit[self.index.step(pos).thread.index()]
+    }
+
+    pub(in crate::feasible) fn is_required(&self, pos: Pos) -> bool {
+        self.index.place[pos.index()] < self.required[self.index.step(pos).thread.index()]
+    }
+
+    /// Whether a goal needs a valid thread.
+    pub(in crate::feasible) fn guards(&self, goal: Pos) -> bool {
+        let step = self.index.step(goal);
+        self.mode != Mode::DataAbstract
+            && !self.index.history.pair_unguarded
+            && (step.guarded || step.action.is_outcome())
+    }
+
+    pub fn ask(&self, budget: Budget<'_>) -> (Answer, Stats) {
+        let (answer, stats, _) = self.ask_and_keep(budget);
+        (answer, stats)
+    }
+
+    /// As [`Self::ask`], and the formula as it was at the end, for other solvers.
+    pub fn ask_and_keep(&self, budget: Budget<'_>) -> (Answer, Stats, Problem) {
+        let (mut problem, mut clauses) = self.formula();
+        let (answer, stats) = self.solve(&mut problem, &mut clauses, budget);
+        (answer, stats, problem)
+    }
+
+    fn formula(&self) -> (Problem, Clauses<'_, 'i, 'h>) {
+        let history = self.index.history;
+        let mut problem = Problem::new();
+        let mut nodes = vec![None; history.steps.len()];
+        let last_required = history.positions().rev().find(|&pos| self.is_required(pos));
+        let cut_chain = Chain(history.threads.len() as u32);
+        let mut cut = None;
+        if last_required.is_none() {
+            cut = Some(problem.add_node(cut_chain));
+        }
+        for pos in history.positions() {
+            if !self.possible(pos) {
+                continue;
+            }
+            let node = problem.add_node(Chain(history.step(pos).thread.0));
+            nodes[pos.index()] = Some(node);
+            if Some(pos) == last_required {
+                cut = Some(problem.add_node(cut_chain));
+            }
+        }
+        let cut = cut.expect("placed after the last required event");
+        let mut events = vec![None; problem.nodes()];
+        for pos in history.positions() {
+            let Some(node) = nodes[pos.index()] else { continue };
+            events[node.index()] = Some(pos);
+            for before in &self.index.needs[pos.index()] {
+                if let Some(before) = nodes[before.index()] {
+                    problem.edge(before, node);
+                }
+            }
+        }
+        for (thread, &required) in self.required.iter().enumerate() {
+            if let Some(&last) = required.checked_sub(1).and_then(|last| history.threads[thread].get(last as usize)) {
+                problem.edge(nodes[last.index()].expect("required events are possible"), cut);
+            }
+        }
+        let clauses = Clauses::new(self, nodes, events, cut, &mut problem);
+        (problem, clauses)
+    }
+
+    fn solve(&self, problem: &mut Problem, clauses: &mut Clauses<'_, 'i, 'h>, budget: Budget<'_>) -> (Answer, Stats) {
+        let (answer, stats) = reweave_order::solve(problem, clauses, budget);
+        let answer = match answer {
+            reweave_order::Answer::Sat(order) => {
+                let order = clauses.before_cut(&order);
+                let broken = simulate::Simulation::run(self, &order).broken;
+                if broken.is_empty() { Answer::Reordering(order) } else { Answer::Unknown(Doubt::Stuck) }
+            }
+            reweave_order::Answer::Unsat => Answer::No,
+            reweave_order::Answer::Unknown(why) => Answer::Unknown(Doubt::Budget(why)),
+        };
+        (answer, stats)
+    }
+}
+
+/// The node of an event, if it can take part.
+type Nodes = Vec<Option<Node>>;

@@ -1,0 +1,281 @@
+//! Runs a proposed reordering by the rules of [`history`](crate::history) and tells every rule it breaks. It goes on as if
+//! nothing were wrong, so that one proposal teaches much.
+
+use std::collections::HashMap;
+
+use reweave_model::LockMode;
+
+use super::Question;
+use crate::history::*;
+
+/// A rule that an order breaks.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(super) enum Broken {
+    /// The second acquisition comes while the first one's holder still has the lock.
+    Taken {
+        holder: Pos,
+        wanted: Pos,
+    },
+    /// A failed acquisition of a lock that nobody else holds.
+    Free {
+        failed: Pos,
+    },
+    /// A read does not return its value although it must; what it returned was written by `found` (`None`: initial).
+    Read {
+        read: Pos,
+        cell: Cell,
+        found: Option<Pos>,
+        guard: Guard,
+    },
+    /// A waking without a notify.
+    Unnotified {
+        woken: Pos,
+    },
+    /// A wait that timed out although notified.
+    Notified {
+        woken: Pos,
+    },
+    Empty {
+        take: Pos,
+    },
+    NotEmpty {
+        failed: Pos,
+    },
+    /// Leaves a barrier too early, or as the serial one when there was one, or otherwise when there was none.
+    Round {
+        leave: Pos,
+    },
+}
+
+/// Why a read must return its value.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(super) enum Guard {
+    /// This event follows it in the reordering.
+    Event(Pos),
+    /// A goal follows it, or another required read takes the value of a write that does.
+    Always,
+}
+
+#[derive(Clone, Copy)]
+struct Now {
+    value: Val,
+    writer: Option<Pos>,
+}
+
+pub(super) struct Simulation<'q, 'i, 'h> {
+    question: &'q Question<'i, 'h>,
+    place_in_order: HashMap<Pos, u32>,
+    memory: Vec<Now>,
+    /// Reads of each thread that returned something else, with the cell and the writer found, since its last guard.
+    changed: Vec<Vec<(Pos, Cell, Option<Pos>)>>,
+    /// All such reads by thread, for writes that depend on them.
+    unknown_because: HashMap<Pos, (Pos, Cell, Option<Pos>)>,
+    holders: Vec<Vec<(Pos, LockMode)>>,
+    /// Waits that have begun: condition, wait, whether notified.
+    waiting: Vec<Option<(Condition, Pos, bool)>>,
+    semaphores: Vec<i64>,
+    rounds: Vec<Rounds>,
+    pub broken: Vec<Broken>,
+}
+
+#[derive(Clone, Default)]
+struct Rounds {
+    arrivals: u32,
+    last: HashMap<Thread, (u32, u32)>,
+    left: HashMap<u32, (u32, u32)>,
+}
+
+impl<'q, 'i, 'h> Simulation<'q, 'i, 'h> {
+    pub fn run(question: &'q Question<'i, 'h>, order: &[Pos]) -> Self {
+        let history = question.index.history;
+        let mut simulation = Self {
+            question,
+            place_in_order: HashMap::new(),
+            memory: history.initial.iter().map(|&value| Now { value, writer: None }).collect(),
+            changed: vec![Vec::new(); history.threads.len()],
+            unknown_because: HashMap::new(),
+            holders: vec![Vec::new(); history.locks as usize],
+            waiting: vec![None; history.threads.len()],
+            semaphores: history.semaphores.iter().map(|&count| i64::from(count)).collect(),
+            rounds: vec![Rounds::default(); history.barriers as usize],
+            broken: Vec::new(),
+        };
+        if history.conditions > 0 {
+            simulation.place_in_order = order.iter().enumerate().map(|(i, &pos)| (pos, i as u32)).collect();
+        }
+        for &pos in order {
+            simulation.event(pos);
+        }
+        if question.mode != Mode::Said {
+            for &goal in &question.goals {
+                if question.guards(goal) {
+                    simulation.demand(history.step(goal).thread, Guard::Always);
+                }
+            }
+        }
+        simulation
+    }
+
+    fn event(&mut self, pos: Pos) {
+        let step = self.question.index.step(pos);
+        let thread = step.thread;
+        let mode = self.question.mode;
+        let guarded = step.guarded || step.action.is_outcome();
+        if mode == Mode::ControlFlow && guarded {
+            self.demand(thread, Guard::Event(pos));
+        }
+        match &step.action {
+            Action::Nothing | Action::Fence(_) => {}
+            Action::Access(access) => {
+                self.access(pos, thread, access);
+                // Every read counts, or this one is an outcome.
+                if mode == Mode::Prefix || mode == Mode::Said || (mode == Mode::ControlFlow && step.action.is_outcome())
+                {
+                    self.demand(thread, Guard::Event(pos));
+                }
+            }
+            Action::Acquire { lock, mode } => self.acquire(pos, *lock, *mode),
+            Action::Release { lock, .. } => self.release(thread, *lock),
+            Action::AcquireFailed { lock, mode } => {
+                let history = self.question.index.history;
+                let against = |(holder, held): &(Pos, LockMode)| {
+                    history.step(*holder).thread != thread
+                        && (*mode == LockMode::Exclusive || *held == LockMode::Exclusive)
+                };
+                if !self.holders[lock.index()].iter().any(against) {
+                    self.broken.push(Broken::Free { failed: pos });
+                }
+            }
+            Action::Wait { condition, lock } => {
+                self.release(thread, *lock);
+                self.waiting[thread.index()] = Some((*condition, pos, false));
+            }
+            Action::Woken { lock, how, .. } => {
+                self.acquire(pos, *lock, LockMode::Exclusive);
+                match (how, self.waiting[thread.index()].take()) {
+                    (Waking::Notified, Some((_, _, false))) => self.broken.push(Broken::Unnotified { woken: pos }),
+                    (Waking::TimedOut, Some((_, _, true))) => self.broken.push(Broken::Notified { woken: pos }),
+                    _ => {}
+                }
+            }
+            Action::Notify { condition, all } => self.notify(*condition, *all),
+            Action::Arrive { barrier, count } => {
+                let rounds = &mut self.rounds[barrier.index()];
+                rounds.last.insert(thread, (rounds.arrivals / count, *count));
+                rounds.arrivals += 1;
+            }
+            Action::Leave { barrier, serial } => {
+                let rounds = &mut self.rounds[barrier.index()];
+                let (round, count) = rounds.last.get(&thread).copied().unwrap_or((0, 1));
+                let left = rounds.left.entry(round).or_default();
+                *(if *serial { &mut left.0 } else { &mut left.1 }) += 1;
+                if rounds.arrivals < (round + 1) * count || left.0 > 1 || left.1 > count - 1 {
+                    self.broken.push(Broken::Round { leave: pos });
+                }
+            }
+            Action::Post { semaphore } => self.semaphores[semaphore.index()] += 1,
+            Action::Take { semaphore } => {
+                let count = &mut self.semaphores[semaphore.index()];
+                if *count <= 0 {
+                    self.broken.push(Broken::Empty { take: pos });
+                }
+                *count -= 1;
+            }
+            Action::TakeFailed { semaphore } => {
+                if self.semaphores[semaphore.index()] > 0 {
+                    self.broken.push(Broken::NotEmpty { failed: pos });
+                }
+            }
+        }
+    }
+
+    /// All reads of the thread so far must have returned their values. Those that did not are told, and forgotten.
+    fn demand(&mut self, thread: Thread, guard: Guard) {
+        for (read, cell, found) in std::mem::take(&mut self.changed[thread.index()]) {
+            self.broken.push(Broken::Read { read, cell, found, guard });
+            // The value it found may be unknown because of a read of another thread: that one is the cause, too.
+            let mut next = found;
+            let mut depth = 0;
+            while let Some(&(read, cell, found)) = next.and_then(|writer| self.unknown_because.get(&writer)) {
+                self.broken.push(Broken::Read { read, cell, found, guard: Guard::Always });
+                next = found;
+                depth += 1;
+                if depth > 64 {
+                    break;
+                }
+            }
+        }
+    }
+
+    fn access(&mut self, pos: Pos, thread: Thread, access: &Access) {
+        if self.question.mode != Mode::DataAbstract {
+            for &(cell, value) in &access.reads {
+                let now = self.memory[cell.index()];
+                if now.value != value {
+                    self.changed[thread.index()].push((pos, cell, now.writer));
+                }
+            }
+        }
+        let mut unknown = self.changed[thread.index()].first().copied();
+        if access.kind == AccessKind::Exchange && unknown.is_some_and(|(read, ..)| read == pos) {
+            unknown = None;
+        }
+        if !access.writes.is_empty()
+            && let Some(because) = unknown
+        {
+            self.unknown_because.insert(pos, because);
+        }
+        for &(cell, value) in &access.writes {
+            let value = if unknown.is_some() { Val::UNKNOWN } else { value };
+            self.memory[cell.index()] = Now { value, writer: Some(pos) };
+        }
+    }
+
+    fn acquire(&mut self, pos: Pos, lock: Lock, mode: LockMode) {
+        for &(holder, held) in &self.holders[lock.index()] {
+            if mode == LockMode::Exclusive || held == LockMode::Exclusive {
+                self.broken.push(Broken::Taken { holder, wanted: pos });
+            }
+        }
+        self.holders[lock.index()].push((pos, mode));
+    }
+
+    fn release(&mut self, thread: Thread, lock: Lock) {
+        let history = self.question.index.history;
+        self.holders[lock.index()].retain(|(holder, _)| history.step(*holder).thread != thread);
+    }
+
+    /// A single notify goes to the waiter who needs it first, and to one that must time out only if there is no other.
+    fn notify(&mut self, condition: Condition, all: bool) {
+        let index = self.question.index;
+        let mut best: Option<((u8, u32), usize)> = None;
+        for thread in 0..self.waiting.len() {
+            let Some((at, wait, notified)) = &mut self.waiting[thread] else { continue };
+            if *at != condition || *notified {
+                continue;
+            }
+            if all {
+                *notified = true;
+                continue;
+            }
+            let woken = index.waits[condition.index()].iter().find(|span| span.wait == *wait).and_then(|s| s.woken);
+            let woken = woken.and_then(|woken| Some((woken, *self.place_in_order.get(&woken)?)));
+            let need = match woken {
+                None => (1, 0),
+                Some((woken, place)) => match index.step(woken).action {
+                    Action::Woken { how: Waking::Notified, .. } => (0, place),
+                    Action::Woken { how: Waking::TimedOut, .. } => (2, place),
+                    _ => (1, place),
+                },
+            };
+            if best.is_none_or(|(other, _)| need < other) {
+                best = Some((need, thread));
+            }
+        }
+        if let Some((_, thread)) = best
+            && let Some((_, _, notified)) = &mut self.waiting[thread]
+        {
+            *notified = true;
+        }
+    }
+}

@@ -1,0 +1,362 @@
+//! From events to the dense form, and the refusal of traces that cannot have happened.
+
+use reweave_model::{AccessFlags, Event, EventId, LockMode, Misuse, ObjectId, Op, ThreadId};
+use reweave_trace::{Error, Result, Trace};
+use std::path::PathBuf;
+
+use super::channels::{Channels, Hints, To};
+use super::hash::FastMap;
+use super::order::at;
+use super::words::Words;
+use super::{Access, AccessKind, Linear, Lock, Sync, Thread, Touch, Word};
+
+/// Of a longer access only the words that are known already are looked at; the others are counted.
+const LONG_ACCESS: u64 = 1 << 20;
+
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+enum Life {
+    #[default]
+    Unseen,
+    Forked,
+    Running,
+    Ended,
+    Joined,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Known {
+    life: Life,
+    thread: Thread,
+}
+
+/// What a dense thread holds and can give away.
+#[derive(Default)]
+struct Row {
+    held: Vec<(Lock, LockMode)>,
+    /// Numbers of threads it joined: for its next children.
+    joined: Vec<Thread>,
+}
+
+#[derive(Clone, Copy, Default)]
+struct LockState {
+    owner: Option<Thread>,
+    readers: u32,
+    /// Unlocked by somebody who did not hold it: who holds it is anybody's guess.
+    doubtful: bool,
+}
+
+pub struct Front {
+    path: PathBuf,
+    known: Vec<Known>,
+    rows: Vec<Row>,
+    /// A thread that may act: found right at its last event.
+    running: Option<(ThreadId, Thread)>,
+    /// Some thread has a begin: then all have.
+    began: bool,
+    locks: FastMap<ObjectId, Lock>,
+    lock_states: Vec<LockState>,
+    words: Words,
+    has_atomics: Vec<bool>,
+    channels: Channels,
+    touched: Vec<Touch>,
+    next: EventId,
+    /// Events were lost: what is not known may be anything.
+    gap: bool,
+    /// Words of very long accesses that were not looked at.
+    pub skipped_words: u64,
+}
+
+impl Front {
+    /// For events that come from elsewhere than a trace file; `path` is for messages.
+    pub fn new(path: impl Into<PathBuf>) -> Self {
+        Self::with(path.into(), Hints::unknown())
+    }
+
+    pub fn of(trace: &Trace) -> Result<Self> {
+        Ok(Self::with(trace.path().to_owned(), Hints::of(trace)?))
+    }
+
+    fn with(path: PathBuf, hints: Hints) -> Self {
+        Self {
+            path,
+            known: Vec::new(),
+            rows: Vec::new(),
+            running: None,
+            began: false,
+            locks: FastMap::default(),
+            lock_states: Vec::new(),
+            words: Words::default(),
+            has_atomics: Vec::new(),
+            channels: Channels::new(hints),
+            touched: Vec::new(),
+            next: EventId(0),
+            gap: false,
+            skipped_words: 0,
+        }
+    }
+
+    #[cold]
+    fn refuse(&self, event: &Event<'_>, what: impl std::fmt::Display) -> Error {
+        let what = format!(
+            "event {}: {what}: this cannot have happened; `reweave inspect` lists everything that is wrong",
+            event.id
+        );
+        Error::Unsupported { path: self.path.clone(), what }
+    }
+
+    /// Takes one event.
+    #[inline]
+    pub fn event<L: Linear + ?Sized>(&mut self, event: &Event<'_>, out: &mut L) -> Result<()> {
+        if event.id != self.next {
+            self.after_gap();
+        }
+        self.next = EventId(event.id.0 + 1);
+        let thread = match self.running {
+            Some((id, thread)) if id == event.thread => thread,
+            _ => match self.thread(event)? {
+                Some(thread) => thread,
+                None => return Ok(()),
+            },
+        };
+        let (addr, size, kind, flags) = match event.op {
+            Op::Read { addr, size, flags, .. } => (addr.0, size, AccessKind::READ, flags),
+            Op::Write { addr, size, flags, .. } => (addr.0, size, AccessKind::WRITE, flags),
+            _ => return self.other(event, thread, out),
+        };
+        let access = Access { event: event.id, thread, pc: event.pc, kind };
+        let first = addr & 7;
+        if size != 0 && first + u64::from(size) <= 8 && !flags.has(AccessFlags::FREE) {
+            let touch = Touch { word: self.words.at(addr), mask: (0xffu32 >> (8 - size) << first) as u8 };
+            out.access(&access, &[touch]);
+        } else {
+            self.range(&access, addr, u64::from(size), flags.has(AccessFlags::FREE), out);
+        }
+        Ok(())
+    }
+
+    fn range<L: Linear + ?Sized>(&mut self, access: &Access, addr: u64, size: u64, free: bool, out: &mut L) {
+        if size == 0 {
+            return;
+        }
+        let last = addr.saturating_add(size - 1);
+        let mask = |base: u64| {
+            let (from, to) = (addr.max(base) - base, last.min(base + 7) - base);
+            (0xffu32 >> (7 - (to - from)) << from) as u8
+        };
+        let mut touched = std::mem::take(&mut self.touched);
+        touched.clear();
+        if free || size > LONG_ACCESS {
+            // Memory nobody touched cannot race with its release; going through it all would take forever.
+            self.words.touched(addr, size, |base, word| touched.push(Touch { word, mask: mask(base) }));
+            if !free {
+                self.skipped_words += (last / 8 - addr / 8 + 1).saturating_sub(touched.len() as u64);
+            }
+        } else {
+            let bases = (addr / 8..=last / 8).map(|word| word * 8);
+            touched.extend(bases.map(|base| Touch { word: self.words.at(base), mask: mask(base) }));
+        }
+        out.access(access, &touched);
+        self.touched = touched;
+    }
+
+    #[inline(never)]
+    fn other<L: Linear + ?Sized>(&mut self, event: &Event<'_>, thread: Thread, out: &mut L) -> Result<()> {
+        let mut to = To { event: event.id, thread, out };
+        match event.op {
+            Op::Acquire { object, mode, .. } => self.acquire(event, object, mode, &mut to)?,
+            Op::Release { object, mode } => self.release(event, object, mode, &mut to)?,
+            Op::Wait { mutex, .. } if mutex != ObjectId(0) => {
+                self.release(event, mutex, LockMode::Exclusive, &mut to)?;
+            }
+            Op::Woken { mutex, notify, .. } => {
+                self.channels.woken(notify, &mut to);
+                if mutex != ObjectId(0) {
+                    self.acquire(event, mutex, LockMode::Exclusive, &mut to)?;
+                }
+            }
+            Op::Fork { child, .. } => {
+                if self.known.get(child.index()).is_some_and(|known| known.life != Life::Unseen) && !self.gap {
+                    return Err(self.refuse(event, format_args!("thread {child} is forked but exists already")));
+                }
+                let number = at(&mut self.rows, thread.index()).joined.pop();
+                let number = number.unwrap_or_else(|| self.new_thread());
+                *at(&mut self.known, child.index()) = Known { life: Life::Forked, thread: number };
+                to.send(Sync::Fork { child: number });
+            }
+            Op::Join { child } => {
+                let known = *at(&mut self.known, child.index());
+                match known.life {
+                    Life::Ended => {}
+                    Life::Forked | Life::Running if !self.began => {}
+                    _ if self.gap => {}
+                    Life::Unseen => {
+                        return Err(self.refuse(event, format_args!("thread {child} is joined but was never forked")));
+                    }
+                    Life::Joined => {
+                        return Err(self.refuse(event, format_args!("thread {child} is joined a second time")));
+                    }
+                    Life::Forked | Life::Running => {
+                        return Err(self.refuse(event, format_args!("thread {child} is joined but has not ended")));
+                    }
+                }
+                if known.life != Life::Unseen && known.thread != thread {
+                    to.send(Sync::Join { child: known.thread });
+                    if at(&mut self.rows, known.thread.index()).held.is_empty() {
+                        self.rows[thread.index()].joined.push(known.thread);
+                    }
+                }
+                self.known[child.index()].life = Life::Joined;
+                self.running = None;
+            }
+            Op::End => {
+                self.known[event.thread.index()].life = Life::Ended;
+                self.running = None;
+            }
+            Op::Atomic { kind, order, addr, size, .. } => {
+                let bits = AccessKind::ATOMIC | u8::from(kind.reads()) | u8::from(kind.writes()) << 1;
+                self.channels.before_atomic(kind, order, addr.0, &mut to);
+                let access = Access { event: event.id, thread, pc: event.pc, kind: AccessKind(bits) };
+                self.range(&access, addr.0, size.into(), false, to.out);
+                if self.channels.after_atomic(kind, order, addr.0, &mut to) {
+                    let word = self.words.at(addr.0);
+                    *at(&mut self.has_atomics, word.index()) = true;
+                }
+            }
+            Op::Alloc { addr, size } => {
+                let Self { words, has_atomics, channels, .. } = self;
+                words.forget(addr.0, size, |base, word: Word| {
+                    if let Some(has) = has_atomics.get_mut(word.index()).filter(|has| **has) {
+                        *has = false;
+                        channels.forget_atomics(base, &mut to);
+                    }
+                    to.out.forget(word);
+                });
+            }
+            Op::Create { object, .. } | Op::Destroy { object, .. } => {
+                // Whoever still holds it keeps the old one.
+                if let Some(lock) = self.locks.remove(&object) {
+                    self.lock_states[lock.index()].doubtful = true;
+                }
+                self.channels.event(&event.op, &mut to);
+            }
+            Op::Misused { what: Misuse::UnlockByNonOwner | Misuse::UnlockUnlocked, object } => {
+                self.unlocked_by_others(object, &mut to);
+            }
+            _ => self.channels.event(&event.op, &mut to),
+        }
+        Ok(())
+    }
+
+    fn new_thread(&mut self) -> Thread {
+        self.rows.push(Row::default());
+        Thread(self.rows.len() as u32 - 1)
+    }
+
+    /// The dense number of the thread that acts, if it may; `None` for what is no action of a thread.
+    #[inline(never)]
+    fn thread(&mut self, event: &Event<'_>) -> Result<Option<Thread>> {
+        let id = event.thread;
+        let known = *at(&mut self.known, id.index());
+        let wrong = match (event.op, known.life) {
+            (Op::Begin, Life::Unseen | Life::Forked) => None,
+            (op, _) if !op.is_step() => return Ok(None),
+            _ if self.gap => None,
+            (Op::Begin, _) => Some("begins a second time"),
+            (_, Life::Running) => None,
+            (_, Life::Forked) if self.began => Some("acts before its begin"),
+            (_, Life::Unseen) if self.began => Some("was neither forked nor begun"),
+            (_, Life::Forked | Life::Unseen) => None,
+            (_, Life::Ended) => Some("acts after its end"),
+            (_, Life::Joined) => Some("acts after it was joined"),
+        };
+        if let Some(wrong) = wrong {
+            return Err(self.refuse(event, format_args!("thread {id} {wrong}")));
+        }
+        self.began |= event.op == Op::Begin;
+        let thread = if known.life == Life::Unseen { self.new_thread() } else { known.thread };
+        self.known[id.index()] = Known { life: Life::Running, thread };
+        self.running = Some((id, thread));
+        Ok(Some(thread))
+    }
+
+    fn lock(&mut self, object: ObjectId) -> Lock {
+        let states = &mut self.lock_states;
+        *self.locks.entry(object).or_insert_with(|| {
+            states.push(LockState::default());
+            Lock(states.len() as u32 - 1)
+        })
+    }
+
+    fn acquire<L: Linear + ?Sized>(
+        &mut self,
+        event: &Event<'_>,
+        object: ObjectId,
+        mode: LockMode,
+        to: &mut To<'_, L>,
+    ) -> Result<()> {
+        let lock = self.lock(object);
+        let state = self.lock_states[lock.index()];
+        let held_against = state.owner.is_some() || mode == LockMode::Exclusive && state.readers > 0;
+        if held_against && !self.gap && !state.doubtful {
+            let thread = event.thread;
+            return Err(self.refuse(
+                event,
+                format_args!("thread {thread} acquires lock {:#x}, which is held against it", object.0),
+            ));
+        }
+        let state = &mut self.lock_states[lock.index()];
+        match mode {
+            LockMode::Exclusive => state.owner = Some(to.thread),
+            LockMode::Shared => state.readers += 1,
+        }
+        self.rows[to.thread.index()].held.push((lock, mode));
+        to.send(Sync::Acquire { lock, mode });
+        self.channels.taken(object, to);
+        Ok(())
+    }
+
+    fn release<L: Linear + ?Sized>(
+        &mut self,
+        event: &Event<'_>,
+        object: ObjectId,
+        mode: LockMode,
+        to: &mut To<'_, L>,
+    ) -> Result<()> {
+        let lock = self.lock(object);
+        let held = &mut self.rows[to.thread.index()].held;
+        let Some(place) = held.iter().rposition(|&entry| entry == (lock, mode)) else {
+            if self.gap || self.lock_states[lock.index()].doubtful {
+                return Ok(());
+            }
+            let thread = event.thread;
+            let what = format!("thread {thread} releases lock {:#x}, which it does not hold", object.0);
+            return Err(self.refuse(event, what));
+        };
+        held.remove(place);
+        let state = &mut self.lock_states[lock.index()];
+        match mode {
+            LockMode::Exclusive => state.owner = None,
+            LockMode::Shared => state.readers = state.readers.saturating_sub(1),
+        }
+        to.send(Sync::Release { lock, mode });
+        Ok(())
+    }
+
+    /// The lock is free although its holder did not release it: as if it had.
+    fn unlocked_by_others<L: Linear + ?Sized>(&mut self, object: ObjectId, to: &mut To<'_, L>) {
+        let lock = self.lock(object);
+        self.lock_states[lock.index()] = LockState { doubtful: true, ..LockState::default() };
+        for (index, row) in self.rows.iter_mut().enumerate() {
+            for (_, mode) in row.held.extract_if(.., |(held, _)| *held == lock) {
+                to.out.sync(to.event, Thread(index as u32), Sync::Release { lock, mode });
+            }
+        }
+    }
+
+    #[cold]
+    fn after_gap(&mut self) {
+        self.gap = true;
+        self.running = None;
+        self.lock_states.iter_mut().for_each(|state| state.doubtful = true);
+    }
+}

@@ -1,0 +1,90 @@
+//! Sets of held locks, numbered, and which of them exclude each other.
+
+use reweave_model::LockMode;
+
+use super::hash::FastMap;
+use super::order::at;
+use super::{Lock, Sync, Thread};
+
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
+pub struct LocksetId(pub u32);
+
+/// A held lock: twice its number, and one more if shared.
+type Held = u32;
+
+pub struct Locksets {
+    /// invariant: ascending; number 0 is the empty set
+    sets: Vec<Vec<Held>>,
+    ids: FastMap<Vec<Held>, LocksetId>,
+    /// From a set and a change (a held lock, and one bit whether it goes) to the set after it.
+    steps: FastMap<(u32, u64), LocksetId>,
+    exclusions: FastMap<(u32, u32), bool>,
+    current: Vec<LocksetId>,
+}
+
+impl Default for Locksets {
+    fn default() -> Self {
+        Self {
+            sets: vec![Vec::new()],
+            ids: std::iter::once((Vec::new(), LocksetId(0))).collect(),
+            steps: FastMap::default(),
+            exclusions: FastMap::default(),
+            current: Vec::new(),
+        }
+    }
+}
+
+impl Locksets {
+    /// What the thread holds now.
+    #[inline]
+    pub fn held(&self, thread: Thread) -> LocksetId {
+        self.current.get(thread.index()).copied().unwrap_or_default()
+    }
+
+    pub fn sync(&mut self, thread: Thread, sync: Sync) {
+        match sync {
+            Sync::Acquire { lock, mode } => self.step(thread, lock, mode, false),
+            Sync::Release { lock, mode } => self.step(thread, lock, mode, true),
+            _ => {}
+        }
+    }
+
+    fn step(&mut self, thread: Thread, lock: Lock, mode: LockMode, goes: bool) {
+        let held = lock.0 << 1 | u32::from(mode == LockMode::Shared);
+        let before = self.held(thread);
+        let key = (before.0, u64::from(held) << 1 | u64::from(goes));
+        let after = match self.steps.get(&key) {
+            Some(&after) => after,
+            None => {
+                let mut set = self.sets[before.0 as usize].clone();
+                match set.binary_search(&held) {
+                    Ok(place) if goes => drop(set.remove(place)),
+                    Err(place) if !goes => set.insert(place, held),
+                    _ => {}
+                }
+                let next = LocksetId(self.sets.len() as u32);
+                let after = *self.ids.entry(set.clone()).or_insert(next);
+                if after == next {
+                    self.sets.push(set);
+                }
+                self.steps.insert(key, after);
+                after
+            }
+        };
+        *at(&mut self.current, thread.index()) = after;
+    }
+
+    /// Whether two threads can never hold these at the same time: a common lock, exclusive on at least one side.
+    #[inline]
+    pub fn exclude(&mut self, one: LocksetId, two: LocksetId) -> bool {
+        if one.0 == 0 || two.0 == 0 {
+            return false;
+        }
+        let key = (one.0.min(two.0), one.0.max(two.0));
+        let sets = &self.sets;
+        *self.exclusions.entry(key).or_insert_with(|| {
+            let clash = |a: &Held, b: &Held| a >> 1 == b >> 1 && a & b & 1 == 0;
+            sets[key.0 as usize].iter().any(|a| sets[key.1 as usize].iter().any(|b| clash(a, b)))
+        })
+    }
+}

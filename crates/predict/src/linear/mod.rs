@@ -1,0 +1,232 @@
+//! Streaming analyses share one pass over the trace.
+//!
+//! [`Front`] turns events into a dense form: threads, words of memory, locks and channels are small numbers, synchronization
+//! is reduced to locks and to [`Sync::Publish`] / [`Sync::Observe`] on channels, and a trace that cannot have happened is
+//! refused. A [`Linear`] analysis takes that and returns [`Candidates`]: pairs of events, one for each pair of code positions.
+//! What a candidate is worth (a possible race, a race of the first kind, a sound one) stands in the doc of each analysis.
+//!
+//! Two accesses conflict if they are of different threads, share a byte, at least one writes, and not both are atomic.
+
+mod channels;
+mod front;
+mod hash;
+mod locksets;
+mod order;
+mod pairs;
+mod races;
+mod words;
+mod writes;
+
+pub use front::Front;
+pub use hash::FastMap;
+pub use locksets::{LocksetId, Locksets};
+pub use order::{Edges, Order, VectorClock};
+pub use pairs::{Candidate, Candidates, PcId, Pcs};
+pub use races::{Kept, Races};
+pub use writes::{LastWrites, Source as WriteSource};
+
+use reweave_model::{Event, EventId, LockMode, Pc};
+use reweave_trace::{Events, Result, StdEvents, Trace};
+
+macro_rules! index {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
+        pub struct $name(pub u32);
+
+        impl $name {
+            pub const fn index(self) -> usize {
+                self.0 as usize
+            }
+        }
+    };
+}
+index!(
+    /// A thread. A number is used again for a child forked by the thread that joined its last user: the two are ordered by
+    /// program order, fork and join alone, so that every analysis may take them for one thread.
+    Thread
+);
+index!(
+    /// Eight aligned bytes of memory during one life of their block. Numbers are used again after [`Linear::forget`].
+    Word
+);
+index!(
+    /// A lock between its creation and its destruction.
+    Lock
+);
+index!(
+    /// What carries an order from one thread to another. Numbers are used again after [`Sync::Clear`].
+    Channel
+);
+
+/// An access to memory, apart from where.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Access {
+    pub event: EventId,
+    pub thread: Thread,
+    pub pc: Pc,
+    pub kind: AccessKind,
+}
+
+/// Bits: reads, writes, atomic.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct AccessKind(pub u8);
+
+impl AccessKind {
+    pub const READ: Self = Self(1);
+    pub const WRITE: Self = Self(2);
+    pub const ATOMIC: u8 = 4;
+
+    pub const fn reads(self) -> bool {
+        self.0 & 1 != 0
+    }
+    pub const fn writes(self) -> bool {
+        self.0 & 2 != 0
+    }
+    /// Whether accesses of these kinds to the same bytes by different threads conflict.
+    pub const fn conflicts(self, other: Self) -> bool {
+        (self.0 | other.0) & 2 != 0 && self.0 & other.0 & Self::ATOMIC == 0
+    }
+}
+
+/// The bytes of a word that an access touches.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Touch {
+    pub word: Word,
+    /// Bit `i` is byte `i`.
+    pub mask: u8,
+}
+
+/// Synchronization. An edge is *firm* if every feasible reordering keeps it; the others are as they were observed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Sync {
+    /// Firm.
+    Fork {
+        child: Thread,
+    },
+    /// Firm.
+    Join {
+        child: Thread,
+    },
+    Acquire {
+        lock: Lock,
+        mode: LockMode,
+    },
+    Release {
+        lock: Lock,
+        mode: LockMode,
+    },
+    /// What the thread has done is carried on, beside what is in the channel already or (`fresh`) instead of it.
+    Publish {
+        channel: Channel,
+        fresh: bool,
+        firm: bool,
+    },
+    Observe {
+        channel: Channel,
+        firm: bool,
+    },
+    /// C11: a relaxed store after a release fence, a relaxed load before an acquire fence.
+    Copy {
+        from: Channel,
+        to: Channel,
+        fresh: bool,
+    },
+    Clear {
+        channel: Channel,
+    },
+}
+
+impl Sync {
+    /// Whether another thread can learn of the one that does it: its epoch ends here.
+    pub const fn publishes(self) -> bool {
+        matches!(self, Self::Fork { .. } | Self::Release { .. } | Self::Publish { .. })
+    }
+}
+
+/// An analysis in the course of one pass.
+pub trait Linear {
+    /// All words of one access, in ascending order.
+    fn access(&mut self, access: &Access, touched: &[Touch]);
+
+    fn sync(&mut self, event: EventId, thread: Thread, sync: Sync);
+
+    /// The life of the word is over: its number will stand for another one.
+    fn forget(&mut self, word: Word);
+
+    /// What was found. The analysis is of no use afterwards.
+    fn finish(&mut self) -> Candidates;
+}
+
+/// Several analyses in one pass.
+impl<L: Linear + ?Sized> Linear for Vec<Box<L>> {
+    fn access(&mut self, access: &Access, touched: &[Touch]) {
+        self.iter_mut().for_each(|one| one.access(access, touched));
+    }
+    fn sync(&mut self, event: EventId, thread: Thread, sync: Sync) {
+        self.iter_mut().for_each(|one| one.sync(event, thread, sync));
+    }
+    fn forget(&mut self, word: Word) {
+        self.iter_mut().for_each(|one| one.forget(word));
+    }
+    /// All together; ask each one for its own.
+    fn finish(&mut self) -> Candidates {
+        let mut all = Candidates::default();
+        for one in self {
+            let found = one.finish();
+            all.pairs.extend(found.pairs);
+            all.dropped += found.dropped;
+        }
+        all
+    }
+}
+
+/// Where events come from.
+pub trait Source {
+    fn next(&mut self) -> Result<Option<Event<'_>>>;
+    /// From 0 to 1.
+    fn progress(&self) -> f64;
+}
+
+impl Source for Events<'_> {
+    #[inline]
+    fn next(&mut self) -> Result<Option<Event<'_>>> {
+        Events::next(self)
+    }
+    fn progress(&self) -> f64 {
+        Events::progress(self)
+    }
+}
+
+impl Source for StdEvents {
+    #[inline]
+    fn next(&mut self) -> Result<Option<Event<'_>>> {
+        StdEvents::next(self)
+    }
+    fn progress(&self) -> f64 {
+        StdEvents::progress(self)
+    }
+}
+
+/// Passes over a whole trace. Returns the number of events.
+pub fn run<L: Linear + ?Sized>(trace: &Trace, analysis: &mut L, progress: &mut dyn FnMut(f64)) -> Result<u64> {
+    run_on(trace.events(), Front::of(trace)?, analysis, progress)
+}
+
+/// Passes over events from anywhere.
+pub fn run_on<L: Linear + ?Sized>(
+    mut source: impl Source,
+    mut front: Front,
+    analysis: &mut L,
+    progress: &mut dyn FnMut(f64),
+) -> Result<u64> {
+    let mut seen = 0u64;
+    while let Some(event) = source.next()? {
+        seen += 1;
+        front.event(&event, analysis)?;
+        if seen.is_multiple_of(1 << 16) {
+            progress(source.progress());
+        }
+    }
+    Ok(seen)
+}

@@ -1,0 +1,127 @@
+//! Candidates, one for each pair of code positions.
+
+use reweave_model::{EventId, Pc};
+
+use super::hash::FastMap;
+
+/// A pair of conflicting accesses; what it is worth depends on the analysis.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Candidate {
+    /// The earlier one in the trace.
+    pub first: EventId,
+    pub second: EventId,
+    pub first_pc: Pc,
+    pub second_pc: Pc,
+}
+
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct Candidates {
+    /// In order of the second access, then of the first; no two have the same pair of code positions, in either order.
+    pub pairs: Vec<Candidate>,
+    /// What may be missing: pairs found or accesses forgotten beyond the limits.
+    pub dropped: u64,
+}
+
+impl Candidates {
+    /// The unordered pairs of code positions, ascending.
+    pub fn pcs(&self) -> Vec<(Pc, Pc)> {
+        let ordered = |c: &Candidate| (c.first_pc.min(c.second_pc), c.first_pc.max(c.second_pc));
+        let mut pcs: Vec<_> = self.pairs.iter().map(ordered).collect();
+        pcs.sort_unstable();
+        pcs.dedup();
+        pcs
+    }
+}
+
+/// A code position, densely numbered.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct PcId(pub u32);
+
+/// Numbers code positions, and collects pairs of them.
+pub struct Pcs {
+    ids: FastMap<u64, PcId>,
+    all: Vec<Pc>,
+    /// Positions used lately, by their low bits.
+    recent: Box<[(u64, PcId); RECENT]>,
+    /// The first events of each pair, smaller position first.
+    pairs: FastMap<(u32, u32), (EventId, EventId)>,
+    /// Pairs seen lately: a program that races there races there again and again.
+    seen: Box<[(u32, u32); RECENT]>,
+    limit: usize,
+    pub dropped: u64,
+}
+
+const RECENT: usize = 1024;
+/// Pairs beyond this are counted, not kept.
+const LIMIT: usize = 1 << 20;
+
+impl Default for Pcs {
+    fn default() -> Self {
+        Self {
+            ids: FastMap::default(),
+            all: Vec::new(),
+            recent: Box::new([(u64::MAX, PcId(0)); RECENT]),
+            pairs: FastMap::default(),
+            seen: Box::new([(u32::MAX, u32::MAX); RECENT]),
+            limit: LIMIT,
+            dropped: 0,
+        }
+    }
+}
+
+impl Pcs {
+    #[inline]
+    pub fn id(&mut self, pc: Pc) -> PcId {
+        let place = (pc.0 ^ pc.0 >> 10) as usize % RECENT;
+        if self.recent[place].0 == pc.0 {
+            return self.recent[place].1;
+        }
+        let all = &mut self.all;
+        let id = *self.ids.entry(pc.0).or_insert_with(|| {
+            all.push(pc);
+            PcId(all.len() as u32 - 1)
+        });
+        self.recent[place] = (pc.0, id);
+        id
+    }
+
+    #[inline]
+    pub fn has(&self, one: PcId, two: PcId) -> bool {
+        let key = (one.0.min(two.0), one.0.max(two.0));
+        self.seen[place(key)] == key || self.pairs.contains_key(&key)
+    }
+
+    /// Takes a pair; only the first one for its code positions is kept.
+    #[inline]
+    pub fn add(&mut self, first: (EventId, PcId), second: (EventId, PcId)) {
+        let key = (first.1.0.min(second.1.0), first.1.0.max(second.1.0));
+        let seen = &mut self.seen[place(key)];
+        if *seen == key {
+            return;
+        }
+        if self.pairs.len() >= self.limit && !self.pairs.contains_key(&key) {
+            self.dropped += 1;
+            return;
+        }
+        *seen = key;
+        let (one, two) = if first.1.0 == key.0 { (first.0, second.0) } else { (second.0, first.0) };
+        self.pairs.entry(key).or_insert((one, two));
+    }
+
+    pub fn finish(&mut self) -> Candidates {
+        let pairs = std::mem::take(&mut self.pairs);
+        let candidate = |(&(one, two), &(a, b)): (&(u32, u32), &(EventId, EventId))| {
+            let (one, two) = (self.all[one as usize], self.all[two as usize]);
+            let (first, second, first_pc, second_pc) = if a <= b { (a, b, one, two) } else { (b, a, two, one) };
+            Candidate { first, second, first_pc, second_pc }
+        };
+        let mut pairs: Vec<_> = pairs.iter().map(candidate).collect();
+        pairs.sort_unstable_by_key(|c| (c.second, c.first, c.first_pc, c.second_pc));
+        Candidates { pairs, dropped: self.dropped }
+    }
+}
+
+#[inline]
+fn place(key: (u32, u32)) -> usize {
+    (key.0.wrapping_mul(0x9e37_79b9) ^ key.1).wrapping_mul(0x85eb_ca6b) as usize >> 10 & (RECENT - 1)
+}

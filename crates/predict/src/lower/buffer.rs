@@ -1,0 +1,181 @@
+//! Takes events out of the stream: keeps what matters, and remembers of the rest whether it guards what follows.
+
+use std::collections::HashMap;
+
+use reweave_model::{
+    Addr, AtomicKind, BlockedOn, Event, EventId, MemoryOrder, Op, Pc, RefusedWhy, StackId, ThreadId, Value,
+};
+use reweave_trace::Trace;
+
+use super::sharing::Sharing;
+use crate::history::AccessKind;
+
+/// A value that outlives the chunk it was read from.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) enum Data {
+    Word(u64),
+    Long(Box<[u8]>),
+    Unknown,
+}
+
+impl Data {
+    fn new(value: Value<'_>) -> Self {
+        match value {
+            Value::Word(word) => Data::Word(word),
+            Value::Bytes(bytes) => Data::Long(bytes.into()),
+            Value::Unknown => Data::Unknown,
+        }
+    }
+}
+
+#[derive(Clone, PartialEq, Debug)]
+pub(super) enum What {
+    Access {
+        addr: u64,
+        size: u64,
+        kind: AccessKind,
+        order: MemoryOrder,
+        read: Option<Data>,
+        written: Option<Data>,
+    },
+    /// Writes its whole block.
+    Free {
+        addr: u64,
+        size: u64,
+    },
+    Alloc {
+        addr: u64,
+        size: u64,
+    },
+    /// Synchronization, without payload.
+    Sync(Op<'static>),
+}
+
+#[derive(Clone, PartialEq, Debug)]
+pub(super) struct Kept {
+    pub id: EventId,
+    pub thread: ThreadId,
+    pub pc: Pc,
+    pub stack: StackId,
+    /// Steps of its thread with this one.
+    pub steps: u64,
+    pub guarded: bool,
+    pub doubtful: bool,
+    pub what: What,
+}
+
+#[derive(Default)]
+struct ThreadSoFar {
+    pc: Pc,
+    steps: u64,
+    /// Something left out since the last kept event was guarded.
+    guarded: bool,
+    /// The watchdog took the token: something that nobody sees may order what follows.
+    doubtful: bool,
+}
+
+pub(super) struct Buffer {
+    threads: HashMap<ThreadId, ThreadSoFar>,
+    facts: reweave_trace::Facts,
+    /// Every event is guarded: nothing is known about branches.
+    all_guarded: bool,
+    explicit: bool,
+}
+
+impl Buffer {
+    pub fn new(trace: &Trace) -> Self {
+        let meta = trace.meta();
+        let facts = trace.symbols().facts().clone();
+        let all_guarded = meta.abstract_values || (facts.is_empty() && !meta.explicit_branches);
+        Self { threads: HashMap::new(), facts, all_guarded, explicit: meta.explicit_branches }
+    }
+
+    pub fn event(&mut self, event: &Event<'_>, sharing: &Sharing) -> Option<Kept> {
+        let so_far = self.threads.entry(event.thread).or_default();
+        so_far.steps += u64::from(event.op.is_step());
+        match event.op {
+            Op::Branch => {
+                so_far.guarded = true;
+                return None;
+            }
+            Op::Revoked => {
+                so_far.doubtful = true;
+                return None;
+            }
+            ref op if !op.is_step() => return None,
+            _ => {}
+        }
+        let access = matches!(event.op, Op::Read { .. } | Op::Write { .. } | Op::Atomic { .. });
+        let guarded = so_far.guarded
+            || self.all_guarded
+            || !self.explicit
+                && (self.facts.branch_between(so_far.pc, event.pc) || access && !self.facts.constant_address(event.pc));
+        so_far.pc = event.pc;
+        let Some(what) = what(&event.op, sharing) else {
+            so_far.guarded = guarded;
+            return None;
+        };
+        so_far.guarded = false;
+        let doubtful = std::mem::take(&mut so_far.doubtful);
+        let &Event { id, thread, pc, stack, .. } = event;
+        Some(Kept { id, thread, pc, stack, steps: so_far.steps, guarded, doubtful, what })
+    }
+}
+
+fn what(op: &Op<'_>, sharing: &Sharing) -> Option<What> {
+    let access = |addr: Addr, size: u32, kind, order, read, written| {
+        let (addr, size) = (addr.0, u64::from(size));
+        sharing.matters(addr, size).then_some(What::Access { addr, size, kind, order, read, written })
+    };
+    match *op {
+        Op::Read { addr, size, value, .. } => {
+            access(addr, size, AccessKind::Plain, MemoryOrder::Relaxed, Some(Data::new(value)), None)
+        }
+        Op::Write { addr, size, value, .. } => {
+            access(addr, size, AccessKind::Plain, MemoryOrder::Relaxed, None, Some(Data::new(value)))
+        }
+        Op::Atomic { kind, order, addr, size, read, written } => {
+            let as_access = match kind {
+                AtomicKind::Load => AccessKind::Load,
+                AtomicKind::Store => AccessKind::Store,
+                AtomicKind::Exchange => AccessKind::Exchange,
+                AtomicKind::Update => AccessKind::Update,
+                AtomicKind::CasDone => AccessKind::CasDone,
+                AtomicKind::CasFailed => AccessKind::CasFailed,
+            };
+            let read = kind.reads().then(|| Data::new(read));
+            let written = kind.writes().then(|| Data::new(written));
+            access(addr, size, as_access, order, read, written)
+        }
+        Op::Free { addr, size } => sharing.matters(addr.0, size).then_some(What::Free { addr: addr.0, size }),
+        Op::Alloc { addr, size } => sharing.matters(addr.0, size).then_some(What::Alloc { addr: addr.0, size }),
+        Op::Begin => Some(What::Sync(Op::Begin)),
+        Op::End => Some(What::Sync(Op::End)),
+        Op::Fork { child, nth } => Some(What::Sync(Op::Fork { child, nth })),
+        Op::Join { child } => Some(What::Sync(Op::Join { child })),
+        Op::Fence { order } => Some(What::Sync(Op::Fence { order })),
+        Op::Acquire { object, mode, tried } => Some(What::Sync(Op::Acquire { object, mode, tried })),
+        Op::Release { object, mode } => Some(What::Sync(Op::Release { object, mode })),
+        Op::Refused { object, on, why } => {
+            let told = matches!(on, BlockedOn::LockExclusive | BlockedOn::LockShared | BlockedOn::Semaphore)
+                && matches!(why, RefusedWhy::Busy | RefusedWhy::TimedOut);
+            told.then_some(What::Sync(Op::Refused { object, on, why }))
+        }
+        Op::Wait { condition, mutex } => Some(What::Sync(Op::Wait { condition, mutex })),
+        Op::Woken { condition, mutex, reason, notify } => {
+            Some(What::Sync(Op::Woken { condition, mutex, reason, notify }))
+        }
+        Op::Notify { condition, all, notify, woken } => Some(What::Sync(Op::Notify { condition, all, notify, woken })),
+        Op::BarrierArrive { barrier, count } => Some(What::Sync(Op::BarrierArrive { barrier, count })),
+        Op::BarrierLeave { barrier, serial } => Some(What::Sync(Op::BarrierLeave { barrier, serial })),
+        Op::SemaphorePost { semaphore, value } => Some(What::Sync(Op::SemaphorePost { semaphore, value })),
+        Op::SemaphoreTake { semaphore, value } => Some(What::Sync(Op::SemaphoreTake { semaphore, value })),
+        Op::OnceBegin { object } => Some(What::Sync(Op::OnceBegin { object })),
+        Op::OnceEnd { object } => Some(What::Sync(Op::OnceEnd { object })),
+        Op::OnceDone { object } => Some(What::Sync(Op::OnceDone { object })),
+        Op::Send { channel, position, size } => Some(What::Sync(Op::Send { channel, position, size })),
+        Op::Receive { channel, position, size } => Some(What::Sync(Op::Receive { channel, position, size })),
+        Op::Create { object, kind, value } => Some(What::Sync(Op::Create { object, kind, value })),
+        _ => None,
+    }
+}

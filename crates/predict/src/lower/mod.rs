@@ -1,0 +1,124 @@
+//! From a trace to [`History`]: what reorderings need to know of it, and nothing else.
+//!
+//! **Left out**, because no reordering can tell the difference: accesses to memory that one thread alone uses, or that
+//! nobody writes, within the window. In every reordering a valid thread reads there what it read in the trace. The guard of an
+//! event left out passes to the next one of its thread.
+//!
+//! **Windows.** A long trace comes as overlapping windows of kept events. What was so before the window (locks held, waits
+//! begun, barriers arrived at) stands as events without a number at its start; see [`world`]. A reordering of a window is
+//! one of the trace: everything before runs as it did.
+//!
+//! Conservative where the trace cannot tell: the sends of one channel keep their order, and so do its receives; a wake-up of
+//! a raw futex follows its wake; onces keep their order. Memory gets its value at the start of a window from the first read,
+//! so a value that only the time before the window knows is taken to be like no other.
+
+mod buffer;
+mod build;
+mod cells;
+mod sharing;
+mod world;
+
+use reweave_model::{EventId, Pc, StackId};
+use reweave_trace::{Result, Trace};
+
+use crate::history::{History, Pos};
+use buffer::{Buffer, Kept};
+use sharing::Sharing;
+use world::World;
+
+/// Where a step of a history comes from.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Origin {
+    pub pc: Pc,
+    pub stack: StackId,
+    /// What it is called.
+    pub op: &'static str,
+    /// How many steps of a schedule its thread has done with this one.
+    pub steps: u64,
+}
+
+/// A stretch of a trace.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Lowered {
+    pub history: History,
+    /// For each step of the history.
+    pub origins: Vec<Origin>,
+    /// The threads of the history in the trace; the last is the outside world, which has none.
+    pub threads: Vec<Option<reweave_model::ThreadId>>,
+    /// Everything before this event is as it was.
+    pub start: EventId,
+}
+
+impl Lowered {
+    pub fn origin(&self, pos: Pos) -> &Origin {
+        &self.origins[pos.index()]
+    }
+}
+
+/// The windows of a trace, one after the other.
+pub struct Windows<'t> {
+    trace: &'t Trace,
+    events: reweave_trace::Events<'t>,
+    sharing: Sharing,
+    buffer: Buffer,
+    /// As of the first event of `kept`.
+    world: World,
+    kept: Vec<Kept>,
+    /// Kept events per window, at most.
+    size: usize,
+    ended: bool,
+}
+
+impl<'t> Windows<'t> {
+    /// Reads the trace once to see what is shared. `size`: kept events per window; consecutive windows have half of them in
+    /// common.
+    pub fn new(trace: &'t Trace, size: usize) -> Result<Self> {
+        let mut sharing = Sharing::default();
+        let mut events = trace.events();
+        while let Some(event) = events.next()? {
+            sharing.event(&event);
+        }
+        let buffer = Buffer::new(trace);
+        let events = trace.events();
+        let (world, kept) = (World::default(), Vec::new());
+        Ok(Self { trace, events, sharing, buffer, world, kept, size: size.max(2), ended: false })
+    }
+
+    /// How much of the trace has been read, from 0 to 1.
+    pub fn progress(&self) -> f64 {
+        self.events.progress()
+    }
+
+    /// Whether all of the trace has been read.
+    pub fn is_over(&self) -> bool {
+        self.ended
+    }
+
+    /// The next window. Not an iterator: reading can fail.
+    pub fn next_window(&mut self) -> Result<Option<Lowered>> {
+        if self.ended {
+            return Ok(None);
+        }
+        if self.kept.len() >= self.size {
+            for kept in self.kept.drain(..self.size / 2) {
+                self.world.event(&kept);
+            }
+        }
+        while self.kept.len() < self.size {
+            let Some(event) = self.events.next()? else {
+                self.ended = true;
+                break;
+            };
+            if let Some(kept) = self.buffer.event(&event, &self.sharing) {
+                self.kept.push(kept);
+            }
+        }
+        Ok(Some(build::build(&self.kept, &self.world, self.trace.meta().abstract_values)))
+    }
+}
+
+/// The whole trace as one history.
+pub fn whole(trace: &Trace) -> Result<Lowered> {
+    let mut windows = Windows::new(trace, usize::MAX)?;
+    Ok(windows.next_window()?.expect("there is a first window"))
+}

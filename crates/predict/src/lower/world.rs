@@ -1,0 +1,91 @@
+//! What was so before a window: who holds which lock, who waits, who has arrived at a barrier, what semaphores count.
+
+use std::collections::{BTreeMap, HashMap};
+
+use reweave_model::{BlockedOn, LockMode, ObjectId, ObjectKind, Op, ThreadId};
+
+use super::buffer::{Kept, What};
+
+/// A wait that has begun.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Waiting {
+    pub condition: ObjectId,
+    pub mutex: ObjectId,
+    pub notified: bool,
+}
+
+/// The arrivals of one round of a barrier, and how each left (`None`: not yet).
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Round {
+    pub count: u32,
+    pub arrived: Vec<(ThreadId, Option<bool>)>,
+}
+
+#[derive(Clone, Default)]
+pub(super) struct World {
+    pub held: BTreeMap<(ThreadId, ObjectId), LockMode>,
+    pub waiting: BTreeMap<ThreadId, Waiting>,
+    /// Rounds that are not over, in order.
+    pub rounds: BTreeMap<ObjectId, Vec<Round>>,
+    pub semaphores: HashMap<ObjectId, u32>,
+}
+
+impl World {
+    pub fn event(&mut self, kept: &Kept) {
+        let What::Sync(op) = &kept.what else { return };
+        let thread = kept.thread;
+        match *op {
+            Op::Acquire { object, mode, .. } => {
+                self.held.insert((thread, object), mode);
+            }
+            Op::Release { object, .. } => {
+                self.held.remove(&(thread, object));
+            }
+            Op::Wait { condition, mutex } => {
+                self.held.remove(&(thread, mutex));
+                self.waiting.insert(thread, Waiting { condition, mutex, notified: false });
+            }
+            Op::Woken { mutex, .. } => {
+                // A futex wait has no mutex.
+                if self.waiting.remove(&thread).is_some() && mutex.0 != 0 {
+                    self.held.insert((thread, mutex), LockMode::Exclusive);
+                }
+            }
+            Op::Notify { condition, all, woken, .. } => {
+                // Which waiter a single notify chose shows only when it wakes: any choice is one the primitive allows.
+                let left = if all { usize::MAX } else { woken as usize };
+                let waiting = self.waiting.values_mut().filter(|w| w.condition == condition && !w.notified);
+                waiting.take(left).for_each(|waiting| waiting.notified = true);
+            }
+            Op::BarrierArrive { barrier, count } => {
+                let rounds = self.rounds.entry(barrier).or_default();
+                match rounds.last_mut().filter(|round| (round.arrived.len() as u32) < round.count) {
+                    Some(round) => round.arrived.push((thread, None)),
+                    None => rounds.push(Round { count: count.max(1), arrived: vec![(thread, None)] }),
+                }
+            }
+            Op::BarrierLeave { barrier, serial } => {
+                if let Some(rounds) = self.rounds.get_mut(&barrier) {
+                    let inside = rounds.iter_mut().flat_map(|round| &mut round.arrived);
+                    if let Some(arrival) = inside.into_iter().find(|(who, left)| *who == thread && left.is_none()) {
+                        arrival.1 = Some(serial);
+                    }
+                    rounds.retain(|round| {
+                        (round.arrived.len() as u32) < round.count
+                            || round.arrived.iter().any(|(_, left)| left.is_none())
+                    });
+                }
+            }
+            Op::SemaphorePost { semaphore, value } | Op::SemaphoreTake { semaphore, value } => {
+                self.semaphores.insert(semaphore, value);
+            }
+            Op::Create { object, kind: ObjectKind::Semaphore, value } => {
+                self.semaphores.insert(object, value);
+            }
+            Op::Refused { object, on: BlockedOn::Semaphore, .. } => {
+                self.semaphores.insert(object, 0);
+            }
+            _ => {}
+        }
+    }
+}

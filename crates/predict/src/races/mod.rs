@@ -1,0 +1,241 @@
+//! Races by questions to the [engine](crate::feasible): window by window, pair by pair, each answer judged by the
+//! [checker](crate::witness) before it becomes a finding.
+
+mod pairs;
+mod paths;
+
+use std::collections::{HashMap, HashSet};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use reweave_model::{Accessor, EventId, Finding, Kind, Pc, Strength};
+use reweave_order::Budget;
+use reweave_trace::{Result, Trace};
+
+use crate::feasible::{Answer, Index, Question};
+use crate::history::*;
+use crate::lower::{Lowered, Windows};
+use crate::witness;
+use paths::Path;
+
+/// Kept events per window, unless the whole trace has fewer than [`WHOLE`].
+pub const WINDOW: usize = 10_000;
+/// A trace that keeps no more events than this is one window.
+pub const WHOLE: usize = 60_000;
+/// For one pair.
+const PER_QUESTION: Duration = Duration::from_secs(10);
+
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Options<'a> {
+    pub mode: Mode,
+    /// Kept events per window; `None`: see [`WINDOW`].
+    pub window: Option<usize>,
+    pub deadline: Option<Instant>,
+    pub interrupt: Option<&'a AtomicBool>,
+    /// Only these pairs of code positions, smaller first.
+    pub only: Option<&'a HashSet<(Pc, Pc)>>,
+}
+
+/// How it went.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct Stats {
+    pub windows: u64,
+    /// Events that reorderings can tell apart.
+    pub kept: u64,
+    /// Pairs of code positions that passed the quick check.
+    pub candidates: u64,
+    pub questions: u64,
+    /// Pairs of code positions without an answer: out of time, or with more pairs of events than were tried.
+    pub unknown: u64,
+    /// Orders that the checker refused: mistakes of the engine. Always 0, or something is wrong.
+    pub refused: u64,
+    pub solving: Duration,
+}
+
+pub struct Races {
+    pub findings: Vec<Finding>,
+    pub stats: Stats,
+}
+
+/// A race, before its schedule is made.
+struct Found {
+    accesses: [Accessor; 2],
+    path: Path,
+    doubtful: bool,
+    weak_order: bool,
+}
+
+/// Looks for races under `name`.
+pub fn races(trace: &Trace, name: &'static str, options: &Options<'_>, progress: &mut dyn FnMut(f64)) -> Result<Races> {
+    let mut search = Search { options, stats: Stats::default(), found: HashMap::new(), unknown: HashSet::new() };
+    let size = match options.window {
+        Some(size) => size,
+        None if keeps_at_most(trace, WHOLE)? => WHOLE,
+        None => WINDOW,
+    };
+    let mut windows = Windows::new(trace, size)?;
+    while !search.is_over() {
+        progress(windows.progress());
+        let Some(window) = windows.next_window()? else { break };
+        search.window(&window, progress);
+    }
+    let mut found: Vec<Found> = search.found.into_values().collect();
+    found.sort_by_key(|found| (found.accesses[1].event, found.accesses[0].event));
+    search.stats.unknown = search.unknown.len() as u64;
+    let paths: Vec<&Path> = found.iter().map(|found| &found.path).collect();
+    let witnesses = paths::witnesses(trace, &paths)?;
+    let findings = found.into_iter().zip(witnesses).map(|(found, witness)| Finding {
+        kind: Kind::Race,
+        strength: if found.doubtful { Strength::Potential } else { Strength::Predicted },
+        analysis: name,
+        accesses: found.accesses.into(),
+        weak_order: found.weak_order,
+        witness: Some(witness),
+    });
+    Ok(Races { findings: findings.collect(), stats: search.stats })
+}
+
+/// Whether the trace has at most so many events that reorderings can tell apart.
+fn keeps_at_most(trace: &Trace, limit: usize) -> Result<bool> {
+    let mut windows = Windows::new(trace, limit.saturating_add(1))?;
+    Ok(windows.next_window()?.is_none_or(|_| windows.is_over()))
+}
+
+struct Search<'o> {
+    options: &'o Options<'o>,
+    stats: Stats,
+    found: HashMap<(Pc, Pc), Found>,
+    unknown: HashSet<(Pc, Pc)>,
+}
+
+impl Search<'_> {
+    fn is_over(&self) -> bool {
+        self.options.deadline.is_some_and(|deadline| Instant::now() >= deadline)
+            || self.options.interrupt.is_some_and(|interrupt| interrupt.load(Ordering::Relaxed))
+    }
+
+    fn window(&mut self, window: &Lowered, progress: &mut dyn FnMut(f64)) {
+        self.stats.windows += 1;
+        self.stats.kept += window.history.steps.len() as u64;
+        let index = Index::new(&window.history);
+        let done: HashSet<(Pc, Pc)> = self.found.keys().copied().collect();
+        let mut groups = pairs::groups(window, &index, &done);
+        if let Some(only) = self.options.only {
+            groups.retain(|group| only.contains(&group.pcs));
+        }
+        self.stats.candidates += groups.len() as u64;
+        let total = groups.len() as f64;
+        for (i, group) in groups.into_iter().enumerate() {
+            progress(i as f64 / total);
+            if self.is_over() {
+                self.unknown.insert(group.pcs);
+                continue;
+            }
+            let mut unsure = group.more;
+            for &pair in &group.pairs {
+                match self.ask(window, &index, pair) {
+                    Some(Ok(found)) => {
+                        self.unknown.remove(&group.pcs);
+                        self.found.insert(group.pcs, found);
+                        unsure = false;
+                        break;
+                    }
+                    Some(Err(Unsure)) => unsure = true,
+                    None => {}
+                }
+            }
+            if unsure && !self.found.contains_key(&group.pcs) {
+                self.unknown.insert(group.pcs);
+            }
+        }
+    }
+
+    fn ask(&mut self, window: &Lowered, index: &Index<'_>, pair: (Pos, Pos)) -> Option<Result<Found, Unsure>> {
+        let mode = self.options.mode;
+        let began = Instant::now();
+        let limit = began + PER_QUESTION;
+        let deadline = Some(self.options.deadline.map_or(limit, |deadline| deadline.min(limit)));
+        let orders: &[[Pos; 2]] =
+            if mode == Mode::Said { &[[pair.0, pair.1], [pair.1, pair.0]] } else { &[[pair.0, pair.1]] };
+        let mut answer = None;
+        for goals in orders {
+            let Some(question) = Question::new(index, mode, goals) else { continue };
+            self.stats.questions += 1;
+            let budget = Budget { deadline, conflicts: None, interrupt: self.options.interrupt };
+            match question.ask(budget).0 {
+                Answer::No => {}
+                Answer::Unknown(_) => answer = Some(Err(Unsure)),
+                Answer::Reordering(order) => {
+                    answer = Some(match witness::check(&window.history, mode, &order, pair) {
+                        Ok(()) => Ok(self.found(window, &order, pair, false)),
+                        Err(_) => {
+                            self.stats.refused += 1;
+                            Err(Unsure)
+                        }
+                    });
+                    break;
+                }
+            }
+        }
+        if answer.is_none() && mode == Mode::ControlFlow {
+            answer = self.weak_order(window, pair).map(Ok);
+        }
+        self.stats.solving += began.elapsed();
+        answer
+    }
+
+    /// Whether the two are ordered only by atomics too weak to order them: then the observed order shows it.
+    fn weak_order(&self, window: &Lowered, (first, second): (Pos, Pos)) -> Option<Found> {
+        let history = &window.history;
+        let weak = |pos: &Pos| match &history.step(*pos).action {
+            Action::Access(access) => access.kind != AccessKind::Plain,
+            _ => false,
+        };
+        if !history.positions().take(second.index()).any(|pos| weak(&pos)) {
+            return None;
+        }
+        let order: Vec<Pos> = history.positions().take(second.index() + 1).collect();
+        witness::check_weak_order(history, Mode::ControlFlow, &order, first, second).ok()?;
+        Some(self.found(window, &order[..second.index()], (first, second), true))
+    }
+
+    fn found(&self, window: &Lowered, order: &[Pos], (first, second): (Pos, Pos), weak_order: bool) -> Found {
+        // In a complete order the pair is followed by the rest: not part of the way to it.
+        let end = order.iter().position(|&pos| !weak_order && (pos == first || pos == second)).unwrap_or(order.len());
+        let order = &order[..end];
+        let doubtful = order.iter().chain([&first, &second]).any(|&pos| window.history.step(pos).doubtful);
+        let pair = [first, second];
+        Found {
+            accesses: pair.map(|pos| accessor(window, pos)),
+            path: Path::new(window, order, if weak_order { &pair[1..] } else { &pair }),
+            doubtful,
+            weak_order,
+        }
+    }
+}
+
+/// No answer.
+struct Unsure;
+
+fn accessor(window: &Lowered, pos: Pos) -> Accessor {
+    let history = &window.history;
+    let step = history.step(pos);
+    let mut held: Vec<(Lock, EventId)> = Vec::new();
+    for &before in history.threads[step.thread.index()].iter().take_while(|before| **before < pos) {
+        let event = history.step(before).event;
+        match history.step(before).action {
+            Action::Acquire { lock, .. } | Action::Woken { lock, .. } => held.extend(event.map(|event| (lock, event))),
+            Action::Release { lock, .. } | Action::Wait { lock, .. } => held.retain(|(other, _)| *other != lock),
+            _ => {}
+        }
+    }
+    let origin = window.origin(pos);
+    Accessor {
+        event: step.event.unwrap_or_default(),
+        thread: window.threads[step.thread.index()].unwrap_or_default(),
+        pc: origin.pc,
+        stack: origin.stack,
+        op: origin.op.to_owned(),
+        locks_held: held.into_iter().map(|(_, event)| event).collect(),
+    }
+}

@@ -1,0 +1,149 @@
+//! The pairs of a window that are worth a question: conflicting accesses that neither a common lock nor an order that every
+//! reordering keeps forbids (the quick check), by pair of code positions, likely ones first.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use reweave_model::{LockMode, Pc};
+
+use crate::feasible::Index;
+use crate::history::*;
+use crate::lower::Lowered;
+
+/// Questions per pair of code positions; a pair that is no race by so many tries is given up (and counted).
+const TRIES: usize = 12;
+
+/// The pairs of one pair of code positions.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Group {
+    pub pcs: (Pc, Pc),
+    // invariant: at most `TRIES`
+    pub pairs: Vec<(Pos, Pos)>,
+    /// More pairs passed the quick check than are listed.
+    pub more: bool,
+}
+
+/// What forbids a race at an event.
+struct Context {
+    /// Per thread: how many of its events come before this one in every reordering.
+    clocks: Vec<Vec<u32>>,
+    /// The set of locks held, as a number.
+    locks: Vec<u32>,
+    sets: Vec<Vec<(Lock, LockMode)>>,
+}
+
+impl Context {
+    fn new(history: &History, index: &Index<'_>) -> Self {
+        let threads = history.threads.len();
+        let mut last: Vec<Vec<u32>> = vec![vec![0; threads]; threads];
+        let mut held: Vec<Vec<(Lock, LockMode)>> = vec![Vec::new(); threads];
+        let mut numbers: HashMap<Vec<(Lock, LockMode)>, u32> = HashMap::new();
+        let mut context = Context { clocks: Vec::new(), locks: Vec::new(), sets: Vec::new() };
+        for pos in history.positions() {
+            let step = history.step(pos);
+            let thread = step.thread.index();
+            for &before in index.needs(pos) {
+                let other = &context.clocks[before.index()];
+                last[thread].iter_mut().zip(other).for_each(|(mine, theirs)| *mine = (*mine).max(*theirs));
+            }
+            last[thread][thread] += 1;
+            context.clocks.push(last[thread].clone());
+            match step.action {
+                Action::Acquire { lock, mode } => held[thread].push((lock, mode)),
+                Action::Woken { lock, .. } => held[thread].push((lock, LockMode::Exclusive)),
+                Action::Release { lock, .. } | Action::Wait { lock, .. } => {
+                    held[thread].retain(|(other, _)| *other != lock);
+                }
+                _ => {}
+            }
+            let mut set = held[thread].clone();
+            set.sort_unstable_by_key(|(lock, _)| *lock);
+            let next = numbers.len() as u32;
+            let number = *numbers.entry(set).or_insert_with_key(|set| {
+                context.sets.push(set.clone());
+                next
+            });
+            context.locks.push(number);
+        }
+        context
+    }
+
+    fn allows(&self, history: &History, first: Pos, second: Pos) -> bool {
+        let (one, two) = (history.step(first).thread.index(), history.step(second).thread.index());
+        let (a, b) = (&self.clocks[first.index()], &self.clocks[second.index()]);
+        let ordered = a[one] <= b[one] || b[two] <= a[two];
+        let (one, two) =
+            (&self.sets[self.locks[first.index()] as usize], &self.sets[self.locks[second.index()] as usize]);
+        let common = one.iter().any(|(lock, mode)| {
+            two.iter().any(|(other, other_mode)| {
+                lock == other && (*mode == LockMode::Exclusive || *other_mode == LockMode::Exclusive)
+            })
+        });
+        !ordered && !common
+    }
+}
+
+/// The groups of a window, except those of code positions already `done`.
+pub(super) fn groups(lowered: &Lowered, index: &Index<'_>, done: &HashSet<(Pc, Pc)>) -> Vec<Group> {
+    let history = &lowered.history;
+    let context = Context::new(history, index);
+    // Accesses by cell, then by code position and thread.
+    let mut cells: Vec<BTreeMap<(Pc, Thread), Vec<Pos>>> = vec![BTreeMap::new(); history.initial.len()];
+    for pos in history.positions() {
+        let step = history.step(pos);
+        let (Some(access), Some(_)) = (step.action.access(), step.event) else { continue };
+        let mut last = None;
+        for &(cell, _) in access.reads.iter().chain(&access.writes) {
+            if last != Some(cell) {
+                let list = cells[cell.index()].entry((lowered.origin(pos).pc, step.thread)).or_default();
+                if list.last() != Some(&pos) {
+                    list.push(pos);
+                }
+            }
+            last = Some(cell);
+        }
+    }
+    let mut groups: BTreeMap<(Pc, Pc), Group> = BTreeMap::new();
+    let mut seen: HashSet<(Pos, Pos)> = HashSet::new();
+    for users in &cells {
+        let users: Vec<_> = users.iter().collect();
+        for (i, ((pc, thread), ones)) in users.iter().enumerate() {
+            for ((other_pc, other_thread), twos) in &users[i..] {
+                let pcs = (*pc.min(other_pc), *pc.max(other_pc));
+                if thread == other_thread || done.contains(&pcs) || !history.conflict(ones[0], twos[0]) {
+                    continue;
+                }
+                let group = groups.entry(pcs).or_insert(Group { pcs, pairs: Vec::new(), more: false });
+                let mut left = TRIES;
+                for (first, second) in near(ones, twos) {
+                    let pair = (first.min(second), first.max(second));
+                    if !context.allows(history, pair.0, pair.1) || !history.conflict(pair.0, pair.1) {
+                        continue;
+                    }
+                    if group.pairs.len() >= TRIES || left == 0 {
+                        group.more = true;
+                        break;
+                    }
+                    if seen.insert(pair) {
+                        left -= 1;
+                        group.pairs.push(pair);
+                    }
+                }
+            }
+        }
+    }
+    let mut groups: Vec<Group> = groups.into_values().filter(|group| !group.pairs.is_empty()).collect();
+    groups.iter_mut().for_each(|group| group.pairs.sort_unstable_by_key(|(first, second)| second.0 - first.0));
+    groups
+}
+
+/// Pairs of two ascending lists, those that lie side by side first.
+fn near<'l>(ones: &'l [Pos], twos: &'l [Pos]) -> impl Iterator<Item = (Pos, Pos)> + 'l {
+    let side_by_side = ones.iter().flat_map(move |&one| {
+        let at = twos.partition_point(|&two| two < one);
+        let before = at.checked_sub(1).map(|before| (one, twos[before]));
+        before.into_iter().chain(twos.get(at).map(|&two| (one, two)))
+    });
+    let small = ones.len() * twos.len() <= 4 * TRIES * TRIES;
+    let all = ones.iter().flat_map(move |&one| twos.iter().map(move |&two| (one, two)));
+    side_by_side.chain(all.filter(move |_| small))
+}

@@ -1,0 +1,90 @@
+//! From an order of a window's events to a schedule that a run can be steered along.
+
+use std::collections::{BTreeMap, HashMap};
+
+use reweave_model::{EventId, Op, Schedule, ThreadId, ThreadName, Witness};
+use reweave_trace::{Result, Trace};
+
+use crate::history::Pos;
+use crate::lower::Lowered;
+
+/// How far each thread goes, in turn: thread, and its steps by then. What was left out of the window goes with the next
+/// kept event of its thread.
+pub(super) struct Path {
+    start: EventId,
+    turns: Vec<(ThreadId, u64)>,
+}
+
+impl Path {
+    /// The events of `order`, then the accesses in question.
+    pub fn new(window: &Lowered, order: &[Pos], pair: &[Pos]) -> Self {
+        let mut turns: Vec<(ThreadId, u64)> = Vec::new();
+        for &pos in order.iter().chain(pair) {
+            let step = window.history.step(pos);
+            let (Some(thread), Some(_)) = (window.threads[step.thread.index()], step.event) else { continue };
+            let steps = window.origin(pos).steps;
+            match turns.last_mut() {
+                Some(turn) if turn.0 == thread => turn.1 = steps,
+                _ => turns.push((thread, steps)),
+            }
+        }
+        Self { start: window.start, turns }
+    }
+}
+
+/// What ran before a window.
+#[derive(Clone)]
+struct Before {
+    schedule: Schedule,
+    steps: HashMap<ThreadId, u64>,
+}
+
+/// Reads the trace once more, for the names of threads and for what ran before each window.
+pub(super) fn witnesses(trace: &Trace, paths: &[&Path]) -> Result<Vec<Witness>> {
+    let mut starts: BTreeMap<EventId, Option<Before>> = paths.iter().map(|path| (path.start, None)).collect();
+    let mut schedule = Schedule { threads: vec![ThreadName::MAIN], segments: Vec::new() };
+    let mut indices = HashMap::from([(ThreadId(0), ThreadId(0))]);
+    let mut steps: HashMap<ThreadId, u64> = HashMap::new();
+    let mut foreign = 0;
+    if paths.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut events = trace.events();
+    while let Some(event) = events.next()? {
+        if let Some(before) = starts.get_mut(&event.id) {
+            *before = Some(Before { schedule: schedule.clone(), steps: steps.clone() });
+        }
+        let index = *indices.entry(event.thread).or_insert_with(|| {
+            schedule.threads.push(ThreadName { parent: 0, nth: ThreadName::FOREIGN | foreign });
+            foreign += 1;
+            ThreadId(schedule.threads.len() as u32 - 1)
+        });
+        if let Op::Fork { child, nth } = event.op {
+            indices.insert(child, ThreadId(schedule.threads.len() as u32));
+            schedule.threads.push(ThreadName { parent: index.0, nth });
+        }
+        if event.op.is_step() {
+            schedule.push(index, 1);
+            *steps.entry(event.thread).or_default() += 1;
+        } else if event.op == Op::Revoked
+            && let Some(segment) = schedule.segments.last_mut().filter(|segment| segment.thread == index)
+        {
+            segment.revoked = true;
+        }
+    }
+    let witness = |path: &&Path| {
+        let empty = Before { schedule: Schedule::default(), steps: HashMap::new() };
+        let Before { schedule: before, mut steps } = starts[&path.start].clone().unwrap_or(empty);
+        let mut witness = Schedule { threads: schedule.threads.clone(), segments: before.segments };
+        for &(thread, until) in &path.turns {
+            let done = steps.entry(thread).or_default();
+            let more = until.saturating_sub(*done);
+            if more > 0 {
+                witness.push(indices[&thread], u32::try_from(more).unwrap_or(u32::MAX));
+                *done = until;
+            }
+        }
+        Witness { schedule: witness }
+    };
+    Ok(paths.iter().map(witness).collect())
+}

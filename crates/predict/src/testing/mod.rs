@@ -1,0 +1,16 @@
+//! What the tests of every engine need: histories written by hand, histories at random, and small ones that still fail.
+//!
+//! Guarantee: whatever comes from here is a history by the [definition](crate::history): its observed order is feasible, as
+//! the [checker](crate::witness) confirms.
+
+mod constructs;
+mod draft;
+mod generate;
+mod random;
+mod shrink;
+
+pub use constructs::Construct;
+pub use draft::Draft;
+pub use generate::generate;
+pub use random::Random;
+pub use shrink::{is_history, shrink};

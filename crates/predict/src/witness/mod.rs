@@ -1,0 +1,52 @@
+//! The judge of witnesses: whether an order of events is what an engine says it is.
+//!
+//! Source: the definition in [`history`](crate::history). It shares no code with the oracle or any engine, so that nothing
+//! they get wrong together can pass. Exact: it accepts an order if and only if it is a feasible reordering, whomever a
+//! notify could have chosen. Cost: one pass, independent of how the state looks; see `notifies` for the one exception.
+
+mod notifies;
+mod rejection;
+mod replay;
+mod weak;
+
+pub use rejection::{Rejection, Why};
+pub use weak::check_weak_order;
+
+use crate::history::{History, Mode, Pos};
+use replay::Replay;
+
+/// Whether `order` is a feasible reordering. In [`Mode::Said`] it must hold every event of the history.
+pub fn check_order(history: &History, mode: Mode, order: &[Pos]) -> Result<(), Rejection> {
+    Replay::run(history, mode, order)?.check_complete()
+}
+
+/// Whether `order` shows that the two accesses race: both are next after it. In [`Mode::Said`] the order is complete and
+/// they are in it, side by side.
+pub fn check(history: &History, mode: Mode, order: &[Pos], pair: (Pos, Pos)) -> Result<(), Rejection> {
+    let (first, second) = pair;
+    check_conflict(history, first, second)?;
+    if mode != Mode::Said {
+        let replay = Replay::run(history, mode, order)?;
+        return replay.check_next(first).and_then(|()| replay.check_next(second));
+    }
+    let replay = Replay::run(history, mode, order)?;
+    replay.check_complete()?;
+    let (i, j) = (replay.place_in_order(first), replay.place_in_order(second));
+    if i.abs_diff(j) != 1 {
+        return Err(Rejection { at: second, why: Why::NotAdjacent(first) });
+    }
+    // Side by side is not enough if one of them is only possible after the other.
+    Replay::run(history, mode, &order[..i.min(j)]).and_then(|before| {
+        before.check_next(first)?;
+        before.check_next(second)
+    })
+}
+
+fn check_conflict(history: &History, first: Pos, second: Pos) -> Result<(), Rejection> {
+    for at in [first, second] {
+        if at.index() >= history.steps.len() {
+            return Err(Rejection { at, why: Why::NoSuchEvent });
+        }
+    }
+    if history.conflict(first, second) { Ok(()) } else { Err(Rejection { at: second, why: Why::NoConflict(first) }) }
+}

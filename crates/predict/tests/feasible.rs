@@ -1,0 +1,84 @@
+//! The engine against the oracle, on random histories in all modes. `REWEAVE_ORACLE=SMALL,LARGE` (histories of up to 16
+//! and of up to 24 events) makes the run longer; `cargo xtask oracle` does so.
+
+use std::collections::BTreeSet;
+
+use reweave_order::Budget;
+use reweave_predict::feasible::{Answer, Index, Question};
+use reweave_predict::history::{History, Mode, Pos};
+use reweave_predict::oracle::Oracle;
+use reweave_predict::testing::{generate, shrink};
+use reweave_predict::witness;
+
+const MODES: [Mode; 4] = [Mode::ControlFlow, Mode::Prefix, Mode::Said, Mode::DataAbstract];
+
+fn pairs(history: &History) -> Vec<(Pos, Pos)> {
+    let all: Vec<Pos> = history.positions().collect();
+    let pairs = all.iter().flat_map(|&p| all.iter().map(move |&q| (p, q)));
+    pairs.filter(|&(p, q)| p < q && history.conflict(p, q)).collect()
+}
+
+/// What the engine says of a pair; panics if its order is not one.
+fn asks(history: &History, index: &Index<'_>, mode: Mode, pair: (Pos, Pos)) -> Result<bool, String> {
+    let orders: &[[Pos; 2]] =
+        if mode == Mode::Said { &[[pair.0, pair.1], [pair.1, pair.0]] } else { &[[pair.0, pair.1]] };
+    for goals in orders {
+        let Some(question) = Question::new(index, mode, goals) else { continue };
+        match question.ask(Budget::default()).0 {
+            Answer::Reordering(order) => {
+                witness::check(history, mode, &order, pair)
+                    .map_err(|rejection| format!("{mode:?} {pair:?} by {order:?}: {rejection}"))?;
+                return Ok(true);
+            }
+            Answer::No => {}
+            Answer::Unknown(doubt) => return Err(format!("{mode:?} {pair:?}: {doubt:?}")),
+        }
+    }
+    Ok(false)
+}
+
+/// Where engine and oracle disagree.
+fn differs(history: &History) -> Option<String> {
+    let index = Index::new(history);
+    for mode in MODES {
+        let races = Oracle::new(history, mode).races();
+        let mut found = BTreeSet::new();
+        for pair in pairs(history) {
+            match asks(history, &index, mode, pair) {
+                Ok(true) => drop(found.insert(pair)),
+                Ok(false) => {}
+                Err(what) => return Some(what),
+            }
+        }
+        if found != races {
+            return Some(format!("{mode:?}: engine {found:?}, oracle {races:?}"));
+        }
+    }
+    None
+}
+
+fn agree(seeds: std::ops::Range<u64>, size: usize) {
+    for seed in seeds {
+        let history = generate(seed, size);
+        if differs(&history).is_some() {
+            let small = shrink(history, |history| differs(history).is_some());
+            panic!("seed {seed}, size {size}: {}\n{small:#?}", differs(&small).expect("it still differs"));
+        }
+    }
+}
+
+fn counts() -> (u64, u64) {
+    let long = std::env::var("REWEAVE_ORACLE").ok();
+    let long = long.as_deref().and_then(|text| text.split_once(','));
+    long.and_then(|(small, large)| Some((small.parse().ok()?, large.parse().ok()?))).unwrap_or((3000, 150))
+}
+
+#[test]
+fn maximal_is_the_oracle_on_small_histories() {
+    agree(0..counts().0, 16);
+}
+
+#[test]
+fn maximal_is_the_oracle_on_larger_histories() {
+    agree(0..counts().1, 24);
+}

@@ -47,6 +47,9 @@ struct Section {
     after: Vec<usize>,
 }
 
+/// A section that touches a word: which, the bytes, how.
+type Entry = (usize, u8, AccessKind);
+
 /// Clocks in the course of a pass.
 #[derive(Clone)]
 struct State {
@@ -149,7 +152,7 @@ impl CpRaces {
 
     /// Rule (a).
     fn conflicts(&mut self) {
-        let mut at: FastMap<(Lock, Word), Vec<(usize, u8, AccessKind)>> = FastMap::default();
+        let mut at: FastMap<(Lock, Word), Vec<Entry>> = FastMap::default();
         for (index, section) in self.sections.iter().enumerate() {
             for (touch, kind) in &section.touched {
                 at.entry((section.lock, touch.word)).or_default().push((index, touch.mask, *kind));

@@ -58,8 +58,41 @@ struct Open {
     lock: Lock,
     mode: LockMode,
     acquired: u32,
-    /// Words touched, with the life they were in.
-    touched: FastMap<(Word, u8, AccessKind), u32>,
+    touched: Touched,
+}
+
+/// A word touched in a section: the bytes, how, and the life it was in.
+type Trodden = (Word, u8, AccessKind, u32);
+
+/// What a section touched, each once. Most sections are short: only longer ones need more than a glance.
+#[derive(Default)]
+struct Touched {
+    list: Vec<Trodden>,
+    /// The same, once there are many.
+    set: FastMap<(Word, u8, AccessKind), u32>,
+}
+
+const FEW: usize = 12;
+
+impl Touched {
+    #[inline]
+    fn insert(&mut self, new: Trodden) {
+        if self.list.len() < FEW {
+            if !self.list.contains(&new) {
+                self.list.push(new);
+            }
+            return;
+        }
+        let (word, mask, kind, life) = new;
+        if self.set.insert((word, mask, kind), life) != Some(life) && !self.list[..FEW].contains(&new) {
+            self.list.push(new);
+        }
+    }
+
+    fn clear(&mut self) {
+        self.list.clear();
+        self.set.clear();
+    }
 }
 
 #[derive(Default)]
@@ -79,7 +112,7 @@ pub struct WcpRaces {
     open: Vec<Vec<Open>>,
     words: Vec<AtWord>,
     locks: Vec<Vec<Sections>>,
-    spare: Vec<FastMap<(Word, u8, AccessKind), u32>>,
+    spare: Vec<Touched>,
 }
 
 impl Default for WcpRaces {
@@ -136,9 +169,9 @@ impl WcpRaces {
     fn touch(&mut self, access: &Access, touch: Touch) {
         let thread = access.thread;
         let at = grow(&mut self.words, touch.word.index());
-        let mut pasts: Vec<Past> = Vec::new();
+        let known = &mut self.known[thread.index()];
         for open in &mut self.open[thread.index()] {
-            open.touched.insert((touch.word, touch.mask, access.kind), at.life);
+            open.touched.insert((touch.word, touch.mask, access.kind, at.life));
             let Some((_, conflicts)) = at.locks.iter().find(|(lock, _)| *lock == open.lock) else { continue };
             let precedes = self.precedes.thread(thread);
             // The latest stand last, and often know what the earlier ones tell.
@@ -150,12 +183,9 @@ impl WcpRaces {
                     && exclude(conflict.mode, open.mode)
                 {
                     precedes.join_slice(&conflict.past);
-                    pasts.push(Rc::clone(&conflict.past));
+                    known.join_slice(&conflict.past);
                 }
             }
-        }
-        for past in pasts {
-            self.known[thread.index()].join_slice(&past);
         }
     }
 
@@ -211,7 +241,7 @@ impl WcpRaces {
         let Some(place) = opens.iter().rposition(|open| open.lock == lock && open.mode == mode) else { return };
         let mut open = opens.remove(place);
         let released = past[thread.index()];
-        for ((word, mask, kind), life) in open.touched.drain() {
+        for &(word, mask, kind, life) in &open.touched.list {
             let at = grow(&mut self.words, word.index());
             if at.life != life {
                 continue;
@@ -227,13 +257,36 @@ impl WcpRaces {
                 conflicts.remove(place);
             }
             conflicts.push(Conflict { thread, mode, mask, kind, epoch: released, past: Rc::clone(past) });
+            if mode == LockMode::Exclusive && conflicts.len() > 3 {
+                prune(conflicts);
+            }
         }
+        open.touched.clear();
         self.spare.push(open.touched);
         let sections = grow(&mut self.locks[lock.index()], thread.index());
         let past = Rc::clone(past);
         sections.list.push_back(Section { mode, acquired: open.acquired, released, past });
         if sections.list.len().is_power_of_two() && sections.list.len() > 32 {
             sections.drop_passed(thread, self.known.len());
+        }
+    }
+}
+
+/// Drops what two later ones of different threads tell as well: at least one of them is not the reader's own. What follows
+/// an exclusive section follows everything before it on that lock.
+fn prune(conflicts: &mut Vec<Conflict>) {
+    let mut at = conflicts.len().saturating_sub(2);
+    while at > 0 {
+        at -= 1;
+        let old = &conflicts[at];
+        let tells = |new: &&Conflict| {
+            new.mode == LockMode::Exclusive && old.mask & !new.mask == 0 && (new.kind.writes() || !old.kind.writes())
+        };
+        let mut later = conflicts[at + 1..].iter().filter(tells);
+        if let Some(first) = later.next()
+            && later.any(|second| second.thread != first.thread)
+        {
+            conflicts.remove(at);
         }
     }
 }

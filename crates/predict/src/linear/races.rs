@@ -18,28 +18,60 @@ const MAX_KEPT: usize = 256;
 /// The last access of its kind.
 #[derive(Clone, Copy, Debug)]
 pub struct Kept {
-    pub event: EventId,
-    pub pc: PcId,
-    pub epoch: u32,
-    pub mask: u8,
-    pub kind: AccessKind,
+    /// The event, then eight bits of mask and eight of kind: a quarter of a cache line in all.
+    event_mask_kind: u64,
+    pc: PcId,
+    epoch: u32,
+}
+
+const _: () = assert!(size_of::<Kept>() == 16);
+
+impl Kept {
+    fn new(event: EventId, mask: u8, kind: AccessKind, pc: PcId, epoch: u32) -> Self {
+        Self { event_mask_kind: event.0 << 16 | u64::from(mask) << 8 | u64::from(kind.0), pc, epoch }
+    }
+    /// No access at all: it has no bytes.
+    const NOTHING: Self = Self { event_mask_kind: 0, pc: PcId(u32::MAX), epoch: 0 };
+
+    fn event(&self) -> EventId {
+        EventId(self.event_mask_kind >> 16)
+    }
+    fn mask(&self) -> u8 {
+        (self.event_mask_kind >> 8) as u8
+    }
+    fn kind(&self) -> AccessKind {
+        AccessKind(self.event_mask_kind as u8)
+    }
+    #[inline]
+    fn same(&self, other: &Self) -> bool {
+        self.pc == other.pc && (self.event_mask_kind ^ other.event_mask_kind) as u16 == 0
+    }
 }
 
 /// What a thread did with a word.
 struct Slot {
-    thread: Thread,
-    /// The epoch of the last access.
-    last: u32,
-    one: Kept,
+    /// Nearly always enough.
+    two: [Kept; 2],
     more: Vec<Kept>,
+}
+
+/// A thread that touched a word, and the epoch of its last access: all that is needed to see that it is ordered.
+#[derive(Clone, Copy)]
+struct Head {
+    thread: Thread,
+    last: u32,
+    /// Where its slot is: slots stay where they are.
+    slot: u32,
 }
 
 #[derive(Default)]
 struct State {
     // invariant: the first `fresh` are those with accesses since `gate`, which is ordered after all of the others
+    heads: Vec<Head>,
+    // invariant: as long as `heads`
     slots: Vec<Slot>,
     fresh: u32,
-    /// The last access that was ordered after everything at this word. Who knows it knows all before it.
+    /// Thread and epoch of the last access that was ordered after everything at this word: who knows it knows all before.
     gate: (Thread, u32),
 }
 
@@ -55,7 +87,7 @@ impl Races {
     pub fn access(&mut self, access: &Access, touched: &[Touch], epoch: u32, clock: &VectorClock) {
         let pc = self.pcs.id(access.pc);
         for touch in touched {
-            let new = Kept { event: access.event, pc, epoch, mask: touch.mask, kind: access.kind };
+            let new = Kept::new(access.event, touch.mask, access.kind, pc, epoch);
             let state = at(&mut self.words, touch.word.index());
             state.access(access.thread, new, clock, &mut self.pcs);
         }
@@ -71,37 +103,44 @@ impl Races {
 impl State {
     #[inline]
     fn access(&mut self, thread: Thread, new: Kept, clock: &VectorClock, pcs: &mut Pcs) {
-        let mut mine = self.slots.iter().position(|slot| slot.thread == thread);
+        let mine = self.heads.iter().position(|head| head.thread == thread);
         if let Some(at) = mine
-            && self.slots[at].has(&new)
+            && self.heads[at].last == new.epoch
+            && self.slots[self.heads[at].slot as usize].has(&new)
         {
             // Whoever came in between did not know this epoch: the pair has been found there.
             return;
         }
-        let (gate, gate_epoch) = self.gate;
         // Who knows the gate need not look at what is older.
-        let to_check = if gate_epoch <= clock.get(gate) { self.fresh as usize } else { self.slots.len() };
+        let (gate, gate_epoch) = self.gate;
+        let to_check = if gate_epoch <= clock.get(gate) { self.fresh as usize } else { self.heads.len() };
         let mut ordered = true;
-        for slot in &self.slots[..to_check] {
-            if slot.last > clock.get(slot.thread) && slot.thread != thread {
+        for head in &self.heads[..to_check] {
+            let known = clock.get(head.thread);
+            if head.last > known && head.thread != thread {
                 ordered = false;
-                slot.unordered(&new, clock.get(slot.thread), pcs);
+                self.slots[head.slot as usize].unordered(&new, known, pcs);
             }
         }
-        match mine {
-            Some(at) => self.slots[at].put(new, &mut pcs.dropped),
+        let at = match mine {
+            Some(at) => {
+                let head = &mut self.heads[at];
+                head.last = new.epoch;
+                self.slots[head.slot as usize].put(new, &mut pcs.dropped);
+                at
+            }
             None => {
-                self.slots.push(Slot { thread, last: new.epoch, one: new, more: Vec::new() });
-                mine = Some(self.slots.len() - 1);
+                self.heads.push(Head { thread, last: new.epoch, slot: self.slots.len() as u32 });
+                self.slots.push(Slot { two: [new, Kept::NOTHING], more: Vec::new() });
+                self.heads.len() - 1
             }
-        }
-        let at = mine.unwrap_or_default();
+        };
         if ordered {
             self.gate = (thread, new.epoch);
-            self.slots.swap(at, 0);
+            self.heads.swap(at, 0);
             self.fresh = 1;
         } else if at >= self.fresh as usize {
-            self.slots.swap(at, self.fresh as usize);
+            self.heads.swap(at, self.fresh as usize);
             self.fresh += 1;
         }
     }
@@ -111,33 +150,35 @@ impl Slot {
     /// Whether the same was done in the same epoch.
     #[inline]
     fn has(&self, new: &Kept) -> bool {
-        let same = |kept: &Kept| {
-            kept.epoch == new.epoch && kept.pc == new.pc && kept.mask == new.mask && kept.kind == new.kind
-        };
-        self.last == new.epoch && (same(&self.one) || self.more.iter().any(same))
+        self.two.iter().chain(&self.more).any(|kept| kept.epoch == new.epoch && kept.same(new))
     }
 
+    #[inline]
     fn put(&mut self, new: Kept, dropped: &mut u64) {
-        self.last = new.epoch;
-        let same = |kept: &Kept| kept.pc == new.pc && kept.mask == new.mask && kept.kind == new.kind;
-        if same(&self.one) {
-            self.one = new;
-        } else if let Some(kept) = self.more.iter_mut().find(|kept| same(kept)) {
+        let free = |kept: &Kept| kept.same(&new) || kept.mask() == 0;
+        match self.two.iter_mut().find(|kept| free(kept)) {
+            Some(kept) => *kept = new,
+            None => self.put_more(new, dropped),
+        }
+    }
+
+    fn put_more(&mut self, new: Kept, dropped: &mut u64) {
+        if let Some(kept) = self.more.iter_mut().find(|kept| kept.same(&new)) {
             *kept = new;
-        } else if self.more.len() < MAX_KEPT {
-            self.more.push(new);
-        } else {
+            return;
+        }
+        if self.more.len() >= MAX_KEPT {
             *dropped += 1;
             self.more.remove(0);
-            self.more.push(new);
         }
+        self.more.push(new);
     }
 
     /// Reports what is in a later epoch than the known one and conflicts.
     fn unordered(&self, new: &Kept, known: u32, pcs: &mut Pcs) {
-        for old in std::iter::once(&self.one).chain(&self.more) {
-            if old.epoch > known && old.mask & new.mask != 0 && old.kind.conflicts(new.kind) {
-                pcs.add((old.event, old.pc), (new.event, new.pc));
+        for old in self.two.iter().chain(&self.more) {
+            if old.epoch > known && old.mask() & new.mask() != 0 && old.kind().conflicts(new.kind()) {
+                pcs.add((old.event(), old.pc), (new.event(), new.pc));
             }
         }
     }

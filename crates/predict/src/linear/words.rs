@@ -12,7 +12,7 @@ type Page = [u32; PAGE];
 
 pub(super) struct Words {
     pages: FastMap<u64, u32>,
-    store: Vec<Box<Page>>,
+    store: Vec<Page>,
     /// Pages used lately, by the low bits of their number: number and index. No page has the number `u64::MAX`.
     recent: Box<[(u64, u32); CACHE]>,
     /// Numbers that are free again.
@@ -47,7 +47,7 @@ impl Words {
     fn page(&mut self, page: u64) -> u32 {
         let store = &mut self.store;
         let index = *self.pages.entry(page).or_insert_with(|| {
-            store.push(Box::new([0; PAGE]));
+            store.push([0; PAGE]);
             store.len() as u32 - 1
         });
         self.recent[page as usize % CACHE] = (page, index);

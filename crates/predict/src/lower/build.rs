@@ -10,8 +10,8 @@ use super::world::World;
 use super::{Lowered, Origin};
 use crate::history::*;
 
-pub(super) fn build(kept: &[Kept], world: &World, abstract_values: bool) -> Lowered {
-    let mut builder = Builder::new(kept, world, abstract_values);
+pub(super) fn build(kept: &[Kept], world: &World) -> Lowered {
+    let mut builder = Builder::new(kept, world);
     builder.before(world);
     for (index, event) in kept.iter().enumerate() {
         builder.event(index, event);
@@ -101,7 +101,7 @@ struct Channel {
 }
 
 impl Builder {
-    fn new(kept: &[Kept], world: &World, abstract_values: bool) -> Self {
+    fn new(kept: &[Kept], world: &World) -> Self {
         let places = places(kept);
         let mut accesses = Vec::new();
         for (event, place) in kept.iter().zip(&places) {
@@ -129,8 +129,7 @@ impl Builder {
             _ => None,
         });
         let real_conditions = conditions.chain(world.waiting.values().map(|waiting| waiting.condition)).collect();
-        let history =
-            History { threads: vec![Vec::new(); threads.len()], pair_unguarded: abstract_values, ..History::default() };
+        let history = History { threads: vec![Vec::new(); threads.len()], ..History::default() };
         let mut builder = Self {
             history,
             origins: Vec::new(),
@@ -197,6 +196,8 @@ impl Builder {
         let pos = Pos(self.history.steps.len() as u32);
         if self.begun.insert(thread) {
             after.extend(self.prelude);
+            // Also without a begin, as in traces of other origin.
+            after.extend(self.threads[thread.index()].and_then(|thread| self.forks.get(&thread)));
         }
         after.retain(|&before| self.history.step(before).thread != thread);
         after.sort_unstable();
@@ -425,10 +426,6 @@ impl Builder {
                 let pos = self.push(thread, Action::Nothing, after, Some(kept));
                 self.forks.insert(child, pos);
                 return;
-            }
-            Op::Begin => {
-                after.extend(self.forks.get(&kept.thread));
-                Action::Nothing
             }
             Op::End => {
                 let pos = self.push(thread, Action::Nothing, after, Some(kept));

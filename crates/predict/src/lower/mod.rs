@@ -8,6 +8,9 @@
 //! begun, barriers arrived at) stands as events without a number at its start; see [`world`]. A reordering of a window is
 //! one of the trace: everything before runs as it did.
 //!
+//! In traces without branches (STD) every event is guarded, the accesses in question too: what they access may depend
+//! on any read before them. Only their own reads are free.
+//!
 //! Conservative where the trace cannot tell: the sends of one channel keep their order, and so do its receives; a wake-up of
 //! a raw futex follows its wake; onces keep their order. Memory gets its value at the start of a window from the first read,
 //! so a value that only the time before the window knows is taken to be like no other.
@@ -57,7 +60,6 @@ impl Lowered {
 
 /// The windows of a trace, one after the other.
 pub struct Windows<'t> {
-    trace: &'t Trace,
     events: reweave_trace::Events<'t>,
     sharing: Sharing,
     buffer: Buffer,
@@ -81,7 +83,7 @@ impl<'t> Windows<'t> {
         let buffer = Buffer::new(trace);
         let events = trace.events();
         let (world, kept) = (World::default(), Vec::new());
-        Ok(Self { trace, events, sharing, buffer, world, kept, size: size.max(2), ended: false })
+        Ok(Self { events, sharing, buffer, world, kept, size: size.max(2), ended: false })
     }
 
     /// How much of the trace has been read, from 0 to 1.
@@ -113,7 +115,7 @@ impl<'t> Windows<'t> {
                 self.kept.push(kept);
             }
         }
-        Ok(Some(build::build(&self.kept, &self.world, self.trace.meta().abstract_values)))
+        Ok(Some(build::build(&self.kept, &self.world)))
     }
 }
 

@@ -10,7 +10,7 @@ use crate::history::*;
 use crate::lower::Lowered;
 
 /// Questions per pair of code positions; a pair that is no race by so many tries is given up (and counted).
-const TRIES: usize = 12;
+const TRIES: usize = 100;
 
 /// The pairs of one pair of code positions.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -86,15 +86,17 @@ impl Context {
 pub(super) fn groups(lowered: &Lowered, index: &Index<'_>, done: &HashSet<(Pc, Pc)>) -> Vec<Group> {
     let history = &lowered.history;
     let context = Context::new(history, index);
-    // Accesses by cell, then by code position and thread.
-    let mut cells: Vec<BTreeMap<(Pc, Thread), Vec<Pos>>> = vec![BTreeMap::new(); history.initial.len()];
+    // Accesses by cell, then by code position, thread, whether they write and whether they are plain.
+    let mut cells: Vec<BTreeMap<(Pc, Thread, bool, bool), Vec<Pos>>> = vec![BTreeMap::new(); history.initial.len()];
     for pos in history.positions() {
         let step = history.step(pos);
         let (Some(access), Some(_)) = (step.action.access(), step.event) else { continue };
         let mut last = None;
         for &(cell, _) in access.reads.iter().chain(&access.writes) {
             if last != Some(cell) {
-                let list = cells[cell.index()].entry((lowered.origin(pos).pc, step.thread)).or_default();
+                let writes = access.writes.binary_search_by_key(&cell, |(cell, _)| *cell).is_ok();
+                let key = (lowered.origin(pos).pc, step.thread, writes, access.kind == AccessKind::Plain);
+                let list = cells[cell.index()].entry(key).or_default();
                 if list.last() != Some(&pos) {
                     list.push(pos);
                 }
@@ -106,25 +108,25 @@ pub(super) fn groups(lowered: &Lowered, index: &Index<'_>, done: &HashSet<(Pc, P
     let mut seen: HashSet<(Pos, Pos)> = HashSet::new();
     for users in &cells {
         let users: Vec<_> = users.iter().collect();
-        for (i, ((pc, thread), ones)) in users.iter().enumerate() {
-            for ((other_pc, other_thread), twos) in &users[i..] {
+        for (i, ((pc, thread, writes, plain), ones)) in users.iter().enumerate() {
+            for ((other_pc, other_thread, other_writes, other_plain), twos) in &users[i + 1..] {
                 let pcs = (*pc.min(other_pc), *pc.max(other_pc));
-                if thread == other_thread || done.contains(&pcs) || !history.conflict(ones[0], twos[0]) {
+                let conflict = (*writes || *other_writes) && (*plain || *other_plain);
+                if thread == other_thread || done.contains(&pcs) || !conflict {
                     continue;
                 }
                 let group = groups.entry(pcs).or_insert(Group { pcs, pairs: Vec::new(), more: false });
-                let mut left = TRIES;
+                group.more |= !all_are_near(ones, twos);
                 for (first, second) in near(ones, twos) {
                     let pair = (first.min(second), first.max(second));
                     if !context.allows(history, pair.0, pair.1) || !history.conflict(pair.0, pair.1) {
                         continue;
                     }
-                    if group.pairs.len() >= TRIES || left == 0 {
+                    if group.pairs.len() >= TRIES {
                         group.more = true;
                         break;
                     }
                     if seen.insert(pair) {
-                        left -= 1;
                         group.pairs.push(pair);
                     }
                 }
@@ -136,6 +138,11 @@ pub(super) fn groups(lowered: &Lowered, index: &Index<'_>, done: &HashSet<(Pc, P
     groups
 }
 
+/// Whether all pairs of two lists are few enough to be looked at.
+fn all_are_near(ones: &[Pos], twos: &[Pos]) -> bool {
+    ones.len() * twos.len() <= TRIES * TRIES
+}
+
 /// Pairs of two ascending lists, those that lie side by side first.
 fn near<'l>(ones: &'l [Pos], twos: &'l [Pos]) -> impl Iterator<Item = (Pos, Pos)> + 'l {
     let side_by_side = ones.iter().flat_map(move |&one| {
@@ -143,7 +150,6 @@ fn near<'l>(ones: &'l [Pos], twos: &'l [Pos]) -> impl Iterator<Item = (Pos, Pos)
         let before = at.checked_sub(1).map(|before| (one, twos[before]));
         before.into_iter().chain(twos.get(at).map(|&two| (one, two)))
     });
-    let small = ones.len() * twos.len() <= 4 * TRIES * TRIES;
-    let all = ones.iter().flat_map(move |&one| twos.iter().map(move |&two| (one, two)));
-    side_by_side.chain(all.filter(move |_| small))
+    let ones = if all_are_near(ones, twos) { ones } else { &[] };
+    side_by_side.chain(ones.iter().flat_map(move |&one| twos.iter().map(move |&two| (one, two))))
 }

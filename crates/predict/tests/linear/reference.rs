@@ -134,14 +134,14 @@ impl Definitions {
 
     fn happens_before(&self) -> Vec<Set> {
         let mut direct = self.hard(false);
-        for i in 0..self.steps.len() {
+        for (i, before) in direct.iter_mut().enumerate() {
             for j in 0..i {
                 if let (Step::Sync(Sync::Release { lock, mode }), Step::Sync(Sync::Acquire { lock: other, mode: how })) =
                     (&self.steps[j].1, &self.steps[i].1)
                     && lock == other
                     && exclude(*mode, *how)
                 {
-                    direct[i] |= bit(j);
+                    *before |= bit(j);
                 }
             }
         }

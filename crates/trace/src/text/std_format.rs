@@ -30,28 +30,57 @@ const NAMED_LOCATIONS_AT: u64 = 1 << 40;
 const NAMES: &str = "std_names";
 
 /// Names numbered in order of appearance.
-#[derive(Default)]
 struct Names {
     ids: HashMap<Box<[u8]>, u32, BuildHasherDefault<NameHasher>>,
     all: Vec<String>,
-    /// The name asked for last, and its number.
-    last: (Vec<u8>, u32),
+    /// Short names used lately, as one number, and their ids. No name is 0.
+    recent: Box<[(u64, u32); RECENT]>,
+}
+
+const RECENT: usize = 2048;
+
+impl Default for Names {
+    fn default() -> Self {
+        Self { ids: HashMap::default(), all: Vec::new(), recent: Box::new([(0, 0); RECENT]) }
+    }
+}
+
+/// Up to eight bytes as one number; different names give different numbers, since no byte is zero.
+#[inline]
+fn packed(name: &[u8]) -> Option<u64> {
+    let number = match name.len() {
+        1..=3 => name.iter().fold(0, |number, &byte| number << 8 | u64::from(byte)),
+        4..=8 => {
+            let (start, end) = (name.first_chunk::<4>()?, name.last_chunk::<4>()?);
+            let (start, end) = (u32::from_le_bytes(*start), u32::from_le_bytes(*end));
+            u64::from(start) | u64::from(end) << (8 * (name.len() - 4))
+        }
+        _ => return None,
+    };
+    // A zero byte anywhere (nobody has them in names) would make shorter names look alike.
+    const ONES: u64 = 0x0101_0101_0101_0101;
+    let used = number | u64::MAX.checked_shl(8 * name.len() as u32).unwrap_or(0);
+    (used.wrapping_sub(ONES) & !used & (ONES << 7) == 0).then_some(number)
 }
 
 impl Names {
     #[inline]
     fn id(&mut self, name: &[u8]) -> Result<u32, String> {
-        if self.last.0 == name {
-            return Ok(self.last.1);
+        let Some(number) = packed(name) else { return self.any_id(name) };
+        let place = (number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 53) as usize % RECENT;
+        if self.recent[place].0 == number {
+            return Ok(self.recent[place].1);
         }
-        let id = match self.ids.get(name) {
-            Some(&id) => id,
-            None => self.new_name(name)?,
-        };
-        self.last.0.clear();
-        self.last.0.extend_from_slice(name);
-        self.last.1 = id;
+        let id = self.any_id(name)?;
+        self.recent[place] = (number, id);
         Ok(id)
+    }
+
+    fn any_id(&mut self, name: &[u8]) -> Result<u32, String> {
+        match self.ids.get(name) {
+            Some(&id) => Ok(id),
+            None => self.new_name(name),
+        }
     }
 
     #[cold]

@@ -343,7 +343,8 @@ impl Conductor {
         self.point(thread);
         if wakeup == Wakeup::Granted {
             let notify = thread.notify;
-            let reason = WakeReason::Notified;
+            // Without a number: a stranger or the kernel woke it.
+            let reason = if notify == 0 { WakeReason::Spurious } else { WakeReason::Notified };
             self.step(thread, pc, Op::Woken { condition: object, mutex: ObjectId(0), reason, notify });
         } else {
             let why = if wakeup == Wakeup::TimedOut { RefusedWhy::TimedOut } else { RefusedWhy::Interrupted };

@@ -24,7 +24,7 @@ impl Random {
 }
 
 fn make(path: &Path, events: u64, racy: bool) -> Result<()> {
-    let mut builder = TraceBuilder::create(path, &Meta::default())?.chunk_words(12 << 10);
+    let mut builder = TraceBuilder::create(path, &Meta::default())?;
     let mut random = Random(0x1234_5678_9abc_def1);
     let lock = |index: u64| ObjectId(0x7000_0000 + 64 * index);
     let pc = |kind: u64, index: u64| Pc(0x40_0000 + 16 * (kind * 1000 + index));

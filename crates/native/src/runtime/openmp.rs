@@ -2,8 +2,6 @@
 //! are bracketed: a thread that may wait inside the library leaves control, and what the construct orders is recorded
 //! as messages (region start, region end, barrier) or locks (critical sections).
 
-#![expect(non_snake_case, reason = "the library's names")]
-
 use super::{Inside, conductor, enter, locks, system};
 use libc::{c_int, c_long, c_uint, c_void};
 use reweave_conductor::Deadline;

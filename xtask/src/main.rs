@@ -14,6 +14,9 @@ const USAGE: &str = "usage: cargo xtask COMMAND
   soak [N]       every golden program, both compilers, -O0 and -O2, N schedules each (default 5)
   soak-replay [N]
                  every replay program, N schedules each (default 20)
+  oracle [SMALL] [LARGE]
+                 the engine against the oracle on so many random histories of up to 16 events (default 100000)
+                 and of up to 24 (default 10000)
   bench          what recording costs against plain and libtsan, as ratios
   lint           rustfmt and clippy, as the rules of the repository want them
   demo           build in release mode and run `reweave demo`
@@ -27,6 +30,10 @@ fn main() -> ExitCode {
         Some("test") => test(&rest),
         Some("soak") => soak::golden(rest.first().map_or("5", String::as_str)),
         Some("soak-replay") => soak::replay(rest.first().map_or("20", String::as_str)),
+        Some("oracle") => soak::oracle(
+            rest.first().map_or("100000", String::as_str),
+            rest.get(1).map_or("10000", String::as_str),
+        ),
         Some("bench") => bench(),
         Some("lint") => lint(),
         Some("demo") => cargo(&["run", "--release", "--package", "reweave", "--", "demo"]),

@@ -1,4 +1,4 @@
-//! Long runs of the tests of the command: many more schedules than a normal run takes, and the sum of what they say.
+//! Long runs of tests: many more schedules or random histories than a normal run takes, and the sum of what they say.
 
 use std::env;
 use std::io::{BufRead, BufReader};
@@ -8,22 +8,35 @@ use super::{root, tools};
 
 /// Every golden program: both compilers, -O0 and -O2, this many schedules of each.
 pub fn golden(schedules: &str) -> bool {
-    soak("golden", schedules, &["runs", "events", "inconsistencies", "unexplained reads", "failures"])
+    tools::provide();
+    let what = ["runs", "events", "inconsistencies", "unexplained reads", "failures"];
+    let passed = soak("reweave", "golden", ("REWEAVE_SOAK", schedules), &what);
+    tools::tell_missing();
+    passed
 }
 
 /// Every program of `tests/golden/replay`: this many schedules, each recorded and replayed.
 pub fn replay(schedules: &str) -> bool {
-    soak("replay", schedules, &["seeds"])
+    tools::provide();
+    let passed = soak("reweave", "replay", ("REWEAVE_SOAK", schedules), &["seeds"]);
+    tools::tell_missing();
+    passed
+}
+
+/// The engine against the oracle: so many small and so many larger histories.
+pub fn oracle(small: &str, large: &str) -> bool {
+    let races = ["control-flow races", "prefix races", "said races", "data-abstract races"];
+    let what = [&["histories", "pairs asked"], races.as_slice()].concat();
+    soak("reweave-predict", "feasible", ("REWEAVE_ORACLE", &format!("{small},{large}")), &what)
 }
 
 /// Runs one test file and adds up what its summaries (`golden mutex: 56 runs, 3180 events, …`) say.
-fn soak(test: &str, schedules: &str, what: &[&str]) -> bool {
-    tools::provide();
+fn soak(package: &str, test: &str, (variable, value): (&str, &str), what: &[&str]) -> bool {
     let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(cargo);
     command
-        .args(["test", "--release", "--package", "reweave", "--test", test, "--", "--nocapture"])
-        .env("REWEAVE_SOAK", schedules)
+        .args(["test", "--release", "--package", package, "--test", test, "--", "--nocapture"])
+        .env(variable, value)
         .current_dir(root())
         .stdout(Stdio::piped());
     let mut child = match command.spawn() {
@@ -41,7 +54,6 @@ fn soak(test: &str, schedules: &str, what: &[&str]) -> bool {
         }
     }
     let passed = child.wait().is_ok_and(|status| status.success());
-    tools::tell_missing();
     let totals: Vec<String> = sums.iter().zip(what).map(|(sum, what)| format!("{sum} {what}")).collect();
     println!("total: {}{}", totals.join(", "), if passed { "" } else { " (FAILED)" });
     passed

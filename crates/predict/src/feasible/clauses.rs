@@ -7,7 +7,7 @@ use reweave_model::LockMode;
 use reweave_order::{Bool, Clauses as Add, Lazy, Literal, Node, Order, Problem};
 
 use super::simulate::{Broken, Guard, Simulation};
-use super::{Nodes, Question};
+use super::{Nodes, Question, Rule};
 use crate::history::*;
 
 /// A way for a read to get its value.
@@ -161,17 +161,17 @@ impl<'q, 'i, 'h> Clauses<'q, 'i, 'h> {
         let index = self.question.index;
         let step = index.step(writer);
         let mode = self.question.mode;
-        if mode != Mode::ControlFlow {
+        if mode != Mode::ControlFlow || !self.question.has(Rule::UnknownValues) {
             // Every read keeps its value anyway.
             return Vec::new();
         }
         let mut reads = Vec::new();
         let access = step.action.access().expect("a write");
-        if access.kind == AccessKind::Update && !access.reads.is_empty() {
+        if self.question.depends_on_its_read(access.kind) && !access.reads.is_empty() && !step.action.is_outcome() {
             reads.push(writer);
         }
         let events = &index.history.threads[step.thread.index()];
-        let mut guarded = step.guarded || step.action.is_outcome();
+        let mut guarded = self.question.needs_valid(step);
         for &pos in events[..index.place[writer.index()] as usize].iter().rev() {
             if guarded {
                 break;
@@ -180,7 +180,7 @@ impl<'q, 'i, 'h> Clauses<'q, 'i, 'h> {
             if step.action.access().is_some_and(|access| !access.reads.is_empty()) && !step.action.is_outcome() {
                 reads.push(pos);
             }
-            guarded = step.guarded || step.action.is_outcome();
+            guarded = self.question.needs_valid(step);
         }
         reads
     }

@@ -15,9 +15,11 @@
 
 mod clauses;
 mod index;
+mod rules;
 mod simulate;
 
 pub use index::Index;
+pub use rules::Rule;
 
 use reweave_order::{Budget, Chain, Node, Problem, Stats, Why};
 
@@ -49,11 +51,21 @@ pub struct Question<'i, 'h> {
     /// Events of each thread that can be in the reordering at all, and those that must be.
     pub(in crate::feasible) limit: Vec<u32>,
     pub(in crate::feasible) required: Vec<u32>,
+    off: Option<Rule>,
 }
 
 impl<'i, 'h> Question<'i, 'h> {
     /// `None`: no reordering can have these events next.
     pub fn new(index: &'i Index<'h>, mode: Mode, goals: &[Pos]) -> Option<Self> {
+        Self::with(index, mode, goals, None)
+    }
+
+    /// As if a rule of the definition did not exist: to see that tests miss it.
+    pub fn without(rule: Rule, index: &'i Index<'h>, mode: Mode, goals: &[Pos]) -> Option<Self> {
+        Self::with(index, mode, goals, Some(rule))
+    }
+
+    fn with(index: &'i Index<'h>, mode: Mode, goals: &[Pos], off: Option<Rule>) -> Option<Self> {
         let history = index.history;
         let mut limit: Vec<u32> = history.threads.iter().map(|events| events.len() as u32).collect();
         let mut required = vec![0; history.threads.len()];
@@ -62,7 +74,7 @@ impl<'i, 'h> Question<'i, 'h> {
             let place = index.place[goal.index()];
             limit[thread] = limit[thread].min(place);
             required[thread] = required[thread].max(place);
-            for &before in &index.needs[goal.index()] {
+            for &before in needs(index, off, goal) {
                 let thread = history.step(before).thread.index();
                 required[thread] = required[thread].max(index.place[before.index()] + 1);
             }
@@ -72,7 +84,7 @@ impl<'i, 'h> Question<'i, 'h> {
             for pos in history.positions() {
                 let thread = history.step(pos).thread.index();
                 if index.place[pos.index()] < limit[thread]
-                    && index.needs[pos.index()]
+                    && needs(index, off, pos)
                         .iter()
                         .any(|&before| index.place[before.index()] >= limit[history.step(before).thread.index()])
                 {
@@ -82,14 +94,14 @@ impl<'i, 'h> Question<'i, 'h> {
         }
         for pos in history.positions().rev() {
             if index.place[pos.index()] < required[history.step(pos).thread.index()] {
-                for &before in &index.needs[pos.index()] {
+                for &before in needs(index, off, pos) {
                     let thread = history.step(before).thread.index();
                     required[thread] = required[thread].max(index.place[before.index()] + 1);
                 }
             }
         }
         let possible = required.iter().zip(&limit).all(|(required, limit)| required <= limit);
-        possible.then(|| Self { index, mode, goals: goals.to_vec(), limit, required })
+        possible.then(|| Self { index, mode, goals: goals.to_vec(), limit, required, off })
     }
 
     /// Whether an event may be in the reordering.
@@ -104,9 +116,26 @@ impl<'i, 'h> Question<'i, 'h> {
     /// Whether a goal needs a valid thread.
     pub(in crate::feasible) fn guards(&self, goal: Pos) -> bool {
         let step = self.index.step(goal);
-        self.mode != Mode::DataAbstract
-            && !self.index.history.pair_unguarded
-            && (step.guarded || step.action.is_outcome())
+        self.mode != Mode::DataAbstract && !self.index.history.pair_unguarded && self.needs_valid(step)
+    }
+
+    /// Whether an event needs a valid thread.
+    pub(in crate::feasible) fn needs_valid(&self, step: &Step) -> bool {
+        step.guarded && self.has(Rule::Guards) || step.action.is_outcome() && self.has(Rule::Outcomes)
+    }
+
+    /// Whether what an access writes depends on what it reads itself.
+    pub(in crate::feasible) fn depends_on_its_read(&self, kind: AccessKind) -> bool {
+        match kind {
+            AccessKind::Update => self.has(Rule::UpdateNeedsItsRead),
+            AccessKind::Exchange => !self.has(Rule::ExchangeNeedsNoRead),
+            _ => true,
+        }
+    }
+
+    /// Whether a rule is in force.
+    pub(in crate::feasible) fn has(&self, rule: Rule) -> bool {
+        self.off != Some(rule)
     }
 
     pub fn ask(&self, budget: Budget<'_>) -> (Answer, Stats) {
@@ -146,7 +175,7 @@ impl<'i, 'h> Question<'i, 'h> {
         for pos in history.positions() {
             let Some(node) = nodes[pos.index()] else { continue };
             events[node.index()] = Some(pos);
-            for before in &self.index.needs[pos.index()] {
+            for before in needs(self.index, self.off, pos) {
                 if let Some(before) = nodes[before.index()] {
                     problem.edge(before, node);
                 }
@@ -173,6 +202,16 @@ impl<'i, 'h> Question<'i, 'h> {
             reweave_order::Answer::Unknown(why) => Answer::Unknown(Doubt::Budget(why)),
         };
         (answer, stats)
+    }
+}
+
+/// What must come before an event, besides its thread's events.
+fn needs<'i>(index: &'i Index<'_>, off: Option<Rule>, pos: Pos) -> &'i [Pos] {
+    let (after, arrivals) = index.needs(pos).split_at(index.step(pos).after.len());
+    match off {
+        Some(Rule::After) => arrivals,
+        Some(Rule::Rounds) => after,
+        _ => index.needs(pos),
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use reweave_model::LockMode;
 
-use super::Question;
+use super::{Question, Rule};
 use crate::history::*;
 
 /// A rule that an order breaks.
@@ -100,7 +100,7 @@ impl<'q, 'i, 'h> Simulation<'q, 'i, 'h> {
             rounds: vec![Rounds::default(); history.barriers as usize],
             broken: Vec::new(),
         };
-        if history.conditions > 0 {
+        if history.conditions > 0 || !question.has(Rule::Release) {
             simulation.place_in_order = order.iter().enumerate().map(|(i, &pos)| (pos, i as u32)).collect();
         }
         for &pos in order {
@@ -120,8 +120,7 @@ impl<'q, 'i, 'h> Simulation<'q, 'i, 'h> {
         let step = self.question.index.step(pos);
         let thread = step.thread;
         let mode = self.question.mode;
-        let guarded = step.guarded || step.action.is_outcome();
-        if mode == Mode::ControlFlow && guarded {
+        if mode == Mode::ControlFlow && self.question.needs_valid(step) {
             self.demand(thread, Guard::Event(pos));
         }
         match &step.action {
@@ -129,8 +128,16 @@ impl<'q, 'i, 'h> Simulation<'q, 'i, 'h> {
             Action::Access(access) => {
                 self.access(pos, thread, access);
                 // Every read counts, or this one is an outcome.
-                if mode == Mode::Prefix || mode == Mode::Said || (mode == Mode::ControlFlow && step.action.is_outcome())
-                {
+                let kept = match mode {
+                    Mode::Prefix | Mode::Said => self.question.has(Rule::KeptReads),
+                    Mode::ControlFlow => {
+                        step.action.is_outcome()
+                            && self.question.has(Rule::CompareExchange)
+                            && self.question.has(Rule::Outcomes)
+                    }
+                    Mode::DataAbstract => false,
+                };
+                if kept {
                     self.demand(thread, Guard::Event(pos));
                 }
             }
@@ -143,7 +150,7 @@ impl<'q, 'i, 'h> Simulation<'q, 'i, 'h> {
                         && (*mode == LockMode::Exclusive || *held == LockMode::Exclusive)
                 };
                 if !self.holders[lock.index()].iter().any(against) {
-                    self.broken.push(Broken::Free { failed: pos });
+                    self.breaks(Rule::FailedTry, Broken::Free { failed: pos });
                 }
             }
             Action::Wait { condition, lock } => {
@@ -153,8 +160,12 @@ impl<'q, 'i, 'h> Simulation<'q, 'i, 'h> {
             Action::Woken { lock, how, .. } => {
                 self.acquire(pos, *lock, LockMode::Exclusive);
                 match (how, self.waiting[thread.index()].take()) {
-                    (Waking::Notified, Some((_, _, false))) => self.broken.push(Broken::Unnotified { woken: pos }),
-                    (Waking::TimedOut, Some((_, _, true))) => self.broken.push(Broken::Notified { woken: pos }),
+                    (Waking::Notified, Some((_, _, false))) => {
+                        self.breaks(Rule::Notify, Broken::Unnotified { woken: pos })
+                    }
+                    (Waking::TimedOut, Some((_, _, true))) => {
+                        self.breaks(Rule::Timeout, Broken::Notified { woken: pos })
+                    }
                     _ => {}
                 }
             }
@@ -169,23 +180,32 @@ impl<'q, 'i, 'h> Simulation<'q, 'i, 'h> {
                 let (round, count) = rounds.last.get(&thread).copied().unwrap_or((0, 1));
                 let left = rounds.left.entry(round).or_default();
                 *(if *serial { &mut left.0 } else { &mut left.1 }) += 1;
-                if rounds.arrivals < (round + 1) * count || left.0 > 1 || left.1 > count - 1 {
-                    self.broken.push(Broken::Round { leave: pos });
+                let crowded = left.0 > 1 || left.1 > count - 1;
+                if rounds.arrivals < (round + 1) * count {
+                    self.breaks(Rule::Rounds, Broken::Round { leave: pos });
+                } else if crowded {
+                    self.breaks(Rule::Serial, Broken::Round { leave: pos });
                 }
             }
             Action::Post { semaphore } => self.semaphores[semaphore.index()] += 1,
             Action::Take { semaphore } => {
                 let count = &mut self.semaphores[semaphore.index()];
-                if *count <= 0 {
-                    self.broken.push(Broken::Empty { take: pos });
-                }
                 *count -= 1;
+                if *count < 0 {
+                    self.breaks(Rule::Count, Broken::Empty { take: pos });
+                }
             }
             Action::TakeFailed { semaphore } => {
                 if self.semaphores[semaphore.index()] > 0 {
-                    self.broken.push(Broken::NotEmpty { failed: pos });
+                    self.breaks(Rule::FailedTake, Broken::NotEmpty { failed: pos });
                 }
             }
+        }
+    }
+
+    fn breaks(&mut self, rule: Rule, broken: Broken) {
+        if self.question.has(rule) {
+            self.broken.push(broken);
         }
     }
 
@@ -217,7 +237,10 @@ impl<'q, 'i, 'h> Simulation<'q, 'i, 'h> {
             }
         }
         let mut unknown = self.changed[thread.index()].first().copied();
-        if access.kind == AccessKind::Exchange && unknown.is_some_and(|(read, ..)| read == pos) {
+        if unknown.is_some_and(|(read, ..)| read == pos) && !self.question.depends_on_its_read(access.kind) {
+            unknown = None;
+        }
+        if !self.question.has(Rule::UnknownValues) {
             unknown = None;
         }
         if !access.writes.is_empty()
@@ -232,8 +255,11 @@ impl<'q, 'i, 'h> Simulation<'q, 'i, 'h> {
     }
 
     fn acquire(&mut self, pos: Pos, lock: Lock, mode: LockMode) {
+        let question = self.question;
         for &(holder, held) in &self.holders[lock.index()] {
-            if mode == LockMode::Exclusive || held == LockMode::Exclusive {
+            let excludes = mode == LockMode::Exclusive || held == LockMode::Exclusive || !question.has(Rule::Sharing);
+            let stays = || question.index.release.get(&holder).is_none_or(|end| !self.place_in_order.contains_key(end));
+            if excludes && question.has(Rule::Exclusion) && (question.has(Rule::Release) || !stays()) {
                 self.broken.push(Broken::Taken { holder, wanted: pos });
             }
         }

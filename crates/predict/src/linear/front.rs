@@ -222,6 +222,11 @@ impl Front {
                     *at(&mut self.has_atomics, word.index()) = true;
                 }
             }
+            // Writes its whole block.
+            Op::Free { addr, size } => {
+                let access = Access { event: event.id, thread, pc: event.pc, kind: AccessKind::WRITE };
+                self.range(&access, addr.0, size, true, to.out);
+            }
             Op::Alloc { addr, size } => {
                 let Self { words, has_atomics, channels, .. } = self;
                 words.forget(addr.0, size, |base, word: Word| {

@@ -41,8 +41,8 @@ pub struct PcId(pub u32);
 pub struct Pcs {
     ids: FastMap<u64, PcId>,
     all: Vec<Pc>,
-    /// Positions used lately, by their low bits.
-    recent: Box<[(u64, PcId); RECENT]>,
+    /// The numbers of positions used lately, by the low bits of the position; `all` tells whether it is that one.
+    recent: Box<[PcId; RECENT_PCS]>,
     /// The first events of each pair, smaller position first.
     pairs: FastMap<(u32, u32), (EventId, EventId)>,
     /// Pairs seen lately: a program that races there races there again and again.
@@ -52,6 +52,7 @@ pub struct Pcs {
 }
 
 const RECENT: usize = 1024;
+const RECENT_PCS: usize = 4096;
 /// Pairs beyond this are counted, not kept.
 const LIMIT: usize = 1 << 20;
 
@@ -60,7 +61,7 @@ impl Default for Pcs {
         Self {
             ids: FastMap::default(),
             all: Vec::new(),
-            recent: Box::new([(u64::MAX, PcId(0)); RECENT]),
+            recent: Box::new([PcId(0); RECENT_PCS]),
             pairs: FastMap::default(),
             seen: Box::new([(u32::MAX, u32::MAX); RECENT]),
             limit: LIMIT,
@@ -72,16 +73,16 @@ impl Default for Pcs {
 impl Pcs {
     #[inline]
     pub fn id(&mut self, pc: Pc) -> PcId {
-        let place = (pc.0 ^ pc.0 >> 10) as usize % RECENT;
-        if self.recent[place].0 == pc.0 {
-            return self.recent[place].1;
+        let recent = &mut self.recent[(pc.0 ^ pc.0 >> 12) as usize % RECENT_PCS];
+        if self.all.get(recent.0 as usize) == Some(&pc) {
+            return *recent;
         }
         let all = &mut self.all;
         let id = *self.ids.entry(pc.0).or_insert_with(|| {
             all.push(pc);
             PcId(all.len() as u32 - 1)
         });
-        self.recent[place] = (pc.0, id);
+        *recent = id;
         id
     }
 

@@ -7,8 +7,11 @@
 //!
 //! Memory: words × threads that touch them × code positions; independent of the length of the trace.
 
+use std::collections::hash_map::Entry;
+
 use reweave_model::EventId;
 
+use super::hash::FastMap;
 use super::order::at;
 use super::{Access, AccessKind, PcId, Pcs, Thread, Touch, VectorClock, Word};
 
@@ -48,36 +51,59 @@ impl Kept {
     }
 }
 
-/// What a thread did with a word.
+/// What a thread did with a word: one cache line.
+#[repr(align(64))]
 struct Slot {
+    thread: Thread,
+    /// The epoch of its last access: all that is needed to see that it is ordered.
+    last: u32,
     /// Nearly always enough.
     two: [Kept; 2],
     more: Vec<Kept>,
 }
 
-/// A thread that touched a word, and the epoch of its last access: all that is needed to see that it is ordered.
-#[derive(Clone, Copy)]
-struct Head {
-    thread: Thread,
-    last: u32,
-    /// Where its slot is: slots stay where they are.
-    slot: u32,
+/// Threads below this find their slot without searching: as many as the cache line has room for.
+const NEAR: usize = 23;
+
+/// A word: one cache line.
+#[derive(Default)]
+#[repr(align(64))]
+struct State {
+    /// One for each thread, in the order of their first accesses.
+    slots: Vec<Slot>,
+    /// The last access that was ordered after everything at this word: who knows it knows all before.
+    gate: Moment,
+    /// The last write, if it was ordered after everything before: who knows it knows all writes.
+    write_gate: Moment,
+    /// There are accesses since `gate`.
+    contended: bool,
+    /// One more than the place of the slot of each low thread; 0 if it has none or it is in [`Races::far`].
+    near: [u8; NEAR],
 }
 
-#[derive(Default)]
-struct State {
-    // invariant: the first `fresh` are those with accesses since `gate`, which is ordered after all of the others
-    heads: Vec<Head>,
-    // invariant: as long as `heads`
-    slots: Vec<Slot>,
-    fresh: u32,
-    /// Thread and epoch of the last access that was ordered after everything at this word: who knows it knows all before.
-    gate: (Thread, u32),
+const _: () = assert!(size_of::<Slot>() == 64 && size_of::<State>() == 64);
+
+#[derive(Clone, Copy, Default)]
+struct Moment {
+    thread: Thread,
+    epoch: u32,
+}
+
+impl Moment {
+    /// Nobody knows it.
+    const NEVER: Self = Self { thread: Thread(0), epoch: u32::MAX };
+
+    #[inline]
+    fn is_known(self, clock: &VectorClock) -> bool {
+        self.epoch <= clock.get(self.thread)
+    }
 }
 
 #[derive(Default)]
 pub struct Races {
     words: Vec<State>,
+    /// The places of slots that are not in [`State::near`].
+    far: FastMap<(Word, Thread), u32>,
     pub pcs: Pcs,
 }
 
@@ -89,79 +115,109 @@ impl Races {
         for touch in touched {
             let new = Kept::new(access.event, touch.mask, access.kind, pc, epoch);
             let state = at(&mut self.words, touch.word.index());
-            state.access(access.thread, new, clock, &mut self.pcs);
+            let place = match state.near.get(access.thread.index()) {
+                Some(&near) if near != 0 => near as usize - 1,
+                _ => place_of(state, &mut self.far, touch.word, access.thread),
+            };
+            state.access(place, access.thread, new, clock, &mut self.pcs);
         }
     }
 
     pub fn forget(&mut self, word: Word) {
         if let Some(state) = self.words.get_mut(word.index()) {
+            for slot in &state.slots {
+                self.far.remove(&(word, slot.thread));
+            }
             *state = State::default();
         }
     }
 }
 
+/// Finds or makes the slot of a thread that is not in the table of near ones.
+#[inline(never)]
+fn place_of(state: &mut State, far: &mut FastMap<(Word, Thread), u32>, word: Word, thread: Thread) -> usize {
+    let next = state.slots.len();
+    match state.near.get_mut(thread.index()) {
+        Some(near) if next < u8::MAX as usize => *near = next as u8 + 1,
+        _ => match far.entry((word, thread)) {
+            Entry::Occupied(place) => return *place.get() as usize,
+            Entry::Vacant(place) => drop(place.insert(next as u32)),
+        },
+    }
+    if next == 0 {
+        // Most words belong to one thread.
+        state.slots.reserve_exact(1);
+    }
+    state.slots.push(Slot { thread, last: 0, two: [Kept::NOTHING; 2], more: Vec::new() });
+    next
+}
+
 impl State {
     #[inline]
-    fn access(&mut self, thread: Thread, new: Kept, clock: &VectorClock, pcs: &mut Pcs) {
-        let mine = self.heads.iter().position(|head| head.thread == thread);
-        if let Some(at) = mine
-            && self.heads[at].last == new.epoch
-            && self.slots[self.heads[at].slot as usize].has(&new)
-        {
+    fn access(&mut self, place: usize, thread: Thread, new: Kept, clock: &VectorClock, pcs: &mut Pcs) {
+        if self.slots[place].has(&new) {
             // Whoever came in between did not know this epoch: the pair has been found there.
             return;
         }
-        // Who knows the gate need not look at what is older.
-        let (gate, gate_epoch) = self.gate;
-        let to_check = if gate_epoch <= clock.get(gate) { self.fresh as usize } else { self.heads.len() };
-        let mut ordered = true;
-        for head in &self.heads[..to_check] {
-            let known = clock.get(head.thread);
-            if head.last > known && head.thread != thread {
-                ordered = false;
-                self.slots[head.slot as usize].unordered(&new, known, pcs);
-            }
-        }
-        let at = match mine {
-            Some(at) => {
-                let head = &mut self.heads[at];
-                head.last = new.epoch;
-                self.slots[head.slot as usize].put(new, &mut pcs.dropped);
-                at
-            }
-            None => {
-                self.heads.push(Head { thread, last: new.epoch, slot: self.slots.len() as u32 });
-                self.slots.push(Slot { two: [new, Kept::NOTHING], more: Vec::new() });
-                self.heads.len() - 1
-            }
-        };
+        let ordered = !self.contended && self.gate.is_known(clock) || self.compare(thread, &new, clock, pcs);
+        let slot = &mut self.slots[place];
+        slot.last = new.epoch;
+        slot.put(new, &mut pcs.dropped);
+        self.contended = !ordered;
+        let now = Moment { thread, epoch: new.epoch };
         if ordered {
-            self.gate = (thread, new.epoch);
-            self.heads.swap(at, 0);
-            self.fresh = 1;
-        } else if at >= self.fresh as usize {
-            self.heads.swap(at, self.fresh as usize);
-            self.fresh += 1;
+            self.gate = now;
         }
+        if new.kind().writes() {
+            self.write_gate = if ordered { now } else { Moment::NEVER };
+        }
+    }
+
+    /// Reports what is unordered with the new access and conflicts. Returns whether it is known to be after everything.
+    #[inline(never)]
+    fn compare(&self, thread: Thread, new: &Kept, clock: &VectorClock, pcs: &mut Pcs) -> bool {
+        // What many threads read need not be looked through by each of them.
+        if !new.kind().writes() && self.write_gate.is_known(clock) {
+            return false;
+        }
+        let mut ordered = true;
+        for slot in &self.slots {
+            let known = clock.get(slot.thread);
+            if slot.last > known && slot.thread != thread {
+                ordered = false;
+                slot.unordered(new, known, pcs);
+            }
+        }
+        ordered
     }
 }
 
 impl Slot {
+    /// The one of the two that is for such an access, if either is. Chosen without a branch: nobody could predict it.
+    #[inline]
+    fn one_of_two(&mut self, new: &Kept) -> &mut Kept {
+        let second = !self.two[0].same(new) && self.two[0].mask() != 0;
+        &mut self.two[usize::from(second)]
+    }
+
     /// Whether the same was done in the same epoch.
     #[inline]
-    fn has(&self, new: &Kept) -> bool {
-        self.two.iter().chain(&self.more).any(|kept| kept.epoch == new.epoch && kept.same(new))
+    fn has(&mut self, new: &Kept) -> bool {
+        let is = |kept: &Kept| kept.epoch == new.epoch && kept.same(new);
+        is(self.one_of_two(new)) || !self.more.is_empty() && self.more.iter().any(is)
     }
 
     #[inline]
     fn put(&mut self, new: Kept, dropped: &mut u64) {
-        let free = |kept: &Kept| kept.same(&new) || kept.mask() == 0;
-        match self.two.iter_mut().find(|kept| free(kept)) {
-            Some(kept) => *kept = new,
-            None => self.put_more(new, dropped),
+        let one = self.one_of_two(&new);
+        if one.same(&new) || one.mask() == 0 {
+            *one = new;
+        } else {
+            self.put_more(new, dropped);
         }
     }
 
+    #[inline(never)]
     fn put_more(&mut self, new: Kept, dropped: &mut u64) {
         if let Some(kept) = self.more.iter_mut().find(|kept| kept.same(&new)) {
             *kept = new;

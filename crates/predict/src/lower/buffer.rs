@@ -112,7 +112,8 @@ impl Buffer {
                 && (self.facts.branch_between(so_far.pc, event.pc) || access && !self.facts.constant_address(event.pc));
         so_far.pc = event.pc;
         let Some(what) = what(&event.op, sharing) else {
-            so_far.guarded = guarded;
+            // An outcome left out steers what follows all the same.
+            so_far.guarded = guarded || is_outcome(&event.op);
             return None;
         };
         so_far.guarded = false;
@@ -120,6 +121,10 @@ impl Buffer {
         let &Event { id, thread, pc, stack, .. } = event;
         Some(Kept { id, thread, pc, stack, steps: so_far.steps, guarded, doubtful, what })
     }
+}
+
+fn is_outcome(op: &Op<'_>) -> bool {
+    matches!(op, Op::Atomic { kind: AtomicKind::CasDone | AtomicKind::CasFailed, .. } | Op::Refused { .. })
 }
 
 fn what(op: &Op<'_>, sharing: &Sharing) -> Option<What> {

@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use reweave_model::{BlockedOn, EventId, LockMode, MemoryOrder, ObjectId, Op, Pc, StackId, ThreadId, WakeReason};
+use reweave_model::{Addr, BlockedOn, EventId, LockMode, MemoryOrder, ObjectId, Op, Pc, StackId, ThreadId, WakeReason};
+use reweave_trace::Symbols;
 
 use super::buffer::{Data, Kept, What};
 use super::cells::{Cells, Life, places};
@@ -10,8 +11,12 @@ use super::world::World;
 use super::{Lowered, Origin};
 use crate::history::*;
 
-pub(super) fn build(kept: &[Kept], world: &World) -> Lowered {
+/// `initial`: what memory held before the trace; `None` if this window is not the first.
+pub(super) fn build(kept: &[Kept], world: &World, initial: Option<&Symbols>) -> Lowered {
     let mut builder = Builder::new(kept, world);
+    if let Some(symbols) = initial {
+        builder.initial_values(symbols);
+    }
     builder.before(world);
     for (index, event) in kept.iter().enumerate() {
         builder.event(index, event);
@@ -192,6 +197,19 @@ impl Builder {
         }
     }
 
+    /// Global variables hold at first what the program's file says.
+    fn initial_values(&mut self, symbols: &Symbols) {
+        for cell in 0..self.cells.len() {
+            let Some(number) = self.now[cell].number.filter(|_| self.cells.life(cell) == 0) else { continue };
+            let bytes = self.cells.bytes(cell);
+            if let Some(known) = symbols.initial(Addr(bytes.start), (bytes.end - bytes.start) as usize) {
+                let value = self.value(&Data::Long(known.into()), bytes.clone(), &bytes);
+                self.history.initial[number as usize] = value;
+                self.now[cell].value = Some(value);
+            }
+        }
+    }
+
     fn push(&mut self, thread: Thread, action: Action, mut after: Vec<Pos>, of: Option<&Kept>) -> Pos {
         let pos = Pos(self.history.steps.len() as u32);
         if self.begun.insert(thread) {
@@ -311,9 +329,11 @@ impl Builder {
             }
         }
         if access.reads.is_empty() && access.writes.is_empty() {
-            // No reordering can tell. It still carries its guard: nothing else stands for it.
-            if kept.guarded || kept.doubtful {
-                self.push(thread, Action::Nothing, Vec::new(), Some(kept));
+            // No reordering can tell. It still carries its guard (an outcome is one): nothing else stands for it.
+            let outcome = Action::Access(access).is_outcome();
+            if kept.guarded || kept.doubtful || outcome {
+                let pos = self.push(thread, Action::Nothing, Vec::new(), Some(kept));
+                self.history.steps[pos.index()].guarded |= outcome;
             }
             return;
         }

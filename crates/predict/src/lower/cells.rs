@@ -80,6 +80,10 @@ impl Cells {
         first..end.max(first)
     }
 
+    pub fn life(&self, cell: usize) -> Life {
+        self.cells[cell].0
+    }
+
     /// The bytes of a cell.
     pub fn bytes(&self, cell: usize) -> Range<u64> {
         self.cells[cell].1..self.cells[cell].2

@@ -12,8 +12,8 @@
 //! on any read before them. Only their own reads are free.
 //!
 //! Conservative where the trace cannot tell: the sends of one channel keep their order, and so do its receives; a wake-up of
-//! a raw futex follows its wake; onces keep their order. Memory gets its value at the start of a window from the first read,
-//! so a value that only the time before the window knows is taken to be like no other.
+//! a raw futex follows its wake; onces keep their order. What memory holds at the start of a window is known from the first
+//! read or, for globals at the start of the trace, from the program's file; otherwise it is taken to be like no other value.
 
 mod buffer;
 mod build;
@@ -60,6 +60,7 @@ impl Lowered {
 
 /// The windows of a trace, one after the other.
 pub struct Windows<'t> {
+    trace: &'t Trace,
     events: reweave_trace::Events<'t>,
     sharing: Sharing,
     buffer: Buffer,
@@ -83,7 +84,7 @@ impl<'t> Windows<'t> {
         let buffer = Buffer::new(trace);
         let events = trace.events();
         let (world, kept) = (World::default(), Vec::new());
-        Ok(Self { events, sharing, buffer, world, kept, size: size.max(2), ended: false })
+        Ok(Self { trace, events, sharing, buffer, world, kept, size: size.max(2), ended: false })
     }
 
     /// How much of the trace has been read, from 0 to 1.
@@ -101,7 +102,9 @@ impl<'t> Windows<'t> {
         if self.ended {
             return Ok(None);
         }
+        let mut first = self.kept.is_empty();
         if self.kept.len() >= self.size {
+            first = false;
             for kept in self.kept.drain(..self.size / 2) {
                 self.world.event(&kept);
             }
@@ -115,7 +118,7 @@ impl<'t> Windows<'t> {
                 self.kept.push(kept);
             }
         }
-        Ok(Some(build::build(&self.kept, &self.world)))
+        Ok(Some(build::build(&self.kept, &self.world, first.then(|| self.trace.symbols()))))
     }
 }
 

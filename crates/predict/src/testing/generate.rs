@@ -15,7 +15,18 @@ use crate::history::{
 
 /// A random history of at most `size` events.
 pub fn generate(seed: u64, size: usize) -> History {
+    run(Generator::new(seed), size)
+}
+
+/// A random history of at most `size` events that has these as often as it can, and the rest by chance.
+pub fn generate_aimed(seed: u64, size: usize, aim: &[Construct]) -> History {
     let mut generator = Generator::new(seed);
+    generator.wanted = aim.iter().copied().collect();
+    generator.insists = true;
+    run(generator, size)
+}
+
+fn run(mut generator: Generator, size: usize) -> History {
     while generator.events < size {
         let candidates = generator.candidates();
         let Some((thread, action)) = generator.choose(candidates) else { break };
@@ -46,6 +57,8 @@ struct Generator {
     events: usize,
     /// What this history should have and has not yet.
     wanted: BTreeSet<Construct>,
+    /// It is to have that again and again.
+    insists: bool,
     initial: Vec<Val>,
     memory: Vec<Val>,
     locks: u32,
@@ -83,7 +96,7 @@ impl Generator {
         let mut random = Random::new(seed);
         let threads = 2 + random.below(3);
         let cells = 1 + random.below(4);
-        let wanted: BTreeSet<_> = Construct::ALL.into_iter().filter(|_| random.percent(35)).collect();
+        let wanted: BTreeSet<_> = Construct::ALL.into_iter().filter(|one| random.percent(chance(*one))).collect();
         let two_locks = wanted.contains(&Construct::CrossedLocks) || wanted.contains(&Construct::NestedLocks);
         let forks = wanted.contains(&Construct::ForkJoin);
         let semaphore = random.below(2) as u32;
@@ -105,6 +118,7 @@ impl Generator {
             random,
             draft,
             wanted,
+            insists: false,
             semaphore,
             all_guarded,
             forks,
@@ -370,7 +384,8 @@ impl Generator {
         }
         self.dress(thread, pos, &action);
         let found = Construct::found_in(&self.draft.clone().history());
-        self.wanted.retain(|construct| !found.contains(construct));
+        let insists = self.insists;
+        self.wanted.retain(|construct| insists || !found.contains(construct));
     }
 
     fn perform_nothing(&mut self, thread: u32, pos: Pos) {
@@ -406,6 +421,18 @@ impl Generator {
         if self.all_guarded {
             self.draft.guard_all();
         }
+    }
+}
+
+/// How often a history aims at a construct, in percent: what takes several events to bring about needs more room and more
+/// tries than what comes by itself.
+fn chance(construct: Construct) -> u32 {
+    match construct {
+        Construct::NestedLocks | Construct::CrossedLocks | Construct::ForkJoin => 40,
+        Construct::Notified | Construct::TimedOut | Construct::Spurious => 40,
+        Construct::NotifyOne | Construct::NotifyAll => 40,
+        Construct::FailedTry | Construct::Barrier | Construct::Free | Construct::TakeFailed => 35,
+        _ => 12,
     }
 }
 

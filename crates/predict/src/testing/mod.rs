@@ -8,9 +8,11 @@ mod draft;
 mod generate;
 mod random;
 mod shrink;
+mod trace;
 
 pub use constructs::Construct;
 pub use draft::Draft;
-pub use generate::generate;
+pub use generate::{generate, generate_aimed};
 pub use random::Random;
 pub use shrink::{is_history, shrink};
+pub use trace::{FIRST_PC, trace_of};

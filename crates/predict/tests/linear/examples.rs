@@ -1,4 +1,5 @@
-//! The examples of the papers, in STD: `thread op operand` by line; the line is the code position.
+//! Small traces that tell the analyses apart, `thread op operand` by line; the line is the code position. Fig. 4 is the
+//! paper's own; the others follow from the definitions.
 
 use reweave_model::{AccessFlags, Addr, LockMode, ObjectId, Op, Pc, ThreadId, Value};
 use reweave_trace::{Trace, TraceBuilder};
@@ -70,8 +71,8 @@ fn unrelated_sections() {
     assert_eq!(all(text), [NONE, NONE, race.clone(), race.clone(), race.clone(), race]);
 }
 
-/// The WCP paper's Fig. 2(b) kind: the conflict in the second section comes after the access in question, so that only CP's
-/// edge into the acquisition orders it.
+/// The conflict in the second section comes after the access in question, so that only CP's edge into the acquisition
+/// orders it.
 #[test]
 fn wcp_beyond_cp() {
     let text = "1 w y\n1 acq l\n1 w x\n1 rel l\n2 acq l\n2 r y\n2 r x\n2 rel l";

@@ -2,6 +2,7 @@
 //! trace, so that it can be analysed away from the program.
 
 pub mod code;
+mod data;
 mod disassemble;
 mod resolve;
 mod store;
@@ -79,6 +80,7 @@ pub struct Symbols {
     // invariant: sorted by address
     variables: Vec<Variable>,
     facts: Facts,
+    data: data::Data,
 }
 
 impl Symbols {
@@ -133,6 +135,11 @@ impl Symbols {
     /// What the code itself tells about pairs of events and about accesses.
     pub fn facts(&self) -> &Facts {
         &self.facts
+    }
+
+    /// What a global variable held before the program ran.
+    pub fn initial(&self, addr: Addr, len: usize) -> Option<Vec<u8>> {
+        self.data.at(addr.0, len)
     }
 
     fn string(&self, id: u32) -> &str {

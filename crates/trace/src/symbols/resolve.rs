@@ -129,6 +129,7 @@ fn resolve_module(
         }
     }
     symbols.facts.add_module(&file, module, pcs);
+    symbols.data.add_module(&file, module);
 }
 
 fn inline_chain(loader: &Loader, probe: u64, strings: &mut Strings) -> Vec<StoredFrame> {

@@ -3,10 +3,11 @@
 
 use reweave_model::Pc;
 
+use super::data::Data;
 use super::{Facts, Module, StoredFrame, Symbols, Variable};
 
 /// Grows when fields are added; readers take what they know.
-const VERSION: u64 = 1;
+const VERSION: u64 = 2;
 
 pub(super) struct Put(Vec<u8>);
 
@@ -20,8 +21,12 @@ impl Put {
     }
 
     fn text(&mut self, text: &str) {
-        self.int(text.len() as u64);
-        self.0.extend_from_slice(text.as_bytes());
+        self.bytes(text.as_bytes());
+    }
+
+    pub fn bytes(&mut self, bytes: &[u8]) {
+        self.int(bytes.len() as u64);
+        self.0.extend_from_slice(bytes);
     }
 }
 
@@ -54,10 +59,14 @@ impl Take<'_> {
     }
 
     fn text(&mut self) -> Result<String, Bad> {
+        Ok(String::from_utf8_lossy(self.bytes()?).into_owned())
+    }
+
+    pub fn bytes(&mut self) -> Result<&[u8], Bad> {
         let len = self.count()?;
-        let (text, rest) = self.0.split_at(len);
+        let (bytes, rest) = self.0.split_at(len);
         self.0 = rest;
-        Ok(String::from_utf8_lossy(text).into_owned())
+        Ok(bytes)
     }
 }
 
@@ -98,6 +107,7 @@ impl Symbols {
             put.int(variable.name.into());
         }
         self.facts.store(&mut put);
+        self.data.store(&mut put);
         put.0
     }
 
@@ -105,7 +115,8 @@ impl Symbols {
     /// What is wrong with the bytes.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, Bad> {
         let mut take = Take(bytes);
-        if take.int()? == 0 {
+        let version = take.int()?;
+        if version == 0 {
             return Err("version 0 does not exist");
         }
         let mut symbols = Self::default();
@@ -138,6 +149,9 @@ impl Symbols {
             symbols.variables.push(Variable { address: last, size: take.int()?, name: take.int32()? });
         }
         symbols.facts = Facts::load(&mut take)?;
+        if version >= 2 {
+            symbols.data = Data::load(&mut take)?;
+        }
         Ok(symbols)
     }
 }

@@ -1,0 +1,162 @@
+//! Prediction on programs and traces: the papers' examples in C, races that the recorded run does not show, and traces from
+//! elsewhere.
+
+mod common;
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use common::golden::{GCC, Program, compilers};
+use common::{Scratch, root, run};
+use serde_json::Value;
+
+/// A predicted race: the analysis that found it, and the lines of the two accesses in the program's own file.
+struct Race {
+    analysis: String,
+    lines: (u64, u64),
+}
+
+fn json(scratch: &Scratch, trace: &Path, more: &[&str]) -> Value {
+    let findings = scratch.join("findings.json");
+    let mut command = scratch.reweave(["predict", "--json"]);
+    command.arg(&findings).arg(trace).args(more);
+    let done = run(&mut command);
+    assert!(matches!(done.code, Some(0 | 1)), "{}: {}", trace.display(), done.stderr);
+    let text = fs::read(&findings).expect("written by predict");
+    serde_json::from_slice(&text).expect("what predict writes is JSON")
+}
+
+/// What is predicted from a trace. Accesses in headers count for the line of the program that led there.
+fn races(scratch: &Scratch, trace: &Path, source: &Path) -> Vec<Race> {
+    let report = json(scratch, trace, &[]);
+    assert_eq!(report["stats"]["refused_witnesses"], 0, "the checker accepts every order of the engine");
+    let own = source.file_name().and_then(|name| name.to_str()).expect("an ASCII name");
+    let line = |access: &Value| {
+        let frames = std::iter::once(&access["location"]).chain(access["stack"].as_array().into_iter().flatten());
+        let ours = frames.into_iter().find(|frame| frame["file"].as_str().is_some_and(|file| file.ends_with(own)));
+        ours.and_then(|frame| frame["line"].as_u64()).unwrap_or(0)
+    };
+    let findings = report["findings"].as_array().expect("findings").iter();
+    let predicted = findings.filter(|finding| finding["kind"] == "race" && finding["strength"] == "predicted");
+    predicted
+        .map(|finding| {
+            let (one, two) = (line(&finding["accesses"][0]), line(&finding["accesses"][1]));
+            let analysis = finding["analysis"].as_str().expect("a name").to_owned();
+            Race { analysis, lines: (one.min(two), one.max(two)) }
+        })
+        .collect()
+}
+
+fn record(scratch: &Scratch, program: &Path, arguments: &[&str]) -> PathBuf {
+    let trace = scratch.join("run.rwt");
+    let mut command = scratch.reweave(["record"]);
+    command.args(arguments).arg("-o").arg(&trace).arg("--").arg(program);
+    run(&mut command);
+    trace
+}
+
+/// `// races: 13-20 15-22`, or none.
+fn expected(source: &Path) -> BTreeSet<(u64, u64)> {
+    let text = fs::read_to_string(source).expect("readable");
+    let line = text.lines().find_map(|line| line.strip_prefix("// races: ")).expect("a header says what to find");
+    let pair = |word: &str| word.split_once('-').map(|(one, two)| (one.parse().unwrap(), two.parse().unwrap()));
+    line.split_whitespace().filter_map(pair).collect()
+}
+
+#[test]
+fn examples_of_the_papers() {
+    let mut sources: Vec<PathBuf> =
+        fs::read_dir(root().join("tests/papers")).expect("the folder").map(|entry| entry.unwrap().path()).collect();
+    sources.sort();
+    assert!(sources.len() >= 4, "the examples are there");
+    for source in sources {
+        let program = Program::read(&source);
+        for compiler in compilers() {
+            for level in ["-O0", "-O2"] {
+                let scratch = Scratch::new("papers");
+                let built = program.build(&scratch, compiler, level).expect("it builds");
+                // Long slices: the threads run one after the other, as in the paper.
+                let trace = record(&scratch, &built, &[]);
+                let found: BTreeSet<_> = races(&scratch, &trace, &source).iter().map(|race| race.lines).collect();
+                assert_eq!(found, expected(&source), "{} {} {level}", source.display(), compiler.cc);
+            }
+        }
+    }
+}
+
+/// Racy programs that go through both accesses in every run: the race must be found whatever run was recorded, and in many
+/// of them happens-before does not see it.
+#[test]
+fn from_every_recording() {
+    let (mut recordings, mut beyond) = (0, 0);
+    for name in ["golden/mutex/bank_bad.c", "golden/mutex/mutex_bad.cpp", "papers/fig2_read.c", "papers/sections.c"] {
+        let source = root().join("tests").join(name);
+        let text = fs::read_to_string(&source).expect("readable");
+        let lines = text.lines().find_map(|line| line.strip_prefix("// lines: ").or(line.strip_prefix("// races: ")));
+        let lines = lines.expect("a header says where").split([' ', '-']);
+        let lines: Vec<u64> = lines.map(|line| line.parse().expect("a number")).collect();
+        let scratch = Scratch::new("recordings");
+        let built = Program::read(&source).build(&scratch, GCC, "-O0").expect("it builds");
+        for seed in 0..20u32 {
+            let trace = record(&scratch, &built, &["--policy", "random", "--seed", &seed.to_string()]);
+            let found = races(&scratch, &trace, &source);
+            let at_lines = |race: &&Race| lines.contains(&race.lines.0) && lines.contains(&race.lines.1);
+            let hits: Vec<&Race> = found.iter().filter(at_lines).collect();
+            assert!(!hits.is_empty(), "{name} seed {seed}: not found");
+            recordings += 1;
+            beyond += u32::from(hits.iter().all(|race| race.analysis != "hb"));
+        }
+    }
+    println!("{recordings} recordings, {beyond} of them beyond happens-before");
+    assert!(beyond >= 10, "only {beyond} of {recordings} are beyond happens-before");
+}
+
+/// Nonsense is refused, with the place.
+#[test]
+fn traces_that_cannot_be_are_refused() {
+    let scratch = Scratch::new("nonsense");
+    for (text, what) in [
+        ("T0|acq(l)|1\nT1|rel(l)|2\n", "2"),
+        ("T0|r(x)|1\nT0|frobnicate(x)|2\n", "2"),
+        ("T0|fork(T1)|1\nT0|join(T1)|2\nT1|w(x)|3\n", "3"),
+    ] {
+        let trace = scratch.join("bad.std");
+        fs::write(&trace, text).expect("writable");
+        let mut command = scratch.reweave(["predict"]);
+        let done = run(command.arg(&trace));
+        assert_eq!(done.code, Some(2), "{text}: {}", done.stderr);
+        assert!(done.stderr.contains(what), "{text}: the line or event is named: {}", done.stderr);
+    }
+}
+
+/// Traces with one injected race each that weaker analyses miss. The folder comes from `REWEAVE_CORPUS`.
+#[test]
+fn injected_races() {
+    let Some(corpus) = std::env::var_os("REWEAVE_CORPUS").map(PathBuf::from) else {
+        return common::skip("injected_races", "REWEAVE_CORPUS is not set");
+    };
+    let mut folders = vec![corpus.join("raceinjector")];
+    let mut traces = Vec::new();
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(&folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display())) {
+            let path = entry.expect("readable").path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"injected")) {
+                traces.push(path);
+            }
+        }
+    }
+    assert!(!traces.is_empty(), "the corpus has traces");
+    let scratch = Scratch::new("injected");
+    for trace in &traces {
+        let report = json(&scratch, trace, &[]);
+        let injected = |access: &Value| access["location"]["function"] == "location 9999";
+        let found = report["findings"].as_array().expect("findings").iter().any(|finding| {
+            finding["strength"] == "predicted" && finding["accesses"].as_array().into_iter().flatten().any(injected)
+        });
+        assert!(found, "{}", trace.display());
+    }
+    println!("{} injected races found", traces.len());
+}

@@ -30,10 +30,9 @@ fn main() -> ExitCode {
         Some("test") => test(&rest),
         Some("soak") => soak::golden(rest.first().map_or("5", String::as_str)),
         Some("soak-replay") => soak::replay(rest.first().map_or("20", String::as_str)),
-        Some("oracle") => soak::oracle(
-            rest.first().map_or("100000", String::as_str),
-            rest.get(1).map_or("10000", String::as_str),
-        ),
+        Some("oracle") => {
+            soak::oracle(rest.first().map_or("100000", String::as_str), rest.get(1).map_or("10000", String::as_str))
+        }
         Some("bench") => bench(),
         Some("lint") => lint(),
         Some("demo") => cargo(&["run", "--release", "--package", "reweave", "--", "demo"]),

@@ -1,15 +1,20 @@
 //! How fast the streaming analyses are: `cargo run --release -p reweave-predict --example speed -- EVENTS [racy] [hb wcp…]`.
 //!
 //! Makes a random trace of 10 threads, 10 locks and 1,000 locations (60 % reads, short critical sections), as our file and as
-//! STD text, and prints events per second (of processor time) and the memory still in use at its end for reading alone and for each analysis.
-//! Each location belongs to a lock and one access in a thousand forgets it; with `racy` locks protect nothing.
+//! STD text. Each location belongs to a lock and one access in a thousand forgets it; with `racy` locks protect nothing.
+//!
+//! Prints for reading alone and for each analysis the events per second that its busiest thread gets through (by processor
+//! time: what a machine with two processors and nothing else to do reaches), and beside it what this machine did. Where
+//! RAPID's authors publish a figure, how many times faster that is. Then the peak memory of each analysis in a process of its
+//! own, on a tenth of the events and on all of them.
 
 use std::path::Path;
+use std::process::Command;
 use std::time::Instant;
 
 use reweave_model::{AccessFlags, Addr, LockMode, ObjectId, Op, Pc, ThreadId, Value};
 use reweave_predict::analyses::{cp, hb, lockset, shb, syncp, wcp};
-use reweave_predict::linear::{Front, Linear, run, run_on};
+use reweave_predict::linear::{Front, Linear, run, run_std};
 use reweave_trace::{Meta, Result, StdEvents, Trace, TraceBuilder, text};
 
 struct Random(u64);
@@ -82,42 +87,93 @@ fn make(path: &Path, events: u64, racy: bool) -> Result<()> {
     Ok(())
 }
 
-/// Memory in use, the mapped trace apart, in KiB.
-fn memory() -> u64 {
+/// A line of `/proc/self/status`, in KiB.
+fn memory(what: &str) -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status.lines().find(|line| line.starts_with("RssAnon:"));
+    let line = status.lines().find(|line| line.starts_with(what));
     line.and_then(|line| line.split_whitespace().nth(1)).and_then(|kib| kib.parse().ok()).unwrap_or(0)
 }
 
-/// On the processor so far, whatever else the machine does.
-fn cpu_seconds() -> f64 {
+/// Seconds on the processor so far, of this thread and of all others together, whatever else the machine does.
+fn cpu_seconds() -> (f64, f64) {
     let text = std::fs::read_to_string("/proc/self/schedstat").unwrap_or_default();
-    text.split_whitespace().next().and_then(|ns| ns.parse::<f64>().ok()).unwrap_or(0.0) / 1e9
+    let this = text.split_whitespace().next().and_then(|ns| ns.parse::<f64>().ok()).unwrap_or(0.0) / 1e9;
+    // User and system time, in hundredths: twelve and thirteen fields after the name.
+    let text = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    let fields = text.rsplit(')').next().unwrap_or_default().split_whitespace();
+    let ticks: f64 = fields.skip(11).take(2).filter_map(|ticks| ticks.parse::<f64>().ok()).sum();
+    (this, (ticks / 100.0 - this).max(0.0))
 }
+
+/// Events per second that RAPID reaches, by its authors' reference figures.
+const RAPID: [(&str, f64); 3] = [("hb", 310e3), ("hb-std", 310e3), ("wcp", 61e3)];
 
 /// The best of three runs: the others were disturbed.
 fn report(what: &str, mut run: impl FnMut() -> Result<(u64, usize)>) -> Result<()> {
-    let (mut best, mut wall, mut total, mut found, mut grown) = (f64::MAX, f64::MAX, 0, 0, 0);
+    let (mut best, mut wall, mut total, mut found) = ((f64::MAX, f64::MAX), f64::MAX, 0, 0);
     for _ in 0..3 {
-        let (start, cpu, before) = (Instant::now(), cpu_seconds(), memory());
+        let (start, before) = (Instant::now(), cpu_seconds());
         (total, found) = run()?;
-        best = best.min(cpu_seconds() - cpu);
+        let after = cpu_seconds();
+        best = (best.0.min(after.0 - before.0), best.1.min(after.1 - before.1));
         wall = wall.min(start.elapsed().as_secs_f64());
-        grown = grown.max(memory().saturating_sub(before));
         if wall > 2.0 {
             break;
         }
     }
-    let speed = total as f64 / best / 1e6;
-    println!("{what:10} {speed:8.2} M events/s {best:7.3} s cpu {wall:7.3} s wall {found:6} pairs {grown:8} KiB kept");
+    let (this, ahead) = best;
+    let speed = total as f64 / this.max(ahead);
+    print!("{what:10} {:8.2} M events/s (here {:6.2})", speed / 1e6, total as f64 / wall / 1e6);
+    print!(" {this:7.3} s cpu and {ahead:5.2} s ahead {found:6} pairs");
+    match RAPID.iter().find(|(name, _)| *name == what) {
+        Some((_, rapid)) => println!("  {:4.0} x RAPID's {:.0} K/s", speed / rapid, rapid / 1e3),
+        None => println!(),
+    }
     Ok(())
+}
+
+/// In a process of its own: one analysis, then its peak memory. The mapped file is no need of the analysis, hence apart.
+fn one(name: &str, path: &Path) -> Result<()> {
+    let make = ANALYSES.iter().find(|(known, _)| *known == name).map(|(_, make)| make);
+    let (mut analysis, trace) = (make.expect("an analysis of ours")(), Trace::open(path)?);
+    let mut own = 0;
+    run(&trace, &mut *analysis, &mut |_| own = own.max(memory("RssAnon:")))?;
+    analysis.finish();
+    println!("{} {}", own.max(memory("RssAnon:")), memory("VmHWM:"));
+    Ok(())
+}
+
+fn report_memory(name: &str, paths: [&Path; 2]) {
+    let peak = |path: &Path| {
+        let child = std::env::current_exe().and_then(|exe| Command::new(exe).arg("one").arg(name).arg(path).output());
+        let text = child.map(|done| String::from_utf8_lossy(&done.stdout).into_owned()).unwrap_or_default();
+        let mut peaks = text.split_whitespace().map(|kib| kib.parse::<f64>().unwrap_or(f64::NAN) / 1024.0);
+        (peaks.next().unwrap_or(f64::NAN), peaks.next().unwrap_or(f64::NAN))
+    };
+    let [(few, few_mapped), (all, all_mapped)] = paths.map(peak);
+    println!(
+        "{name:10} {few:8.1} MiB, then {all:8.1} MiB (VmHWM with the mapped file {few_mapped:.1}, {all_mapped:.1})"
+    );
 }
 
 /// A fresh analysis by name.
 type Make = fn() -> Box<dyn Linear>;
 
+const ANALYSES: [(&str, Make); 6] = [
+    ("hb", || Box::<hb::HbRaces>::default()),
+    ("shb", || Box::<shb::ShbRaces>::default()),
+    ("lockset", || Box::<lockset::LocksetRaces>::default()),
+    ("wcp", || Box::<wcp::WcpRaces>::default()),
+    ("syncp", || Box::<syncp::SyncpRaces>::default()),
+    ("cp", || Box::<cp::CpRaces>::default()),
+];
+
 fn main() -> Result<()> {
-    let mut args = std::env::args().skip(1);
+    let mut args = std::env::args().skip(1).peekable();
+    if args.next_if(|arg| arg == "one").is_some() {
+        let (name, path) = (args.next().unwrap_or_default(), args.next().unwrap_or_default());
+        return one(&name, Path::new(&path));
+    }
     let events = args.next().and_then(|count| count.parse().ok()).unwrap_or(1_000_000);
     let rest: Vec<String> = args.collect();
     let racy = rest.iter().any(|arg| arg == "racy");
@@ -159,19 +215,11 @@ fn main() -> Result<()> {
         report("hb-std", || {
             let mut analysis = hb::HbRaces::default();
             let source = StdEvents::open(&std_text)?;
-            let seen = run_on(source, Front::new(&std_text), &mut analysis, &mut |_| {})?;
+            let seen = run_std(source, Front::new(&std_text), &mut analysis, &mut |_| {})?;
             Ok((seen, analysis.finish().pairs.len()))
         })?;
     }
-    let all: [(&str, Make); 6] = [
-        ("hb", || Box::<hb::HbRaces>::default()),
-        ("shb", || Box::<shb::ShbRaces>::default()),
-        ("lockset", || Box::<lockset::LocksetRaces>::default()),
-        ("wcp", || Box::<wcp::WcpRaces>::default()),
-        ("syncp", || Box::<syncp::SyncpRaces>::default()),
-        ("cp", || Box::<cp::CpRaces>::default()),
-    ];
-    for (name, make) in all {
+    for (name, make) in ANALYSES {
         if wanted(name) {
             report(name, || {
                 let mut analysis = make();
@@ -179,6 +227,12 @@ fn main() -> Result<()> {
                 Ok((seen, analysis.finish().pairs.len()))
             })?;
         }
+    }
+    println!("peak memory, {} and {events} events:", events / 10);
+    let fewer = folder.join("fewer.rwt");
+    make(&fewer, events / 10, racy)?;
+    for (name, _) in ANALYSES.iter().filter(|(name, _)| wanted(name)) {
+        report_memory(name, [&fewer, &ours]);
     }
     std::fs::remove_dir_all(&folder).ok();
     Ok(())
@@ -189,6 +243,7 @@ struct Nothing;
 
 impl Linear for Nothing {
     fn access(&mut self, _: &reweave_predict::linear::Access, _: &[reweave_predict::linear::Touch]) {}
+    fn left_out(&mut self, _: u64) {}
     fn sync(
         &mut self,
         _: reweave_model::EventId,

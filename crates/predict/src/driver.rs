@@ -113,6 +113,7 @@ pub fn predict(trace: &Trace, options: &Options<'_>, progress: &mut dyn FnMut(&'
             ("kept_events", found.stats.kept),
             ("candidate_pairs", found.stats.candidates),
             ("questions", found.stats.questions),
+            ("solving_ms", found.stats.solving.as_millis() as u64),
             ("refused_witnesses", found.stats.refused),
         ] {
             *answer.stats.entry(key.to_owned()).or_default() += value;

@@ -4,11 +4,11 @@
 use std::collections::BTreeSet;
 
 use reweave_predict::analyses::{cp, hb, lockset, shb, syncp, wcp};
-use reweave_predict::history::{History, Mode};
+use reweave_predict::history::{Action, Condition, History, Lock, Mode, Waking};
 use reweave_predict::linear::{self, Linear};
 use reweave_predict::oracle::Oracle;
 use reweave_predict::races;
-use reweave_predict::testing::{FIRST_PC, generate, shrink, trace_of};
+use reweave_predict::testing::{Construct, Draft, FIRST_PC, generate, generate_aimed, shrink, trace_of};
 use reweave_trace::Trace;
 
 type Pairs = BTreeSet<(u64, u64)>;
@@ -41,33 +41,46 @@ fn oracle(history: &History, mode: Mode) -> Pairs {
     Oracle::new(history, mode).races().into_iter().map(|(one, two)| (one.0.into(), two.0.into())).collect()
 }
 
-/// The first inclusion that does not hold.
-fn broken(history: &History) -> Option<String> {
+/// How many pairs each one finds, in the order of [`NAMES`].
+type Counts = [usize; 9];
+const NAMES: [&str; 9] = ["hb", "shb", "cp", "wcp", "syncp", "lockset", "said", "prefix", "maximal"];
+
+/// The first inclusion that does not hold. All hold for all random traces, with these notes:
+/// - a wait that times out while a notify chooses another breaks the last one of `shb` and `syncp`: see
+///   [`timeout_beside_a_notify_ok`]; random traces of this size have none;
+/// - what the engine shows only by memory order is among the maximal races for the quick check and nowhere else;
+/// - that a pair is listed by `shb` or `syncp` is a race with every read kept, the pair's own apart: they are compared with
+///   the oracle, no engine between. Relaxed atomics order nothing there but keep what they read; a failed try follows the
+///   acquisition that refused it, and so on (see `linear::channels`).
+fn broken(history: &History, counts: &mut Counts) -> Option<String> {
     let trace = trace_of(history)?;
-    let mut history = history.clone();
-    history.pair_unguarded = false;
+    // No trace says that a pair needs no guard.
+    let history = History { pair_unguarded: false, ..history.clone() };
     let (hb, shb) = (listed(&trace, hb::HbRaces::default()), listed(&trace, shb::ShbRaces::default()));
     let (cp, wcp) = (listed(&trace, cp::CpRaces::default()), listed(&trace, wcp::WcpRaces::default()));
     let syncp = listed(&trace, syncp::SyncpRaces::default());
-    let quick = listed(&trace, lockset::LocksetRaces::default());
+    let lockset = listed(&trace, lockset::LocksetRaces::default());
     let (maximal, weak) = found(&trace, Mode::ControlFlow);
     let (prefix, said) = (found(&trace, Mode::Prefix).0, found(&trace, Mode::Said).0);
     let all: Pairs = maximal.union(&weak).copied().collect();
-    let real = oracle(&history, Mode::Prefix);
-    if maximal != oracle(&history, Mode::ControlFlow) {
-        return Some(format!("maximal {maximal:?} is not the oracle"));
+    let sets = [&hb, &shb, &cp, &wcp, &syncp, &lockset, &said, &prefix, &maximal];
+    counts.iter_mut().zip(sets).for_each(|(count, set)| *count += set.len());
+    for (mode, found) in [(Mode::ControlFlow, &maximal), (Mode::Prefix, &prefix), (Mode::Said, &said)] {
+        if *found != oracle(&history, mode) {
+            return Some(format!("{mode:?} is the oracle: {found:?}"));
+        }
     }
     for (name, smaller, larger) in [
         ("hb ⊆ cp", &hb, &cp),
         ("cp ⊆ wcp", &cp, &wcp),
-        ("wcp ⊆ lockset", &wcp, &quick),
+        ("wcp ⊆ lockset", &wcp, &lockset),
         ("shb ⊆ hb", &shb, &hb),
         ("shb ⊆ syncp", &shb, &syncp),
+        ("shb ⊆ prefix", &shb, &prefix),
+        ("syncp ⊆ prefix", &syncp, &prefix),
         ("said ⊆ prefix", &said, &prefix),
         ("prefix ⊆ maximal", &prefix, &maximal),
-        ("maximal ⊆ lockset", &all, &quick),
-        ("shb ⊆ prefix", &shb, &real),
-        ("syncp ⊆ prefix", &syncp, &real),
+        ("maximal ⊆ lockset", &all, &lockset),
     ] {
         if !smaller.is_subset(larger) {
             return Some(format!("{name}: {smaller:?} {larger:?}"));
@@ -88,18 +101,66 @@ fn lines(history: &History) -> String {
 
 #[test]
 fn inclusions_hold() {
-    let mut seen = std::collections::BTreeMap::<String, usize>::new();
-    for seed in 0..std::env::var("POWER").map_or(600, |n| n.parse().unwrap()) {
-        let history = generate(seed, 14);
-        if let Some(what) = broken(&history) {
-            let what = what.split(':').next().unwrap_or_default().to_owned();
-            let count = seen.entry(what.clone()).or_default();
-            *count += 1;
-            if *count <= 3 {
-                let small = shrink(history, |history| broken(history).is_some_and(|now| now.starts_with(&what)));
-                println!("seed {seed}: {}\n{}", broken(&small).expect("it is still wrong"), lines(&small));
+    let mut counts = Counts::default();
+    let locks: &[Construct] = &[Construct::NestedLocks, Construct::CrossedLocks];
+    for (size, aim, seeds) in [(14, None, 0..600), (20, None, 0..100), (24, Some(locks), 0..100)] {
+        for seed in seeds {
+            let history = aim.map_or_else(|| generate(seed, size), |aim| generate_aimed(seed, size, aim));
+            if let Some(what) = broken(&history, &mut counts) {
+                let what = what.split(':').next().unwrap_or_default().to_owned();
+                let breaks = |history: &History| broken(history, &mut Counts::default());
+                let small = shrink(history, |history| breaks(history).is_some_and(|now| now.starts_with(&what)));
+                panic!("seed {seed}, size {size}: {:?}\n{}", breaks(&small), lines(&small));
             }
         }
     }
-    assert!(seen.is_empty(), "{seen:?}");
+    println!("power: {:?}", NAMES.iter().zip(counts).collect::<Vec<_>>());
+    let at = |name: &str| counts[NAMES.iter().position(|other| *other == name).expect("it is one of them")];
+    for (weaker, stronger) in [
+        ("hb", "cp"),
+        ("cp", "wcp"),
+        ("wcp", "lockset"),
+        ("shb", "hb"),
+        ("shb", "syncp"),
+        ("syncp", "prefix"),
+        ("said", "prefix"),
+        ("prefix", "maximal"),
+        ("maximal", "lockset"),
+    ] {
+        assert!(at(weaker) < at(stronger), "{weaker} and {stronger} find the same: nothing is tested");
+    }
+}
+
+/// Known wrong: `shb` and `syncp` list a pair that is no race. The second write needs what the notifier wrote, the notifier
+/// what the first waiter wrote before its wait, so that the notify comes while that waits; and the other waiter has not
+/// come yet, since its write is in question. So the notify would have to choose the wait that then times out. These
+/// analyses take notifies for edges to those they woke and know nothing of those they did not; the engine refutes the pair.
+#[test]
+fn timeout_beside_a_notify_ok() {
+    let (x, y, z) = (0, 1, 2);
+    let (condition, mut draft) = (Condition(0), Draft::new());
+    draft.acquire(0, 0);
+    draft.write(0, y, 1);
+    draft.step(0, Action::Wait { condition, lock: Lock(0) });
+    let one = draft.write(1, x, 1);
+    draft.acquire(1, 1);
+    draft.step(1, Action::Wait { condition, lock: Lock(1) });
+    draft.acquire(2, 0);
+    draft.read(2, y, 1);
+    let notify = draft.step(2, Action::Notify { condition, all: false });
+    draft.write(2, z, 1);
+    draft.release(2, 0);
+    draft.step(0, Action::Woken { condition, lock: Lock(0), how: Waking::TimedOut });
+    draft.read(0, z, 1);
+    let two = draft.write(0, x, 2);
+    draft.step(1, Action::Woken { condition, lock: Lock(1), how: Waking::Notified });
+    draft.guard(notify);
+    draft.guard(two);
+    let history = draft.history();
+    let trace = trace_of(&history).expect("it has one");
+    let pair = Pairs::from([(one.0.into(), two.0.into())]);
+    assert_eq!(listed(&trace, shb::ShbRaces::default()), pair);
+    assert_eq!(listed(&trace, syncp::SyncpRaces::default()), pair);
+    assert_eq!(oracle(&history, Mode::ControlFlow), Pairs::new());
+    assert_eq!(found(&trace, Mode::ControlFlow).0, Pairs::new());
 }

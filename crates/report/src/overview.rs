@@ -38,6 +38,16 @@ pub struct LockRow {
     pub refused: u64,
 }
 
+/// What the code tells: how much can be reordered without regard to what was read.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct CodeRow {
+    pub accesses: u64,
+    pub constant_address: u64,
+    /// Consecutive events of a thread.
+    pub pairs: u64,
+    pub straight_line: u64,
+}
+
 #[derive(Clone, Debug, Default)]
 pub struct Overview {
     pub events: u64,
@@ -49,6 +59,7 @@ pub struct Overview {
     /// By eight-byte word.
     locations: HashMap<u64, LocationRow>,
     pub locks: HashMap<ObjectId, LockRow>,
+    pub code: CodeRow,
     /// What the trace checker says.
     pub check: check::Report,
 }
@@ -59,6 +70,8 @@ impl Overview {
         let mut overview = Self::default();
         let mut last_thread = None;
         let mut checker = Checker::default();
+        let facts = trace.symbols().facts();
+        let mut last_pc: HashMap<ThreadId, Pc> = HashMap::new();
         let mut events = trace.events();
         while let Some(event) = events.next()? {
             overview.events += 1;
@@ -70,6 +83,14 @@ impl Overview {
                 overview.steps += 1;
                 overview.switches += u64::from(last_thread.is_some_and(|last| last != event.thread));
                 last_thread = Some(event.thread);
+                if let Some(last) = last_pc.insert(event.thread, event.pc) {
+                    overview.code.pairs += 1;
+                    overview.code.straight_line += u64::from(facts.straight_line(last, event.pc));
+                }
+            }
+            if matches!(event.op, Op::Read { .. } | Op::Write { .. } | Op::Atomic { .. }) {
+                overview.code.accesses += 1;
+                overview.code.constant_address += u64::from(facts.constant_address(event.pc));
             }
             *overview.kinds.entry(describe::kind(&event.op)).or_default() += 1;
             overview.thread(event.thread).events += 1;
@@ -201,6 +222,14 @@ pub fn write(trace: &Trace, overview: &Overview, top: usize, out: &mut dyn Write
             row.refused
         )?;
     }
+    let code = &overview.code;
+    let share = |part: u64, whole: u64| part as f64 * 100.0 / whole.max(1) as f64;
+    writeln!(
+        out,
+        "\ncode: {:.0} % of accesses at constant addresses, {:.0} % of consecutive events in straight-line code",
+        share(code.constant_address, code.accesses),
+        share(code.straight_line, code.pairs)
+    )?;
     write_check(&overview.check, describer, top, out)
 }
 

@@ -269,6 +269,10 @@ impl Linear for CpRaces {
         self.push(Step::Access { access: *access, touched: touched.to_vec() });
     }
 
+    fn left_out(&mut self, words: u64) {
+        self.races.pcs.dropped += words;
+    }
+
     fn sync(&mut self, event: EventId, thread: Thread, sync: Sync) {
         self.hb.sync(event, thread, sync);
         self.wcp.sync(event, thread, sync);

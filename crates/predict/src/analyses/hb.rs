@@ -31,6 +31,15 @@ impl Linear for HbRaces {
         self.races.access(access, touched, epoch, self.order.clock(access.thread));
     }
 
+    #[inline]
+    fn expect(&self, access: &Access, touch: Touch) {
+        self.races.expect(access.thread, touch.word);
+    }
+
+    fn left_out(&mut self, words: u64) {
+        self.races.pcs.dropped += words;
+    }
+
     fn sync(&mut self, _: EventId, thread: Thread, sync: Sync) {
         self.order.epoch(thread);
         self.order.sync(thread, sync);

@@ -113,6 +113,10 @@ impl Linear for LocksetRaces {
         }
     }
 
+    fn left_out(&mut self, words: u64) {
+        self.pcs.dropped += words;
+    }
+
     fn sync(&mut self, _: EventId, thread: Thread, sync: Sync) {
         self.order.epoch(thread);
         self.order.sync(thread, sync);

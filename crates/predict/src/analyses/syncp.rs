@@ -403,6 +403,10 @@ impl Linear for SyncpRaces {
         }
     }
 
+    fn left_out(&mut self, words: u64) {
+        self.pcs.dropped += words;
+    }
+
     fn sync(&mut self, event: EventId, thread: Thread, sync: Sync) {
         self.step(thread);
         self.order.sync(thread, sync);

@@ -312,6 +312,15 @@ impl Linear for WcpRaces {
         self.races.access(access, touched, epoch, &self.known[thread.index()]);
     }
 
+    #[inline]
+    fn expect(&self, access: &Access, touch: Touch) {
+        self.races.expect(access.thread, touch.word);
+    }
+
+    fn left_out(&mut self, words: u64) {
+        self.races.pcs.dropped += words;
+    }
+
     fn sync(&mut self, _: EventId, thread: Thread, sync: Sync) {
         self.start(thread);
         let mut past = None;

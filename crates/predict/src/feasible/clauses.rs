@@ -242,18 +242,12 @@ impl<'q, 'i, 'h> Clauses<'q, 'i, 'h> {
             Guard::Always => None,
         };
         match guard {
-            Some(guard) => {
-                if self.tied.insert((read, Some(guard))) {
-                    add.clause(self.out(guard).into_iter().chain([Literal::Is(keeps)]));
-                }
+            Some(guard) if self.tied.insert((read, Some(guard))) => {
+                add.clause(self.out(guard).into_iter().chain([Literal::Is(keeps)]));
             }
             // Only goals demand by themselves; a dependence is demanded by its pick.
-            None if self.is_goal_read(read) => {
-                if self.tied.insert((read, None)) {
-                    add.clause([Literal::Is(keeps)]);
-                }
-            }
-            None => {}
+            None if self.is_goal_read(read) && self.tied.insert((read, None)) => add.clause([Literal::Is(keeps)]),
+            _ => {}
         }
         let Some(found) = found else { return };
         let picks = self.picks.get(&(read, cell)).cloned().unwrap_or_default();

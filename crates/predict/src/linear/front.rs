@@ -12,6 +12,8 @@ use super::{Access, AccessKind, Linear, Lock, Sync, Thread, Touch, Word};
 
 /// Of a longer access only the words that are known already are looked at; the others are counted.
 const LONG_ACCESS: u64 = 1 << 20;
+/// Accesses given to the analysis at once: enough to hide the latency of memory.
+const BATCH: usize = 16;
 
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 enum Life {
@@ -59,11 +61,14 @@ pub struct Front {
     has_atomics: Vec<bool>,
     channels: Channels,
     touched: Vec<Touch>,
+    /// Accesses that the analysis has not got yet.
+    // invariant: fewer than `BATCH` between two events
+    batch: Vec<(Access, Touch)>,
     next: EventId,
     /// Events were lost: what is not known may be anything.
     gap: bool,
     /// Words of very long accesses that were not looked at.
-    pub skipped_words: u64,
+    skipped_words: u64,
 }
 
 impl Front {
@@ -89,6 +94,7 @@ impl Front {
             has_atomics: Vec::new(),
             channels: Channels::new(hints),
             touched: Vec::new(),
+            batch: Vec::with_capacity(BATCH),
             next: EventId(0),
             gap: false,
             skipped_words: 0,
@@ -104,7 +110,7 @@ impl Front {
         Error::Unsupported { path: self.path.clone(), what }
     }
 
-    /// Takes one event.
+    /// Takes one event. The analysis gets it at once or with later ones; see [`Front::finish`].
     #[inline]
     pub fn event<L: Linear + ?Sized>(&mut self, event: &Event<'_>, out: &mut L) -> Result<()> {
         if event.id != self.next {
@@ -113,9 +119,15 @@ impl Front {
         self.next = EventId(event.id.0 + 1);
         let thread = match self.running {
             Some((id, thread)) if id == event.thread => thread,
-            _ => match self.thread(event)? {
-                Some(thread) => thread,
-                None => return Ok(()),
+            _ => match self.known.get(event.thread.index()) {
+                Some(known) if known.life == Life::Running && is_simple(&event.op) => {
+                    self.running = Some((event.thread, known.thread));
+                    known.thread
+                }
+                _ => match self.thread(event)? {
+                    Some(thread) => thread,
+                    None => return Ok(()),
+                },
             },
         };
         let (addr, size, kind, flags) = match event.op {
@@ -127,11 +139,29 @@ impl Front {
         let first = addr & 7;
         if size != 0 && first + u64::from(size) <= 8 && !flags.has(AccessFlags::FREE) {
             let touch = Touch { word: self.words.at(addr), mask: (0xffu32 >> (8 - size) << first) as u8 };
-            out.access(&access, &[touch]);
+            self.batch.push((access, touch));
+            if self.batch.len() == BATCH {
+                self.flush(out);
+            }
         } else {
+            self.flush(out);
             self.range(&access, addr, u64::from(size), flags.has(AccessFlags::FREE), out);
         }
         Ok(())
+    }
+
+    #[inline]
+    fn flush<L: Linear + ?Sized>(&mut self, out: &mut L) {
+        if !self.batch.is_empty() {
+            out.accesses(&self.batch);
+            self.batch.clear();
+        }
+    }
+
+    /// To be called after the last event.
+    pub fn finish<L: Linear + ?Sized>(&mut self, out: &mut L) {
+        self.flush(out);
+        out.left_out(std::mem::take(&mut self.skipped_words));
     }
 
     fn range<L: Linear + ?Sized>(&mut self, access: &Access, addr: u64, size: u64, free: bool, out: &mut L) {
@@ -161,6 +191,7 @@ impl Front {
 
     #[inline(never)]
     fn other<L: Linear + ?Sized>(&mut self, event: &Event<'_>, thread: Thread, out: &mut L) -> Result<()> {
+        self.flush(out);
         let mut to = To { event: event.id, thread, out };
         match event.op {
             Op::Acquire { object, mode, .. } => self.acquire(event, object, mode, &mut to)?,
@@ -364,4 +395,10 @@ impl Front {
         self.running = None;
         self.lock_states.iter_mut().for_each(|state| state.doubtful = true);
     }
+}
+
+/// What a running thread does all the time.
+#[inline]
+const fn is_simple(op: &Op<'_>) -> bool {
+    matches!(op, Op::Read { .. } | Op::Write { .. } | Op::Acquire { .. } | Op::Release { .. })
 }

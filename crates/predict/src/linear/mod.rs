@@ -7,6 +7,7 @@
 //!
 //! Two accesses conflict if they are of different threads, share a byte, at least one writes, and not both are atomic.
 
+mod ahead;
 mod channels;
 mod front;
 mod hash;
@@ -25,6 +26,7 @@ pub use pairs::{Candidate, Candidates, PcId, Pcs};
 pub use races::{Kept, Races};
 pub use writes::{LastWrites, Source as WriteSource};
 
+use ahead::StdAhead;
 use reweave_model::{Event, EventId, LockMode, Pc};
 use reweave_trace::{Events, Result, StdEvents, Trace};
 
@@ -149,6 +151,22 @@ pub trait Linear {
     /// All words of one access, in ascending order.
     fn access(&mut self, access: &Access, touched: &[Touch]);
 
+    /// This access comes soon: a chance to fetch what is needed for it from memory.
+    #[inline]
+    fn expect(&self, access: &Access, touch: Touch) {
+        let _ = (access, touch);
+    }
+
+    /// Accesses to one word each with nothing in between. They come together so that fetching what is kept of one goes on
+    /// while the others are looked at, and a boxed analysis is called once.
+    fn accesses(&mut self, batch: &[(Access, Touch)]) {
+        batch.iter().for_each(|(access, touch)| self.expect(access, *touch));
+        batch.iter().for_each(|(access, touch)| self.access(access, std::slice::from_ref(touch)));
+    }
+
+    /// Words that accesses touched were left out: they count as [`Candidates::dropped`].
+    fn left_out(&mut self, words: u64);
+
     fn sync(&mut self, event: EventId, thread: Thread, sync: Sync);
 
     /// The life of the word is over: its number will stand for another one.
@@ -162,6 +180,12 @@ pub trait Linear {
 impl<L: Linear + ?Sized> Linear for Vec<Box<L>> {
     fn access(&mut self, access: &Access, touched: &[Touch]) {
         self.iter_mut().for_each(|one| one.access(access, touched));
+    }
+    fn accesses(&mut self, batch: &[(Access, Touch)]) {
+        self.iter_mut().for_each(|one| one.accesses(batch));
+    }
+    fn left_out(&mut self, words: u64) {
+        self.iter_mut().for_each(|one| one.left_out(words));
     }
     fn sync(&mut self, event: EventId, thread: Thread, sync: Sync) {
         self.iter_mut().for_each(|one| one.sync(event, thread, sync));
@@ -189,7 +213,7 @@ pub trait Source {
 }
 
 impl Source for Events<'_> {
-    #[inline]
+    #[inline(always)]
     fn next(&mut self) -> Result<Option<Event<'_>>> {
         Events::next(self)
     }
@@ -210,7 +234,21 @@ impl Source for StdEvents {
 
 /// Passes over a whole trace. Returns the number of events.
 pub fn run<L: Linear + ?Sized>(trace: &Trace, analysis: &mut L, progress: &mut dyn FnMut(f64)) -> Result<u64> {
-    run_on(trace.events(), Front::of(trace)?, analysis, progress)
+    let front = Front::of(trace)?;
+    std::thread::scope(|scope| run_on(trace.events_ahead(scope), front, analysis, progress))
+}
+
+/// Passes over a whole text.
+pub fn run_std<L: Linear + ?Sized>(
+    text: StdEvents,
+    front: Front,
+    analysis: &mut L,
+    progress: &mut dyn FnMut(f64),
+) -> Result<u64> {
+    std::thread::scope(|scope| match StdAhead::start(text, scope) {
+        Ok(ahead) => run_on(ahead, front, analysis, progress),
+        Err(text) => run_on(text, front, analysis, progress),
+    })
 }
 
 /// Passes over events from anywhere.
@@ -228,5 +266,6 @@ pub fn run_on<L: Linear + ?Sized>(
             progress(source.progress());
         }
     }
+    front.finish(analysis);
     Ok(seen)
 }

@@ -123,6 +123,16 @@ impl Races {
         }
     }
 
+    /// Fetches what the access of a thread to a word will look at.
+    #[inline]
+    pub fn expect(&self, thread: Thread, word: Word) {
+        if let Some(state) = self.words.get(word.index()) {
+            // Of a thread without a slot any line will do: a branch here would wait for memory.
+            let place = state.near.get(thread.index()).map_or(0, |near| near.wrapping_sub(1));
+            prefetch(state.slots.as_ptr().wrapping_add(place as usize));
+        }
+    }
+
     pub fn forget(&mut self, word: Word) {
         if let Some(state) = self.words.get_mut(word.index()) {
             for slot in &state.slots {
@@ -131,6 +141,19 @@ impl Races {
             *state = State::default();
         }
     }
+}
+
+/// Asks for a cache line. The address need not be a valid one.
+#[inline]
+fn prefetch<T>(address: *const T) {
+    // SAFETY: a prefetch never faults and changes nothing but caches.
+    #[cfg(target_arch = "x86_64")]
+    unsafe {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        _mm_prefetch::<_MM_HINT_T0>(address.cast());
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = address;
 }
 
 /// Finds or makes the slot of a thread that is not in the table of near ones.

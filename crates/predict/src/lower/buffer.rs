@@ -105,7 +105,11 @@ impl Buffer {
             ref op if !op.is_step() => return None,
             _ => {}
         }
-        let access = matches!(event.op, Op::Read { .. } | Op::Write { .. } | Op::Atomic { .. });
+        // What it acts on may depend on data.
+        let access = matches!(
+            event.op,
+            Op::Read { .. } | Op::Write { .. } | Op::Atomic { .. } | Op::Acquire { .. } | Op::Release { .. }
+        );
         let guarded = so_far.guarded
             || self.all_guarded
             || !self.explicit

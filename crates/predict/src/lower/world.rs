@@ -45,11 +45,9 @@ impl World {
                 self.held.remove(&(thread, mutex));
                 self.waiting.insert(thread, Waiting { condition, mutex, notified: false });
             }
-            Op::Woken { mutex, .. } => {
-                // A futex wait has no mutex.
-                if self.waiting.remove(&thread).is_some() && mutex.0 != 0 {
-                    self.held.insert((thread, mutex), LockMode::Exclusive);
-                }
+            // A futex wait has no mutex.
+            Op::Woken { mutex, .. } if self.waiting.remove(&thread).is_some() && mutex.0 != 0 => {
+                self.held.insert((thread, mutex), LockMode::Exclusive);
             }
             Op::Notify { condition, all, woken, .. } => {
                 // Which waiter a single notify chose shows only when it wakes: any choice is one the primitive allows.

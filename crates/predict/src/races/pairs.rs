@@ -82,12 +82,14 @@ impl Context {
     }
 }
 
+/// The accesses to a cell by code position, thread, whether they write and whether they are plain.
+type Users = BTreeMap<(Pc, Thread, bool, bool), Vec<Pos>>;
+
 /// The groups of a window, except those of code positions already `done`.
 pub(super) fn groups(lowered: &Lowered, index: &Index<'_>, done: &HashSet<(Pc, Pc)>) -> Vec<Group> {
     let history = &lowered.history;
     let context = Context::new(history, index);
-    // Accesses by cell, then by code position, thread, whether they write and whether they are plain.
-    let mut cells: Vec<BTreeMap<(Pc, Thread, bool, bool), Vec<Pos>>> = vec![BTreeMap::new(); history.initial.len()];
+    let mut cells: Vec<Users> = vec![BTreeMap::new(); history.initial.len()];
     for pos in history.positions() {
         let step = history.step(pos);
         let (Some(access), Some(_)) = (step.action.access(), step.event) else { continue };

@@ -428,11 +428,13 @@ impl Generator {
 /// tries than what comes by itself.
 fn chance(construct: Construct) -> u32 {
     match construct {
-        Construct::NestedLocks | Construct::CrossedLocks | Construct::ForkJoin => 40,
-        Construct::Notified | Construct::TimedOut | Construct::Spurious => 40,
+        Construct::NestedLocks | Construct::CrossedLocks | Construct::ForkJoin => 52,
+        Construct::Notified => 48,
+        Construct::TimedOut | Construct::Spurious => 40,
         Construct::NotifyOne | Construct::NotifyAll => 40,
-        Construct::FailedTry | Construct::Barrier | Construct::Free | Construct::TakeFailed => 35,
-        _ => 12,
+        Construct::Barrier => 42,
+        Construct::FailedTry | Construct::Free | Construct::TakeFailed => 35,
+        _ => 15,
     }
 }
 

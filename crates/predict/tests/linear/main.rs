@@ -4,6 +4,7 @@ mod examples;
 mod random;
 mod reference;
 mod refused;
+mod whole;
 
 use reweave_predict::analyses::cp::CpRaces;
 use reweave_predict::analyses::hb::HbRaces;

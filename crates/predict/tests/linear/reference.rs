@@ -38,6 +38,9 @@ impl Linear for Definitions {
     fn access(&mut self, access: &Access, touched: &[Touch]) {
         self.steps.push((access.thread, Step::Access(*access, touched.to_vec())));
     }
+    fn left_out(&mut self, words: u64) {
+        assert_eq!(words, 0, "the definitions look at everything");
+    }
     fn sync(&mut self, _: EventId, thread: Thread, sync: Sync) {
         self.steps.push((thread, Step::Sync(sync)));
     }

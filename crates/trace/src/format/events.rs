@@ -1,8 +1,11 @@
 //! Streams the events of a trace. One chunk is unpacked at a time; an event borrows from it until the next one.
 
+use std::thread::Scope;
+
 use reweave_model::wire::{self, Record, kind as k};
 use reweave_model::{AccessFlags, Addr, Event, EventId, Op, Pc, StackId, ThreadId, Value};
 
+use super::ahead::Ahead;
 use super::pack::Unpacker;
 use super::reader::Trace;
 use super::record;
@@ -15,6 +18,8 @@ pub(crate) const MAX_THREADS: u64 = 1 << 22;
 pub struct Events<'t> {
     trace: &'t Trace,
     next_chunk: usize,
+    /// Who unpacks the chunks, if it is not done here.
+    ahead: Option<Ahead>,
     unpacker: Unpacker,
     words: Vec<u64>,
     /// The next record to look at.
@@ -40,6 +45,7 @@ impl<'t> Events<'t> {
         Self {
             trace,
             next_chunk: chunk,
+            ahead: None,
             unpacker: Unpacker::default(),
             words: Vec::new(),
             at: 0,
@@ -50,10 +56,38 @@ impl<'t> Events<'t> {
         }
     }
 
+    pub(super) fn ahead<'scope>(trace: &'t Trace, scope: &'scope Scope<'scope, '_>) -> Self
+    where
+        't: 'scope,
+    {
+        Self { ahead: Ahead::start(trace, scope), ..Self::new(trace, 0) }
+    }
+
     /// The next event, or `None` after the last. Damaged chunks are skipped; see [`Trace::damage`].
     #[expect(clippy::should_implement_trait, reason = "lends from itself, which Iterator cannot")]
-    #[inline]
+    #[inline(always)]
     pub fn next(&mut self) -> Result<Option<Event<'_>>> {
+        // Accesses are nearly everything: taken apart here, they never exist as an `Event` in memory.
+        loop {
+            if let Some(&[head, addr, value]) = self.words.get(self.at..).and_then(<[u64]>::first_chunk) {
+                if matches!(head as u8, k::READ | k::WRITE) && valid_size(head) {
+                    self.at += wire::ACCESS_WORDS;
+                    let id = EventId(self.next_id);
+                    self.next_id += 1;
+                    let (thread, stack, pc) = (self.thread, self.stack, Pc(head >> 16));
+                    return Ok(Some(Event { id, thread, pc, stack, op: access(head, addr, value) }));
+                }
+                if head as u8 == k::SWITCH {
+                    self.switch(head >> 16);
+                    continue;
+                }
+            }
+            return self.next_other();
+        }
+    }
+
+    #[inline(never)]
+    fn next_other(&mut self) -> Result<Option<Event<'_>>> {
         if !self.advance() {
             return Ok(None);
         }
@@ -61,20 +95,6 @@ impl<'t> Events<'t> {
         let id = EventId(self.next_id);
         self.next_id += 1;
         let (thread, stack) = (self.thread, self.stack);
-        let head = words[0];
-        let pc = Pc(head >> 16);
-        // Accesses are nearly everything: decode them here rather than through the general decoder.
-        if matches!(head as u8, k::READ | k::WRITE) && words.len() >= wire::ACCESS_WORDS {
-            self.at += wire::ACCESS_WORDS;
-            let (addr, value) = (Addr(words[1]), Value::Word(words[2]));
-            let (size, flags) = ((head >> 8 & 15) as u32, AccessFlags((head >> 12 & 15) as u8));
-            let op = if head as u8 == k::READ {
-                Op::Read { addr, size, value, flags }
-            } else {
-                Op::Write { addr, size, value, flags }
-            };
-            return Ok(Some(Event { id, thread, pc, stack, op }));
-        }
         match wire::decode(words) {
             Ok((Record::Event { pc, op }, len)) => {
                 self.at += len;
@@ -139,30 +159,39 @@ impl<'t> Events<'t> {
         }
     }
 
+    #[inline]
     fn switch(&mut self, thread: u64) {
+        let (old, new) = (self.thread.index(), thread as usize);
+        if old.max(new) >= self.stacks.len() {
+            return self.first_switch(thread);
+        }
         self.at += 1;
+        self.stacks[old] = self.stack;
+        self.stack = self.stacks[new];
+        self.thread = ThreadId(thread as u32);
+    }
+
+    /// To a thread that has no place for its stack yet, or cannot exist.
+    #[cold]
+    fn first_switch(&mut self, thread: u64) {
         if thread >= MAX_THREADS {
             let position = self.trace.chunk_position(self.next_chunk - 1);
             self.trace.report(position, format!("thread {thread} in the chunk starting here is impossible"));
             self.at = self.words.len();
             return;
         }
-        let (old, new) = (self.thread.index(), thread as usize);
-        let needed = old.max(new) + 1;
-        if self.stacks.len() < needed {
-            self.stacks.resize(needed, StackId(0));
-        }
-        self.stacks[old] = self.stack;
-        self.stack = self.stacks[new];
-        self.thread = ThreadId(thread as u32);
+        self.stacks.resize(self.thread.index().max(thread as usize) + 1, StackId(0));
+        self.switch(thread);
     }
 
     /// Unpacks the next chunk that has anything in it.
     fn load(&mut self) -> bool {
         loop {
-            let Some(header) = self.trace.unpack(self.next_chunk, &mut self.unpacker, &mut self.words) else {
-                return false;
+            let header = match &self.ahead {
+                Some(ahead) => ahead.next(&mut self.words),
+                None => self.trace.unpack(self.next_chunk, &mut self.unpacker, &mut self.words),
             };
+            let Some(header) = header else { return false };
             self.next_chunk += 1;
             self.at = 0;
             self.next_id = header.first_event;
@@ -201,6 +230,13 @@ impl<'t> Events<'t> {
     pub fn progress(&self) -> f64 {
         self.next_chunk as f64 / self.trace.chunk_count().max(1) as f64
     }
+}
+
+#[inline(always)]
+const fn access(head: u64, addr: u64, value: u64) -> Op<'static> {
+    let (addr, value) = (Addr(addr), Value::Word(value));
+    let (size, flags) = ((head >> 8 & 15) as u32, AccessFlags((head >> 12 & 15) as u8));
+    if head as u8 == k::READ { Op::Read { addr, size, value, flags } } else { Op::Write { addr, size, value, flags } }
 }
 
 const fn valid_size(head: u64) -> bool {

@@ -3,6 +3,7 @@
 //! A recording that was cut off is readable up to where it was cut; a damaged chunk is reported with its position and
 //! skipped, and the ids of the events after it are still right.
 
+mod ahead;
 mod events;
 pub mod pack;
 pub mod reader;

@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, OnceLock};
+use std::thread::Scope;
 
 use memmap2::Mmap;
 use reweave_model::EventId;
@@ -330,6 +331,11 @@ impl Trace {
     /// All events from the first on.
     pub fn events(&self) -> Events<'_> {
         Events::new(self, 0)
+    }
+
+    /// All events from the first on, unpacked on a thread of its own if that helps: for who reads them all.
+    pub fn events_ahead<'scope, 't: 'scope>(&'t self, scope: &'scope Scope<'scope, '_>) -> Events<'t> {
+        Events::ahead(self, scope)
     }
 
     /// Events from the given one on (or from the next one that is readable).

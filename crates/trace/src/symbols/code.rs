@@ -2,7 +2,7 @@
 //! place.
 //!
 //! **Straight line.** A block is a run of instructions that control can leave only at its end: a jump, a return, or a call of
-//! anything but a hook ends it (and a jump target starts a new one). From one hook of a block execution always
+//! anything but a hook or a plain lock operation ends it (and a jump target starts a new one). From one hook of a block execution always
 //! reaches the next, so between two consecutive events of a thread no branch was taken if both are in one block and the
 //! second stands later. Unsure means branch, which is sound.
 //!
@@ -13,11 +13,11 @@
 use std::collections::{HashMap, HashSet};
 use std::hash::BuildHasherDefault;
 
-use object::{Object, ObjectSection, ObjectSymbol, SymbolKind};
+use object::{Object, ObjectSection, ObjectSymbol, ObjectSymbolTable, SymbolKind};
 use reweave_model::Pc;
 
 use super::Module;
-use super::disassemble::{Reader, operand_of};
+use super::disassemble::{Reader, jump_slot, operand_of};
 use super::store::{Put, Take};
 use crate::format::pack::PcHasher;
 
@@ -84,6 +84,7 @@ impl Facts {
             }
         }
         functions.sort_unstable();
+        hooks.extend(lock_calls(file).into_iter().map(|entry| (entry, operand_of("__tsan_read8"))));
         let wanted: HashSet<u64> = pcs.iter().map(|pc| pc.0.wrapping_sub(module.bias)).collect();
         let global_offsets =
             file.sections().filter(|section| section.name().is_ok_and(|name| name.starts_with(".got")));
@@ -136,6 +137,45 @@ impl Facts {
         Ok(facts)
     }
 }
+
+/// Lock operations that always come back the same way, with the lock in `rdi`: what follows does not depend on them.
+const LOCK_CALLS: &[&str] = &[
+    "pthread_mutex_lock",
+    "pthread_mutex_unlock",
+    "pthread_spin_lock",
+    "pthread_spin_unlock",
+    "pthread_rwlock_rdlock",
+    "pthread_rwlock_wrlock",
+    "pthread_rwlock_unlock",
+    "mtx_lock",
+    "mtx_unlock",
+];
+
+/// The entries of the procedure linkage table that lead to lock operations.
+fn lock_calls(file: &object::File<'_>) -> Vec<u64> {
+    let Some(symbols) = file.dynamic_symbol_table() else { return Vec::new() };
+    let mut slots = HashSet::new();
+    for (address, relocation) in file.dynamic_relocations().into_iter().flatten() {
+        if let object::RelocationTarget::Symbol(symbol) = relocation.target()
+            && let Ok(symbol) = symbols.symbol_by_index(symbol)
+            && symbol.name().is_ok_and(|name| LOCK_CALLS.contains(&name))
+        {
+            slots.insert(address);
+        }
+    }
+    let mut entries = Vec::new();
+    for section in file.sections().filter(|section| section.name().is_ok_and(|name| name.starts_with(".plt"))) {
+        for (entry, code) in section.data().unwrap_or_default().chunks(PLT_ENTRY).enumerate() {
+            let address = section.address() + (entry * PLT_ENTRY) as u64;
+            if jump_slot(code, address).is_some_and(|slot| slots.contains(&slot)) {
+                entries.push(address);
+            }
+        }
+    }
+    entries
+}
+
+const PLT_ENTRY: usize = 16;
 
 fn code_at<'d>(file: &object::File<'d>, address: u64, size: u64) -> Option<&'d [u8]> {
     let section = file.sections().find(|section| address.wrapping_sub(section.address()) < section.size())?;

@@ -30,6 +30,13 @@ pub(super) fn operand_of(name: &str) -> Operand {
     if accesses.iter().any(|prefix| name.starts_with(prefix)) && !fence { Operand::Address } else { Operand::Other }
 }
 
+/// Where a table entry jumps to: the slot of the global offset table that holds the address.
+pub(super) fn jump_slot(code: &[u8], address: u64) -> Option<u64> {
+    let instructions = Decoder::with_ip(64, code, address, DecoderOptions::NONE).into_iter();
+    let jump = instructions.take(3).find(|i| i.flow_control() == FlowControl::IndirectBranch)?;
+    jump.is_ip_rel_memory_operand().then(|| jump.ip_rel_memory_address())
+}
+
 /// Which general registers hold something that comes from the instruction stream alone; bit n is register n.
 #[derive(Clone, Copy)]
 struct Constants(u16);

@@ -57,7 +57,7 @@ fn long_trace(path: &std::path::Path) -> u64 {
     while builder.next_event().0 < EVENTS {
         let step = builder.next_event().0;
         let thread = ThreadId((step / 4 % 5) as u32);
-        let pc = |kind| Pc(100 * kind + step / 7 % 50);
+        let pc = |kind: u64| Pc(100 * kind + step / 7 % 50);
         if step.is_multiple_of(1001) {
             builder.push(thread, pc(1), write(step / 3 % 11)).expect("a file takes every write");
         }

@@ -25,7 +25,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let trace = reweave_trace::open(arguments.next().ok_or("name a trace")?)?;
     let window: usize = arguments.next().map_or(Ok(10_000), |word| word.parse())?;
     let folder = arguments.next().map(PathBuf::from);
-    let mut windows = Windows::new(&trace, window)?;
+    let mut windows = Windows::new(&trace, window, &mut |_| true)?;
     let Some(lowered) = windows.next_window()? else { return Ok(()) };
     let history = &lowered.history;
     let began = Instant::now();

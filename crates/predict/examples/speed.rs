@@ -137,7 +137,10 @@ fn one(name: &str, path: &Path) -> Result<()> {
     let make = ANALYSES.iter().find(|(known, _)| *known == name).map(|(_, make)| make);
     let (mut analysis, trace) = (make.expect("an analysis of ours")(), Trace::open(path)?);
     let mut own = 0;
-    run(&trace, &mut *analysis, &mut |_| own = own.max(memory("RssAnon:")))?;
+    run(&trace, &mut *analysis, &mut |_| {
+        own = own.max(memory("RssAnon:"));
+        true
+    })?;
     analysis.finish();
     println!("{} {}", own.max(memory("RssAnon:")), memory("VmHWM:"));
     Ok(())
@@ -209,13 +212,13 @@ fn main() -> Result<()> {
         })?;
     }
     if wanted("front") {
-        report("front", || Ok((run(&trace, &mut Nothing, &mut |_| {})?, 0)))?;
+        report("front", || Ok((run(&trace, &mut Nothing, &mut |_| true)?, 0)))?;
     }
     if wanted("hb-std") {
         report("hb-std", || {
             let mut analysis = hb::HbRaces::default();
             let source = StdEvents::open(&std_text)?;
-            let seen = run_std(source, Front::new(&std_text), &mut analysis, &mut |_| {})?;
+            let seen = run_std(source, Front::new(&std_text), &mut analysis, &mut |_| true)?;
             Ok((seen, analysis.finish().pairs.len()))
         })?;
     }
@@ -223,7 +226,7 @@ fn main() -> Result<()> {
         if wanted(name) {
             report(name, || {
                 let mut analysis = make();
-                let seen = run(&trace, &mut *analysis, &mut |_| {})?;
+                let seen = run(&trace, &mut *analysis, &mut |_| true)?;
                 Ok((seen, analysis.finish().pairs.len()))
             })?;
         }

@@ -37,7 +37,7 @@ fn every_construct_is_common() {
 #[test]
 fn oracle_witnesses_pass_the_checker_and_modes_grow() {
     let mut found = [0; 4];
-    for seed in 0..600 {
+    for seed in 0..300 {
         let history = generate(seed, 14);
         let mut smaller = Default::default();
         for (at, mode) in MODES.into_iter().enumerate() {
@@ -122,19 +122,19 @@ fn compare(history: &History, random: &mut Random, modes: &[Mode], orders: usize
 #[test]
 fn checker_agrees_with_the_oracle() {
     let (mut accepted, mut rejected) = (0, 0);
-    for seed in 0..500 {
+    for seed in 0..200 {
         let history = generate(seed, 14);
         let verdicts = compare(&history, &mut Random::new(seed), &MODES, 60);
         accepted += verdicts.0;
         rejected += verdicts.1;
     }
-    assert!(accepted > 10_000 && rejected > 10_000, "{accepted} {rejected}");
+    assert!(accepted > 4_000 && rejected > 4_000, "{accepted} {rejected}");
 }
 
 /// Outcomes that nobody observed are as good a test: checker and oracle only follow the rules.
 #[test]
 fn checker_agrees_with_the_oracle_on_scrambled_outcomes() {
-    for seed in 0..300 {
+    for seed in 0..120 {
         let mut history = generate(seed, 14);
         let mut random = Random::new(!seed);
         for step in &mut history.steps {
@@ -158,7 +158,7 @@ fn checker_agrees_with_the_oracle_on_scrambled_outcomes() {
 #[test]
 fn checker_finds_every_choice_of_a_notify() {
     let (mut accepted, mut rejected) = (0, 0);
-    for seed in 0..400 {
+    for seed in 0..200 {
         let mut random = Random::new(seed);
         let mut draft = Draft::new();
         let condition = Condition(0);
@@ -180,7 +180,7 @@ fn checker_finds_every_choice_of_a_notify() {
         accepted += verdicts.0;
         rejected += verdicts.1;
     }
-    assert!(accepted > 3_000 && rejected > 3_000, "{accepted} {rejected}");
+    assert!(accepted > 1_500 && rejected > 1_500, "{accepted} {rejected}");
 }
 
 /// Three notifies while a wait that times out goes on: only if the first one chooses the wait that ends first is there
@@ -227,7 +227,7 @@ fn shrinking_keeps_the_failure_and_little_else() {
 #[test]
 fn races_are_races_by_memory_order_too() {
     let mut checked = 0;
-    for seed in 0..400 {
+    for seed in 0..250 {
         let history = generate(seed, 14);
         let oracle = Oracle::new(&history, Mode::ControlFlow);
         for (one, two) in oracle.races() {
@@ -242,12 +242,12 @@ fn races_are_races_by_memory_order_too() {
             }
         }
     }
-    assert!(checked > 500, "{checked}");
+    assert!(checked > 300, "{checked}");
 }
 
 #[test]
 fn reads_from_contains_what_was_observed() {
-    for seed in 0..300 {
+    for seed in 0..150 {
         let history = generate(seed, 14);
         for mode in MODES {
             let found = Oracle::new(&history, mode).reads_from();

@@ -93,7 +93,7 @@ fn engine_races(lowered: &Lowered, mode: Mode) -> Pairs {
 /// may miss a last write), so that of [`Mode::Said`] only the reads are kept.
 fn window_invents(history: &History, size: usize) -> Option<String> {
     let trace = trace_of(history)?;
-    let mut windows = Windows::new(&trace, size).expect("it is in memory");
+    let mut windows = Windows::new(&trace, size, &mut |_| true).expect("it is in memory");
     let known: Vec<(Mode, Pairs)> =
         [Mode::ControlFlow, Mode::Prefix].map(|mode| (mode, races(history, mode, |pos| pos.0.into()))).into();
     while let Some(window) = windows.next_window().expect("it is in memory") {

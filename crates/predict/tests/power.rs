@@ -18,7 +18,7 @@ fn pair(one: u64, two: u64) -> (u64, u64) {
 }
 
 fn listed(trace: &Trace, mut analysis: impl Linear) -> Pairs {
-    linear::run(trace, &mut analysis, &mut |_| {}).expect("it is in memory");
+    linear::run(trace, &mut analysis, &mut |_| true).expect("it is in memory");
     let found = analysis.finish();
     assert_eq!(found.dropped, 0);
     found.pairs.iter().map(|candidate| pair(candidate.first_pc.0, candidate.second_pc.0)).collect()

@@ -31,14 +31,14 @@ pub(super) struct StdAhead {
 
 impl StdAhead {
     /// Gives the text back where there is no second processor, or no thread to be had.
-    pub fn start<'scope>(events: StdEvents, scope: &'scope Scope<'scope, '_>) -> Result<Self, StdEvents> {
+    pub fn start<'scope>(events: Box<StdEvents>, scope: &'scope Scope<'scope, '_>) -> Result<Self, Box<StdEvents>> {
         if available_parallelism().is_ok_and(|count| count.get() == 1) {
             return Err(events);
         }
         let (sender, parsed) = sync_channel(AHEAD);
         let (spent, free) = channel();
         // A thread that cannot be started takes what it was given with it: hand it over afterwards.
-        let (hand_over, handed_over) = channel::<StdEvents>();
+        let (hand_over, handed_over) = channel::<Box<StdEvents>>();
         let parse = move || {
             let Ok(mut events) = handed_over.recv() else { return };
             loop {

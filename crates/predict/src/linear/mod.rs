@@ -28,7 +28,7 @@ pub use writes::{LastWrites, Source as WriteSource};
 
 use ahead::StdAhead;
 use reweave_model::{Event, EventId, LockMode, Pc};
-use reweave_trace::{Events, Result, StdEvents, Trace};
+use reweave_trace::{Events, Result, StdEvents, Trace, WordAccess};
 
 macro_rules! index {
     ($(#[$doc:meta])* $name:ident) => {
@@ -208,14 +208,22 @@ impl<L: Linear + ?Sized> Linear for Vec<Box<L>> {
 /// Where events come from.
 pub trait Source {
     fn next(&mut self) -> Result<Option<Event<'_>>>;
+    /// The next event if it is an access of up to eight bytes and there is a quicker way to it than [`Source::next`].
+    #[inline(always)]
+    fn next_access(&mut self) -> Option<WordAccess> {
+        None
+    }
     /// From 0 to 1.
     fn progress(&self) -> f64;
 }
 
 impl Source for Events<'_> {
-    #[inline(always)]
     fn next(&mut self) -> Result<Option<Event<'_>>> {
         Events::next(self)
+    }
+    #[inline(always)]
+    fn next_access(&mut self) -> Option<WordAccess> {
+        Events::next_access(self)
     }
     fn progress(&self) -> f64 {
         Events::progress(self)
@@ -232,10 +240,11 @@ impl Source for StdEvents {
     }
 }
 
-/// Passes over a whole trace. Returns the number of events.
-pub fn run<L: Linear + ?Sized>(trace: &Trace, analysis: &mut L, progress: &mut dyn FnMut(f64)) -> Result<u64> {
+/// Passes over a whole trace. Returns the number of events. `go_on` is asked now and then, with how far it is (from 0 to 1);
+/// if it says no, the rest is left out.
+pub fn run<L: Linear + ?Sized>(trace: &Trace, analysis: &mut L, go_on: &mut dyn FnMut(f64) -> bool) -> Result<u64> {
     let front = Front::of(trace)?;
-    std::thread::scope(|scope| run_on(trace.events_ahead(scope), front, analysis, progress))
+    std::thread::scope(|scope| run_on(trace.events_ahead(scope), front, analysis, go_on))
 }
 
 /// Passes over a whole text.
@@ -243,11 +252,11 @@ pub fn run_std<L: Linear + ?Sized>(
     text: StdEvents,
     front: Front,
     analysis: &mut L,
-    progress: &mut dyn FnMut(f64),
+    go_on: &mut dyn FnMut(f64) -> bool,
 ) -> Result<u64> {
-    std::thread::scope(|scope| match StdAhead::start(text, scope) {
-        Ok(ahead) => run_on(ahead, front, analysis, progress),
-        Err(text) => run_on(text, front, analysis, progress),
+    std::thread::scope(|scope| match StdAhead::start(Box::new(text), scope) {
+        Ok(ahead) => run_on(ahead, front, analysis, go_on),
+        Err(text) => run_on(*text, front, analysis, go_on),
     })
 }
 
@@ -256,14 +265,20 @@ pub fn run_on<L: Linear + ?Sized>(
     mut source: impl Source,
     mut front: Front,
     analysis: &mut L,
-    progress: &mut dyn FnMut(f64),
+    go_on: &mut dyn FnMut(f64) -> bool,
 ) -> Result<u64> {
     let mut seen = 0u64;
-    while let Some(event) = source.next()? {
+    loop {
+        if let Some(access) = source.next_access() {
+            front.access(&access, analysis)?;
+        } else if let Some(event) = source.next()? {
+            front.event(&event, analysis)?;
+        } else {
+            break;
+        }
         seen += 1;
-        front.event(&event, analysis)?;
-        if seen.is_multiple_of(1 << 16) {
-            progress(source.progress());
+        if seen.is_multiple_of(1 << 16) && !go_on(source.progress()) {
+            break;
         }
     }
     front.finish(analysis);

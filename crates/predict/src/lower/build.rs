@@ -236,7 +236,8 @@ impl Builder {
     fn before(&mut self, world: &World) {
         let mut actions: Vec<(Thread, Action)> = Vec::new();
         for notified in [true, false] {
-            for (thread, waiting) in world.waiting.iter().filter(|(_, waiting)| waiting.notified == notified) {
+            for (thread, waiting) in world.waiting.iter().filter(|(_, waiting)| waiting.notified.is_some() == notified)
+            {
                 let (condition, lock) =
                     (Condition(self.conditions.get(waiting.condition)), Lock(self.locks.get(waiting.mutex)));
                 let thread = self.thread_of[thread];
@@ -247,7 +248,7 @@ impl Builder {
                 let mut conditions: Vec<_> = world
                     .waiting
                     .values()
-                    .filter(|waiting| waiting.notified)
+                    .filter(|waiting| waiting.notified.is_some())
                     .map(|waiting| waiting.condition)
                     .collect();
                 conditions.sort_unstable();

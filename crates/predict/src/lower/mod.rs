@@ -73,18 +73,34 @@ pub struct Windows<'t> {
 }
 
 impl<'t> Windows<'t> {
-    /// Reads the trace once to see what is shared. `size`: kept events per window; consecutive windows have half of them in
-    /// common.
-    pub fn new(trace: &'t Trace, size: usize) -> Result<Self> {
+    /// Reads the trace once to see what is shared; `go_on` is asked now and then (with how far it is, from 0 to 1) and may
+    /// say no, then there are no windows. `size`: kept events per window; consecutive windows have half of them in common.
+    pub fn new(trace: &'t Trace, size: usize, go_on: &mut dyn FnMut(f64) -> bool) -> Result<Self> {
         let mut sharing = Sharing::default();
         let mut events = trace.events();
+        let (mut seen, mut ended) = (0u64, false);
         while let Some(event) = events.next()? {
             sharing.event(&event);
+            seen += 1;
+            if seen.is_multiple_of(1 << 16) && !go_on(seen as f64 / trace.event_count().max(1) as f64) {
+                ended = true;
+                break;
+            }
         }
         let buffer = Buffer::new(trace);
         let events = trace.events();
         let (world, kept) = (World::default(), Vec::new());
-        Ok(Self { trace, events, sharing, buffer, world, kept, size: size.max(2), ended: false })
+        Ok(Self { trace, events, sharing, buffer, world, kept, size: size.max(2), ended })
+    }
+
+    /// From the beginning, with windows of another size.
+    pub fn restart(&mut self, size: usize) {
+        self.events = self.trace.events();
+        self.buffer = Buffer::new(self.trace);
+        self.world = World::default();
+        self.kept.clear();
+        self.size = size.max(2);
+        self.ended = false;
     }
 
     /// How much of the trace has been read, from 0 to 1.
@@ -124,6 +140,6 @@ impl<'t> Windows<'t> {
 
 /// The whole trace as one history.
 pub fn whole(trace: &Trace) -> Result<Lowered> {
-    let mut windows = Windows::new(trace, usize::MAX)?;
+    let mut windows = Windows::new(trace, usize::MAX, &mut |_| true)?;
     Ok(windows.next_window()?.expect("there is a first window"))
 }

@@ -11,7 +11,8 @@ use super::buffer::{Kept, What};
 pub(super) struct Waiting {
     pub condition: ObjectId,
     pub mutex: ObjectId,
-    pub notified: bool,
+    /// The notify that was taken to have chosen it.
+    pub notified: Option<u32>,
 }
 
 /// The arrivals of one round of a barrier, and how each left (`None`: not yet).
@@ -43,17 +44,25 @@ impl World {
             }
             Op::Wait { condition, mutex } => {
                 self.held.remove(&(thread, mutex));
-                self.waiting.insert(thread, Waiting { condition, mutex, notified: false });
+                self.waiting.insert(thread, Waiting { condition, mutex, notified: None });
             }
             // A futex wait has no mutex.
-            Op::Woken { mutex, .. } if self.waiting.remove(&thread).is_some() && mutex.0 != 0 => {
+            Op::Woken { mutex, notify, .. } if mutex.0 != 0 => {
+                let Some(woken) = self.waiting.remove(&thread) else { return };
                 self.held.insert((thread, mutex), LockMode::Exclusive);
+                // It was this one that the notify chose: whoever was taken for it has what this one had.
+                if notify != 0
+                    && woken.notified != Some(notify)
+                    && let Some(other) = self.waiting.values_mut().find(|other| other.notified == Some(notify))
+                {
+                    other.notified = woken.notified;
+                }
             }
-            Op::Notify { condition, all, woken, .. } => {
-                // Which waiter a single notify chose shows only when it wakes: any choice is one the primitive allows.
+            Op::Notify { condition, all, woken, notify } => {
+                // Which waiter a single notify chose shows only when it wakes: until then any will do, as for the primitive.
                 let left = if all { usize::MAX } else { woken as usize };
-                let waiting = self.waiting.values_mut().filter(|w| w.condition == condition && !w.notified);
-                waiting.take(left).for_each(|waiting| waiting.notified = true);
+                let waiting = self.waiting.values_mut().filter(|w| w.condition == condition && w.notified.is_none());
+                waiting.take(left).for_each(|waiting| waiting.notified = Some(notify));
             }
             Op::BarrierArrive { barrier, count } => {
                 let rounds = self.rounds.entry(barrier).or_default();

@@ -68,16 +68,22 @@ struct Found {
 /// Looks for races under `name`.
 pub fn races(trace: &Trace, name: &'static str, options: &Options<'_>, progress: &mut dyn FnMut(f64)) -> Result<Races> {
     let mut search = Search { options, stats: Stats::default(), found: HashMap::new(), unknown: HashSet::new() };
-    let size = match options.window {
-        Some(size) => size,
-        None if keeps_at_most(trace, WHOLE)? => WHOLE,
-        None => WINDOW,
-    };
-    let mut windows = Windows::new(trace, size)?;
-    while !search.is_over() {
-        progress(windows.progress());
-        let Some(window) = windows.next_window()? else { break };
+    let mut windows = Windows::new(trace, options.window.unwrap_or(WHOLE), &mut |done| {
+        progress(done);
+        !search.is_over()
+    })?;
+    let mut first = windows.next_window()?;
+    if options.window.is_none() && first.is_some() && !windows.is_over() {
+        windows.restart(WINDOW);
+        first = windows.next_window()?;
+    }
+    while let Some(window) = first.take() {
         search.window(&window, progress);
+        if search.is_over() {
+            break;
+        }
+        progress(windows.progress());
+        first = windows.next_window()?;
     }
     let mut found: Vec<Found> = search.found.into_values().collect();
     found.sort_by_key(|found| (found.accesses[1].event, found.accesses[0].event));
@@ -93,12 +99,6 @@ pub fn races(trace: &Trace, name: &'static str, options: &Options<'_>, progress:
         witness: Some(witness),
     });
     Ok(Races { findings: findings.collect(), stats: search.stats })
-}
-
-/// Whether the trace has at most so many events that reorderings can tell apart.
-fn keeps_at_most(trace: &Trace, limit: usize) -> Result<bool> {
-    let mut windows = Windows::new(trace, limit.saturating_add(1))?;
-    Ok(windows.next_window()?.is_none_or(|_| windows.is_over()))
 }
 
 struct Search<'o> {

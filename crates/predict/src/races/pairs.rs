@@ -120,15 +120,12 @@ pub(super) fn groups(lowered: &Lowered, index: &Index<'_>, done: &HashSet<(Pc, P
                 let group = groups.entry(pcs).or_insert(Group { pcs, pairs: Vec::new(), more: false });
                 group.more |= !all_are_near(ones, twos);
                 for (first, second) in near(ones, twos) {
-                    let pair = (first.min(second), first.max(second));
-                    if !context.allows(history, pair.0, pair.1) || !history.conflict(pair.0, pair.1) {
-                        continue;
-                    }
                     if group.pairs.len() >= TRIES {
                         group.more = true;
                         break;
                     }
-                    if seen.insert(pair) {
+                    let pair = (first.min(second), first.max(second));
+                    if seen.insert(pair) && context.allows(history, pair.0, pair.1) {
                         group.pairs.push(pair);
                     }
                 }

@@ -19,7 +19,7 @@ use random::{ALLOCS, ATOMICS, BARRIERS, CHANNELS, JOINS, LOCKS, SHARED};
 use reference::{Definitions, PcPairs};
 
 fn found(trace: &Trace, mut analysis: impl Linear) -> PcPairs {
-    run(trace, &mut analysis, &mut |_| {}).expect("a sound trace");
+    run(trace, &mut analysis, &mut |_| true).expect("a sound trace");
     let found = analysis.finish();
     assert_eq!(found.dropped, 0);
     found.pcs().iter().map(|(one, two)| (one.0, two.0)).collect()
@@ -27,7 +27,7 @@ fn found(trace: &Trace, mut analysis: impl Linear) -> PcPairs {
 
 fn definitions(trace: &Trace) -> Definitions {
     let mut definitions = Definitions::default();
-    run(trace, &mut definitions, &mut |_| {}).expect("a sound trace");
+    run(trace, &mut definitions, &mut |_| true).expect("a sound trace");
     definitions
 }
 
@@ -91,7 +91,7 @@ fn stronger_analyses_find_more() {
 fn several_share_one_pass() {
     let trace = random::trace(7, MIXES[6], 200);
     let mut all: Vec<Box<dyn Linear>> = vec![Box::<HbRaces>::default(), Box::<WcpRaces>::default()];
-    run(&trace, &mut all, &mut |_| {}).expect("a sound trace");
+    run(&trace, &mut all, &mut |_| true).expect("a sound trace");
     let pairs = |found: reweave_predict::linear::Candidates| -> PcPairs {
         found.pcs().iter().map(|(one, two)| (one.0, two.0)).collect()
     };

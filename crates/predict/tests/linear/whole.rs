@@ -22,7 +22,7 @@ fn every_pair_of_many_threads_is_found() {
     }
     let trace = builder.into_trace().expect("memory takes every write");
     let mut hb = HbRaces::default();
-    run(&trace, &mut hb, &mut |_| {}).expect("a sound trace");
+    run(&trace, &mut hb, &mut |_| true).expect("a sound trace");
     let found = hb.finish();
     // Of the two positions of each thread, all pairs but those within a thread.
     assert_eq!(found.pairs.len() as u32, 2 * THREADS * (2 * THREADS - 2) / 2);
@@ -43,7 +43,7 @@ fn words_of_very_long_accesses_are_counted() {
         Box::<SyncpRaces>::default(),
         Box::<CpRaces>::default(),
     ];
-    run(&trace, &mut all, &mut |_| {}).expect("a sound trace");
+    run(&trace, &mut all, &mut |_| true).expect("a sound trace");
     for analysis in &mut all {
         assert_eq!(analysis.finish().dropped, (2 << 20) / 8);
     }
@@ -82,10 +82,10 @@ fn reading_ahead_changes_nothing() {
     let [mut plain, mut ahead, mut plain_text, mut text_ahead] = std::array::from_fn(|_| HbRaces::default());
     let open = || StdEvents::open(&text).expect("it was just written");
     let seen = [
-        run_on(trace.events(), Front::of(&trace).expect("readable"), &mut plain, &mut |_| {}),
-        run(&trace, &mut ahead, &mut |_| {}),
-        run_on(open(), Front::new(&text), &mut plain_text, &mut |_| {}),
-        run_std(open(), Front::new(&text), &mut text_ahead, &mut |_| {}),
+        run_on(trace.events(), Front::of(&trace).expect("readable"), &mut plain, &mut |_| true),
+        run(&trace, &mut ahead, &mut |_| true),
+        run_on(open(), Front::new(&text), &mut plain_text, &mut |_| true),
+        run_std(open(), Front::new(&text), &mut text_ahead, &mut |_| true),
     ];
     assert_eq!(seen.map(|seen| seen.expect("a sound trace")), [events; 4]);
     let found = plain.finish();
@@ -99,7 +99,7 @@ fn reading_ahead_changes_nothing() {
     let mut lines = std::fs::read_to_string(&text).expect("it was just written");
     lines.push_str("T0|nonsense(x)|1\n");
     std::fs::write(&text, lines).expect("a file for text");
-    let error = run_std(open(), Front::new(&text), &mut HbRaces::default(), &mut |_| {}).expect_err("it is refused");
+    let error = run_std(open(), Front::new(&text), &mut HbRaces::default(), &mut |_| true).expect_err("it is refused");
     assert!(error.to_string().contains(&format!(":{}: unknown operation", events + 1)), "{error}");
     std::fs::remove_dir_all(&folder).ok();
 }

@@ -32,6 +32,46 @@ pub struct Events<'t> {
     stacks: Vec<StackId>,
 }
 
+/// An access of up to eight bytes, as it stands in the chunk: small enough for registers, which an [`Event`] is not.
+#[derive(Clone, Copy)]
+pub struct WordAccess {
+    pub id: EventId,
+    pub thread: ThreadId,
+    pub stack: StackId,
+    pub addr: Addr,
+    head: u64,
+    value: u64,
+}
+
+impl WordAccess {
+    #[inline(always)]
+    pub const fn pc(&self) -> Pc {
+        Pc(self.head >> 16)
+    }
+    #[inline(always)]
+    pub const fn is_write(&self) -> bool {
+        self.head as u8 == k::WRITE
+    }
+    #[inline(always)]
+    pub const fn size(&self) -> u32 {
+        (self.head >> 8 & 15) as u32
+    }
+    #[inline(always)]
+    pub const fn flags(&self) -> AccessFlags {
+        AccessFlags((self.head >> 12 & 15) as u8)
+    }
+    #[inline(always)]
+    pub const fn event(&self) -> Event<'static> {
+        let (addr, size, value, flags) = (self.addr, self.size(), Value::Word(self.value), self.flags());
+        let op = if self.is_write() {
+            Op::Write { addr, size, value, flags }
+        } else {
+            Op::Read { addr, size, value, flags }
+        };
+        Event { id: self.id, thread: self.thread, pc: self.pc(), stack: self.stack, op }
+    }
+}
+
 /// The records of one chunk, as the program wrote them.
 pub struct RawChunk<'a> {
     pub first_event: EventId,
@@ -65,24 +105,30 @@ impl<'t> Events<'t> {
 
     /// The next event, or `None` after the last. Damaged chunks are skipped; see [`Trace::damage`].
     #[expect(clippy::should_implement_trait, reason = "lends from itself, which Iterator cannot")]
-    #[inline(always)]
+    #[inline]
     pub fn next(&mut self) -> Result<Option<Event<'_>>> {
-        // Accesses are nearly everything: taken apart here, they never exist as an `Event` in memory.
+        match self.next_access() {
+            Some(access) => Ok(Some(access.event())),
+            None => self.next_other(),
+        }
+    }
+
+    /// The next event if it is an access of up to eight bytes, as nearly all are. `None` says nothing about what follows:
+    /// ask [`Events::next`].
+    #[inline(always)]
+    pub fn next_access(&mut self) -> Option<WordAccess> {
         loop {
-            if let Some(&[head, addr, value]) = self.words.get(self.at..).and_then(<[u64]>::first_chunk) {
-                if matches!(head as u8, k::READ | k::WRITE) && valid_size(head) {
-                    self.at += wire::ACCESS_WORDS;
-                    let id = EventId(self.next_id);
-                    self.next_id += 1;
-                    let (thread, stack, pc) = (self.thread, self.stack, Pc(head >> 16));
-                    return Ok(Some(Event { id, thread, pc, stack, op: access(head, addr, value) }));
-                }
-                if head as u8 == k::SWITCH {
-                    self.switch(head >> 16);
-                    continue;
-                }
+            let &[head, addr, value] = self.words.get(self.at..)?.first_chunk()?;
+            if matches!(head as u8, k::READ | k::WRITE) && valid_size(head) {
+                self.at += wire::ACCESS_WORDS;
+                let id = EventId(self.next_id);
+                self.next_id += 1;
+                return Some(WordAccess { id, thread: self.thread, stack: self.stack, head, addr: Addr(addr), value });
             }
-            return self.next_other();
+            if head as u8 != k::SWITCH {
+                return None;
+            }
+            self.switch(head >> 16);
         }
     }
 
@@ -230,13 +276,6 @@ impl<'t> Events<'t> {
     pub fn progress(&self) -> f64 {
         self.next_chunk as f64 / self.trace.chunk_count().max(1) as f64
     }
-}
-
-#[inline(always)]
-const fn access(head: u64, addr: u64, value: u64) -> Op<'static> {
-    let (addr, value) = (Addr(addr), Value::Word(value));
-    let (size, flags) = ((head >> 8 & 15) as u32, AccessFlags((head >> 12 & 15) as u8));
-    if head as u8 == k::READ { Op::Read { addr, size, value, flags } } else { Op::Write { addr, size, value, flags } }
 }
 
 const fn valid_size(head: u64) -> bool {

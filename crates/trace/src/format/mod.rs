@@ -12,7 +12,7 @@ pub mod v1;
 mod writer;
 
 pub(crate) use events::MAX_THREADS;
-pub use events::{Events, RawChunk};
+pub use events::{Events, RawChunk, WordAccess};
 pub use record::kind_name;
 pub use writer::Writer;
 

@@ -2,6 +2,7 @@
 
 use super::{conductor, enter, signals};
 use libc::{c_int, pthread_once_t};
+use reweave_model::{Addr, AtomicKind, MemoryOrder, Op, Value};
 
 /// glibc's value of a finished pthread_once_t.
 const DONE: c_int = 2;
@@ -75,8 +76,12 @@ interpose! {
     fn __cxa_guard_release(guard: *mut u8; pc) {
         match enter() {
             Some(inside) => {
+                // Compiled code reads it as an atomic.
+                let (kind, order) = (AtomicKind::Store, MemoryOrder::Release);
+                let (read, written) = (Value::Unknown, Value::Word(1));
+                conductor().point(inside.thread);
                 *guard = 1;
-                super::super::ranges::wrote(inside.thread, guard, 1, pc);
+                conductor().step(inside.thread, pc, Op::Atomic { kind, order, addr: Addr(guard as u64), size: 1, read, written });
                 conductor().once_end(inside.thread, pc, guard as u64, true);
             }
             None => real!(__cxa_guard_release: unsafe extern "C-unwind" fn(*mut u8))(guard),

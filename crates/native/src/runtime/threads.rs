@@ -5,7 +5,7 @@ use super::{Inside, active, conductor, enter, stacks, tls};
 use libc::{c_int, c_void, pthread_attr_t, pthread_t, timespec};
 use reweave_conductor::objects::AddressMap;
 use reweave_conductor::{Deadline, Status, Thread, Wakeup};
-use reweave_model::{Op, ThreadId};
+use reweave_model::{Addr, Op, ThreadId};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 type Start = unsafe extern "C-unwind" fn(*mut c_void) -> *mut c_void;
@@ -60,6 +60,30 @@ pub fn begin(thread: &mut Thread, pc: u64) {
         libc::pthread_setspecific(key, std::ptr::without_provenance(1));
     }
     conductor().step(thread, pc, Op::Begin);
+    // Stacks are used again: what another thread had there is another location.
+    if let Some((addr, size)) = own_stack() {
+        conductor().step(thread, pc, Op::Alloc { addr: Addr(addr), size });
+    }
+}
+
+/// The top of a new thread's stack, where threads that had it before may have left their traces; `None` for the main one.
+fn own_stack() -> Option<(u64, u64)> {
+    const MOST: usize = 256 << 10;
+    // SAFETY: asks for attributes of this thread and gives them back.
+    unsafe {
+        if libc::getpid() == libc::gettid() {
+            return None;
+        }
+        let mut attributes = std::mem::zeroed();
+        if libc::pthread_getattr_np(libc::pthread_self(), &raw mut attributes) != 0 {
+            return None;
+        }
+        let (mut base, mut size) = (std::ptr::null_mut(), 0);
+        let known = libc::pthread_attr_getstack(&raw const attributes, &raw mut base, &raw mut size) == 0;
+        libc::pthread_attr_destroy(&raw mut attributes);
+        let used = size.min(MOST);
+        known.then(|| (base as u64 + (size - used) as u64, used as u64))
+    }
 }
 
 /// PTHREAD_CANCEL_DISABLE, which the libc crate lacks.

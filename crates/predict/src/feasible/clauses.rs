@@ -26,6 +26,8 @@ pub(super) struct Clauses<'q, 'i, 'h> {
     cut: Node,
     /// "This read returns its value", for reads that somebody needs.
     keeps: HashMap<Pos, Bool>,
+    /// Those without a meaning yet. invariant: empty between proposals
+    undefined: Vec<(Pos, Bool)>,
     /// Guards already tied to reads.
     tied: HashSet<(Pos, Option<Pos>)>,
     picks: HashMap<(Pos, Cell), Vec<Pick>>,
@@ -55,6 +57,7 @@ impl<'q, 'i, 'h> Clauses<'q, 'i, 'h> {
             events,
             cut,
             keeps: HashMap::new(),
+            undefined: Vec::new(),
             tied: HashSet::new(),
             picks: HashMap::new(),
             interferences: HashSet::new(),
@@ -106,11 +109,18 @@ impl<'q, 'i, 'h> Clauses<'q, 'i, 'h> {
         }
         let keeps = add.bool_var(true);
         self.keeps.insert(read, keeps);
-        let access = self.question.index.step(read).action.access().expect("a read");
-        for &(cell, value) in &access.reads {
-            self.pick(read, cell, value, keeps, add);
-        }
+        self.undefined.push((read, keeps));
         keeps
+    }
+
+    /// Gives meaning to the booleans made since. Not by recursion: chains of dependence are as long as the history.
+    fn define(&mut self, add: &mut Add<'_>) {
+        while let Some((read, keeps)) = self.undefined.pop() {
+            let access = self.question.index.step(read).action.access().expect("a read");
+            for &(cell, value) in &access.reads {
+                self.pick(read, cell, value, keeps, add);
+            }
+        }
     }
 
     /// `keeps` means that one of the writers of the value is the last before the read.
@@ -237,6 +247,7 @@ impl<'q, 'i, 'h> Clauses<'q, 'i, 'h> {
 
     fn read(&mut self, read: Pos, cell: Cell, found: Option<Pos>, guard: Guard, order: &Order, add: &mut Add<'_>) {
         let keeps = self.keeps(read, add);
+        self.define(add);
         let guard = match guard {
             Guard::Event(guard) => Some(guard),
             Guard::Always => None,

@@ -287,7 +287,7 @@ impl<'q, 'i, 'h> Simulation<'q, 'i, 'h> {
             let woken = index.waits[condition.index()].iter().find(|span| span.wait == *wait).and_then(|s| s.woken);
             let woken = woken.and_then(|woken| Some((woken, *self.place_in_order.get(&woken)?)));
             let need = match woken {
-                None => (1, 0),
+                None => (1, u32::MAX),
                 Some((woken, place)) => match index.step(woken).action {
                     Action::Woken { how: Waking::Notified, .. } => (0, place),
                     Action::Woken { how: Waking::TimedOut, .. } => (2, place),

@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 
 use reweave_model::{
-    Addr, AtomicKind, BlockedOn, Event, EventId, MemoryOrder, Op, Pc, RefusedWhy, StackId, ThreadId, Value,
+    Addr, AtomicKind, BlockedOn, Event, EventId, InputSource, MemoryOrder, Op, Pc, RefusedWhy, StackId, ThreadId,
+    Value, WakeReason,
 };
 use reweave_trace::Trace;
 
@@ -70,8 +71,10 @@ struct ThreadSoFar {
     steps: u64,
     /// Something left out since the last kept event was guarded.
     guarded: bool,
-    /// The watchdog took the token: something that nobody sees may order what follows.
+    /// Something that nobody sees may order what follows (the watchdog took the token, say).
     doubtful: bool,
+    /// The last event was the return from a call that waited outside.
+    returned: bool,
 }
 
 pub(super) struct Buffer {
@@ -92,7 +95,7 @@ impl Buffer {
 
     pub fn event(&mut self, event: &Event<'_>, sharing: &Sharing) -> Option<Kept> {
         let so_far = self.threads.entry(event.thread).or_default();
-        so_far.steps += u64::from(event.op.is_step());
+        so_far.steps += u64::from(recurs(&event.op));
         match event.op {
             Op::Branch => {
                 so_far.guarded = true;
@@ -106,15 +109,14 @@ impl Buffer {
             _ => {}
         }
         // What it acts on may depend on data.
-        let access = matches!(
-            event.op,
-            Op::Read { .. } | Op::Write { .. } | Op::Atomic { .. } | Op::Acquire { .. } | Op::Release { .. }
-        );
+        let has_operand = !matches!(event.op, Op::Begin | Op::End | Op::Fence { .. } | Op::Woken { .. });
         let guarded = so_far.guarded
             || self.all_guarded
             || !self.explicit
-                && (self.facts.branch_between(so_far.pc, event.pc) || access && !self.facts.constant_address(event.pc));
+                && (self.facts.branch_between(so_far.pc, event.pc)
+                    || has_operand && !self.facts.constant_address(event.pc));
         so_far.pc = event.pc;
+        so_far.doubt(&event.op);
         let Some(what) = what(&event.op, sharing) else {
             // An outcome left out steers what follows all the same.
             so_far.guarded = guarded || is_outcome(&event.op);
@@ -125,6 +127,42 @@ impl Buffer {
         let &Event { id, thread, pc, stack, .. } = event;
         Some(Kept { id, thread, pc, stack, steps: so_far.steps, guarded, doubtful, what })
     }
+}
+
+impl ThreadSoFar {
+    /// Outcomes and order that nothing here can explain: a reordering with them proves nothing.
+    fn doubt(&mut self, op: &Op<'_>) {
+        let returned = std::mem::take(&mut self.returned);
+        match *op {
+            // What a call waited for outside is not known, unless something came in by it.
+            Op::Return { .. } => self.returned = true,
+            Op::Receive { .. } | Op::SemaphoreTake { .. } | Op::Input { value: 0.., .. } if returned => return,
+            Op::Input { source: InputSource::Poll, .. } | Op::Input { source: InputSource::Read, value: ..0, .. } => {
+                self.doubtful = true;
+            }
+            Op::Refused { on: BlockedOn::Descriptor | BlockedOn::Join | BlockedOn::Futex, .. }
+            | Op::Woken { reason: WakeReason::Cancelled, .. } => self.doubtful = true,
+            _ => {}
+        }
+        self.doubtful |= returned;
+    }
+}
+
+/// Whether a step of a schedule happens again in a reordering: a thread that had to wait for something need not.
+pub(crate) fn recurs(op: &Op<'_>) -> bool {
+    let waited = matches!(
+        op,
+        Op::Blocked {
+            on: BlockedOn::LockExclusive
+                | BlockedOn::LockShared
+                | BlockedOn::Semaphore
+                | BlockedOn::Join
+                | BlockedOn::Once
+                | BlockedOn::Descriptor,
+            ..
+        }
+    );
+    op.is_step() && !waited
 }
 
 fn is_outcome(op: &Op<'_>) -> bool {

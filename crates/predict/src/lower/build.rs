@@ -13,7 +13,7 @@ use crate::history::*;
 
 /// `initial`: what memory held before the trace; `None` if this window is not the first.
 pub(super) fn build(kept: &[Kept], world: &World, initial: Option<&Symbols>) -> Lowered {
-    let mut builder = Builder::new(kept, world);
+    let mut builder = Builder::new(kept, world, initial);
     if let Some(symbols) = initial {
         builder.initial_values(symbols);
     }
@@ -22,6 +22,17 @@ pub(super) fn build(kept: &[Kept], world: &World, initial: Option<&Symbols>) -> 
         builder.event(index, event);
     }
     builder.finish(kept.first().map_or(EventId(0), |first| first.id))
+}
+
+/// Tells values apart, nearly always.
+fn fingerprint(data: &Data, part: &std::ops::Range<u64>, whole: &std::ops::Range<u64>) -> Option<u64> {
+    let (offset, len) = ((part.start - whole.start) as usize, (part.end - part.start) as usize);
+    let mix = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3);
+    match data {
+        Data::Unknown => None,
+        Data::Word(word) => Some(word.to_le_bytes()[offset..offset + len].iter().fold(0xcbf2_9ce4, |h, &b| mix(h, b))),
+        Data::Long(bytes) => Some(bytes[offset..offset + len].iter().fold(0xcbf2_9ce4, |hash, &byte| mix(hash, byte))),
+    }
 }
 
 fn called(kept: &Kept) -> &'static str {
@@ -37,18 +48,29 @@ fn called(kept: &Kept) -> &'static str {
 }
 
 /// Numbers of whatever is numbered in order of appearance.
-struct Numbers<K>(HashMap<K, u32>);
+struct Numbers<K> {
+    numbers: HashMap<K, u32>,
+    next: u32,
+}
 
 impl<K: std::hash::Hash + Eq> Numbers<K> {
     fn get(&mut self, key: K) -> u32 {
-        let next = self.0.len() as u32;
-        *self.0.entry(key).or_insert(next)
+        let next = &mut self.next;
+        *self.numbers.entry(key).or_insert_with(|| {
+            *next += 1;
+            *next - 1
+        })
+    }
+
+    /// What has this name is another thing from now on.
+    fn renew(&mut self, key: K) {
+        self.numbers.remove(&key);
     }
 }
 
 impl<K> Default for Numbers<K> {
     fn default() -> Self {
-        Self(HashMap::new())
+        Self { numbers: HashMap::new(), next: 0 }
     }
 }
 
@@ -106,7 +128,7 @@ struct Channel {
 }
 
 impl Builder {
-    fn new(kept: &[Kept], world: &World) -> Self {
+    fn new(kept: &[Kept], world: &World, initial: Option<&Symbols>) -> Self {
         let places = places(kept);
         let mut accesses = Vec::new();
         for (event, place) in kept.iter().zip(&places) {
@@ -164,13 +186,21 @@ impl Builder {
             allocs: BTreeMap::new(),
             lives_that_matter: HashSet::new(),
         };
-        builder.number_cells(kept);
+        builder.number_cells(kept, initial);
         builder
     }
 
     /// Only cells that several threads use and somebody writes are in the history.
-    fn number_cells(&mut self, kept: &[Kept]) {
+    fn number_cells(&mut self, kept: &[Kept], initial: Option<&Symbols>) {
         let mut users: Vec<(Option<ThreadId>, bool, bool)> = vec![(None, false, false); self.cells.len()];
+        // What each cell holds, as a fingerprint, to see what changed unseen.
+        let at_first = |cell: usize| {
+            let bytes = self.cells.bytes(cell);
+            let known = initial.filter(|_| self.cells.life(cell) == 0)?;
+            let known = known.initial(Addr(bytes.start), (bytes.end - bytes.start) as usize)?;
+            fingerprint(&Data::Long(known.into()), &bytes, &bytes)
+        };
+        let mut held: Vec<Option<u64>> = (0..self.cells.len()).map(at_first).collect();
         for (event, place) in kept.iter().zip(&self.places) {
             let Some((life, bytes)) = place else { continue };
             let writes = match &event.what {
@@ -182,6 +212,20 @@ impl Builder {
                 let (user, shared, written) = &mut users[cell];
                 *shared |= user.replace(event.thread).is_some_and(|before| before != event.thread);
                 *written |= writes;
+                let part = self.cells.bytes(cell);
+                if let What::Access { read: Some(read), .. } = &event.what
+                    && let Some(found) = fingerprint(read, &part, bytes)
+                {
+                    if held[cell].is_some_and(|held| held != found) {
+                        (*shared, *written) = (true, true);
+                    }
+                    held[cell] = Some(found);
+                }
+                match &event.what {
+                    What::Access { written: Some(new), .. } => held[cell] = fingerprint(new, &part, bytes),
+                    What::Free { .. } => held[cell] = None,
+                    _ => {}
+                }
             }
         }
         for (cell, (_, shared, written)) in users.into_iter().enumerate() {
@@ -293,7 +337,7 @@ impl Builder {
             }
             What::Alloc { .. } => {
                 let Some((life, _)) = self.places[index].clone() else { return };
-                if self.lives_that_matter.contains(&life) {
+                if self.lives_that_matter.contains(&life) || kept.guarded || kept.doubtful {
                     let pos = self.push(thread, Action::Nothing, Vec::new(), Some(kept));
                     self.allocs.insert(life, (pos, vec![thread]));
                 }
@@ -520,8 +564,9 @@ impl Builder {
             }
             Op::Create { object, value, .. } => {
                 self.known_counts.insert(object, value);
-                // Used before: the same address is another object now, and its count starts anew.
+                // Used before: the same address is another object now, and counts anew.
                 self.semaphores.remove(&object);
+                self.barriers.renew(object);
                 Action::Nothing
             }
             Op::OnceBegin { object } | Op::OnceDone { object } => {
@@ -534,18 +579,26 @@ impl Builder {
                 return;
             }
             Op::Send { channel, position, size } => {
-                let last = self.channels.get(&channel).and_then(|channel| channel.sends.last());
-                after.extend(last.map(|(_, _, pos)| *pos));
+                if let Some(channel) = self.channels.get(&channel) {
+                    after.extend(channel.sends.last().map(|(_, _, pos)| *pos));
+                    // How much there was to receive is an outcome.
+                    after.extend(channel.last_receive);
+                }
                 let pos = self.push(thread, Action::Nothing, after, Some(kept));
-                self.channels.entry(channel).or_default().sends.push((position, position + size.max(1), pos));
+                self.channels.entry(channel).or_default().sends.push((
+                    position,
+                    position.saturating_add(size.max(1)),
+                    pos,
+                ));
                 return;
             }
             Op::Receive { channel, position, size } => {
-                let end = position + size.max(1);
+                let end = position.saturating_add(size.max(1));
                 let channel_now = self.channels.entry(channel).or_default();
                 after.extend(channel_now.last_receive);
-                let sends = channel_now.sends.iter().rev().take_while(|(_, to, _)| *to > position);
-                after.extend(sends.filter(|(from, ..)| *from < end).map(|(_, _, pos)| *pos));
+                // Sends follow each other: the last that carried some of it stands for all.
+                let mut sends = channel_now.sends.iter().rev();
+                after.extend(sends.find(|(from, to, _)| *from < end && *to > position).map(|(_, _, pos)| *pos));
                 let pos = self.push(thread, Action::Nothing, after, Some(kept));
                 self.channels.entry(channel).or_default().last_receive = Some(pos);
                 return;
@@ -566,9 +619,20 @@ impl Builder {
     }
 
     fn finish(mut self, start: EventId) -> Lowered {
-        self.history.locks = self.locks.0.len() as u32;
-        self.history.conditions = self.conditions.0.len() as u32;
-        self.history.barriers = self.barriers.0.len() as u32;
+        // Who wrote it unseen may have done so elsewhere in another order: no read of such a cell proves anything.
+        let pinned = self.now.iter().filter(|now| now.pinned.is_some()).filter_map(|now| now.number);
+        let pinned: HashSet<Cell> = pinned.map(Cell).collect();
+        if !pinned.is_empty() {
+            for step in &mut self.history.steps {
+                step.doubtful |= step
+                    .action
+                    .access()
+                    .is_some_and(|access| access.reads.iter().any(|(cell, _)| pinned.contains(cell)));
+            }
+        }
+        self.history.locks = self.locks.next;
+        self.history.conditions = self.conditions.next;
+        self.history.barriers = self.barriers.next;
         Lowered { history: self.history, origins: self.origins, threads: self.threads, start }
     }
 }

@@ -22,9 +22,10 @@ mod sharing;
 mod world;
 
 use reweave_model::{EventId, Pc, StackId};
-use reweave_trace::{Result, Trace};
+use reweave_trace::{Result, Symbols, Trace};
 
 use crate::history::{History, Pos};
+pub(crate) use buffer::recurs;
 use buffer::{Buffer, Kept};
 use sharing::Sharing;
 use world::World;
@@ -77,10 +78,11 @@ impl<'t> Windows<'t> {
     /// say no, then there are no windows. `size`: kept events per window; consecutive windows have half of them in common.
     pub fn new(trace: &'t Trace, size: usize, go_on: &mut dyn FnMut(f64) -> bool) -> Result<Self> {
         let mut sharing = Sharing::default();
+        let initial = initial(trace);
         let mut events = trace.events();
         let (mut seen, mut ended) = (0u64, false);
         while let Some(event) = events.next()? {
-            sharing.event(&event);
+            sharing.event(&event, initial);
             seen += 1;
             if seen.is_multiple_of(1 << 16) && !go_on(seen as f64 / trace.event_count().max(1) as f64) {
                 ended = true;
@@ -134,8 +136,15 @@ impl<'t> Windows<'t> {
                 self.kept.push(kept);
             }
         }
-        Ok(Some(build::build(&self.kept, &self.world, first.then(|| self.trace.symbols()))))
+        let initial = initial(self.trace).filter(|_| first);
+        Ok(Some(build::build(&self.kept, &self.world, initial)))
     }
+}
+
+/// What globals hold before the trace. A forked child starts with what its parent had.
+fn initial(trace: &Trace) -> Option<&Symbols> {
+    let forked = trace.meta().other.get("forked").is_some_and(|forked| forked.as_bool() == Some(true));
+    (!forked).then(|| trace.symbols())
 }
 
 /// The whole trace as one history.

@@ -1,9 +1,10 @@
-//! Which memory is worth looking at: words that several threads access and somebody writes. An over-approximation:
-//! a word counts as shared even if its users had it in different lives.
+//! Which memory is worth looking at: words that several threads access and somebody writes, or that somebody changed unseen.
+//! An over-approximation: a word counts as shared even if its users had it in different lives.
 
 use std::collections::HashMap;
 
-use reweave_model::{Event, Op};
+use reweave_model::{Addr, Event, Op, Value};
+use reweave_trace::Symbols;
 
 const PAGE_WORDS: u64 = 512;
 const NOBODY: u32 = 0;
@@ -11,62 +12,104 @@ const SHARED: u32 = u32::MAX >> 1;
 /// Somebody writes the word.
 const WRITTEN: u32 = 1 << 31;
 
+struct Page {
+    /// For each word the only thread (plus one), or [`SHARED`], and [`WRITTEN`].
+    users: [u32; PAGE_WORDS as usize],
+    /// What is there by the recorded accesses, and which bytes of it are known.
+    values: [u64; PAGE_WORDS as usize],
+    known: [u8; PAGE_WORDS as usize],
+}
+
 #[derive(Default)]
 pub(super) struct Sharing {
-    /// By page: for each word the only thread (plus one), or [`SHARED`], and [`WRITTEN`].
-    pages: HashMap<u64, Box<[u32; PAGE_WORDS as usize]>>,
-    /// The page used last.
-    last: u64,
+    pages: HashMap<u64, Box<Page>>,
+}
+
+/// The bytes of a word that an access covers, as a mask of bytes.
+fn covered(word: u64, addr: u64, end: u64) -> u8 {
+    let (from, to) = (addr.max(word * 8) - word * 8, end.min(word * 8 + 8) - word * 8);
+    (0xffu16 >> (8 - (to - from)) << from) as u8
+}
+
+/// A mask of bytes as one of bits.
+fn bits(mask: u8) -> u64 {
+    (0..8).filter(|byte| mask >> byte & 1 != 0).fold(0, |bits, byte| bits | 0xff << (8 * byte))
+}
+
+/// The part of a value that lies in a word, at its place there.
+fn part(value: Value<'_>, word: u64, addr: u64) -> Option<u64> {
+    match value {
+        Value::Word(value) if word * 8 <= addr => Some(value << (8 * (addr - word * 8))),
+        Value::Word(value) => Some(value.checked_shr(8 * (word * 8 - addr) as u32).unwrap_or(0)),
+        Value::Bytes(bytes) => {
+            let mut part = [0; 8];
+            for (i, byte) in part.iter_mut().enumerate() {
+                let at = (word * 8 + i as u64).checked_sub(addr);
+                *byte = at.and_then(|at| bytes.get(at as usize)).copied().unwrap_or(0);
+            }
+            Some(u64::from_le_bytes(part))
+        }
+        Value::Unknown => None,
+    }
 }
 
 impl Sharing {
-    pub fn event(&mut self, event: &Event<'_>) {
-        let (addr, size, writes) = match event.op {
-            Op::Read { addr, size, .. } => (addr.0, u64::from(size), false),
-            Op::Write { addr, size, .. } => (addr.0, u64::from(size), true),
-            Op::Atomic { addr, size, kind, .. } => (addr.0, u64::from(size), kind.writes()),
-            Op::Free { addr, size } => (addr.0, size, true),
+    /// `initial`: what globals held before the trace, if that is known.
+    pub fn event(&mut self, event: &Event<'_>, initial: Option<&Symbols>) {
+        let (addr, size, read, written) = match event.op {
+            Op::Read { addr, size, value, .. } => (addr.0, u64::from(size), Some(value), None),
+            Op::Write { addr, size, value, .. } => (addr.0, u64::from(size), None, Some(value)),
+            Op::Atomic { addr, size, kind, read, written, .. } => {
+                let (read, written) = (kind.reads().then_some(read), kind.writes().then_some(written));
+                (addr.0, u64::from(size), read, written)
+            }
+            Op::Free { addr, size } => (addr.0, size, None, Some(Value::Unknown)),
+            Op::Alloc { addr, size } => (addr.0, size, None, None),
             _ => return,
         };
         let tag = event.thread.0 + 1;
-        let freed = matches!(event.op, Op::Free { .. });
-        let (mut word, end) = (addr / 8, addr.saturating_add(size).div_ceil(8));
-        while word < end {
-            let page_end = (word / PAGE_WORDS + 1) * PAGE_WORDS;
-            let stop = end.min(page_end);
-            self.last = word / PAGE_WORDS;
-            // What nobody accessed is not of interest to `free` either.
-            let page = match self.pages.get_mut(&self.last) {
+        // What nobody accessed is not of interest to `malloc` and `free` either.
+        let only_known = matches!(event.op, Op::Free { .. } | Op::Alloc { .. });
+        let fresh = matches!(event.op, Op::Alloc { .. });
+        let end = addr.saturating_add(size);
+        let (mut word, last) = (addr / 8, end.div_ceil(8));
+        while word < last {
+            let stop = last.min((word / PAGE_WORDS + 1) * PAGE_WORDS);
+            let page = match self.pages.get_mut(&(word / PAGE_WORDS)) {
                 Some(page) => page,
-                None if freed => {
+                None if only_known => {
                     word = stop;
                     continue;
                 }
-                None => self.pages.entry(self.last).or_insert_with(|| Box::new([NOBODY; PAGE_WORDS as usize])),
+                None => self.pages.entry(word / PAGE_WORDS).or_insert_with(|| Page::new(word / PAGE_WORDS, initial)),
             };
-            for word in &mut page[(word % PAGE_WORDS) as usize..((stop - 1) % PAGE_WORDS) as usize + 1] {
-                let owner = *word & !WRITTEN;
-                if owner == NOBODY {
-                    *word |= tag;
-                } else if owner != tag && owner != SHARED {
-                    *word = *word & WRITTEN | SHARED;
+            while word < stop {
+                let i = (word % PAGE_WORDS) as usize;
+                let mask = covered(word, addr, end);
+                if fresh {
+                    page.known[i] &= !mask;
+                } else {
+                    page.touch(
+                        i,
+                        tag,
+                        mask,
+                        read.map(|value| part(value, word, addr)),
+                        written.map(|value| part(value, word, addr)),
+                    );
                 }
-                if writes {
-                    *word |= WRITTEN;
-                }
+                word += 1;
             }
-            word = stop;
         }
     }
 
-    /// Whether several threads use some of these bytes and somebody writes them.
+    /// Whether several threads use some of these bytes and somebody writes them, or somebody changed them unseen.
     pub fn matters(&self, addr: u64, size: u64) -> bool {
         let mut word = addr / 8;
         let end = addr.saturating_add(size).div_ceil(8);
         while word < end {
             let stop = end.min((word / PAGE_WORDS + 1) * PAGE_WORDS);
             if let Some(page) = self.pages.get(&(word / PAGE_WORDS))
-                && page[(word % PAGE_WORDS) as usize..((stop - 1) % PAGE_WORDS) as usize + 1]
+                && page.users[(word % PAGE_WORDS) as usize..((stop - 1) % PAGE_WORDS) as usize + 1]
                     .contains(&(SHARED | WRITTEN))
             {
                 return true;
@@ -74,5 +117,64 @@ impl Sharing {
             word = stop;
         }
         false
+    }
+}
+
+impl Page {
+    fn new(number: u64, initial: Option<&Symbols>) -> Box<Self> {
+        const WORDS: usize = PAGE_WORDS as usize;
+        let mut page = Box::new(Self { users: [NOBODY; WORDS], values: [0; WORDS], known: [0; WORDS] });
+        for i in 0..initial.map_or(0, |_| WORDS) {
+            let addr = Addr((number * PAGE_WORDS + i as u64) * 8);
+            if let Some(bytes) = initial.and_then(|symbols| symbols.initial(addr, 8)) {
+                page.values[i] = u64::from_le_bytes(bytes.try_into().expect("eight bytes"));
+                page.known[i] = 0xff;
+            }
+        }
+        page
+    }
+
+    /// A thread reads and writes some bytes of a word; an inner `None` is a value that is not known.
+    fn touch(&mut self, i: usize, tag: u32, mask: u8, read: Option<Option<u64>>, written: Option<Option<u64>>) {
+        let user = &mut self.users[i];
+        let owner = *user & !WRITTEN;
+        if owner == NOBODY {
+            *user |= tag;
+        } else if owner != tag && owner != SHARED {
+            *user = *user & WRITTEN | SHARED;
+        }
+        if let Some(Some(value)) = read {
+            let expected = bits(self.known[i] & mask);
+            if (self.values[i] ^ value) & expected != 0 {
+                // Nobody was seen to write that.
+                *user = SHARED | WRITTEN;
+            }
+            self.set(i, mask, value);
+        }
+        match written {
+            Some(Some(value)) => self.set(i, mask, value),
+            Some(None) => self.known[i] &= !mask,
+            None => return,
+        }
+        self.users[i] |= WRITTEN;
+    }
+
+    fn set(&mut self, i: usize, mask: u8, value: u64) {
+        let new = bits(mask);
+        self.values[i] = self.values[i] & !new | value & new;
+        self.known[i] |= mask;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_of_values() {
+        assert_eq!(part(Value::Word(0x1234), 1, 10), Some(0x1234_0000));
+        assert_eq!(part(Value::Word(0x1122_3344_5566_7788), 2, 12), Some(0x1122_3344));
+        assert_eq!(part(Value::Bytes(&[1, 2, 3, 4, 5, 6]), 2, 14), Some(0x0605_0403));
+        assert_eq!((covered(1, 10, 12), covered(2, 12, 20), covered(2, 0, 99)), (0b1100, 0b1111, 0xff));
     }
 }

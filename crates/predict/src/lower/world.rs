@@ -86,6 +86,9 @@ impl World {
             Op::SemaphorePost { semaphore, value } | Op::SemaphoreTake { semaphore, value } => {
                 self.semaphores.insert(semaphore, value);
             }
+            Op::Create { object, kind: ObjectKind::Barrier, .. } => {
+                self.rounds.remove(&object);
+            }
             Op::Create { object, kind: ObjectKind::Semaphore, value } => {
                 self.semaphores.insert(object, value);
             }

@@ -118,7 +118,8 @@ impl Search<'_> {
         self.stats.windows += 1;
         self.stats.kept += window.history.steps.len() as u64;
         let index = Index::new(&window.history);
-        let done: HashSet<(Pc, Pc)> = self.found.keys().copied().collect();
+        let sure = self.found.iter().filter(|(_, found)| !found.doubtful);
+        let done: HashSet<(Pc, Pc)> = sure.map(|(pcs, _)| *pcs).collect();
         let mut groups = pairs::groups(window, &index, &done);
         if let Some(only) = self.options.only {
             groups.retain(|group| only.contains(&group.pcs));
@@ -136,9 +137,13 @@ impl Search<'_> {
                 match self.ask(window, &index, pair) {
                     Some(Ok(found)) => {
                         self.unknown.remove(&group.pcs);
+                        let sure = !found.doubtful;
                         self.found.insert(group.pcs, found);
                         unsure = false;
-                        break;
+                        // One that proves nothing stays only if no better one turns up.
+                        if sure {
+                            break;
+                        }
                     }
                     Some(Err(Unsure)) => unsure = true,
                     None => {}
@@ -177,7 +182,7 @@ impl Search<'_> {
                 }
             }
         }
-        if answer.is_none() && mode == Mode::ControlFlow {
+        if answer.is_none() && mode == Mode::ControlFlow && !self.is_over() {
             answer = self.weak_order(window, pair).map(Ok);
         }
         self.stats.solving += began.elapsed();

@@ -67,29 +67,30 @@ impl Context {
         context
     }
 
-    fn allows(&self, history: &History, first: Pos, second: Pos) -> bool {
-        let (one, two) = (history.step(first).thread.index(), history.step(second).thread.index());
-        let (a, b) = (&self.clocks[first.index()], &self.clocks[second.index()]);
-        let ordered = a[one] <= b[one] || b[two] <= a[two];
-        let (one, two) =
-            (&self.sets[self.locks[first.index()] as usize], &self.sets[self.locks[second.index()] as usize]);
-        let common = one.iter().any(|(lock, mode)| {
-            two.iter().any(|(other, other_mode)| {
+    /// Whether the first comes before the second in every reordering.
+    fn ordered(&self, history: &History, first: Pos, second: Pos) -> bool {
+        let thread = history.step(first).thread.index();
+        self.clocks[first.index()][thread] <= self.clocks[second.index()][thread]
+    }
+
+    /// Whether a lock is held at both.
+    fn excluded(&self, one: u32, two: u32) -> bool {
+        self.sets[one as usize].iter().any(|(lock, mode)| {
+            self.sets[two as usize].iter().any(|(other, other_mode)| {
                 lock == other && (*mode == LockMode::Exclusive || *other_mode == LockMode::Exclusive)
             })
-        });
-        !ordered && !common
+        })
     }
 }
 
-/// The accesses to a cell by code position, thread, whether they write and whether they are plain.
-type Users = BTreeMap<(Pc, Thread, bool, bool), Vec<Pos>>;
+/// Accesses that are alike: code position, thread, whether they write, whether they are plain, set of locks held.
+type Alike = (Pc, Thread, bool, bool, u32);
 
 /// The groups of a window, except those of code positions already `done`.
 pub(super) fn groups(lowered: &Lowered, index: &Index<'_>, done: &HashSet<(Pc, Pc)>) -> Vec<Group> {
     let history = &lowered.history;
     let context = Context::new(history, index);
-    let mut cells: Vec<Users> = vec![BTreeMap::new(); history.initial.len()];
+    let mut cells: Vec<BTreeMap<Alike, Vec<Pos>>> = vec![BTreeMap::new(); history.initial.len()];
     for pos in history.positions() {
         let step = history.step(pos);
         let (Some(access), Some(_)) = (step.action.access(), step.event) else { continue };
@@ -97,7 +98,8 @@ pub(super) fn groups(lowered: &Lowered, index: &Index<'_>, done: &HashSet<(Pc, P
         for &(cell, _) in access.reads.iter().chain(&access.writes) {
             if last != Some(cell) {
                 let writes = access.writes.binary_search_by_key(&cell, |(cell, _)| *cell).is_ok();
-                let key = (lowered.origin(pos).pc, step.thread, writes, access.kind == AccessKind::Plain);
+                let plain = access.kind == AccessKind::Plain;
+                let key = (lowered.origin(pos).pc, step.thread, writes, plain, context.locks[pos.index()]);
                 let list = cells[cell.index()].entry(key).or_default();
                 if list.last() != Some(&pos) {
                     list.push(pos);
@@ -110,11 +112,16 @@ pub(super) fn groups(lowered: &Lowered, index: &Index<'_>, done: &HashSet<(Pc, P
     let mut seen: HashSet<(Pos, Pos)> = HashSet::new();
     for users in &cells {
         let users: Vec<_> = users.iter().collect();
-        for (i, ((pc, thread, writes, plain), ones)) in users.iter().enumerate() {
-            for ((other_pc, other_thread, other_writes, other_plain), twos) in &users[i + 1..] {
+        for (i, ((pc, thread, writes, plain, locks), ones)) in users.iter().enumerate() {
+            for ((other_pc, other_thread, other_writes, other_plain, other_locks), twos) in &users[i + 1..] {
                 let pcs = (*pc.min(other_pc), *pc.max(other_pc));
                 let conflict = (*writes || *other_writes) && (*plain || *other_plain);
-                if thread == other_thread || done.contains(&pcs) || !conflict {
+                if thread == other_thread || !conflict || done.contains(&pcs) || context.excluded(*locks, *other_locks)
+                {
+                    continue;
+                }
+                let apart = |ones: &[Pos], twos: &[Pos]| context.ordered(history, ones[ones.len() - 1], twos[0]);
+                if apart(ones, twos) || apart(twos, ones) {
                     continue;
                 }
                 let group = groups.entry(pcs).or_insert(Group { pcs, pairs: Vec::new(), more: false });
@@ -125,14 +132,14 @@ pub(super) fn groups(lowered: &Lowered, index: &Index<'_>, done: &HashSet<(Pc, P
                         break;
                     }
                     let pair = (first.min(second), first.max(second));
-                    if seen.insert(pair) && context.allows(history, pair.0, pair.1) {
+                    if seen.insert(pair) && !context.ordered(history, pair.0, pair.1) {
                         group.pairs.push(pair);
                     }
                 }
             }
         }
     }
-    let mut groups: Vec<Group> = groups.into_values().filter(|group| !group.pairs.is_empty()).collect();
+    let mut groups: Vec<Group> = groups.into_values().filter(|group| !group.pairs.is_empty() || group.more).collect();
     groups.iter_mut().for_each(|group| group.pairs.sort_unstable_by_key(|(first, second)| second.0 - first.0));
     groups
 }

@@ -18,6 +18,7 @@ const USAGE: &str = "usage: cargo xtask COMMAND
                  the engine against the oracle on so many random histories of up to 16 events (default 100000)
                  and of up to 24 (default 10000)
   bench          what recording costs against plain and libtsan, as ratios
+  bench-predict  how fast the analyses are: streaming ones on 10 M events, the engine per question (REWEAVE_Z3: against Z3)
   lint           rustfmt and clippy, as the rules of the repository want them
   demo           build in release mode and run `reweave demo`
 ";
@@ -34,6 +35,7 @@ fn main() -> ExitCode {
             soak::oracle(rest.first().map_or("100000", String::as_str), rest.get(1).map_or("10000", String::as_str))
         }
         Some("bench") => bench(),
+        Some("bench-predict") => bench_predict(),
         Some("lint") => lint(),
         Some("demo") => cargo(&["run", "--release", "--package", "reweave", "--", "demo"]),
         _ => {
@@ -65,6 +67,20 @@ fn bench() -> bool {
             false
         }
     }
+}
+
+fn bench_predict() -> bool {
+    let example = |name, arguments: &[&str]| {
+        let mut all = vec!["run", "--release", "--package", "reweave-predict", "--example", name, "--"];
+        all.extend(arguments);
+        cargo(&all)
+    };
+    let formulas = root().join("target/bench/formulas");
+    let formulas = formulas.to_string_lossy();
+    example("speed", &["10000000", "hb", "hb-std", "shb", "lockset", "wcp"])
+        && example("speed", &["1000000", "syncp", "cp"])
+        && example("questions", &["10000", "10000", &formulas])
+        && example("questions", &["100000", "100000"])
 }
 
 fn lint() -> bool {

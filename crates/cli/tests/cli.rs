@@ -124,9 +124,8 @@ fn conversion_to_std_and_back() {
     scratch.run(["convert", "known.std", "known.rwt"]).expect(0);
     let imported = reweave_trace::open(scratch.join("known.rwt")).expect("a trace");
     assert!(imported.meta().abstract_values);
-    // A race without a checked witness is potential, which is no reason to fail.
-    let found = scratch.run(["predict", "known.std"]).expect(0);
-    assert!(found.stdout.contains("potential race"), "{found:?}");
+    let found = scratch.run(["predict", "known.std"]).expect(1);
+    assert!(found.stdout.contains("predicted: data race"), "{found:?}");
     // No program stands behind it.
     scratch.run(["replay", "known.rwt"]).expect(2).says("an imported trace has no program to run");
     assert!(events(&scratch, "one.rwt").iter().any(|event| event.contains("Acquire")));

@@ -9,7 +9,7 @@ fn demo_finds_and_replays_its_bug() {
     let lab = Lab::new();
     let said = lab.reweave(&["demo", "--keep", "kept"]);
     assert_eq!(said.code, 0, "{said:?}");
-    assert!(said.stderr.contains("confirmed race data race on balance"), "{said:?}");
+    assert!(said.stderr.contains("confirmed: data race on balance"), "{said:?}");
     assert!(said.stderr.contains("it happened again; the program ended with status 1"), "{said:?}");
     assert!(lab.path("kept/reweave-out/report.json").exists());
 }

@@ -1,7 +1,10 @@
 //! The questions of the maximal engine about one trace, one by one: how long each takes, and, for other solvers, each as an
 //! SMT-LIB file with everything that was found to matter.
 //!
-//!     cargo run --release -p reweave-predict --example questions -- TRACE [WINDOW] [FOLDER]
+//!     cargo run --release -p reweave-predict --example questions -- TRACE|EVENTS [WINDOW] [FOLDER]
+//!
+//! A number instead of a trace makes one of so many events: 10 threads, 10 locks, 1,000 locations, one access in a hundred
+//! outside of its lock.
 //!
 //! With `REWEAVE_Z3` naming a Z3 binary, Z3 answers the same files and the ratio is printed.
 
@@ -12,17 +15,24 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+use reweave_model::{AccessFlags, Addr, LockMode, ObjectId, Op, Pc, ThreadId, Value};
 use reweave_order::{Budget, smt};
 use reweave_predict::feasible::{Answer, Index, Question};
 use reweave_predict::history::{Mode, Pos};
 use reweave_predict::lower::Windows;
+use reweave_predict::testing::Random;
+use reweave_trace::{Trace, TraceBuilder};
 
 /// Of each answer.
 const MOST: u32 = 100;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let mut arguments = std::env::args().skip(1);
-    let trace = reweave_trace::open(arguments.next().ok_or("name a trace")?)?;
+    let first = arguments.next().ok_or("name a trace, or a number of events")?;
+    let trace = match first.parse() {
+        Ok(events) => made(events)?,
+        Err(_) => reweave_trace::open(first)?,
+    };
     let window: usize = arguments.next().map_or(Ok(10_000), |word| word.parse())?;
     let folder = arguments.next().map(PathBuf::from);
     let mut windows = Windows::new(&trace, window, &mut |_| true)?;
@@ -82,6 +92,54 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     std::io::stdout().flush()?;
     Ok(())
+}
+
+/// A random trace; nothing is known of branches, so every event counts as guarded.
+fn made(events: u64) -> reweave_trace::Result<Trace> {
+    let mut builder = TraceBuilder::default();
+    let mut random = Random::new(7);
+    let mut below = |limit: u64| random.bits() % limit;
+    let (mut holds, mut taken, mut values) = ([None; 10], [false; 10], [0u64; 1000]);
+    builder.push(ThreadId(0), Pc(1), Op::Begin)?;
+    for child in 1..10 {
+        builder.push(ThreadId(0), Pc(2), Op::Fork { child: ThreadId(child), nth: child - 1 })?;
+        builder.push(ThreadId(child), Pc(3), Op::Begin)?;
+    }
+    while builder.next_event().0 < events {
+        let thread = below(10) as usize;
+        let (id, pc) = (ThreadId(thread as u32), Pc(0x1000 + builder.next_event().0));
+        let lock = |lock: usize| ObjectId(0x7000_0000 + 64 * lock as u64);
+        let place = match holds[thread] {
+            None if below(100) == 0 => below(1000) as usize,
+            None => {
+                let wanted = below(10) as usize;
+                if !taken[wanted] {
+                    (taken[wanted], holds[thread]) = (true, Some(wanted));
+                    builder.push(
+                        id,
+                        pc,
+                        Op::Acquire { object: lock(wanted), mode: LockMode::Exclusive, tried: false },
+                    )?;
+                }
+                continue;
+            }
+            Some(held) if below(5) == 0 => {
+                (taken[held], holds[thread]) = (false, None);
+                builder.push(id, pc, Op::Release { object: lock(held), mode: LockMode::Exclusive })?;
+                continue;
+            }
+            Some(held) => held + 10 * below(100) as usize,
+        };
+        let (addr, size, flags) = (Addr(0x10_0000 + 8 * place as u64), 8, AccessFlags(0));
+        let op = if below(5) < 2 {
+            values[place] = builder.next_event().0;
+            Op::Write { addr, size, value: Value::Word(values[place]), flags }
+        } else {
+            Op::Read { addr, size, value: Value::Word(values[place]), flags }
+        };
+        builder.push(id, pc, op)?;
+    }
+    builder.into_trace()
 }
 
 fn ratio(theirs: Duration, ours: Duration) -> f64 {

@@ -145,6 +145,9 @@ pub fn predict(trace: &Trace, options: &Options<'_>, progress: &mut dyn FnMut(&'
             answer.findings.extend(potential(trace, name, &left)?);
         }
     }
+    if options.is_over() {
+        answer.stats.insert("cut_short".to_owned(), 1);
+    }
     answer.findings.sort_by_key(|finding| finding.accesses.iter().map(|access| access.event).max());
     Ok(answer)
 }

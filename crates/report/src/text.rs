@@ -37,7 +37,7 @@ pub fn write_item(item: &Item, folder: &str, style: Style, out: &mut dyn Write) 
         "predicted" => "1;33",
         _ => "1;36",
     };
-    writeln!(out, "[{}] {} {}", item.id, style.paint(code, &format!("{} {}", item.strength, item.kind)), item.summary)?;
+    writeln!(out, "[{}] {}: {}", item.id, style.paint(code, &item.strength), item.summary)?;
     for (number, access) in item.accesses.iter().enumerate() {
         let number = number + 1;
         writeln!(
@@ -81,9 +81,27 @@ pub fn write(report: &Report, folder: &str, style: Style, out: &mut dyn Write) -
     } else {
         writeln!(out, "{confirmed} confirmed, {predicted} predicted, {potential} potential")?;
     }
-    match report.stats.get("unknown_pairs") {
-        None | Some(0) => Ok(()),
-        Some(1) => writeln!(out, "1 pair of places may race and was not settled: more time with --budget"),
-        Some(n) => writeln!(out, "{n} pairs of places may race and were not settled: more time with --budget"),
+    let stat = |name: &str| report.stats.get(name).copied().unwrap_or(0);
+    match stat("unknown_pairs") {
+        0 => {}
+        1 => writeln!(
+            out,
+            "1 pair of places may race and was not settled: too many accesses to try them all, or too little time"
+        )?,
+        n => writeln!(
+            out,
+            "{n} pairs of places may race and were not settled: too many accesses to try them all, or too little time"
+        )?,
     }
+    if stat("windows") > 1 {
+        writeln!(
+            out,
+            "looked at in {} windows: accesses that lie further apart were not compared (see --window)",
+            stat("windows")
+        )?;
+    }
+    if stat("cut_short") > 0 {
+        writeln!(out, "cut short: not everything was looked at (see --budget)")?;
+    }
+    Ok(())
 }

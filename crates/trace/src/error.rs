@@ -10,7 +10,7 @@ pub enum Error {
     #[error("{path}: {source}")]
     Io { path: PathBuf, source: io::Error },
 
-    #[error("{path}: not a reweave trace ({why}); record one with `reweave record -o {path} -- PROG`")]
+    #[error("{path}: not a reweave trace ({why}); record one with `reweave record -o FILE.rwt -- PROG`")]
     NotATrace { path: PathBuf, why: &'static str },
 
     #[error("trace format {found} is newer than this build ({known}): record again or upgrade")]

@@ -119,6 +119,8 @@ struct Builder {
     /// The allocation of each life, and the threads that come after it already.
     allocs: BTreeMap<Life, (Pos, Vec<Thread>)>,
     lives_that_matter: HashSet<Life>,
+    /// Freed blocks by start: end, and the event. An address is given out again only after it was given back.
+    freed: BTreeMap<u64, (u64, Pos)>,
 }
 
 #[derive(Default)]
@@ -185,6 +187,7 @@ impl Builder {
             channels: HashMap::new(),
             allocs: BTreeMap::new(),
             lives_that_matter: HashSet::new(),
+            freed: BTreeMap::new(),
         };
         builder.number_cells(kept, initial);
         builder
@@ -332,13 +335,19 @@ impl Builder {
             What::Access { kind, order, read, written, .. } => {
                 self.access(index, thread, kept, *kind, *order, read.as_ref(), written.as_ref());
             }
-            What::Free { .. } => {
+            What::Free { addr, size } => {
                 self.access(index, thread, kept, AccessKind::Plain, MemoryOrder::Relaxed, None, Some(&Data::Unknown));
+                if let Some(&last) = self.history.threads[thread.index()].last() {
+                    self.freed.insert(*addr, (addr.saturating_add(*size), last));
+                }
             }
-            What::Alloc { .. } => {
+            What::Alloc { addr, size } => {
                 let Some((life, _)) = self.places[index].clone() else { return };
+                let end = addr.saturating_add(*size);
+                let before = self.freed.range(..end).rev().take_while(|(_, (to, _))| to > addr);
+                let after: Vec<Pos> = before.map(|(_, (_, pos))| *pos).collect();
                 if self.lives_that_matter.contains(&life) || kept.guarded || kept.doubtful {
-                    let pos = self.push(thread, Action::Nothing, Vec::new(), Some(kept));
+                    let pos = self.push(thread, Action::Nothing, after, Some(kept));
                     self.allocs.insert(life, (pos, vec![thread]));
                 }
             }
@@ -376,7 +385,7 @@ impl Builder {
         if access.reads.is_empty() && access.writes.is_empty() {
             // No reordering can tell. It still carries its guard (an outcome is one): nothing else stands for it.
             let outcome = Action::Access(access).is_outcome();
-            if kept.guarded || kept.doubtful || outcome {
+            if kept.guarded || kept.doubtful || outcome || matches!(kept.what, What::Free { .. }) {
                 let pos = self.push(thread, Action::Nothing, Vec::new(), Some(kept));
                 self.history.steps[pos.index()].guarded |= outcome;
             }

@@ -219,8 +219,9 @@ pub struct History {
     pub barriers: u32,
     /// The count of each semaphore at first.
     pub semaphores: Vec<u32>,
-    /// The accesses in question need no valid thread although they are guarded: for traces without branches, where every
-    /// event is guarded for want of knowledge.
+    /// The accesses in question need no valid thread although they are guarded: the generous reading of traces without
+    /// branches, where every event is guarded for want of knowledge. The lowering does not use it: what an access of such a
+    /// trace goes to may depend on any read before it, and a race found that way may be none.
     pub pair_unguarded: bool,
 }
 

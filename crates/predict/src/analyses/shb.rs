@@ -6,6 +6,9 @@
 //!
 //! Deviations: every pair of code positions is reported, not only pairs with the last access of a thread; a read of
 //! bytes of several writes follows all of them.
+//!
+//! Known wrong: beside a wait that timed out while a notify chose another waiter, a candidate may be none, because its witness
+//! leaves the timed-out one as the only choice. The engine refutes it.
 
 use std::rc::Rc;
 

@@ -12,6 +12,9 @@
 //!
 //! Deviations: a read of bytes of several writes has all of them as sources; shared locks; hard edges. The paper reports
 //! every second access with a race; this, every pair of code positions. Memory is linear in the trace.
+//!
+//! Known wrong: beside a wait that timed out while a notify chose another waiter, a candidate may be none, because its witness
+//! leaves the timed-out one as the only choice. The engine refutes it.
 
 use reweave_model::{EventId, LockMode};
 

@@ -1,6 +1,7 @@
 // primitive: assertion that depends on the schedule
 // kind: failure
-// lines: 16 28
+// lines: 17 29
+// exit: 0 134
 // about: the invariant is broken in one critical section and mended in the next; whoever checks in between aborts.
 #include <assert.h>
 #include <pthread.h>

@@ -37,7 +37,9 @@ pub fn write_item(item: &Item, folder: &str, style: Style, out: &mut dyn Write) 
         "predicted" => "1;33",
         _ => "1;36",
     };
-    writeln!(out, "[{}] {}: {}", item.id, style.paint(code, &item.strength), item.summary)?;
+    // The summary of a race says that it is one.
+    let kind = if item.kind == "race" { String::new() } else { format!(" {}", item.kind) };
+    writeln!(out, "[{}] {}: {}", item.id, style.paint(code, &format!("{}{kind}", item.strength)), item.summary)?;
     for (number, access) in item.accesses.iter().enumerate() {
         let number = number + 1;
         writeln!(

@@ -19,7 +19,7 @@ extern "C" fn pass_on(signal: i32, info: *mut libc::siginfo_t, _context: *mut li
 }
 
 /// Handles the signals while it lives.
-pub struct Guard {
+pub(crate) struct Guard {
     old: Vec<(i32, libc::sigaction)>,
 }
 

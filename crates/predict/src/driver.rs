@@ -15,6 +15,7 @@ use reweave_trace::{Result, Trace};
 use crate::analyses::{cp, hb, lockset, maximal, shb, syncp, wcp};
 use crate::history::Mode;
 use crate::linear::{self, Candidate, Linear};
+use crate::lower::called;
 use crate::races;
 
 /// An analysis, by name.
@@ -214,7 +215,7 @@ fn potential(trace: &Trace, name: &'static str, candidates: &[Candidate]) -> Res
         }
         if wanted.contains(&event.id) {
             let (thread, pc, stack) = (event.thread, event.pc, event.stack);
-            let op = operation(&event.op).to_owned();
+            let op = called(&event.op).to_owned();
             let locks_held = locks.iter().map(|(_, event)| *event).collect();
             found.insert(event.id, Accessor { event: event.id, thread, pc, stack, op, locks_held });
         }
@@ -230,16 +231,4 @@ fn potential(trace: &Trace, name: &'static str, candidates: &[Candidate]) -> Res
         })
     };
     Ok(candidates.iter().filter_map(finding).collect())
-}
-
-fn operation(op: &Op<'_>) -> &'static str {
-    match op {
-        Op::Read { .. } => "read",
-        Op::Write { .. } => "write",
-        Op::Free { .. } => "free",
-        Op::Atomic { kind, .. } if !kind.writes() => "atomic load",
-        Op::Atomic { kind, .. } if !kind.reads() => "atomic store",
-        Op::Atomic { .. } => "atomic update",
-        _ => "access",
-    }
 }

@@ -18,19 +18,6 @@
 
 use reweave_model::{EventId, LockMode, MemoryOrder};
 
-macro_rules! index {
-    ($(#[$doc:meta])* $name:ident) => {
-        $(#[$doc])*
-        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-        pub struct $name(pub u32);
-
-        impl $name {
-            pub const fn index(self) -> usize {
-                self.0 as usize
-            }
-        }
-    };
-}
 index!(
     /// An event of a history: its position in the observed order.
     Pos

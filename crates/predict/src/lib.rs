@@ -4,6 +4,21 @@
 //! ([`linear`]) and list candidates; the engine ([`feasible`]) answers questions about a stretch of the trace ([`lower`] makes a
 //! [`history`] of it), and [`witness`] judges its answers. Analyses do no I/O but read the trace, and print nothing.
 
+/// A number of something, as a type of its own.
+macro_rules! index {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
+        pub struct $name(pub u32);
+
+        impl $name {
+            pub const fn index(self) -> usize {
+                self.0 as usize
+            }
+        }
+    };
+}
+
 pub mod analyses;
 mod driver;
 pub mod feasible;

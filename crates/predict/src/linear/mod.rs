@@ -30,19 +30,6 @@ use ahead::StdAhead;
 use reweave_model::{Event, EventId, LockMode, Pc};
 use reweave_trace::{Events, Result, StdEvents, Trace, WordAccess};
 
-macro_rules! index {
-    ($(#[$doc:meta])* $name:ident) => {
-        $(#[$doc])*
-        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
-        pub struct $name(pub u32);
-
-        impl $name {
-            pub const fn index(self) -> usize {
-                self.0 as usize
-            }
-        }
-    };
-}
 index!(
     /// A thread. A number is used again for a child forked by the thread that joined its last user: the two are ordered by
     /// program order, fork and join alone, so that every analysis may take them for one thread.

@@ -62,6 +62,8 @@ pub(super) struct Kept {
     pub steps: u64,
     pub guarded: bool,
     pub doubtful: bool,
+    /// What it is called.
+    pub called: &'static str,
     pub what: What,
 }
 
@@ -125,7 +127,20 @@ impl Buffer {
         so_far.guarded = false;
         let doubtful = std::mem::take(&mut so_far.doubtful);
         let &Event { id, thread, pc, stack, .. } = event;
-        Some(Kept { id, thread, pc, stack, steps: so_far.steps, guarded, doubtful, what })
+        Some(Kept { id, thread, pc, stack, steps: so_far.steps, guarded, doubtful, called: called(&event.op), what })
+    }
+}
+
+/// What an access is called in a finding.
+pub(crate) fn called(op: &Op<'_>) -> &'static str {
+    match op {
+        Op::Read { .. } => "read",
+        Op::Write { .. } => "write",
+        Op::Free { .. } => "free",
+        Op::Atomic { kind, .. } if !kind.writes() => "atomic load",
+        Op::Atomic { kind, .. } if !kind.reads() => "atomic store",
+        Op::Atomic { .. } => "atomic update",
+        _ => "",
     }
 }
 

@@ -25,8 +25,8 @@ use reweave_model::{EventId, Pc, StackId};
 use reweave_trace::{Result, Symbols, Trace};
 
 use crate::history::{History, Pos};
-pub(crate) use buffer::recurs;
 use buffer::{Buffer, Kept};
+pub(crate) use buffer::{called, recurs};
 use sharing::Sharing;
 use world::World;
 

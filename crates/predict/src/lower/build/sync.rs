@@ -1,0 +1,200 @@
+//! Synchronization: what the primitives do, and what was so before the window.
+
+use reweave_model::{BlockedOn, LockMode, ObjectId, Op, WakeReason};
+
+use super::super::buffer::Kept;
+use super::super::world::World;
+use super::Builder;
+use crate::history::*;
+
+#[derive(Default)]
+pub(super) struct Channel {
+    sends: Vec<(u64, u64, Pos)>,
+    last_receive: Option<Pos>,
+}
+
+impl Builder {
+    /// What was so before the window, as events of its threads, one after the other.
+    pub(super) fn before(&mut self, world: &World) {
+        let mut actions: Vec<(Thread, Action)> = Vec::new();
+        for notified in [true, false] {
+            for (thread, waiting) in world.waiting.iter().filter(|(_, waiting)| waiting.notified.is_some() == notified)
+            {
+                let (condition, lock) =
+                    (Condition(self.conditions.get(waiting.condition)), Lock(self.locks.get(waiting.mutex)));
+                let thread = self.thread_of[thread];
+                actions.push((thread, Action::Acquire { lock, mode: LockMode::Exclusive }));
+                actions.push((thread, Action::Wait { condition, lock }));
+            }
+            if notified {
+                let mut conditions: Vec<_> = world
+                    .waiting
+                    .values()
+                    .filter(|waiting| waiting.notified.is_some())
+                    .map(|waiting| waiting.condition)
+                    .collect();
+                conditions.sort_unstable();
+                conditions.dedup();
+                for condition in conditions {
+                    let condition = Condition(self.conditions.get(condition));
+                    actions.push((self.outside, Action::Notify { condition, all: true }));
+                }
+            }
+        }
+        for (&(thread, object), &mode) in &world.held {
+            actions.push((self.thread_of[&thread], Action::Acquire { lock: Lock(self.locks.get(object)), mode }));
+        }
+        for (&object, rounds) in &world.rounds {
+            let barrier = Barrier(self.barriers.get(object));
+            for round in rounds {
+                for (thread, _) in &round.arrived {
+                    actions.push((self.thread_of[thread], Action::Arrive { barrier, count: round.count }));
+                }
+                for (thread, left) in &round.arrived {
+                    if let Some(serial) = *left {
+                        actions.push((self.thread_of[thread], Action::Leave { barrier, serial }));
+                    }
+                }
+            }
+        }
+        for (thread, action) in actions {
+            let before = self.prelude.into_iter().collect();
+            self.prelude = Some(self.push(thread, action, before, None));
+        }
+        self.begun.clear();
+    }
+
+    pub(super) fn sync(&mut self, thread: Thread, kept: &Kept, op: &Op<'static>) {
+        let mut after = Vec::new();
+        let action = match *op {
+            Op::Fork { child, .. } => {
+                let pos = self.push(thread, Action::Nothing, after, Some(kept));
+                self.forks.insert(child, pos);
+                return;
+            }
+            Op::End => {
+                let pos = self.push(thread, Action::Nothing, after, Some(kept));
+                self.ends.insert(kept.thread, pos);
+                return;
+            }
+            Op::Join { child } => {
+                // A trace of another origin has no ends: then the last event counts.
+                let last = self.thread_of.get(&child).and_then(|child| self.history.threads[child.index()].last());
+                after.extend(self.ends.get(&child).or(last));
+                Action::Nothing
+            }
+            Op::Fence { order } => Action::Fence(order),
+            Op::Acquire { object, mode, .. } => {
+                self.held.insert((kept.thread, object));
+                Action::Acquire { lock: Lock(self.locks.get(object)), mode }
+            }
+            // An unlock by somebody who does not hold it is a misuse, and releases nothing.
+            Op::Release { object, .. } if !self.held.remove(&(kept.thread, object)) => Action::Nothing,
+            Op::Release { object, mode } => Action::Release { lock: Lock(self.locks.get(object)), mode },
+            Op::Refused { object, on: BlockedOn::Semaphore, .. } => {
+                Action::TakeFailed { semaphore: self.semaphore(object, 0) }
+            }
+            // Refused to the holder itself: so it is in every reordering.
+            Op::Refused { object, .. } if self.held.contains(&(kept.thread, object)) => Action::Nothing,
+            Op::Refused { object, on, .. } => {
+                let mode = if on == BlockedOn::LockShared { LockMode::Shared } else { LockMode::Exclusive };
+                Action::AcquireFailed { lock: Lock(self.locks.get(object)), mode }
+            }
+            Op::Wait { condition, mutex } => {
+                self.held.remove(&(kept.thread, mutex));
+                let lock = Lock(self.locks.get(mutex));
+                Action::Wait { condition: Condition(self.conditions.get(condition)), lock }
+            }
+            Op::Woken { condition, mutex, reason, notify } => {
+                if mutex.0 == 0 {
+                    after.extend(self.notifies.get(&notify));
+                    Action::Nothing
+                } else {
+                    self.held.insert((kept.thread, mutex));
+                    let how = match reason {
+                        WakeReason::Notified => Waking::Notified,
+                        WakeReason::TimedOut => Waking::TimedOut,
+                        WakeReason::Spurious | WakeReason::Cancelled => Waking::Spurious,
+                    };
+                    let lock = Lock(self.locks.get(mutex));
+                    Action::Woken { condition: Condition(self.conditions.get(condition)), lock, how }
+                }
+            }
+            Op::Notify { condition, all, notify, .. } => {
+                let action = if self.real_conditions.contains(&condition) {
+                    Action::Notify { condition: Condition(self.conditions.get(condition)), all }
+                } else {
+                    Action::Nothing
+                };
+                let pos = self.push(thread, action, after, Some(kept));
+                self.notifies.insert(notify, pos);
+                return;
+            }
+            Op::BarrierArrive { barrier, count } => {
+                Action::Arrive { barrier: Barrier(self.barriers.get(barrier)), count: count.max(1) }
+            }
+            Op::BarrierLeave { barrier, serial } => {
+                Action::Leave { barrier: Barrier(self.barriers.get(barrier)), serial }
+            }
+            Op::SemaphorePost { semaphore, value } => {
+                Action::Post { semaphore: self.semaphore(semaphore, value.saturating_sub(1)) }
+            }
+            Op::SemaphoreTake { semaphore, value } => {
+                Action::Take { semaphore: self.semaphore(semaphore, value.saturating_add(1)) }
+            }
+            Op::Create { object, value, .. } => {
+                self.known_counts.insert(object, value);
+                // Used before: the same address is another object now, and counts anew.
+                self.semaphores.remove(&object);
+                self.barriers.renew(object);
+                Action::Nothing
+            }
+            Op::OnceBegin { object } | Op::OnceDone { object } => {
+                after.extend(self.onces.get(&object));
+                Action::Nothing
+            }
+            Op::OnceEnd { object } => {
+                let pos = self.push(thread, Action::Nothing, after, Some(kept));
+                self.onces.insert(object, pos);
+                return;
+            }
+            Op::Send { channel, position, size } => {
+                if let Some(channel) = self.channels.get(&channel) {
+                    after.extend(channel.sends.last().map(|(_, _, pos)| *pos));
+                    // How much there was to receive is an outcome.
+                    after.extend(channel.last_receive);
+                }
+                let pos = self.push(thread, Action::Nothing, after, Some(kept));
+                self.channels.entry(channel).or_default().sends.push((
+                    position,
+                    position.saturating_add(size.max(1)),
+                    pos,
+                ));
+                return;
+            }
+            Op::Receive { channel, position, size } => {
+                let end = position.saturating_add(size.max(1));
+                let channel_now = self.channels.entry(channel).or_default();
+                after.extend(channel_now.last_receive);
+                // Sends follow each other: the last that carried some of it stands for all.
+                let mut sends = channel_now.sends.iter().rev();
+                after.extend(sends.find(|(from, to, _)| *from < end && *to > position).map(|(_, _, pos)| *pos));
+                let pos = self.push(thread, Action::Nothing, after, Some(kept));
+                self.channels.entry(channel).or_default().last_receive = Some(pos);
+                return;
+            }
+            _ => Action::Nothing,
+        };
+        self.push(thread, action, after, Some(kept));
+    }
+
+    /// `count`: what it was before this event, by the event's own account.
+    pub(super) fn semaphore(&mut self, object: ObjectId, count: u32) -> Semaphore {
+        let count = self.known_counts.get(&object).copied().unwrap_or(count);
+        let (semaphores, counts) = (&mut self.semaphores, &mut self.history.semaphores);
+        *semaphores.entry(object).or_insert_with(|| {
+            counts.push(count);
+            Semaphore(counts.len() as u32 - 1)
+        })
+    }
+}

@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use reweave_model::{Accessor, BlockedOn, EventId, Finding, Kind, ObjectId, Op, Strength, ThreadId};
+use reweave_predict::Limits;
 use reweave_report::{Describer, Item, Report, data, describe, resolve};
 use reweave_trace::{Outcome, Trace, schedule_of};
 
@@ -126,7 +127,8 @@ fn prepare_folder(folder: &Path) -> Result<()> {
 
 /// The default analyses over one trace.
 pub fn predict(trace: &Trace, deadline: Instant, watch: &mut dyn FnMut(Stage<'_>)) -> Result<reweave_predict::Answer> {
-    let options = reweave_predict::Options { deadline: Some(deadline), ..reweave_predict::Options::default() };
+    let limits = Limits { deadline: Some(deadline), ..Limits::default() };
+    let options = reweave_predict::Options { limits, ..reweave_predict::Options::default() };
     Ok(reweave_predict::predict(trace, &options, &mut |_, done| watch(Stage::Predicting(done)))?)
 }
 

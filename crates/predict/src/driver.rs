@@ -6,8 +6,6 @@
 //! counted. An analysis asked for by name also shows its candidates that stay without a witness, as `potential`.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Instant;
 
 use reweave_model::{Accessor, EventId, Finding, Kind, Op, Pc, Strength, ThreadId};
 use reweave_trace::{Result, Trace};
@@ -16,7 +14,7 @@ use crate::analyses::{cp, hb, lockset, maximal, shb, syncp, wcp};
 use crate::history::Mode;
 use crate::linear::{self, Candidate, Linear};
 use crate::lower::called;
-use crate::races;
+use crate::search::Limits;
 
 /// An analysis, by name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -48,18 +46,7 @@ const fn about(name: &'static str, what: &'static str, default: bool) -> About {
 pub struct Options<'a> {
     /// By name; empty: the default ones.
     pub analyses: Vec<String>,
-    pub mode: Mode,
-    /// Events per window of the maximal engine; `None`: the whole trace if it is short enough.
-    pub window: Option<usize>,
-    pub deadline: Option<Instant>,
-    pub interrupt: Option<&'a AtomicBool>,
-}
-
-impl Options<'_> {
-    fn is_over(&self) -> bool {
-        self.deadline.is_some_and(|deadline| Instant::now() >= deadline)
-            || self.interrupt.is_some_and(|interrupt| interrupt.load(Ordering::Relaxed))
-    }
+    pub limits: Limits<'a>,
 }
 
 /// What the analyses have to say.
@@ -93,33 +80,44 @@ pub fn predict(trace: &Trace, options: &Options<'_>, progress: &mut dyn FnMut(&'
     let chosen_ones = ANALYSES.iter().filter(|about| chosen(about.name, about.default) && !hungry(about.name));
     let names: Vec<&'static str> = chosen_ones.map(|about| about.name).collect();
     let listed = candidates(trace, &names, options, &mut answer, progress)?;
+    races(trace, &names, &listed, options, &mut answer, progress)?;
+    if options.limits.is_over() {
+        answer.stats.insert("cut_short".to_owned(), 1);
+    }
+    answer.findings.sort_by_key(|finding| finding.accesses.iter().map(|access| access.event).max());
+    Ok(answer)
+}
+
+/// Asks the engine about races, and adds what it leaves of the candidates of analyses that were asked for by name.
+fn races(
+    trace: &Trace,
+    names: &[&'static str],
+    listed: &[(&'static str, Vec<Candidate>)],
+    options: &Options<'_>,
+    answer: &mut Answer,
+    progress: &mut dyn FnMut(&'static str, f64),
+) -> Result<()> {
     let mut first_by: HashMap<Pcs, &'static str> = HashMap::new();
-    for (name, candidates) in &listed {
+    for (name, candidates) in listed {
         for candidate in candidates {
             first_by.entry(pcs(candidate)).or_insert(name);
         }
     }
 
     let only: HashSet<Pcs> = first_by.keys().copied().collect();
-    let mode = if options.analyses.is_empty() || names.contains(&"maximal") { Some(options.mode) } else { None };
+    let mode = if options.analyses.is_empty() || names.contains(&"maximal") { Some(options.limits.mode) } else { None };
     let weaker = [("prefix", Mode::Prefix), ("said", Mode::Said)];
     let modes = mode.into_iter().chain(weaker.iter().filter(|(name, _)| names.contains(name)).map(|(_, mode)| *mode));
     let mut questions: Vec<(&'static str, Mode, Option<&HashSet<Pcs>>)> =
         modes.map(|mode| (maximal::name(mode), mode, None)).collect();
     if questions.is_empty() && !only.is_empty() && names.iter().any(|name| *name != "lockset") {
         // Only witnesses for what the streaming analyses list.
-        questions.push(("maximal", options.mode, Some(&only)));
+        questions.push(("maximal", options.limits.mode, Some(&only)));
     }
     let mut settled: HashSet<Pcs> = HashSet::new();
     for (name, mode, only) in questions {
-        let options = races::Options {
-            mode,
-            window: options.window,
-            deadline: options.deadline,
-            interrupt: options.interrupt,
-            only,
-        };
-        let found = races::races(trace, name, &options, &mut |done| progress(name, done))?;
+        let limits = Limits { mode, ..options.limits };
+        let found = crate::races::races(trace, name, &limits, only, &mut |done| progress(name, done))?;
         answer.unknown_pairs += found.stats.unknown;
         for (key, value) in [
             ("windows", found.stats.windows),
@@ -140,17 +138,13 @@ pub fn predict(trace: &Trace, options: &Options<'_>, progress: &mut dyn FnMut(&'
         }
     }
     if !options.analyses.is_empty() {
-        for (name, candidates) in &listed {
+        for (name, candidates) in listed {
             let left: Vec<Candidate> =
                 candidates.iter().filter(|candidate| settled.insert(pcs(candidate))).copied().collect();
             answer.findings.extend(potential(trace, name, &left)?);
         }
     }
-    if options.is_over() {
-        answer.stats.insert("cut_short".to_owned(), 1);
-    }
-    answer.findings.sort_by_key(|finding| finding.accesses.iter().map(|access| access.event).max());
-    Ok(answer)
+    Ok(())
 }
 
 fn pair_of(finding: &Finding) -> Pcs {
@@ -185,7 +179,7 @@ fn candidates(
     // Also with none of them: whether the trace can have happened is to be known before anything else.
     answer.events = linear::run(trace, &mut analyses, &mut |done| {
         progress("reading", done);
-        !options.is_over()
+        !options.limits.is_over()
     })?;
     let mut listed = Vec::new();
     for (name, analysis) in names.into_iter().zip(&mut analyses) {

@@ -27,7 +27,9 @@ pub mod linear;
 pub mod lower;
 pub mod oracle;
 pub mod races;
+pub mod search;
 pub mod testing;
 pub mod witness;
 
 pub use driver::{ANALYSES, About, Answer, Options, predict};
+pub use search::Limits;

@@ -8,6 +8,7 @@ use reweave_predict::history::{Action, Condition, History, Lock, Mode, Waking};
 use reweave_predict::linear::{self, Linear};
 use reweave_predict::oracle::Oracle;
 use reweave_predict::races;
+use reweave_predict::search::Limits;
 use reweave_predict::testing::{Construct, Draft, FIRST_PC, generate, generate_aimed, shrink, trace_of};
 use reweave_trace::Trace;
 
@@ -26,8 +27,8 @@ fn listed(trace: &Trace, mut analysis: impl Linear) -> Pairs {
 
 /// What the engine finds; memory-order races apart.
 fn found(trace: &Trace, mode: Mode) -> (Pairs, Pairs) {
-    let options = races::Options { mode, ..races::Options::default() };
-    let found = races::races(trace, "", &options, &mut |_| {}).expect("it is in memory");
+    let limits = Limits { mode, ..Limits::default() };
+    let found = races::races(trace, "", &limits, None, &mut |_| {}).expect("it is in memory");
     assert_eq!((found.stats.refused, found.stats.unknown), (0, 0), "{mode:?}");
     let (mut plain, mut weak) = (Pairs::new(), Pairs::new());
     for finding in found.findings {

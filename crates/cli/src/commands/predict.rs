@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use reweave_launch::{Error, exit, interrupt};
 use reweave_predict::history::Mode;
-use reweave_predict::{ANALYSES, Answer};
+use reweave_predict::{ANALYSES, Answer, Limits};
 use reweave_report::{Report, Style, data, resolve, text};
 use reweave_trace::Trace;
 
@@ -97,10 +97,12 @@ fn predict(args: &Args) -> Result<Report, Error> {
     let trace = reweave_trace::open(&args.trace)?;
     let options = reweave_predict::Options {
         analyses: args.analysis.clone(),
-        mode: args.mode.mode(),
-        window: args.window.map(|window| window as usize),
-        deadline: args.budget.map(|budget| Instant::now() + budget),
-        interrupt: Some(interrupt::asked_to_stop()),
+        limits: Limits {
+            mode: args.mode.mode(),
+            window: args.window.map(|window| window as usize),
+            deadline: args.budget.map(|budget| Instant::now() + budget),
+            interrupt: Some(interrupt::asked_to_stop()),
+        },
     };
     let mut bar: Option<(&str, Bar)> = None;
     let answer = reweave_predict::predict(&trace, &options, &mut |what, done| {

@@ -2,15 +2,7 @@
 //! it: `prefix` (every read keeps its value) and `said` (Said et al., NFM 2011: the same over complete traces). Sound, and each
 //! complete for its model as far as the window reaches; what was not settled is counted. See [`crate::feasible`].
 
-use reweave_trace::{Result, Trace};
-
 use crate::history::Mode;
-use crate::races::{Options, Races, races};
-
-/// Races of one model.
-pub fn run(trace: &Trace, options: &Options<'_>, progress: &mut dyn FnMut(f64)) -> Result<Races> {
-    races(trace, name(options.mode), options, progress)
-}
 
 /// What the analysis of a mode is called.
 pub const fn name(mode: Mode) -> &'static str {

@@ -2,39 +2,18 @@
 //! [checker](crate::witness) before it becomes a finding.
 
 mod pairs;
-mod paths;
 
 use std::collections::{HashMap, HashSet};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use reweave_model::{Accessor, EventId, Finding, Kind, Pc, Strength};
-use reweave_order::Budget;
+use reweave_model::{Accessor, Finding, Kind, Pc, Strength};
 use reweave_trace::{Result, Trace};
 
 use crate::feasible::{Answer, Index, Question};
 use crate::history::*;
-use crate::lower::{Lowered, Windows};
+use crate::lower::Lowered;
+use crate::search::{self, Limits, Path};
 use crate::witness;
-use paths::Path;
-
-/// Kept events per window, unless the whole trace has fewer than [`WHOLE`].
-pub const WINDOW: usize = 10_000;
-/// A trace that keeps no more events than this is one window.
-pub const WHOLE: usize = 60_000;
-/// For one pair.
-const PER_QUESTION: Duration = Duration::from_secs(10);
-
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Options<'a> {
-    pub mode: Mode,
-    /// Kept events per window; `None`: see [`WINDOW`].
-    pub window: Option<usize>,
-    pub deadline: Option<Instant>,
-    pub interrupt: Option<&'a AtomicBool>,
-    /// Only these pairs of code positions, smaller first.
-    pub only: Option<&'a HashSet<(Pc, Pc)>>,
-}
 
 /// How it went.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
@@ -65,31 +44,21 @@ struct Found {
     weak_order: bool,
 }
 
-/// Looks for races under `name`.
-pub fn races(trace: &Trace, name: &'static str, options: &Options<'_>, progress: &mut dyn FnMut(f64)) -> Result<Races> {
-    let mut search = Search { options, stats: Stats::default(), found: HashMap::new(), unknown: HashSet::new() };
-    let mut windows = Windows::new(trace, options.window.unwrap_or(WHOLE), &mut |done| {
-        progress(done);
-        !search.is_over()
-    })?;
-    let mut first = windows.next_window()?;
-    if options.window.is_none() && first.is_some() && !windows.is_over() {
-        windows.restart(WINDOW);
-        first = windows.next_window()?;
-    }
-    while let Some(window) = first.take() {
-        search.window(&window, progress);
-        if search.is_over() {
-            break;
-        }
-        progress(windows.progress());
-        first = windows.next_window()?;
-    }
+/// Looks for races under `name`; only at these pairs of code positions (smaller first) if given.
+pub fn races(
+    trace: &Trace,
+    name: &'static str,
+    limits: &Limits<'_>,
+    only: Option<&HashSet<(Pc, Pc)>>,
+    progress: &mut dyn FnMut(f64),
+) -> Result<Races> {
+    let mut search = Search { limits, only, stats: Stats::default(), found: HashMap::new(), unknown: HashSet::new() };
+    search::each_window(trace, limits, progress, &mut |window, progress| search.window(window, progress))?;
     let mut found: Vec<Found> = search.found.into_values().collect();
     found.sort_by_key(|found| (found.accesses[1].event, found.accesses[0].event));
     search.stats.unknown = search.unknown.len() as u64;
     let paths: Vec<&Path> = found.iter().map(|found| &found.path).collect();
-    let witnesses = paths::witnesses(trace, &paths)?;
+    let witnesses = search::witnesses(trace, &paths)?;
     let findings = found.into_iter().zip(witnesses).map(|(found, witness)| Finding {
         kind: Kind::Race,
         strength: if found.doubtful { Strength::Potential } else { Strength::Predicted },
@@ -102,18 +71,14 @@ pub fn races(trace: &Trace, name: &'static str, options: &Options<'_>, progress:
 }
 
 struct Search<'o> {
-    options: &'o Options<'o>,
+    limits: &'o Limits<'o>,
+    only: Option<&'o HashSet<(Pc, Pc)>>,
     stats: Stats,
     found: HashMap<(Pc, Pc), Found>,
     unknown: HashSet<(Pc, Pc)>,
 }
 
 impl Search<'_> {
-    fn is_over(&self) -> bool {
-        self.options.deadline.is_some_and(|deadline| Instant::now() >= deadline)
-            || self.options.interrupt.is_some_and(|interrupt| interrupt.load(Ordering::Relaxed))
-    }
-
     fn window(&mut self, window: &Lowered, progress: &mut dyn FnMut(f64)) {
         self.stats.windows += 1;
         self.stats.kept += window.history.steps.len() as u64;
@@ -121,14 +86,14 @@ impl Search<'_> {
         let sure = self.found.iter().filter(|(_, found)| !found.doubtful);
         let done: HashSet<(Pc, Pc)> = sure.map(|(pcs, _)| *pcs).collect();
         let mut groups = pairs::groups(window, &index, &done);
-        if let Some(only) = self.options.only {
+        if let Some(only) = self.only {
             groups.retain(|group| only.contains(&group.pcs));
         }
         self.stats.candidates += groups.len() as u64;
         let total = groups.len() as f64;
         for (i, group) in groups.into_iter().enumerate() {
             progress(i as f64 / total);
-            if self.is_over() {
+            if self.limits.is_over() {
                 self.unknown.insert(group.pcs);
                 continue;
             }
@@ -156,18 +121,15 @@ impl Search<'_> {
     }
 
     fn ask(&mut self, window: &Lowered, index: &Index<'_>, pair: (Pos, Pos)) -> Option<Result<Found, Unsure>> {
-        let mode = self.options.mode;
+        let mode = self.limits.mode;
         let began = Instant::now();
-        let limit = began + PER_QUESTION;
-        let deadline = Some(self.options.deadline.map_or(limit, |deadline| deadline.min(limit)));
         let orders: &[[Pos; 2]] =
             if mode == Mode::Said { &[[pair.0, pair.1], [pair.1, pair.0]] } else { &[[pair.0, pair.1]] };
         let mut answer = None;
         for goals in orders {
             let Some(question) = Question::new(index, mode, goals) else { continue };
             self.stats.questions += 1;
-            let budget = Budget { deadline, conflicts: None, interrupt: self.options.interrupt };
-            match question.ask(budget).0 {
+            match question.ask(self.limits.question()).0 {
                 Answer::No => {}
                 Answer::Unknown(_) => answer = Some(Err(Unsure)),
                 Answer::Reordering(order) => {
@@ -182,7 +144,7 @@ impl Search<'_> {
                 }
             }
         }
-        if answer.is_none() && mode == Mode::ControlFlow && !self.is_over() {
+        if answer.is_none() && mode == Mode::ControlFlow && !self.limits.is_over() {
             answer = self.weak_order(window, pair).map(Ok);
         }
         self.stats.solving += began.elapsed();
@@ -211,7 +173,7 @@ impl Search<'_> {
         let doubtful = order.iter().chain([&first, &second]).any(|&pos| window.history.step(pos).doubtful);
         let pair = [first, second];
         Found {
-            accesses: pair.map(|pos| accessor(window, pos)),
+            accesses: pair.map(|pos| search::accessor(window, pos)),
             path: Path::new(window, order, if weak_order { &pair[1..] } else { &pair }),
             doubtful,
             weak_order,
@@ -221,26 +183,3 @@ impl Search<'_> {
 
 /// No answer.
 struct Unsure;
-
-fn accessor(window: &Lowered, pos: Pos) -> Accessor {
-    let history = &window.history;
-    let step = history.step(pos);
-    let mut held: Vec<(Lock, EventId)> = Vec::new();
-    for &before in history.threads[step.thread.index()].iter().take_while(|before| **before < pos) {
-        let event = history.step(before).event;
-        match history.step(before).action {
-            Action::Acquire { lock, .. } | Action::Woken { lock, .. } => held.extend(event.map(|event| (lock, event))),
-            Action::Release { lock, .. } | Action::Wait { lock, .. } => held.retain(|(other, _)| *other != lock),
-            _ => {}
-        }
-    }
-    let origin = window.origin(pos);
-    Accessor {
-        event: step.event.unwrap_or_default(),
-        thread: window.threads[step.thread.index()].unwrap_or_default(),
-        pc: origin.pc,
-        stack: origin.stack,
-        op: origin.op.to_owned(),
-        locks_held: held.into_iter().map(|(_, event)| event).collect(),
-    }
-}

@@ -10,16 +10,16 @@ use crate::lower::{Lowered, recurs};
 
 /// How far each thread goes, in turn: thread, and its steps by then. What was left out of the window goes with the next
 /// kept event of its thread.
-pub(super) struct Path {
+pub struct Path {
     start: EventId,
     turns: Vec<(ThreadId, u64)>,
 }
 
 impl Path {
-    /// The events of `order`, then the accesses in question.
-    pub fn new(window: &Lowered, order: &[Pos], pair: &[Pos]) -> Self {
+    /// The events of `order`, then those in question.
+    pub fn new(window: &Lowered, order: &[Pos], last: &[Pos]) -> Self {
         let mut turns: Vec<(ThreadId, u64)> = Vec::new();
-        for &pos in order.iter().chain(pair) {
+        for &pos in order.iter().chain(last) {
             let step = window.history.step(pos);
             let (Some(thread), Some(_)) = (window.threads[step.thread.index()], step.event) else { continue };
             let steps = window.origin(pos).steps;
@@ -40,7 +40,7 @@ struct Before {
 }
 
 /// Reads the trace once more, for the names of threads and for what ran before each window.
-pub(super) fn witnesses(trace: &Trace, paths: &[&Path]) -> Result<Vec<Witness>> {
+pub fn witnesses(trace: &Trace, paths: &[&Path]) -> Result<Vec<Witness>> {
     let mut starts: BTreeMap<EventId, Option<Before>> = paths.iter().map(|path| (path.start, None)).collect();
     let mut schedule = Schedule { threads: vec![ThreadName::MAIN], segments: Vec::new() };
     let mut indices = HashMap::from([(ThreadId(0), ThreadId(0))]);

@@ -1,0 +1,98 @@
+//! What every search by questions to the [engine](crate::feasible) shares: the windows of a trace, how long it may take, and
+//! how an order of a window's events becomes part of a finding.
+
+mod paths;
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use reweave_model::{Accessor, EventId};
+use reweave_order::Budget;
+use reweave_trace::{Result, Trace};
+
+use crate::history::*;
+use crate::lower::{Lowered, Windows};
+pub use paths::{Path, witnesses};
+
+/// Kept events per window, unless the whole trace has fewer than [`WHOLE`].
+pub const WINDOW: usize = 10_000;
+/// A trace that keeps no more events than this is one window.
+pub const WHOLE: usize = 60_000;
+/// For one question.
+const PER_QUESTION: Duration = Duration::from_secs(10);
+
+/// Which reorderings count, and how far to go.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Limits<'a> {
+    pub mode: Mode,
+    /// Kept events per window; `None`: see [`WINDOW`].
+    pub window: Option<usize>,
+    pub deadline: Option<Instant>,
+    pub interrupt: Option<&'a AtomicBool>,
+}
+
+impl<'a> Limits<'a> {
+    pub fn is_over(&self) -> bool {
+        self.deadline.is_some_and(|deadline| Instant::now() >= deadline)
+            || self.interrupt.is_some_and(|interrupt| interrupt.load(Ordering::Relaxed))
+    }
+
+    /// For a question asked now.
+    pub fn question(&self) -> Budget<'a> {
+        let limit = Instant::now() + PER_QUESTION;
+        let deadline = Some(self.deadline.map_or(limit, |deadline| deadline.min(limit)));
+        Budget { deadline, conflicts: None, interrupt: self.interrupt }
+    }
+}
+
+/// Shows the windows of a trace to `visit` until the time is over. What comes with a window hears how far its visitor is; all
+/// such numbers go from 0 to 1.
+pub fn each_window(
+    trace: &Trace,
+    limits: &Limits<'_>,
+    progress: &mut dyn FnMut(f64),
+    visit: &mut dyn FnMut(&Lowered, &mut dyn FnMut(f64)),
+) -> Result<()> {
+    let mut windows = Windows::new(trace, limits.window.unwrap_or(WHOLE), &mut |done| {
+        progress(done);
+        !limits.is_over()
+    })?;
+    let mut next = windows.next_window()?;
+    if limits.window.is_none() && next.is_some() && !windows.is_over() {
+        windows.restart(WINDOW);
+        next = windows.next_window()?;
+    }
+    while let Some(window) = next.take() {
+        visit(&window, progress);
+        if limits.is_over() {
+            break;
+        }
+        progress(windows.progress());
+        next = windows.next_window()?;
+    }
+    Ok(())
+}
+
+/// An event of a window, as findings have it.
+pub fn accessor(window: &Lowered, pos: Pos) -> Accessor {
+    let history = &window.history;
+    let step = history.step(pos);
+    let mut held: Vec<(Lock, EventId)> = Vec::new();
+    for &before in history.threads[step.thread.index()].iter().take_while(|before| **before < pos) {
+        let event = history.step(before).event;
+        match history.step(before).action {
+            Action::Acquire { lock, .. } | Action::Woken { lock, .. } => held.extend(event.map(|event| (lock, event))),
+            Action::Release { lock, .. } | Action::Wait { lock, .. } => held.retain(|(other, _)| *other != lock),
+            _ => {}
+        }
+    }
+    let origin = window.origin(pos);
+    Accessor {
+        event: step.event.unwrap_or_default(),
+        thread: window.threads[step.thread.index()].unwrap_or_default(),
+        pc: origin.pc,
+        stack: origin.stack,
+        op: origin.op.to_owned(),
+        locks_held: held.into_iter().map(|(_, event)| event).collect(),
+    }
+}

@@ -45,13 +45,15 @@ impl<'a> Limits<'a> {
     }
 }
 
-/// Shows the windows of a trace to `visit` until the time is over. What comes with a window hears how far its visitor is; all
-/// such numbers go from 0 to 1.
+/// Hears how far something is, from 0 to 1.
+pub type Progress<'p> = dyn FnMut(f64) + 'p;
+
+/// Shows the windows of a trace to `visit` until the time is over.
 pub fn each_window(
     trace: &Trace,
     limits: &Limits<'_>,
-    progress: &mut dyn FnMut(f64),
-    visit: &mut dyn FnMut(&Lowered, &mut dyn FnMut(f64)),
+    progress: &mut Progress<'_>,
+    visit: &mut dyn FnMut(&Lowered, &mut Progress<'_>),
 ) -> Result<()> {
     let mut windows = Windows::new(trace, limits.window.unwrap_or(WHOLE), &mut |done| {
         progress(done);

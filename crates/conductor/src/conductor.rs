@@ -176,8 +176,14 @@ impl Conductor {
     pub fn step(&mut self, thread: &mut Thread, pc: u64, op: Op<'_>) {
         debug_assert!(op.is_step());
         self.keep(thread);
-        thread.budget = thread.budget.saturating_sub(1);
+        self.count(thread);
         self.recorder.event(thread, pc, op);
+    }
+
+    /// Counts a step. One that nobody was asked about may go beyond the slice; a schedule that is followed makes up for it.
+    pub fn count(&mut self, thread: &mut Thread) {
+        self.go_on(thread);
+        thread.budget -= 1;
     }
 
     /// The watchdog may have taken the token while the thread was in a real call: nothing is recorded without it.
@@ -209,6 +215,9 @@ impl Conductor {
         if thread.budget == 0 {
             thread.slice += 1;
             thread.budget = 1;
+            if let Some(replay) = self.policy.replay() {
+                replay.ran_ahead(thread.scheduled_as);
+            }
         }
     }
 
@@ -238,8 +247,7 @@ impl Conductor {
             }
         }
         if why == Pause::Slice && thread.no_preempt > 0 {
-            self.account(thread);
-            self.grant(thread, 1000);
+            self.go_on(thread);
             return;
         }
         self.slice_over(thread);

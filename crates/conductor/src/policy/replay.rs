@@ -58,6 +58,8 @@ pub struct Replay {
     inputs: Vec<Vec<usize>>,
     rest: Quantum,
     diverged: bool,
+    /// Steps that each scheduled thread has done beyond its segments, because no other could come in between.
+    ahead: Vec<u32>,
     /// The thread of the current segment stopped with so many steps to go: it was the one to go on.
     unfinished: Option<(u32, u32)>,
 }
@@ -74,6 +76,7 @@ impl Replay {
             inputs: Vec::new(),
             rest: Quantum::new(header.quantum, 0),
             diverged: false,
+            ahead: Vec::new(),
             unfinished: None,
         };
         let threads = replay.word(0) as usize;
@@ -85,6 +88,7 @@ impl Replay {
         }
         replay.segments = 16 + threads * 8;
         replay.inputs = vec![Vec::new(); threads];
+        replay.ahead = vec![0; threads];
         let mut at = replay.segments + replay.count * 8;
         for _ in 0..inputs {
             let thread = replay.word(at) as usize;
@@ -139,6 +143,13 @@ impl Replay {
         header.diverged.store(why, Ordering::Release);
     }
 
+    /// A thread does a step that its segment does not have: its next segment will be shorter.
+    pub fn ran_ahead(&mut self, scheduled_as: u32) {
+        if let Some(ahead) = self.ahead.get_mut(scheduled_as as usize) {
+            *ahead += 1;
+        }
+    }
+
     /// The holder stopped with `left` steps of its segment undone. Then it was the one to go on in the recorded run too:
     /// after a timeout, say, or when its own wait was over at once.
     pub fn stopped_short(&mut self, thread: u32, left: u32) {
@@ -166,7 +177,13 @@ impl Policy for Replay {
         while !self.diverged && self.next < self.count {
             let at = self.segments + self.next * 8;
             let (index, steps) = (self.word(at), self.word(at + 4) & !REVOKED);
-            if steps == 0 {
+            let ahead = self.ahead.get_mut(index as usize);
+            let done = ahead.map_or(0, |ahead| {
+                let done = steps.min(*ahead);
+                *ahead -= done;
+                done
+            });
+            if steps == done {
                 self.next += 1;
                 continue;
             }
@@ -174,9 +191,10 @@ impl Policy for Replay {
             match due {
                 Some(c) if c.enabled || c.timed => {
                     self.next += 1;
-                    return Choice::Run { thread: c.id, steps };
+                    return Choice::Run { thread: c.id, steps: steps - done };
                 }
                 Some(c) if c.outside && self.region.header().give_up.swap(0, Ordering::Relaxed) == 0 => {
+                    self.ahead[index as usize] += done;
                     return Choice::WaitFor { thread: c.id };
                 }
                 _ => self.diverge(shared::DIVERGED_NOT_ENABLED, index),

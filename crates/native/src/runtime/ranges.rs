@@ -38,7 +38,7 @@ fn one(thread: &mut Thread, addr: u64, size: u64, write: bool, flags: u8, pc: u6
     if thread.ignores(write) {
         return conductor.recorder.settle(thread);
     }
-    thread.budget = thread.budget.saturating_sub(1);
+    conductor.count(thread);
     conductor.recorder.range(thread, pc, addr, size.min(u32::MAX.into()) as u32, write, flags);
 }
 
@@ -62,7 +62,7 @@ pub fn wrote(thread: &mut Thread, addr: *const u8, size: usize, pc: u64) {
     if size > 0 && !addr.is_null() && !thread.ignores(true) {
         let conductor = conductor();
         conductor.keep(thread);
-        thread.budget = thread.budget.saturating_sub(1);
+        conductor.count(thread);
         conductor.recorder.range(thread, pc, addr as u64, size as u32, true, AccessFlags::LIBRARY);
         conductor.recorder.settle(thread);
     }

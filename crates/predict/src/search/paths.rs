@@ -9,26 +9,32 @@ use crate::history::Pos;
 use crate::lower::{Lowered, recurs};
 
 /// How far each thread goes, in turn: thread, and its steps by then. What was left out of the window goes with the next
-/// kept event of its thread.
+/// kept event of its thread; what was left out before the events in question comes before all of them, so that these follow
+/// one another.
 pub struct Path {
     start: EventId,
     turns: Vec<(ThreadId, u64)>,
 }
 
 impl Path {
-    /// The events of `order`, then those in question.
+    /// The events of `order`, then those in question, one step each.
     pub fn new(window: &Lowered, order: &[Pos], last: &[Pos]) -> Self {
-        let mut turns: Vec<(ThreadId, u64)> = Vec::new();
-        for &pos in order.iter().chain(last) {
-            let step = window.history.step(pos);
-            let (Some(thread), Some(_)) = (window.threads[step.thread.index()], step.event) else { continue };
-            let steps = window.origin(pos).steps;
-            match turns.last_mut() {
-                Some(turn) if turn.0 == thread => turn.1 = steps,
-                _ => turns.push((thread, steps)),
-            }
+        let mut path = Self { start: window.start, turns: Vec::new() };
+        order.iter().for_each(|&pos| path.turn(window, pos, 0));
+        last.iter().for_each(|&pos| path.turn(window, pos, 1));
+        last.iter().for_each(|&pos| path.turn(window, pos, 0));
+        path
+    }
+
+    /// The thread of `pos` goes as far as that event, or so many steps less.
+    fn turn(&mut self, window: &Lowered, pos: Pos, less: u64) {
+        let step = window.history.step(pos);
+        let (Some(thread), Some(_)) = (window.threads[step.thread.index()], step.event) else { return };
+        let steps = window.origin(pos).steps - less;
+        match self.turns.last_mut() {
+            Some(turn) if turn.0 == thread => turn.1 = steps,
+            _ => self.turns.push((thread, steps)),
         }
-        Self { start: window.start, turns }
     }
 }
 

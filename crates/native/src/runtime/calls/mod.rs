@@ -46,7 +46,7 @@ mod times;
 /// Bytes that a call reads, or has read, after it has asked the scheduler.
 fn read(thread: &mut Thread, at: *const u8, size: usize, pc: u64) {
     if size > 0 && !at.is_null() && !thread.ignores(false) {
-        thread.budget = thread.budget.saturating_sub(1);
+        conductor().count(thread);
         let size = size.min(u32::MAX as usize) as u32;
         conductor().recorder.range(thread, pc, at as u64, size, false, AccessFlags::LIBRARY);
     }

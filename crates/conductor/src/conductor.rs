@@ -2,7 +2,7 @@
 
 use crate::clock::Clock;
 use crate::objects::Objects;
-use crate::policy::{self, Candidate, Choice, Policy, View};
+use crate::policy::{self, Candidate, Choice, Next, Policy, View};
 use crate::recorder::Recorder;
 use crate::shared::{Region, SLOTS};
 use crate::sys::{self, Spin};
@@ -195,6 +195,7 @@ impl Conductor {
 
     /// The moment before a synchronisation step: the scheduler may put another thread first.
     pub fn sync_point(&mut self, thread: &mut Thread) {
+        // invariant: `next` says what comes, or that it is not known
         if self.policy.preempt_at_sync() && thread.no_preempt == 0 {
             self.slice_over(thread);
             self.pause(thread, Pause::Slice);
@@ -206,8 +207,14 @@ impl Conductor {
     /// The moment before any step.
     pub fn point(&mut self, thread: &mut Thread) {
         if thread.budget == 0 {
-            self.pause(thread, Pause::Slice);
+            if self.policy.passes(thread.id, &thread.next) {
+                thread.slice += 1;
+                thread.budget = 1;
+            } else {
+                self.pause(thread, Pause::Slice);
+            }
         }
+        thread.next = Next::UNKNOWN;
     }
 
     /// The slice must not end here: it takes one step more if need be.

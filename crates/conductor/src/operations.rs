@@ -2,6 +2,7 @@
 //! the steps it takes.
 
 use crate::conductor::{Conductor, Pause};
+use crate::policy::Next;
 use crate::thread::{NEVER, NO_THREAD, Status, Thread};
 use reweave_model::{
     BlockedOn, InputSource, LockMode, Misuse, ObjectId, ObjectKind, Op, RefusedWhy, ThreadId, WakeReason,
@@ -65,6 +66,7 @@ impl Conductor {
         deadline: Deadline,
         on_signal: fn(&mut Thread),
     ) -> Result<(), RefusedWhy> {
+        thread.next = Next::object(pc, lock);
         self.sync_point(thread);
         let object = ObjectId(lock);
         let on = if mode == LockMode::Exclusive { BlockedOn::LockExclusive } else { BlockedOn::LockShared };
@@ -175,6 +177,7 @@ impl Conductor {
         deadline: Deadline,
         on_signal: fn(&mut Thread),
     ) -> WakeReason {
+        thread.next = Next::object(pc, condition);
         self.sync_point(thread);
         let depth = self.objects.locks.get(&mutex).map_or(1, |l| l.depth);
         self.free_lock(mutex, thread.id, LockMode::Exclusive);
@@ -207,6 +210,7 @@ impl Conductor {
 
     /// Wakes one waiter (the longest waiting) or all.
     pub fn notify(&mut self, thread: &mut Thread, pc: u64, condition: u64, all: bool) {
+        thread.next = Next::object(pc, condition);
         self.sync_point(thread);
         self.notifies += 1;
         let notify = self.notifies;
@@ -228,6 +232,7 @@ impl Conductor {
 
     /// Returns whether this thread is the one that gets the serial return.
     pub fn barrier(&mut self, thread: &mut Thread, pc: u64, barrier: u64, on_signal: fn(&mut Thread)) -> bool {
+        thread.next = Next::object(pc, barrier);
         self.sync_point(thread);
         let id = ObjectId(barrier);
         let state = self.objects.barriers.entry(barrier).or_default();
@@ -253,6 +258,7 @@ impl Conductor {
     }
 
     pub fn semaphore_post(&mut self, thread: &mut Thread, pc: u64, semaphore: u64) {
+        thread.next = Next::object(pc, semaphore);
         self.sync_point(thread);
         let state = self.objects.semaphores.entry(semaphore).or_default();
         state.value += 1;
@@ -262,6 +268,7 @@ impl Conductor {
 
     /// Takes one, or says why not. Interrupted and cancelled waits return to the caller.
     pub fn semaphore_take(&mut self, thread: &mut Thread, pc: u64, semaphore: u64, deadline: Deadline) -> Wakeup {
+        thread.next = Next::object(pc, semaphore);
         self.sync_point(thread);
         let (object, on) = (ObjectId(semaphore), BlockedOn::Semaphore);
         let mut said = false;

@@ -66,6 +66,10 @@ pub struct Header {
     /// Segment and thread of the divergence.
     pub diverged_segment: AtomicU32,
     pub diverged_thread: AtomicU32,
+    /// Active testing: threads paused, let go in vain, and meetings.
+    pub pauses: AtomicU32,
+    pub thrashes: AtomicU32,
+    pub met: AtomicU32,
     /// Highest slot in use plus one.
     pub slots: AtomicU32,
 

@@ -1,5 +1,6 @@
 //! The thread table's rows.
 
+use crate::policy::Next;
 use reweave_model::BlockedOn;
 
 pub const NO_THREAD: u32 = u32::MAX;
@@ -67,6 +68,9 @@ pub struct Thread {
     /// Outside in a call that may block: a signal handler may take the token in place.
     pub in_call: bool,
 
+    /// What it is about to do, as far as it has said.
+    pub next: Next,
+
     /// Name across runs: index of the parent, and which child of it.
     pub parent: u32,
     pub nth: u32,
@@ -113,6 +117,7 @@ impl Thread {
             no_preempt: 0,
             ignored: [0; 2],
             in_call: false,
+            next: Next::UNKNOWN,
             parent,
             nth,
             children: 0,

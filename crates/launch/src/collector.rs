@@ -72,6 +72,9 @@ pub struct Collected {
     pub threads: u64,
     pub bytes: u64,
     pub diverged: Option<Divergence>,
+    /// Active testing: threads paused, and let go in vain.
+    pub pauses: u32,
+    pub thrashes: u32,
     pub warnings: Vec<String>,
 }
 
@@ -268,6 +271,8 @@ impl Collector {
             threads: writer.count_of(kind::BEGIN),
             bytes: writer.bytes_written(),
             diverged,
+            pauses: header.pauses.load(Ordering::Relaxed),
+            thrashes: header.thrashes.load(Ordering::Relaxed),
             warnings: self.warnings,
         }
     }

@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use reweave_model::{Addr, AtomicKind, BlockedOn, Event, ObjectId, Op, Pc, ThreadId};
+use reweave_model::{Addr, AtomicKind, BlockedOn, Event, ObjectId, Op, Pc, ThreadId, module_id};
 
 /// Main's stack and those of threads lie above this on x86-64 Linux, as do mappings.
 const HIGH: u64 = 0x7000_0000_0000;
@@ -61,8 +61,7 @@ impl Names {
     pub fn see(&mut self, event: &Event<'_>) {
         match event.op {
             Op::Module { base, size, bias, path } => {
-                let name = path.rsplit(|&byte| byte == b'/').next().unwrap_or_default();
-                let module = Module { base: base.0, end: base.0.saturating_add(size), bias, id: hash(name) };
+                let module = Module { base: base.0, end: base.0.saturating_add(size), bias, id: module_id(path) };
                 self.modules.retain(|old| old.end <= module.base || module.end <= old.base);
                 self.modules.push(module);
             }
@@ -163,11 +162,6 @@ impl Names {
             _ => self.name(thread, Addr(object.0).0),
         }
     }
-}
-
-/// FNV-1a: stored with findings, so it must be the same in every build.
-fn hash(bytes: &[u8]) -> u64 {
-    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, &byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3))
 }
 
 /// An event by name.

@@ -187,7 +187,14 @@ fn settle(
         return Ok(item);
     }
     let own = folder.join(id.to_string());
-    match confirm::confirm(trace, finding, &own, limit, command)? {
+    let (confirmation, tries) = confirm::confirm(trace, finding, &own, limit, command)?;
+    item.tries = Some(data::Tries {
+        attempts: tries.attempts,
+        confirmations: tries.confirmations,
+        pauses: tries.pauses,
+        thrashes: tries.thrashes,
+    });
+    match confirmation {
         Confirmation::Confirmed { outcome, swapped } => {
             if swapped {
                 // (1) is the one that came first in the run that replay shows.
@@ -217,7 +224,8 @@ fn failure(id: u32, trace: &Trace, outcome: &Outcome, folder: &Path) -> Result<I
     let command = command_of(trace.meta()).iter().map(|word| word.to_string_lossy().into_owned()).collect();
     let cwd = trace.meta().cwd.clone();
     let goal = Goal {
-        kind: "failure".into(),
+        kind: resolve::kind_name(Kind::Failure).into(),
+        memory_order: false,
         command,
         cwd,
         accesses: Vec::new(),

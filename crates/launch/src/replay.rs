@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use reweave_conductor::policy::active::Wish;
 use reweave_conductor::policy::replay::{RecordedInput, encode};
 use reweave_model::{Op, Schedule, Segment, ThreadId};
 use reweave_trace::{Meta, Outcome, Trace, schedule_of};
@@ -105,9 +106,9 @@ impl Recording {
         let mut options = base_options(self.trace.meta(), output);
         for path in &self.all {
             if *path == self.path {
-                options.scripts.push(script(&self.trace, self.schedule()?, |_, _| true)?);
+                options.scripts.push(script(&self.trace, self.schedule()?, None, |_, _| true)?);
             } else if let Ok(other) = Trace::open(path) {
-                options.scripts.push(script(&other, schedule_of(&other)?, |_, _| true)?);
+                options.scripts.push(script(&other, schedule_of(&other)?, None, |_, _| true)?);
             }
         }
         Ok(options)
@@ -146,8 +147,14 @@ pub fn base_options(meta: &Meta, trace: PathBuf) -> Options {
     options
 }
 
-/// A schedule, with the inputs of those steps of a thread that `wanted` accepts (its index, and the number of the step).
-pub fn script(trace: &Trace, mut schedule: Schedule, wanted: impl Fn(ThreadId, u64) -> bool) -> Result<Script> {
+/// A schedule, with the inputs of those steps of a thread that `wanted` accepts (its index, and the number of the step),
+/// and what to try after it.
+pub fn script(
+    trace: &Trace,
+    mut schedule: Schedule,
+    wish: Option<&Wish>,
+    wanted: impl Fn(ThreadId, u64) -> bool,
+) -> Result<Script> {
     let meta = trace.meta();
     let text = |name: &str| meta.other.get(name).and_then(|value| value.as_str()).unwrap_or_default().to_owned();
     let inputs = inputs(trace, wanted)?;
@@ -155,7 +162,7 @@ pub fn script(trace: &Trace, mut schedule: Schedule, wanted: impl Fn(ThreadId, u
     Ok(Script {
         executable: text("executable"),
         forked: meta.other.get("forked").and_then(serde_json::Value::as_bool).unwrap_or(false),
-        schedule: encode(&schedule, &inputs),
+        schedule: encode(&schedule, &inputs, wish),
         start_realtime: meta.other.get("start_realtime").and_then(serde_json::Value::as_u64).unwrap_or(0),
         stop_at: 0,
     })

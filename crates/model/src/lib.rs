@@ -14,5 +14,5 @@ pub use event::{
     Value, WakeReason,
 };
 pub use finding::{Accessor, Finding, Kind, Place, Strength, Witness};
-pub use ids::{Addr, EventId, ObjectId, Pc, StackId, ThreadId};
+pub use ids::{Addr, EventId, ObjectId, Pc, StackId, ThreadId, module_id};
 pub use schedule::{Schedule, Segment, ThreadName};

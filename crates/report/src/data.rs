@@ -32,6 +32,20 @@ pub struct Item {
     pub schedule: Option<String>,
     pub outcome: Option<String>,
     pub why_unconfirmed: Option<String>,
+    /// What it took to confirm it, or to give up.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tries: Option<Tries>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Tries {
+    /// Runs of the program.
+    pub attempts: u32,
+    /// Those in which it happened.
+    pub confirmations: u32,
+    /// Threads that active testing paused, and those that it had to let go in vain.
+    pub pauses: u32,
+    pub thrashes: u32,
 }
 
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]

@@ -1,10 +1,12 @@
 //! Policies decide who runs next and for how many steps.
 
+pub mod active;
 mod pct;
 mod quantum;
 mod random;
 pub mod replay;
 
+pub use active::{Active, Next};
 pub use pct::Pct;
 pub use quantum::Quantum;
 pub use random::Random;
@@ -64,6 +66,17 @@ pub trait Policy {
     /// Asked before every synchronisation operation: end the slice here?
     fn preempt_at_sync(&mut self) -> bool {
         false
+    }
+
+    /// Asked before every step while the holder's slice is used up: may it go on without a new decision?
+    fn passes(&mut self, thread: u32, next: &Next) -> bool {
+        let _ = (thread, next);
+        false
+    }
+
+    /// Code was loaded.
+    fn module(&mut self, base: u64, size: u64, bias: u64, path: &[u8]) {
+        let _ = (base, size, bias, path);
     }
 
     /// The thread to be picked next is fixed, so a new thread needs its index there; `None`: not replaying.

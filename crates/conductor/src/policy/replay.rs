@@ -1,6 +1,8 @@
-//! Follows a schedule; where the run leaves it, says so once and goes on by quantum.
+//! Follows a schedule; after its end, or where the run leaves it (which is said once), goes on by [active testing](super::active)
+//! if the launcher wishes for a meeting, otherwise by quantum.
 
-use super::{Choice, Policy, Quantum, View};
+use super::active::Wish;
+use super::{Active, Choice, Next, Policy, Quantum, View};
 use crate::shared::{self, Region};
 use crate::thread::NO_THREAD;
 use reweave_model::{Schedule, ThreadName};
@@ -17,13 +19,13 @@ pub struct RecordedInput {
 }
 
 /// The bytes behind the chunks of the shared region.
-pub fn encode(schedule: &Schedule, inputs: &[RecordedInput]) -> Vec<u8> {
+pub fn encode(schedule: &Schedule, inputs: &[RecordedInput], wish: Option<&Wish>) -> Vec<u8> {
     let mut out = Vec::new();
     let mut word = |value: u32| out.extend_from_slice(&value.to_le_bytes());
     word(schedule.threads.len() as u32);
     word(schedule.segments.len() as u32);
     word(inputs.len() as u32);
-    word(0);
+    word(wish.is_some().into());
     for thread in &schedule.threads {
         word(thread.parent);
         word(thread.nth);
@@ -44,6 +46,7 @@ pub fn encode(schedule: &Schedule, inputs: &[RecordedInput]) -> Vec<u8> {
         out.extend_from_slice(&input.bytes);
         out.resize(out.len().next_multiple_of(8), 0);
     }
+    out.extend(wish.map(Wish::encode).unwrap_or_default());
     out
 }
 
@@ -56,7 +59,7 @@ pub struct Replay {
     next: usize,
     /// Per scheduled thread: offsets of its inputs still to come, last first.
     inputs: Vec<Vec<usize>>,
-    rest: Quantum,
+    rest: Box<dyn Policy>,
     diverged: bool,
     /// Steps that each scheduled thread has done beyond its segments, because no other could come in between.
     ahead: Vec<u32>,
@@ -74,7 +77,7 @@ impl Replay {
             count: 0,
             next: 0,
             inputs: Vec::new(),
-            rest: Quantum::new(header.quantum, 0),
+            rest: Box::new(Quantum::new(header.quantum, 0)),
             diverged: false,
             ahead: Vec::new(),
             unfinished: None,
@@ -98,6 +101,12 @@ impl Replay {
             at = (at + 24 + replay.word(at + 16) as usize).next_multiple_of(8);
         }
         replay.inputs.iter_mut().for_each(|list| list.reverse());
+        if replay.word(12) != 0 {
+            let len = (header.schedule_bytes as usize).saturating_sub(at);
+            // SAFETY: the launcher put it behind the inputs; the region stays mapped.
+            let wish = unsafe { std::slice::from_raw_parts(region.schedule().add(at), len) };
+            replay.rest = Box::new(Active::new(region, wish));
+        }
         replay
     }
 
@@ -115,6 +124,11 @@ impl Replay {
     /// Still following the schedule?
     pub fn following(&self) -> bool {
         !self.diverged && self.next <= self.count
+    }
+
+    /// Whether the schedule has more to say.
+    fn is_due(&self) -> bool {
+        !self.diverged && (self.next < self.count || self.unfinished.is_some())
     }
 
     /// The next input recorded for this thread.
@@ -201,6 +215,18 @@ impl Policy for Replay {
             }
         }
         self.rest.pick(view)
+    }
+
+    fn preempt_at_sync(&mut self) -> bool {
+        !self.is_due() && self.rest.preempt_at_sync()
+    }
+
+    fn passes(&mut self, thread: u32, next: &Next) -> bool {
+        !self.is_due() && self.rest.passes(thread, next)
+    }
+
+    fn module(&mut self, base: u64, size: u64, bias: u64, path: &[u8]) {
+        self.rest.module(base, size, bias, path);
     }
 
     fn replay(&mut self) -> Option<&mut Replay> {

@@ -4,6 +4,7 @@
 use super::register::Hook;
 use super::{active, conductor, hold, threads, tls};
 use reweave_conductor::Thread;
+use reweave_conductor::policy::Next;
 use reweave_conductor::recorder::{Recorder, load};
 use reweave_model::AccessFlags;
 use reweave_model::wire::{self, kind};
@@ -67,7 +68,7 @@ fn cold<const WRITE: bool>(addr: u64, size: u32, flags: u8, pc: u64) {
         conductor.go_on(thread);
     }
     if thread.budget == 0 || holder != thread.gate {
-        slow(thread);
+        slow(thread, Next::access(pc, addr, size.into(), WRITE));
         if thread.inside != 0 {
             return;
         }
@@ -92,12 +93,13 @@ fn cold<const WRITE: bool>(addr: u64, size: u32, flags: u8, pc: u64) {
 /// The slice is over, the token is gone, or some accesses are ignored.
 #[cold]
 #[inline(never)]
-fn slow(thread: &mut Thread) {
+fn slow(thread: &mut Thread, next: Next) {
     if thread.inside != 0 {
         return;
     }
     thread.inside = 1;
     hold(thread);
+    thread.next = next;
     conductor().point(thread);
     if thread.signals != 0 {
         super::signals::deliver(thread);

@@ -3,6 +3,7 @@
 use super::register::Hook;
 use super::tls::{self, pc_in_tls};
 use super::{Inside, enter};
+use reweave_conductor::policy::Next;
 use reweave_model::{Addr, AtomicKind, MemoryOrder, Op, Value};
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering::SeqCst};
 
@@ -111,6 +112,7 @@ impl Word for u128 {
 unsafe fn perform<T: Word>(addr: *mut T, kind: AtomicKind, mo: i32, pc: u64, new: impl FnOnce(T) -> T) -> T {
     let mut inside = enter();
     if let Some(inside) = &mut inside {
+        inside.thread.next = Next::access(pc, addr as u64, size_of::<T>() as u64, kind.writes());
         super::conductor().sync_point(inside.thread);
         if inside.thread.signals != 0 {
             super::signals::deliver(inside.thread);
@@ -134,6 +136,7 @@ unsafe fn perform<T: Word>(addr: *mut T, kind: AtomicKind, mo: i32, pc: u64, new
 unsafe fn compare_exchange<T: Word>(addr: *mut T, expected: T, new: T, mo: i32, fail: i32, pc: u64) -> T {
     let mut inside = enter();
     if let Some(inside) = &mut inside {
+        inside.thread.next = Next::access(pc, addr as u64, size_of::<T>() as u64, true);
         super::conductor().sync_point(inside.thread);
     }
     // SAFETY: the program's own atomic.

@@ -5,6 +5,7 @@ use super::{conductor, enter};
 use libc::{c_int, c_void, off_t, size_t};
 use reweave_conductor::Thread;
 use reweave_conductor::objects::AddressMap;
+use reweave_conductor::policy::Next;
 use reweave_model::{Addr, Op};
 
 // glibc's own entry points: using them needs no look-up, and the look-up may itself allocate.
@@ -103,6 +104,7 @@ interpose! {
             return;
         }
         if let Some(inside) = enter() {
+            inside.thread.next = Next::access(pc, block as u64, 1, true);
             conductor().point(inside.thread);
             freed(inside.thread, pc, block);
             // libc may write into the block or give its pages back.

@@ -52,6 +52,7 @@ unsafe extern "C" fn each(info: *mut dl_phdr_info, _: size_t, thread: *mut c_voi
         }
         let op = Op::Module { base: Addr(low), size: high - low, bias, path };
         conductor().recorder.event(thread, 0, op);
+        conductor().policy.module(low, high - low, bias, path);
     }
     0
 }

@@ -3,6 +3,7 @@
 use super::register::Hook;
 use super::{active, conductor, hold, threads, tls};
 use reweave_conductor::Thread;
+use reweave_conductor::policy::Next;
 use reweave_model::AccessFlags;
 
 /// Records a range access by compiled code; a write happens right after the hook.
@@ -34,6 +35,7 @@ fn one(thread: &mut Thread, addr: u64, size: u64, write: bool, flags: u8, pc: u6
     if !write && u32::try_from(size).is_ok_and(|size| conductor.recorder.is_copying(thread, addr, size)) {
         conductor.go_on(thread);
     }
+    thread.next = Next::access(pc, addr, size, write);
     conductor.point(thread);
     if thread.ignores(write) {
         return conductor.recorder.settle(thread);

@@ -1,0 +1,244 @@
+//! What a run must show for a finding to be confirmed, kept in the finding's folder so that a replay can look for it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::Path;
+
+use reweave_model::{EventId, Finding, Kind, ObjectId, Op, ThreadId};
+use reweave_predict::analyses::hb::HbRaces;
+use reweave_predict::linear::{self, Linear};
+use reweave_trace::{Outcome, Trace};
+use serde::{Deserialize, Serialize};
+
+use crate::names::{Code, Names};
+use crate::replay;
+use crate::{Error, Result};
+
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Goal {
+    /// As in the report.
+    pub kind: String,
+    /// A race by the memory model alone: the accesses need not come one right after the other.
+    #[serde(default)]
+    pub memory_order: bool,
+    pub command: Vec<String>,
+    pub cwd: String,
+    /// Code positions of the accesses (of a deadlock: of what each thread waits for).
+    pub accesses: Vec<Code>,
+    pub outcome: Outcome,
+    /// File name of the trace in the same folder: that of a child process has a number.
+    pub trace: String,
+}
+
+/// Where a run shows it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Shown {
+    /// The code position of the access that came first.
+    pub first: Code,
+    /// Steps of the run before the bug.
+    pub steps_before: u64,
+}
+
+impl Goal {
+    /// What a run must show for this finding of `trace`. Its outcome and files are not known yet.
+    pub fn of(trace: &Trace, finding: &Finding) -> Result<Self> {
+        let kind = reweave_report::resolve::kind_name(finding.kind).to_owned();
+        let command = replay::command_of(trace.meta()).iter().map(|word| word.to_string_lossy().into_owned()).collect();
+        Ok(Self {
+            kind,
+            memory_order: finding.weak_order,
+            command,
+            cwd: trace.meta().cwd.clone(),
+            accesses: codes(trace, finding)?,
+            outcome: Outcome::Unknown,
+            trace: super::TRACE.into(),
+        })
+    }
+
+    pub fn load(path: &Path) -> Option<Self> {
+        serde_json::from_slice(&fs::read(path).ok()?).ok()
+    }
+
+    pub fn save(&self, path: &Path) -> Result<()> {
+        let text = serde_json::to_string_pretty(self).unwrap_or_default();
+        fs::write(path, text + "\n").map_err(Error::output("write", path))
+    }
+
+    fn is(&self, kind: Kind) -> bool {
+        self.kind == reweave_report::resolve::kind_name(kind)
+    }
+
+    /// Where a run did it, if it did.
+    pub fn shown(&self, trace: &Trace) -> Result<Option<Shown>> {
+        match self.accesses[..] {
+            [one, two] if self.is(Kind::Race) && self.memory_order => unordered(trace, one, two),
+            [one, two] if self.is(Kind::Race) => adjacent(trace, one, two),
+            [..] if self.is(Kind::Deadlock) => stuck(trace, &self.accesses),
+            _ => Ok(None),
+        }
+    }
+
+    /// Whether a run did it.
+    pub fn reached(&self, trace: &Trace, outcome: &Outcome) -> Result<bool> {
+        if self.is(Kind::Failure) {
+            return Ok(replay::same_outcome(&self.outcome, outcome));
+        }
+        Ok(self.shown(trace)?.is_some())
+    }
+
+    /// The number of steps of this trace before the bug.
+    pub fn steps_before(&self, trace: &Trace) -> Result<Option<u64>> {
+        Ok(self.shown(trace)?.map(|shown| shown.steps_before))
+    }
+}
+
+/// The code positions of a finding's accesses.
+fn codes(trace: &Trace, finding: &Finding) -> Result<Vec<Code>> {
+    let mut names = Names::default();
+    let last = finding.accesses.iter().map(|access| access.event).max().unwrap_or_default();
+    let mut events = trace.events();
+    while let Some(event) = events.next()? {
+        if event.id > last {
+            break;
+        }
+        if matches!(event.op, Op::Module { .. }) {
+            names.see(&event);
+        }
+    }
+    Ok(finding.accesses.iter().map(|access| names.code(access.pc)).collect())
+}
+
+#[derive(Clone, Copy)]
+struct Access {
+    thread: ThreadId,
+    code: Code,
+    addr: u64,
+    size: u64,
+    write: bool,
+    atomic: bool,
+}
+
+/// The first place in a trace where accesses at the two code positions, by different threads, to overlapping bytes, at
+/// least one writing and one not atomic, are consecutive steps.
+fn adjacent(trace: &Trace, one: Code, two: Code) -> Result<Option<Shown>> {
+    let mut names = Names::default();
+    let mut previous: Option<Access> = None;
+    let mut steps = 0u64;
+    let mut events = trace.events();
+    while let Some(event) = events.next()? {
+        if matches!(event.op, Op::Module { .. }) {
+            names.see(&event);
+        }
+        if !event.op.is_step() {
+            continue;
+        }
+        steps += 1;
+        let (addr, size, write, atomic) = match event.op {
+            Op::Read { addr, size, .. } => (addr, size, false, false),
+            Op::Write { addr, size, .. } => (addr, size, true, false),
+            Op::Atomic { addr, size, kind, .. } => (addr, size, kind.writes(), true),
+            Op::Free { addr, size } => (addr, u32::try_from(size).unwrap_or(u32::MAX), true, false),
+            _ => {
+                previous = None;
+                continue;
+            }
+        };
+        let (thread, code) = (event.thread, names.code(event.pc));
+        let access = Access { thread, code, addr: addr.0, size: size.into(), write, atomic };
+        if let Some(before) = previous
+            && before.thread != access.thread
+            && (before.write || access.write)
+            && !(before.atomic && access.atomic)
+            && ((before.code, access.code) == (one, two) || (before.code, access.code) == (two, one))
+            && before.addr < access.addr + access.size
+            && access.addr < before.addr + before.size
+        {
+            return Ok(Some(Shown { first: before.code, steps_before: steps - 2 }));
+        }
+        previous = Some(access);
+    }
+    Ok(None)
+}
+
+/// Whether the run's own synchronization leaves accesses at the two code positions unordered by the rules of C11.
+fn unordered(trace: &Trace, one: Code, two: Code) -> Result<Option<Shown>> {
+    let mut races = HbRaces::default();
+    linear::run(trace, &mut races, &mut |_| true)?;
+    let pairs = races.finish().pairs;
+    let wanted: BTreeMap<EventId, EventId> = pairs.iter().map(|pair| (pair.second, pair.first)).collect();
+    let mut names = Names::default();
+    let (mut steps, mut code_of) = (0u64, BTreeMap::new());
+    let firsts: BTreeSet<EventId> = pairs.iter().map(|pair| pair.first).collect();
+    let mut events = trace.events();
+    while let Some(event) = events.next()? {
+        if matches!(event.op, Op::Module { .. }) {
+            names.see(&event);
+        }
+        let code = names.code(event.pc);
+        if firsts.contains(&event.id) {
+            code_of.insert(event.id, code);
+        }
+        if let Some(first) = wanted.get(&event.id).and_then(|first| code_of.get(first))
+            && ((*first, code) == (one, two) || (*first, code) == (two, one))
+        {
+            return Ok(Some(Shown { first: *first, steps_before: steps }));
+        }
+        steps += u64::from(event.op.is_step());
+    }
+    Ok(None)
+}
+
+/// Whether the run ends with a thread waiting at each of the code positions, each for a lock that another of them holds.
+fn stuck(trace: &Trace, places: &[Code]) -> Result<Option<Shown>> {
+    let mut names = Names::default();
+    let mut waits: BTreeMap<ThreadId, (Code, ObjectId, u64)> = BTreeMap::new();
+    let mut holders: BTreeMap<ObjectId, BTreeSet<ThreadId>> = BTreeMap::new();
+    let mut steps = 0u64;
+    let mut events = trace.events();
+    while let Some(event) = events.next()? {
+        if matches!(event.op, Op::Module { .. }) {
+            names.see(&event);
+        }
+        if !event.op.is_step() {
+            continue;
+        }
+        steps += 1;
+        waits.remove(&event.thread);
+        match event.op {
+            Op::Blocked { object, .. } => {
+                waits.insert(event.thread, (names.code(event.pc), object, steps));
+            }
+            Op::Acquire { object, .. } | Op::Woken { mutex: object, .. } => {
+                holders.entry(object).or_default().insert(event.thread);
+            }
+            Op::Release { object, .. } | Op::Wait { mutex: object, .. } => {
+                holders.entry(object).or_default().remove(&event.thread);
+            }
+            _ => {}
+        }
+    }
+    // Follow who waits for whom: a cycle has exactly the wanted places.
+    for &start in waits.keys() {
+        let mut cycle: Vec<ThreadId> = Vec::new();
+        let mut at = start;
+        while let Some((_, object, _)) = waits.get(&at).filter(|_| !cycle.contains(&at)) {
+            cycle.push(at);
+            let holder =
+                holders.get(object).and_then(|holders| holders.iter().find(|holder| waits.contains_key(holder)));
+            match holder {
+                Some(&holder) => at = holder,
+                None => break,
+            }
+        }
+        let mut found: Vec<Code> = cycle.iter().map(|thread| waits[thread].0).collect();
+        let mut wanted = places.to_vec();
+        found.sort_unstable();
+        wanted.sort_unstable();
+        if at == start && !cycle.is_empty() && found == wanted {
+            let first = cycle.iter().map(|thread| &waits[thread]).min_by_key(|(_, _, step)| *step);
+            let last = cycle.iter().map(|thread| waits[thread].2).max().unwrap_or(0);
+            return Ok(first.map(|(code, ..)| Shown { first: *code, steps_before: last.saturating_sub(1) }));
+        }
+    }
+    Ok(None)
+}

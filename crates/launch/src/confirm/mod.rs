@@ -1,0 +1,263 @@
+//! Confirms findings: runs the program again so that the bug happens, and keeps the trace and the schedule that replay it.
+//!
+//! First along the witness, for a race in both orders. Where that does not lead to it (there is no witness, or the run leaves
+//! it) by active testing: the same places, other schedules ([`reweave_conductor::policy::active`]). Of several runs that
+//! show it, the one that fails is kept: it tells more.
+
+mod goal;
+
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use reweave_conductor::policy::active::{Meeting, Target, Wish};
+use reweave_conductor::shared;
+use reweave_model::{Finding, Kind, Schedule, ThreadId};
+use reweave_trace::{Meta, Outcome, Trace, schedule_of};
+
+use crate::collector::{Collected, Divergence};
+use crate::names::Code;
+use crate::replay::{self, base_options, script};
+use crate::session::{self, Run};
+use crate::target::Output;
+use crate::{Error, Result};
+pub use goal::{Goal, Shown};
+
+// Files in the folder of a finding.
+pub const TRACE: &str = "trace.rwt";
+pub const SCHEDULE: &str = "schedule.rws";
+pub const COMMAND: &str = "command.json";
+pub const OUTPUT: &str = "output.txt";
+
+/// Runs of active testing for one finding.
+const ACTIVE: u64 = 10;
+
+#[derive(Debug)]
+pub enum Confirmation {
+    /// `swapped`: the second access of the finding came first.
+    Confirmed {
+        outcome: Outcome,
+        swapped: bool,
+    },
+    Unconfirmed {
+        why: String,
+    },
+}
+
+/// How hard it was.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Tries {
+    pub attempts: u32,
+    pub confirmations: u32,
+    /// Threads paused by active testing, and let go in vain.
+    pub pauses: u32,
+    pub thrashes: u32,
+}
+
+/// One way to try.
+struct Attempt {
+    schedule: Schedule,
+    wish: Option<Wish>,
+    seed: u64,
+}
+
+/// Tries to make a finding happen, in `command` if that is given instead of the recorded one. On success the folder
+/// holds its trace, schedule and command.
+pub fn confirm(
+    trace: &Trace,
+    finding: &Finding,
+    folder: &Path,
+    limit: Duration,
+    command: Option<&[OsString]>,
+) -> Result<(Confirmation, Tries)> {
+    let began = Instant::now();
+    let mut tries = Tries::default();
+    let mut goal = Goal::of(trace, finding)?;
+    if let Some(command) = command {
+        goal.command = command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+    }
+    let mut best: Option<(PathBuf, Goal, Shown)> = None;
+    let mut why: Option<String> = None;
+    let recorded = trace.footer().map(|footer| footer.outcome.clone()).unwrap_or_default();
+    let along = along(finding);
+    let followed = along.len();
+    for (number, attempt) in along.into_iter().chain(active(&goal)).enumerate() {
+        // Active testing only if the witness did not do.
+        let left = limit.saturating_sub(began.elapsed());
+        if left.is_zero() || number >= followed && best.is_some() {
+            break;
+        }
+        let own = folder.with_extension(format!("try{number}"));
+        fs::create_dir_all(&own).map_err(Error::output("create", &own))?;
+        tries.attempts += 1;
+        match run(trace, &attempt, &goal, &own, left, command, &mut tries)? {
+            Ok((done, shown)) => {
+                tries.confirmations += 1;
+                let telling = replay::is_failure(&done.outcome) && !replay::same_outcome(&done.outcome, &recorded);
+                let worse = if telling || best.is_none() {
+                    best.replace((own, done, shown)).map(|(worse, ..)| worse)
+                } else {
+                    Some(own)
+                };
+                worse.into_iter().for_each(|worse| drop(fs::remove_dir_all(worse)));
+                if telling {
+                    break;
+                }
+            }
+            Err(reason) => {
+                // What the witness met with says most.
+                why.get_or_insert(reason);
+                let _ = fs::remove_dir_all(&own);
+            }
+        }
+    }
+    let Some((kept, goal, shown)) = best else {
+        let why = why.unwrap_or_else(|| "there is nothing to steer by".into());
+        return Ok((Confirmation::Unconfirmed { why }, tries));
+    };
+    let _ = fs::remove_dir_all(folder);
+    fs::rename(&kept, folder).map_err(Error::output("create", folder))?;
+    let swapped = goal.accesses.first() != Some(&shown.first);
+    Ok((Confirmation::Confirmed { outcome: goal.outcome, swapped }, tries))
+}
+
+/// Along the witness; a race also the other way round.
+fn along(finding: &Finding) -> Vec<Attempt> {
+    let Some(witness) = &finding.witness else { return Vec::new() };
+    let mut schedules = vec![witness.schedule.clone()];
+    if finding.kind == Kind::Race && !finding.weak_order {
+        schedules.extend(swapped(&witness.schedule));
+    }
+    schedules.into_iter().map(|schedule| Attempt { schedule, wish: None, seed: 0 }).collect()
+}
+
+/// By active testing, with one seed after the other.
+fn active(goal: &Goal) -> Vec<Attempt> {
+    let meeting = match goal.kind.as_str() {
+        "race" if goal.memory_order => return Vec::new(),
+        "race" => Meeting::Race,
+        "deadlock" => Meeting::Together,
+        _ => return Vec::new(),
+    };
+    let target =
+        |(place, code): (usize, &Code)| Target { module: code.module, offset: code.offset, place: place as u32 };
+    let targets: Vec<Target> = goal.accesses.iter().enumerate().map(target).collect();
+    let wish = Wish { meeting, targets };
+    let attempt = |seed| Attempt { schedule: Schedule::default(), wish: Some(wish.clone()), seed };
+    (1..=ACTIVE).map(attempt).collect()
+}
+
+/// One run. If it shows the goal, the folder gets trace, schedule and command; if not, the reason.
+fn run(
+    trace: &Trace,
+    attempt: &Attempt,
+    goal: &Goal,
+    folder: &Path,
+    limit: Duration,
+    command: Option<&[OsString]>,
+    tries: &mut Tries,
+) -> Result<std::result::Result<(Goal, Shown), String>> {
+    let schedule = attempt.schedule.clone();
+    let mut lengths = vec![0u64; schedule.threads.len()];
+    for segment in &schedule.segments {
+        lengths[segment.thread.index()] += u64::from(segment.steps);
+    }
+    let within = |thread: ThreadId, step| lengths.get(thread.index()).is_some_and(|length| step <= *length);
+    let mut options = base_options(trace.meta(), folder.join(TRACE));
+    options.scripts.push(script(trace, schedule, attempt.wish.as_ref(), within)?);
+    if let Some(command) = command {
+        options.command = command.to_vec();
+    }
+    options.seed = attempt.seed;
+    options.output = Output::File(folder.join(OUTPUT));
+    options.timeout = Some(limit);
+    let run = session::run(&options)?;
+    let Some((process, new)) = same_program(&run, trace.meta())? else {
+        return Ok(Err("the program could not be recorded again".into()));
+    };
+    tries.pauses += process.pauses;
+    tries.thrashes += process.thrashes;
+    let Some(shown) = goal.shown(&new)? else {
+        return Ok(Err(match &process.diverged {
+            Some(divergence) => divergence_text(divergence),
+            None if run.timed_out => "the run took too long".into(),
+            None => "it did not come to it".into(),
+        }));
+    };
+    reweave_trace::schedule::save(&schedule_of(&new)?, folder.join(SCHEDULE))?;
+    let goal = Goal {
+        outcome: process.outcome.clone(),
+        trace: process.path.file_name().unwrap_or_default().to_string_lossy().into_owned(),
+        ..goal.clone()
+    };
+    goal.save(&folder.join(COMMAND))?;
+    Ok(Ok((goal, shown)))
+}
+
+/// The process of a run that follows the script: the first of the same program.
+fn same_program<'a>(run: &'a Run, meta: &Meta) -> Result<Option<(&'a Collected, Trace)>> {
+    let identity = |meta: &Meta| [meta.other.get("executable").cloned(), meta.other.get("forked").cloned()];
+    for process in &run.processes {
+        let trace = Trace::open(&process.path)?;
+        if identity(trace.meta()) == identity(meta) {
+            return Ok(Some((process, trace)));
+        }
+    }
+    // Another build or another command: the first process must do.
+    match run.processes.first() {
+        Some(process) => Ok(Some((process, Trace::open(&process.path)?))),
+        None => Ok(None),
+    }
+}
+
+/// The witness with its last two steps the other way round.
+fn swapped(schedule: &Schedule) -> Option<Schedule> {
+    let mut schedule = schedule.clone();
+    let second = schedule.segments.pop()?;
+    let first = schedule.segments.last_mut()?;
+    if second.steps != 1 || first.thread == second.thread || first.steps == 0 {
+        return None;
+    }
+    let thread = first.thread;
+    first.steps -= 1;
+    if first.steps == 0 {
+        schedule.segments.pop();
+    }
+    schedule.push(second.thread, 1);
+    schedule.push(thread, 1);
+    Some(schedule)
+}
+
+pub fn divergence_text(divergence: &Divergence) -> String {
+    let Divergence { why, segment, thread } = divergence;
+    match *why {
+        shared::DIVERGED_NOT_ENABLED => {
+            format!("at segment {segment} of the schedule thread {thread} was due but could not run")
+        }
+        shared::DIVERGED_SHORT => {
+            format!("in segment {segment} of the schedule thread {thread} stopped before its steps were done")
+        }
+        shared::DIVERGED_INPUT => {
+            format!(
+                "in segment {segment} of the schedule thread {thread} asked for an input that was not recorded there"
+            )
+        }
+        other => format!("the schedule was left at segment {segment} (reason {other})"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use reweave_model::{Segment, ThreadName};
+
+    #[test]
+    fn swapping_moves_only_the_last_two_steps() {
+        let segment = |thread, steps| Segment { thread: ThreadId(thread), steps, revoked: false };
+        let threads = vec![ThreadName::MAIN, ThreadName { parent: 0, nth: 0 }];
+        let schedule = Schedule { threads, segments: vec![segment(0, 5), segment(1, 3), segment(0, 1)] };
+        let swapped = swapped(&schedule).expect("two threads at the end");
+        assert_eq!(swapped.segments, [segment(0, 5), segment(1, 2), segment(0, 1), segment(1, 1)]);
+    }
+}

@@ -17,13 +17,15 @@ use reweave_predict::Limits;
 use reweave_report::{Describer, Item, Report, data, describe, resolve};
 use reweave_trace::{Outcome, Trace, schedule_of};
 
-use crate::confirm::{self, Confirmation, Goal};
+use crate::confirm::{self, Confirmation, Goal, Plain};
 use crate::replay::{command_of, is_failure};
 use crate::session::{self, Options, Run};
 use crate::{Error, Result};
 
 pub const REPORT: &str = "report.json";
 pub const RECORDING: &str = "recording.rwt";
+/// For one finding.
+const MINIMISING: Duration = Duration::from_secs(5);
 
 #[derive(Clone, Debug)]
 pub struct Plan {
@@ -86,7 +88,8 @@ pub fn test(plan: &Plan, watch: &mut dyn FnMut(Stage<'_>)) -> Result<Tested> {
             if items.iter().any(|item: &Item| item.fingerprint == fingerprint && item.schedule.is_some()) {
                 continue;
             }
-            items.push(settle(items.len() as u32 + 1, &trace, finding, &plan.folder, limit.min(left), None)?);
+            let plain = Plain { command: None, limit: Some(limit) };
+            items.push(settle(items.len() as u32 + 1, &trace, finding, &plan.folder, &plain, left)?);
         }
     }
     // The strongest first; ids are folder names already and stay.
@@ -156,7 +159,8 @@ pub fn confirm_again(folder: &Path, command: Option<&[OsString]>, budget: Durati
         }
         let next = report.findings.iter().map(|item| item.id).max().unwrap_or(0) + 1;
         let id = known.map_or(next, |i| report.findings[i].id);
-        let item = settle(id, &trace, &finding, folder, budget.saturating_sub(began.elapsed()), command)?;
+        let plain = Plain { command, limit: None };
+        let item = settle(id, &trace, &finding, folder, &plain, budget.saturating_sub(began.elapsed()))?;
         match known {
             Some(i) => report.findings[i] = item,
             None => report.findings.push(item),
@@ -173,21 +177,15 @@ fn save_report(report: &Report, folder: &Path) -> Result<()> {
 }
 
 /// Tries to confirm one finding and makes an item of it.
-fn settle(
-    id: u32,
-    trace: &Trace,
-    finding: &Finding,
-    folder: &Path,
-    limit: Duration,
-    command: Option<&[OsString]>,
-) -> Result<Item> {
+fn settle(id: u32, trace: &Trace, finding: &Finding, folder: &Path, plain: &Plain<'_>, left: Duration) -> Result<Item> {
     let mut item = resolve::item(id, finding, trace);
-    if limit.is_zero() {
+    if left.is_zero() {
         item.why_unconfirmed = Some("the time was used up: raise it with --budget".into());
         return Ok(item);
     }
     let own = folder.join(id.to_string());
-    let (confirmation, tries) = confirm::confirm(trace, finding, &own, limit, command)?;
+    let deadline = Instant::now() + left;
+    let (confirmation, tries) = confirm::confirm(trace, finding, &own, plain, deadline)?;
     item.tries = Some(data::Tries {
         attempts: tries.attempts,
         confirmations: tries.confirmations,
@@ -195,14 +193,17 @@ fn settle(
         thrashes: tries.thrashes,
     });
     match confirmation {
-        Confirmation::Confirmed { outcome, swapped } => {
+        Confirmation::Confirmed { mut goal, swapped } => {
             if swapped {
                 // (1) is the one that came first in the run that replay shows.
                 item.accesses.reverse();
             }
             item.strength = resolve::strength_name(Strength::Confirmed).into();
             item.schedule = Some(format!("{id}/{}", confirm::SCHEDULE));
-            item.outcome = Some(describe::outcome(&outcome).unwrap_or_else(|| "ended normally".into()));
+            item.outcome = Some(describe::outcome(&goal.outcome).unwrap_or_else(|| "ended normally".into()));
+            let deadline = Instant::now() + left.min(MINIMISING);
+            let minimised = confirm::minimise(&own, &mut goal, plain, deadline)?;
+            item.preemptions = Some(minimised.after);
         }
         Confirmation::Unconfirmed { why } => {
             let _ = fs::remove_dir_all(&own);

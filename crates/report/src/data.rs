@@ -32,6 +32,9 @@ pub struct Item {
     pub schedule: Option<String>,
     pub outcome: Option<String>,
     pub why_unconfirmed: Option<String>,
+    /// Switches away from a thread that could have gone on, in the schedule that replays it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub preemptions: Option<u32>,
     /// What it took to confirm it, or to give up.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tries: Option<Tries>,

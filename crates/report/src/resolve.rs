@@ -42,6 +42,7 @@ pub fn item(id: u32, finding: &Finding, trace: &Trace) -> Item {
         schedule: None,
         outcome: None,
         why_unconfirmed: None,
+        preemptions: None,
         tries: None,
     }
 }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
-use reweave_model::{EventId, Finding, Kind, ObjectId, Op, ThreadId};
+use reweave_model::{AccessFlags, EventId, Finding, Kind, ObjectId, Op, ThreadId};
 use reweave_predict::analyses::hb::HbRaces;
 use reweave_predict::linear::{self, Linear};
 use reweave_trace::{Outcome, Trace};
@@ -118,11 +118,24 @@ struct Access {
     atomic: bool,
 }
 
+impl Access {
+    fn races(&self, other: &Self) -> bool {
+        self.thread != other.thread
+            && (self.write || other.write)
+            && !(self.atomic && other.atomic)
+            && self.addr < other.addr + other.size
+            && other.addr < self.addr + self.size
+    }
+}
+
 /// The first place in a trace where accesses at the two code positions, by different threads, to overlapping bytes, at
-/// least one writing and one not atomic, are consecutive steps.
+/// least one writing and one not atomic, follow each other. All that one library call does is one step here: no other thread
+/// can come in between.
 fn adjacent(trace: &Trace, one: Code, two: Code) -> Result<Option<Shown>> {
     let mut names = Names::default();
-    let mut previous: Option<Access> = None;
+    let (mut before, mut now): (Vec<Access>, Vec<Access>) = (Vec::new(), Vec::new());
+    // Who made the steps in `now`, and whether a library call did.
+    let mut call: Option<(ThreadId, Code, bool)> = None;
     let mut steps = 0u64;
     let mut events = trace.events();
     while let Some(event) = events.next()? {
@@ -133,29 +146,33 @@ fn adjacent(trace: &Trace, one: Code, two: Code) -> Result<Option<Shown>> {
             continue;
         }
         steps += 1;
-        let (addr, size, write, atomic) = match event.op {
-            Op::Read { addr, size, .. } => (addr, size, false, false),
-            Op::Write { addr, size, .. } => (addr, size, true, false),
-            Op::Atomic { addr, size, kind, .. } => (addr, size, kind.writes(), true),
-            Op::Free { addr, size } => (addr, u32::try_from(size).unwrap_or(u32::MAX), true, false),
-            _ => {
-                previous = None;
-                continue;
+        let (access, library) = match event.op {
+            Op::Read { addr, size, flags, .. } => {
+                (Some((addr, u64::from(size), false, false)), flags.has(AccessFlags::LIBRARY))
             }
+            Op::Write { addr, size, flags, .. } => {
+                (Some((addr, u64::from(size), true, false)), flags.has(AccessFlags::LIBRARY))
+            }
+            Op::Atomic { addr, size, kind, .. } => (Some((addr, u64::from(size), kind.writes(), true)), false),
+            Op::Free { addr, size } => (Some((addr, size, true, false)), true),
+            Op::Alloc { .. } => (None, true),
+            _ => (None, false),
         };
         let (thread, code) = (event.thread, names.code(event.pc));
-        let access = Access { thread, code, addr: addr.0, size: size.into(), write, atomic };
-        if let Some(before) = previous
-            && before.thread != access.thread
-            && (before.write || access.write)
-            && !(before.atomic && access.atomic)
-            && ((before.code, access.code) == (one, two) || (before.code, access.code) == (two, one))
-            && before.addr < access.addr + access.size
-            && access.addr < before.addr + before.size
-        {
-            return Ok(Some(Shown { first: before.code, steps_before: steps - 2 }));
+        if call != Some((thread, code, true)) || !library {
+            before = std::mem::take(&mut now);
+            call = Some((thread, code, library));
         }
-        previous = Some(access);
+        let Some((addr, size, write, atomic)) = access else { continue };
+        let access = Access { thread, code, addr: addr.0, size, write, atomic };
+        let wanted = |first: &&Access| {
+            ((first.code, code) == (one, two) || (first.code, code) == (two, one)) && first.races(&access)
+        };
+        if let Some(first) = before.iter().find(wanted) {
+            let between = (before.len() + now.len()) as u64;
+            return Ok(Some(Shown { first: first.code, steps_before: steps - 1 - between }));
+        }
+        now.push(access);
     }
     Ok(None)
 }

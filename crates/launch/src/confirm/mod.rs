@@ -5,6 +5,7 @@
 //! show it, the one that fails is kept: it tells more.
 
 mod goal;
+mod minimise;
 
 use std::ffi::OsString;
 use std::fs;
@@ -14,7 +15,7 @@ use std::time::{Duration, Instant};
 use reweave_conductor::policy::active::{Meeting, Target, Wish};
 use reweave_conductor::shared;
 use reweave_model::{Finding, Kind, Schedule, ThreadId};
-use reweave_trace::{Meta, Outcome, Trace, schedule_of};
+use reweave_trace::{Meta, Trace, schedule_of};
 
 use crate::collector::{Collected, Divergence};
 use crate::names::Code;
@@ -23,6 +24,7 @@ use crate::session::{self, Run};
 use crate::target::Output;
 use crate::{Error, Result};
 pub use goal::{Goal, Shown};
+pub use minimise::{Minimised, minimise, preemptions};
 
 // Files in the folder of a finding.
 pub const TRACE: &str = "trace.rwt";
@@ -37,7 +39,7 @@ const ACTIVE: u64 = 10;
 pub enum Confirmation {
     /// `swapped`: the second access of the finding came first.
     Confirmed {
-        outcome: Outcome,
+        goal: Goal,
         swapped: bool,
     },
     Unconfirmed {
@@ -62,19 +64,26 @@ struct Attempt {
     seed: u64,
 }
 
-/// Tries to make a finding happen, in `command` if that is given instead of the recorded one. On success the folder
-/// holds its trace, schedule and command.
+/// What every run of a confirmation has in common.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Plain<'a> {
+    /// Instead of the recorded one.
+    pub command: Option<&'a [OsString]>,
+    /// For one run.
+    pub limit: Option<Duration>,
+}
+
+/// Tries to make a finding happen. On success the folder holds its trace, schedule and command.
 pub fn confirm(
     trace: &Trace,
     finding: &Finding,
     folder: &Path,
-    limit: Duration,
-    command: Option<&[OsString]>,
+    plain: &Plain<'_>,
+    deadline: Instant,
 ) -> Result<(Confirmation, Tries)> {
-    let began = Instant::now();
     let mut tries = Tries::default();
     let mut goal = Goal::of(trace, finding)?;
-    if let Some(command) = command {
+    if let Some(command) = plain.command {
         goal.command = command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
     }
     let mut best: Option<(PathBuf, Goal, Shown)> = None;
@@ -84,14 +93,14 @@ pub fn confirm(
     let followed = along.len();
     for (number, attempt) in along.into_iter().chain(active(&goal)).enumerate() {
         // Active testing only if the witness did not do.
-        let left = limit.saturating_sub(began.elapsed());
+        let left = deadline.saturating_duration_since(Instant::now());
         if left.is_zero() || number >= followed && best.is_some() {
             break;
         }
         let own = folder.with_extension(format!("try{number}"));
         fs::create_dir_all(&own).map_err(Error::output("create", &own))?;
         tries.attempts += 1;
-        match run(trace, &attempt, &goal, &own, left, command, &mut tries)? {
+        match run(trace, &attempt, &goal, &own, plain, left, &mut tries)? {
             Ok((done, shown)) => {
                 tries.confirmations += 1;
                 let telling = replay::is_failure(&done.outcome) && !replay::same_outcome(&done.outcome, &recorded);
@@ -119,7 +128,7 @@ pub fn confirm(
     let _ = fs::remove_dir_all(folder);
     fs::rename(&kept, folder).map_err(Error::output("create", folder))?;
     let swapped = goal.accesses.first() != Some(&shown.first);
-    Ok((Confirmation::Confirmed { outcome: goal.outcome, swapped }, tries))
+    Ok((Confirmation::Confirmed { goal, swapped }, tries))
 }
 
 /// Along the witness; a race also the other way round.
@@ -154,8 +163,8 @@ fn run(
     attempt: &Attempt,
     goal: &Goal,
     folder: &Path,
-    limit: Duration,
-    command: Option<&[OsString]>,
+    plain: &Plain<'_>,
+    left: Duration,
     tries: &mut Tries,
 ) -> Result<std::result::Result<(Goal, Shown), String>> {
     let schedule = attempt.schedule.clone();
@@ -166,12 +175,12 @@ fn run(
     let within = |thread: ThreadId, step| lengths.get(thread.index()).is_some_and(|length| step <= *length);
     let mut options = base_options(trace.meta(), folder.join(TRACE));
     options.scripts.push(script(trace, schedule, attempt.wish.as_ref(), within)?);
-    if let Some(command) = command {
+    if let Some(command) = plain.command {
         options.command = command.to_vec();
     }
     options.seed = attempt.seed;
     options.output = Output::File(folder.join(OUTPUT));
-    options.timeout = Some(limit);
+    options.timeout = Some(plain.limit.map_or(left, |limit| limit.min(left)));
     let run = session::run(&options)?;
     let Some((process, new)) = same_program(&run, trace.meta())? else {
         return Ok(Err("the program could not be recorded again".into()));

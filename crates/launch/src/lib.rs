@@ -6,6 +6,7 @@
 //!
 //! Invariants: the program's own output stays its own (nothing here prints); recording never breaks the run.
 
+pub mod classes;
 pub mod collector;
 pub mod compare;
 pub mod confirm;

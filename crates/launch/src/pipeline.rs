@@ -6,7 +6,7 @@
 //! reweave-out/1/               a finding: trace.rwt, schedule.rws, command.json, output.txt
 //! ```
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -17,15 +17,22 @@ use reweave_predict::Limits;
 use reweave_report::{Describer, Item, Report, data, describe, resolve};
 use reweave_trace::{Outcome, Trace, schedule_of};
 
+use crate::classes::{Class, class_of};
 use crate::confirm::{self, Confirmation, Goal, Plain};
+use crate::folder::{PrivateFolder, beside};
+use crate::region::Policy;
 use crate::replay::{command_of, is_failure};
 use crate::session::{self, Options, Run};
+use crate::target::{Input, Output};
 use crate::{Error, Result};
 
 pub const REPORT: &str = "report.json";
 pub const RECORDING: &str = "recording.rwt";
 /// For one finding.
 const MINIMISING: Duration = Duration::from_secs(5);
+/// Further schedules that are tried, and how many in a row may show nothing new.
+const SCHEDULES: u64 = 60;
+const IDLE: u32 = 15;
 
 #[derive(Clone, Debug)]
 pub struct Plan {
@@ -56,53 +63,141 @@ pub enum Stage<'a> {
         done: usize,
         total: usize,
     },
+    /// Other schedules.
+    Trying {
+        done: usize,
+        total: usize,
+    },
 }
 
 pub fn test(plan: &Plan, watch: &mut dyn FnMut(Stage<'_>)) -> Result<Tested> {
-    let began = Instant::now();
     prepare_folder(&plan.folder)?;
+    let mut hunt = Hunt {
+        plan,
+        deadline: Instant::now() + plan.budget,
+        items: Vec::new(),
+        stats: BTreeMap::from([("unknown_pairs".to_owned(), 0)]),
+        classes: HashSet::new(),
+        limit: None,
+    };
     let run = session::run(&plan.options)?;
     watch(Stage::Recorded(&run));
-    let mut items = Vec::new();
-    let mut stats = BTreeMap::from([("unknown_pairs".to_owned(), 0)]);
-    for process in &run.processes {
-        let trace = Trace::open(&process.path)?;
-        *stats.entry("events".into()).or_default() += process.events;
-        if is_failure(&process.outcome) {
-            items.push(failure(items.len() as u32 + 1, &trace, &process.outcome, &plan.folder)?);
-        }
-        // Half of the time for looking, the rest for trying.
-        let left = plan.budget.saturating_sub(began.elapsed());
-        let answer = predict(&trace, Instant::now() + left / 2, watch)?;
-        *stats.entry("unknown_pairs".into()).or_default() += answer.unknown_pairs;
-        for (key, value) in answer.stats {
-            *stats.entry(key).or_default() += value;
-        }
-        let findings = answer.findings;
-        let limit = (run.took * 20).max(Duration::from_secs(10));
-        for (done, finding) in findings.iter().enumerate() {
-            watch(Stage::Confirming { done, total: findings.len() });
-            let left = plan.budget.saturating_sub(began.elapsed());
-            // The same bug in another process of the run is no other bug.
-            let fingerprint = resolve::item(0, finding, &trace).fingerprint;
-            if items.iter().any(|item: &Item| item.fingerprint == fingerprint && item.schedule.is_some()) {
-                continue;
-            }
-            let plain = Plain { command: None, limit: Some(limit) };
-            items.push(settle(items.len() as u32 + 1, &trace, finding, &plan.folder, &plain, left)?);
-        }
+    hunt.limit = Some((run.took * 20).max(Duration::from_secs(10)));
+    // Half of the time for the first run: what it shows is surest.
+    hunt.look_at(&run, watch)?;
+    if run.processes.iter().any(|process| process.instrumented) {
+        hunt.other_schedules(&run, watch)?;
     }
     // The strongest first; ids are folder names already and stay.
-    items.sort_by_key(|item| (rank(item), item.id));
+    hunt.items.sort_by_key(|item| (rank(item), item.id));
     let report = Report {
         reweave: env!("CARGO_PKG_VERSION").into(),
         schema: data::SCHEMA,
         program: plan.options.command.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
-        findings: items,
-        stats,
+        findings: hunt.items,
+        stats: hunt.stats,
     };
     save_report(&report, &plan.folder)?;
     Ok(Tested { report, run })
+}
+
+/// A test under way.
+struct Hunt<'p> {
+    plan: &'p Plan,
+    deadline: Instant,
+    items: Vec<Item>,
+    stats: BTreeMap<String, u64>,
+    /// What runs did so far.
+    classes: HashSet<Class>,
+    /// For one run.
+    limit: Option<Duration>,
+}
+
+impl Hunt<'_> {
+    fn left(&self) -> Duration {
+        self.deadline.saturating_duration_since(Instant::now())
+    }
+
+    /// Predicts from the traces of a run and confirms what is new. Says whether it did something no run did before.
+    fn look_at(&mut self, run: &Run, watch: &mut dyn FnMut(Stage<'_>)) -> Result<bool> {
+        let mut new = false;
+        for process in &run.processes {
+            let trace = Trace::open(&process.path)?;
+            if !self.classes.insert(class_of(&trace)?) {
+                continue;
+            }
+            new = true;
+            *self.stats.entry("events".into()).or_default() += process.events;
+            if is_failure(&process.outcome) {
+                let item = failure(self.next_id(), &trace, &process.outcome, &self.plan.folder)?;
+                let known = self.items.iter().any(|known| known.fingerprint == item.fingerprint);
+                if known {
+                    let _ = fs::remove_dir_all(self.plan.folder.join(item.id.to_string()));
+                } else {
+                    self.items.push(item);
+                }
+            }
+            let answer = predict(&trace, Instant::now() + self.left() / 2, watch)?;
+            *self.stats.entry("unknown_pairs".into()).or_default() += answer.unknown_pairs;
+            for (key, value) in answer.stats {
+                *self.stats.entry(key).or_default() += value;
+            }
+            let findings = answer.findings;
+            for (done, finding) in findings.iter().enumerate() {
+                watch(Stage::Confirming { done, total: findings.len() });
+                // The same bug in another process or run is no other bug.
+                let fingerprint = resolve::item(0, finding, &trace).fingerprint;
+                let known = self.items.iter().position(|item| item.fingerprint == fingerprint);
+                if known.is_some_and(|known| self.items[known].schedule.is_some()) {
+                    continue;
+                }
+                let id = known.map_or_else(|| self.next_id(), |known| self.items[known].id);
+                let plain = Plain { command: None, limit: self.limit };
+                let item = settle(id, &trace, finding, &self.plan.folder, &plain, self.left())?;
+                match known {
+                    None => self.items.push(item),
+                    Some(known) if rank(&item) < rank(&self.items[known]) => self.items[known] = item,
+                    Some(_) => {}
+                }
+            }
+        }
+        Ok(new)
+    }
+
+    /// Ids are folder names: none is given twice.
+    fn next_id(&self) -> u32 {
+        self.items.iter().map(|item| item.id).max().unwrap_or(0) + 1
+    }
+
+    /// Runs the program under other schedules: code that the first run did not reach is not looked at otherwise.
+    fn other_schedules(&mut self, first: &Run, watch: &mut dyn FnMut(Stage<'_>)) -> Result<()> {
+        let until = Instant::now() + self.left() / 2;
+        let length = first.processes.iter().map(|process| process.events).max().unwrap_or(0).max(10);
+        let mut idle = 0;
+        for number in 1..=SCHEDULES {
+            if idle >= IDLE || Instant::now() + first.took >= until {
+                break;
+            }
+            watch(Stage::Trying { done: number as usize - 1, total: SCHEDULES as usize });
+            let folder = PrivateFolder::new()?;
+            let mut options = self.plan.options.clone();
+            options.trace = folder.path().join(RECORDING);
+            options.seed = self.plan.options.seed.wrapping_mul(SCHEDULES).wrapping_add(number);
+            options.policy = match number % 3 {
+                0 => Policy::Pct { depth: 3, length },
+                _ => Policy::Random,
+            };
+            let stdin = beside(&self.plan.options.trace, "stdin");
+            options.input = if stdin.exists() { Input::File(stdin) } else { Input::Nothing };
+            options.output = Output::File(folder.path().join(confirm::OUTPUT));
+            options.timeout = Some(self.left().min(self.limit.unwrap_or(Duration::MAX)));
+            let run = session::run(&options)?;
+            idle = if self.look_at(&run, watch)? { 0 } else { idle + 1 };
+            *self.stats.entry("schedules".into()).or_default() += 1;
+        }
+        self.stats.insert("classes".into(), self.classes.len() as u64);
+        Ok(())
+    }
 }
 
 fn rank(item: &Item) -> u8 {

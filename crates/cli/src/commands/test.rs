@@ -53,6 +53,7 @@ pub fn test(plan: &Plan) -> i32 {
         Stage::Recorded(run) => output::run_summary(run),
         Stage::Predicting(done) => show(&mut bar, "predicting", (done * 1000.0) as u64, 1000),
         Stage::Confirming { done, total } => show(&mut bar, "confirming", done as u64, total as u64),
+        Stage::Trying { done, total } => show(&mut bar, "other schedules", done as u64, total as u64),
     });
     drop(bar);
     match tested {

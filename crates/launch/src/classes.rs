@@ -1,0 +1,83 @@
+//! Which runs did the same: two runs are of one class if every thread read the same values at the same places, outcomes of
+//! synchronization included. Who ran when does not matter beyond that.
+
+use std::collections::BTreeMap;
+
+use reweave_model::{AtomicKind, Op, ThreadId, Value};
+use reweave_trace::{Result, Trace};
+
+use crate::names::Names;
+
+/// A hash of what every thread of a run read.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Class(u64);
+
+/// FNV-1a, a word at a time.
+#[derive(Clone, Copy)]
+struct Digest(u64);
+
+impl Digest {
+    const NEW: Self = Self(0xcbf2_9ce4_8422_2325);
+
+    fn word(&mut self, word: u64) {
+        for byte in word.to_le_bytes() {
+            self.0 = (self.0 ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3);
+        }
+    }
+
+    fn value(&mut self, value: Value<'_>) {
+        match value {
+            Value::Word(word) => self.word(word),
+            Value::Bytes(bytes) => bytes.iter().for_each(|&byte| self.word(byte.into())),
+            Value::Unknown => self.word(u64::MAX),
+        }
+    }
+}
+
+/// The class of a run.
+pub fn class_of(trace: &Trace) -> Result<Class> {
+    let mut names = Names::default();
+    let mut threads: BTreeMap<ThreadId, Digest> = BTreeMap::new();
+    // A thread's number depends on who forked first: by descent it is the same in every run.
+    let mut descent: BTreeMap<ThreadId, u64> = BTreeMap::from([(ThreadId(0), 0)]);
+    let mut events = trace.events();
+    while let Some(event) = events.next()? {
+        names.see(&event);
+        let digest = threads.entry(event.thread).or_insert(Digest::NEW);
+        let code = names.code(event.pc);
+        let read = match event.op {
+            Op::Read { value, .. } => Some((1, value)),
+            Op::Atomic { kind, read, .. } if kind.reads() => Some((2 + u64::from(kind == AtomicKind::CasFailed), read)),
+            Op::Refused { why, .. } => Some((4, Value::Word(why as u64))),
+            Op::Acquire { tried: true, .. } => Some((5, Value::Word(0))),
+            Op::Woken { reason, .. } => Some((6, Value::Word(reason as u64))),
+            Op::BarrierLeave { serial, .. } => Some((7, Value::Word(serial.into()))),
+            Op::OnceBegin { .. } => Some((8, Value::Word(0))),
+            Op::OnceDone { .. } => Some((8, Value::Word(1))),
+            Op::Input { value, .. } => Some((9, Value::Word(value as u64))),
+            Op::Fatal { number, .. } => Some((10, Value::Word(number.into()))),
+            Op::Exit { status } => Some((11, Value::Word(status as u64))),
+            Op::Hang => Some((12, Value::Word(0))),
+            Op::Fork { child, nth } => {
+                let mut own = Digest(descent.get(&event.thread).copied().unwrap_or(1));
+                own.word(u64::from(nth) + 1);
+                descent.insert(child, own.0);
+                None
+            }
+            _ => None,
+        };
+        if let Some((kind, value)) = read {
+            digest.word(kind);
+            digest.word(code.module);
+            digest.word(code.offset);
+            digest.value(value);
+        }
+    }
+    // In no order of the threads.
+    let class = threads.iter().fold(0u64, |sum, (thread, digest)| {
+        let mut own = Digest(descent.get(thread).copied().unwrap_or(u64::from(thread.0) << 32));
+        own.word(digest.0);
+        sum.wrapping_add(own.0)
+    });
+    Ok(Class(class))
+}

@@ -42,6 +42,9 @@ pub fn listen(socket: &UnixListener, registry: &Mutex<Registry>, stop: &AtomicBo
         // SAFETY: one descriptor; wakes up now and then to see whether to stop.
         unsafe { libc::poll(&raw mut poll, 1, 20) };
         while let Ok((stream, _)) = socket.accept() {
+            if stop.load(Ordering::Acquire) {
+                return;
+            }
             let _ = stream.set_nonblocking(false);
             admit(stream, registry);
         }

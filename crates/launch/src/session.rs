@@ -3,7 +3,7 @@
 
 use std::ffi::OsString;
 use std::fs;
-use std::os::unix::net::UnixListener;
+use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -140,16 +140,22 @@ impl Session {
         }
     }
 
+    fn stop_listening(&mut self) {
+        self.stop.store(true, Ordering::Release);
+        if let Some(listener) = self.listener.take() {
+            // So that it does not wait for the next look at the time: many runs are short.
+            let _ = UnixStream::connect(self.socket());
+            let _ = listener.join();
+        }
+    }
+
     /// Waits for what is still being recorded, then takes the results.
     pub fn finish(mut self) -> (Vec<Collected>, Vec<String>) {
         let deadline = Instant::now() + STRAGGLERS;
         while self.registry().jobs.iter().any(|(_, _, job)| !job.is_finished()) && Instant::now() < deadline {
             std::thread::sleep(Duration::from_millis(1));
         }
-        self.stop.store(true, Ordering::Release);
-        if let Some(listener) = self.listener.take() {
-            let _ = listener.join();
-        }
+        self.stop_listening();
         let mut registry = self.registry();
         let mut collected = Vec::new();
         for (pid, signals, job) in std::mem::take(&mut registry.jobs) {
@@ -171,10 +177,7 @@ impl Session {
 
 impl Drop for Session {
     fn drop(&mut self) {
-        self.stop.store(true, Ordering::Release);
-        if let Some(listener) = self.listener.take() {
-            let _ = listener.join();
-        }
+        self.stop_listening();
     }
 }
 

@@ -21,7 +21,10 @@ pub fn run(
     progress: &mut dyn FnMut(f64),
 ) -> Result<Vec<Finding>> {
     let (findings, numbers) = match options.rule {
-        Rule::Published => todo!(),
+        Rule::Published => {
+            let found = nondeterminism::patterns(trace, NAME, limits, progress)?;
+            (found.findings, found.stats.numbers())
+        }
         Rule::Exact => {
             let found = nondeterminism::exact(trace, NAME, options, limits, progress)?;
             let numbers = found.stats.numbers();

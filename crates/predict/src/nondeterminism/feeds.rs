@@ -2,7 +2,9 @@
 //! that may depend on it. Approximate: nothing is known of registers, so everything that follows without a choice is taken to
 //! carry the value, and an output is what the recorder sees of one (a send, or a call that leaves control).
 
-use reweave_model::{Accessor, Feeds, Op};
+use std::collections::HashMap;
+
+use reweave_model::{Accessor, EventId, Feeds, Op};
 use reweave_trace::{Result, Trace};
 
 /// Events of the thread that are looked at.
@@ -10,7 +12,24 @@ const FAR: usize = 64;
 /// Events of any thread that are looked at.
 const FARTHEST: usize = 4096;
 
-pub fn feeds(trace: &Trace, read: &Accessor) -> Result<Feeds> {
+/// What is known already, by read.
+#[derive(Default)]
+pub struct Known {
+    by_read: HashMap<EventId, Feeds>,
+}
+
+impl Known {
+    pub fn of(&mut self, trace: &Trace, read: &Accessor) -> Result<Feeds> {
+        if let Some(&known) = self.by_read.get(&read.event) {
+            return Ok(known);
+        }
+        let feeds = feeds(trace, read)?;
+        self.by_read.insert(read.event, feeds);
+        Ok(feeds)
+    }
+}
+
+fn feeds(trace: &Trace, read: &Accessor) -> Result<Feeds> {
     let facts = trace.symbols().facts();
     let explicit = trace.meta().explicit_branches;
     if trace.meta().abstract_values || (facts.is_empty() && !explicit) {

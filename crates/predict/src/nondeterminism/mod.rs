@@ -7,7 +7,7 @@
 //!   which r is next and c is the last writer of the cell. Sound and complete for the window; every answer leaves with an
 //!   order that the [checker](crate::witness) accepted ([`views`]). It deviates from the paper, whose orders of writer, reader and
 //!   challenger do not say that the challenger is what the reader sees, and which keeps every other read of the trace.
-//! * **published**: the paper's own rule, as printed, with its numbers. What it finds is a pattern: `potential`.
+//! * **[published]**: the paper's own rule, as printed, with its numbers. What it finds is a pattern: `potential`.
 //!
 //! Reads are plain reads, atomic loads, updates, exchanges and compare-exchanges; their own value is free, a
 //! compare-exchange's too (it may then end otherwise). The time before all writes is a writer, and the end of the run, when
@@ -17,9 +17,11 @@
 
 mod feeds;
 mod groups;
+mod patterns;
+pub mod published;
 pub mod views;
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashSet};
 use std::time::{Duration, Instant};
 
 use reweave_model::{Accessor, Feeds, Finding, Kind, Strength, View};
@@ -29,6 +31,7 @@ use crate::history::*;
 use crate::lower::Lowered;
 use crate::search::{self, Limits, Path};
 use groups::{Candidate, Group, Lines};
+pub use patterns::patterns;
 use views::{Alternative, Verdict, Views};
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -115,13 +118,10 @@ pub fn exact(
     let paths: Vec<&Path> = sightings.iter().map(|sighting| &sighting.path).collect();
     let witnesses = search::witnesses(trace, &paths)?;
     let mut findings = Vec::new();
-    let mut fed: HashMap<_, Feeds> = HashMap::new();
+    let mut fed = feeds::Known::default();
     for (mut sighting, witness) in sightings.into_iter().zip(witnesses) {
         if let Some(read) = sighting.view.read.map(|read| &sighting.accesses[read]) {
-            sighting.view.feeds = match fed.get(&read.event) {
-                Some(known) => *known,
-                None => *fed.entry(read.event).or_insert(feeds::feeds(trace, read)?),
-            };
+            sighting.view.feeds = fed.of(trace, read)?;
         }
         findings.push(Finding {
             kind: Kind::Nondeterminism,
@@ -210,13 +210,20 @@ impl Search<'_> {
 }
 
 fn sighting(window: &Lowered, views: &Views<'_>, candidate: Candidate, alternative: &Alternative) -> Sighting {
-    let Candidate { read, cell, writer } = candidate;
-    let history = &window.history;
+    let Candidate { read, cell, .. } = candidate;
     // In a complete order the read is followed by the rest: not part of the way to it.
     let order = &alternative.order;
     let order = &order[..order.iter().position(|&pos| Some(pos) == read).unwrap_or(order.len())];
-    let doubtful = order.iter().chain(&read).any(|&pos| history.step(pos).doubtful);
+    let doubtful = order.iter().chain(&read).any(|&pos| window.history.step(pos).doubtful);
     let seen = read.map_or_else(|| views.last(cell), |read| views.seen(read, cell));
+    let (accesses, view) = view(window, candidate, seen, Some(alternative.value));
+    Sighting { accesses, view, path: Path::new(window, order, read.as_slice()), doubtful }
+}
+
+/// A read, what it saw and what it can see, as findings have it. `value`: what it would return, if that is known.
+fn view(window: &Lowered, candidate: Candidate, seen: Option<Pos>, value: Option<Val>) -> (Vec<Accessor>, View) {
+    let Candidate { read, cell, writer } = candidate;
+    let history = &window.history;
     let mut accesses = Vec::new();
     let mut number = |pos: Option<Pos>| {
         let pos = pos.filter(|&pos| history.step(pos).event.is_some())?;
@@ -235,8 +242,8 @@ fn sighting(window: &Lowered, views: &Views<'_>, candidate: Candidate, alternati
         seen: second,
         other: third,
         seen_value: seen.map_or_else(initial, written),
-        other_value: window.word(alternative.value),
+        other_value: value.and_then(|value| window.word(value)),
         feeds: Feeds::Unknown,
     };
-    Sighting { accesses, view, path: Path::new(window, order, read.as_slice()), doubtful }
+    (accesses, view)
 }

@@ -114,10 +114,10 @@ fn agree(name: &str, seeds: std::ops::Range<u64>, size: usize) {
 
 #[test]
 fn exact_is_the_oracle_on_small_histories() {
-    agree("exact small", 0..counts(600, 40).0, 16);
+    agree("exact small", 0..counts(300, 20).0, 16);
 }
 
 #[test]
 fn exact_is_the_oracle_on_larger_histories() {
-    agree("exact larger", 0..counts(600, 40).1, 24);
+    agree("exact larger", 0..counts(300, 20).1, 24);
 }

@@ -3,6 +3,8 @@
 //! does so.
 
 mod exact;
+mod figures;
+mod published;
 
 fn counts(small: u64, large: u64) -> (u64, u64) {
     let long = std::env::var("REWEAVE_ORACLE").ok();

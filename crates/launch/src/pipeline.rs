@@ -335,6 +335,7 @@ fn failure(id: u32, trace: &Trace, outcome: &Outcome, folder: &Path) -> Result<I
         analysis: "recording",
         accesses: last_places(trace, outcome)?,
         weak_order: false,
+        view: None,
         witness: None,
     };
     let mut item = resolve::item(id, &finding, trace);

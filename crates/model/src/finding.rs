@@ -53,5 +53,36 @@ pub struct Finding {
     pub accesses: Vec<Accessor>,
     /// A race only by the memory model: the accesses are ordered by atomics that are too weak to order them.
     pub weak_order: bool,
+    /// Of a nondeterministic read.
+    pub view: Option<View>,
     pub witness: Option<Witness>,
+}
+
+/// What a read returned, and what it can return instead. The numbers are places in [`Finding::accesses`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct View {
+    /// `None`: what the memory holds when everything is over.
+    pub read: Option<usize>,
+    /// The write that it saw in the trace; `None`: what was there at first.
+    pub seen: Option<usize>,
+    /// The write that it can see instead; `None`: what was there at first.
+    pub other: Option<usize>,
+    /// What these put there, where it is known and fits into a word.
+    pub seen_value: Option<u64>,
+    pub other_value: Option<u64>,
+    pub feeds: Feeds,
+}
+
+/// What becomes of a value that was read, as far as the trace can tell.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Feeds {
+    Unknown,
+    /// The thread goes on without choosing its way until it ends or leaves the code that is known.
+    Nothing,
+    /// A branch or a computed address follows.
+    Choice,
+    /// Something goes out of the program before any choice.
+    Output,
+    /// The run fails before any choice.
+    Failure,
 }

@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use reweave_model::{Accessor, EventId, Finding, Kind, Op, Pc, Strength, ThreadId};
 use reweave_trace::{Result, Trace};
 
-use crate::analyses::{cp, hb, lockset, maximal, shb, syncp, wcp};
+use crate::analyses::{cp, hb, lockset, maximal, nondeterminism, shb, syncp, wcp};
 use crate::history::Mode;
 use crate::linear::{self, Candidate, Linear};
 use crate::lower::called;
@@ -36,6 +36,7 @@ pub const ANALYSES: &[About] = &[
     about("maximal", "every race that some feasible reordering of the trace shows", true),
     about("prefix", "the same, if every read keeps its value", false),
     about("said", "the same over complete traces (Said et al.)", false),
+    about(nondeterminism::NAME, "reads that can see another write in another interleaving: information, no defects", false),
 ];
 
 const fn about(name: &'static str, what: &'static str, default: bool) -> About {
@@ -47,6 +48,7 @@ pub struct Options<'a> {
     /// By name; empty: the default ones.
     pub analyses: Vec<String>,
     pub limits: Limits<'a>,
+    pub nondeterminism: crate::nondeterminism::Options,
 }
 
 /// What the analyses have to say.
@@ -81,6 +83,11 @@ pub fn predict(trace: &Trace, options: &Options<'_>, progress: &mut dyn FnMut(&'
     let names: Vec<&'static str> = chosen_ones.map(|about| about.name).collect();
     let listed = candidates(trace, &names, options, &mut answer, progress)?;
     races(trace, &names, &listed, options, &mut answer, progress)?;
+    if names.contains(&nondeterminism::NAME) {
+        let progress = &mut |done| progress(nondeterminism::NAME, done);
+        let (how, limits) = (options.nondeterminism, &options.limits);
+        answer.findings.extend(nondeterminism::run(trace, how, limits, &mut answer.stats, progress)?);
+    }
     if options.limits.is_over() {
         answer.stats.insert("cut_short".to_owned(), 1);
     }
@@ -221,6 +228,7 @@ fn potential(trace: &Trace, name: &'static str, candidates: &[Candidate]) -> Res
             analysis: name,
             accesses: vec![found.get(&pair.first)?.clone(), found.get(&pair.second)?.clone()],
             weak_order: false,
+            view: None,
             witness: None,
         })
     };

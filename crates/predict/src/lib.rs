@@ -25,6 +25,7 @@ pub mod feasible;
 pub mod history;
 pub mod linear;
 pub mod lower;
+pub mod nondeterminism;
 pub mod oracle;
 pub mod races;
 pub mod search;

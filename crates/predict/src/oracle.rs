@@ -162,22 +162,36 @@ impl<'h> Oracle<'h> {
         (0..self.nodes.len()).filter(|&at| self.pairs(at).contains(&pair)).find_map(|at| self.race_at(at, pair))
     }
 
-    /// For each read, as the last event of a reordering, and each cell of it: who wrote what it returns.
+    /// For each read that is next after a reordering, and each cell of it: who wrote what it would return. The read itself is
+    /// not part of the reordering, so that its own value is free, a compare-exchange's too (except in [`Mode::Said`], where it is
+    /// part of the complete one).
     pub fn reads_from(&self) -> BTreeSet<(Pos, Cell, Option<Pos>)> {
         let tracking = Self::explore(self.history, self.mode, true);
         let mut found = BTreeSet::new();
-        for node in &tracking.nodes {
-            for &(pos, to) in &node.next {
+        for (at, node) in tracking.nodes.iter().enumerate() {
+            let next: Vec<Pos> = if self.mode == Mode::Said {
+                let completable = node.next.iter().filter(|(_, to)| tracking.nodes[*to].completable);
+                completable.map(|&(pos, _)| pos).collect()
+            } else {
+                let due = tracking.candidates(at).into_iter();
+                due.filter(|&pos| tracking.may_race(&node.state, pos)).collect()
+            };
+            for pos in next {
                 let Some(access) = self.history.step(pos).action.access() else { continue };
-                if self.mode == Mode::Said && !tracking.nodes[to].completable {
-                    continue;
-                }
                 for &(cell, _) in &access.reads {
                     found.insert((pos, cell, node.state.memory[cell.index()].1));
                 }
             }
         }
         found
+    }
+
+    /// For each cell: who wrote what it holds when everything is over.
+    pub fn ends_with(&self) -> BTreeSet<(Cell, Option<Pos>)> {
+        let tracking = Self::explore(self.history, self.mode, true);
+        let ended = (0..tracking.nodes.len()).filter(|&at| tracking.candidates(at).is_empty());
+        let writers = ended.flat_map(|at| tracking.nodes[at].state.memory.iter().enumerate());
+        writers.map(|(cell, &(_, writer))| (Cell(cell as u32), writer)).collect()
     }
 
     /// The reordering itself if `pair`, both next at node `at`, is a race there.

@@ -1,7 +1,7 @@
 //! Each rule of the definition is needed: without it, the engine differs from the oracle within a few random histories.
 
 use reweave_order::Budget;
-use reweave_predict::feasible::{Answer, Index, Question, Rule};
+use reweave_predict::feasible::{Answer, Goal, Index, Question, Rule};
 use reweave_predict::history::{Action, Condition, History, Lock, Mode, Pos, Waking};
 use reweave_predict::oracle::Oracle;
 use reweave_predict::testing::{Construct, Draft, Random, generate_aimed};
@@ -18,6 +18,9 @@ fn pairs(history: &History) -> Vec<(Pos, Pos)> {
 /// Whether the engine gives a wrong answer without the rule. No answer is not a wrong one.
 fn is_missed(rule: Rule, history: &History) -> bool {
     let index = Index::new(history);
+    if rule == Rule::LastWrite {
+        return last_write_is_missed(history, &index);
+    }
     let mode = if rule == Rule::KeptReads { Mode::Prefix } else { Mode::ControlFlow };
     let races = Oracle::new(history, mode).races();
     pairs(history).into_iter().any(|pair| {
@@ -28,6 +31,25 @@ fn is_missed(rule: Rule, history: &History) -> bool {
             Answer::No => races.contains(&pair),
             Answer::Unknown(_) => false,
         }
+    })
+}
+
+/// The same for the rule that only questions about reads have.
+fn last_write_is_missed(history: &History, index: &Index<'_>) -> bool {
+    let mode = Mode::ControlFlow;
+    let views = Oracle::new(history, mode).reads_from();
+    let accesses = |pos: Pos| history.step(pos).action.access();
+    history.positions().any(|read| {
+        accesses(read).into_iter().flat_map(|access| &access.reads).any(|&(cell, _)| {
+            history.positions().filter(|&writer| writer != read).any(|writer| {
+                accesses(writer).is_some_and(|access| access.writes.iter().any(|(other, _)| *other == cell)) && {
+                    let goal = Goal::reads_from(read, cell, Some(writer));
+                    let question = Question::without(Rule::LastWrite, index, mode, goal);
+                    let answer = question.map_or(Answer::No, |question| question.ask(Budget::default()).0);
+                    matches!(answer, Answer::Reordering(_)) != views.contains(&(read, cell, Some(writer)))
+                }
+            })
+        })
     })
 }
 

@@ -28,6 +28,9 @@ pub struct Item {
     /// `declared`, `inferred`, or none.
     pub block: Option<String>,
     pub accesses: Vec<AccessItem>,
+    /// Of a nondeterministic read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub view: Option<ViewItem>,
     pub witness: Option<String>,
     pub schedule: Option<String>,
     pub outcome: Option<String>,
@@ -49,6 +52,23 @@ pub struct Tries {
     /// Threads that active testing paused, and those that it had to let go in vain.
     pub pauses: u32,
     pub thrashes: u32,
+}
+
+/// What a read returned, and what it can return instead. The numbers count the accesses from 1.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct ViewItem {
+    /// The variable, if it has a name.
+    pub variable: String,
+    /// None: what the memory holds when the run is over.
+    pub read: Option<usize>,
+    /// None: what was there at first.
+    pub seen: Option<usize>,
+    pub other: Option<usize>,
+    /// What was read, and what would be, where it is known.
+    pub seen_value: Option<u64>,
+    pub other_value: Option<u64>,
+    /// `choice`, `output`, `failure`, `nothing` or `unknown`: what follows the read without another choice.
+    pub feeds: String,
 }
 
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -81,6 +101,11 @@ impl Report {
     /// Something that makes a run fail: confirmed or predicted, and no mere nondeterminism.
     pub fn has_findings(&self) -> bool {
         self.findings.iter().any(|item| item.strength != "potential" && item.kind != "nondeterminism")
+    }
+
+    /// A read that can see another write, proven: a failure only for who says so.
+    pub fn has_nondeterminism(&self) -> bool {
+        self.findings.iter().any(|item| item.strength != "potential" && item.kind == "nondeterminism")
     }
 
     pub fn to_json(&self) -> String {

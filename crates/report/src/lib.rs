@@ -5,9 +5,10 @@ pub mod data;
 pub mod describe;
 pub mod explain;
 pub mod overview;
+mod reads;
 pub mod resolve;
 pub mod text;
 
-pub use data::{AccessItem, Item, Location, Report};
+pub use data::{AccessItem, Item, Location, Report, ViewItem};
 pub use describe::Describer;
 pub use text::Style;

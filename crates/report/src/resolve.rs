@@ -4,6 +4,7 @@ use reweave_model::{Accessor, EventId, Finding, Kind, Op, Pc, StackId, Strength}
 use reweave_trace::Trace;
 
 use crate::data::{AccessItem, Item, Location};
+use crate::reads;
 use crate::describe::Describer;
 
 pub const fn kind_name(kind: Kind) -> &'static str {
@@ -28,7 +29,11 @@ pub const fn strength_name(strength: Strength) -> &'static str {
 /// Makes an item; what only the pipeline knows (files, outcome) is left empty.
 pub fn item(id: u32, finding: &Finding, trace: &Trace) -> Item {
     let accesses: Vec<AccessItem> = finding.accesses.iter().map(|access| access_item(access, trace)).collect();
-    let summary = summary(finding, &accesses, trace);
+    let view = reads::view_item(finding, trace);
+    let summary = match &view {
+        Some(view) => reads::summary(view, &accesses),
+        None => summary(finding, &accesses, trace),
+    };
     Item {
         id,
         fingerprint: fingerprint(kind_name(finding.kind), &accesses),
@@ -38,6 +43,7 @@ pub fn item(id: u32, finding: &Finding, trace: &Trace) -> Item {
         summary,
         block: None,
         accesses,
+        view,
         witness: None,
         schedule: None,
         outcome: None,
@@ -92,7 +98,7 @@ fn summary(finding: &Finding, accesses: &[AccessItem], trace: &Trace) -> String 
     }
 }
 
-fn address_of(event: EventId, trace: &Trace) -> Option<String> {
+pub(crate) fn address_of(event: EventId, trace: &Trace) -> Option<String> {
     let mut events = trace.events_from(event).ok()?;
     let event = events.next().ok()??;
     let (Op::Read { addr, .. } | Op::Write { addr, .. } | Op::Atomic { addr, .. } | Op::Free { addr, .. }) = event.op

@@ -3,6 +3,7 @@
 use std::io::{self, IsTerminal, Write};
 
 use crate::data::{Item, Location, Report};
+use crate::reads;
 
 /// Colours, or none.
 #[derive(Clone, Copy, Debug)]
@@ -44,8 +45,9 @@ pub fn write_item(item: &Item, folder: &str, style: Style, out: &mut dyn Write) 
         let number = number + 1;
         writeln!(
             out,
-            "  ({number}) {} by thread {} at {}",
+            "  ({number}) {}{} by thread {} at {}",
             access.op,
+            reads::role(item, number),
             access.thread,
             style.paint("1", &shown(&access.location))
         )?;
@@ -57,6 +59,9 @@ pub fn write_item(item: &Item, folder: &str, style: Style, out: &mut dyn Write) 
             [] => {}
             _ => writeln!(out, "        holding {}", access.locks_held.join(", "))?,
         }
+    }
+    if let Some(view) = &item.view {
+        reads::write(view, out)?;
     }
     if let Some(outcome) = &item.outcome {
         writeln!(out, "  the confirmed run {outcome}")?;
@@ -70,12 +75,32 @@ pub fn write_item(item: &Item, folder: &str, style: Style, out: &mut dyn Write) 
     Ok(())
 }
 
+/// The numbers of the analyses, each under the name of its analysis. A number's name says whose it is before the first dot.
+pub fn write_stats(report: &Report, out: &mut dyn Write) -> io::Result<()> {
+    let analysis = |name: &str| name.split_once('.').map_or(String::new(), |(analysis, _)| analysis.to_owned());
+    let mut names: Vec<&String> = report.stats.keys().collect();
+    names.sort_by_key(|name| (analysis(name), *name));
+    let width = names.iter().map(|name| name.len()).max().unwrap_or(0);
+    let mut last = None;
+    for name in names {
+        let whose = analysis(name);
+        if last.as_ref() != Some(&whose) {
+            writeln!(out, "\n{}", if whose.is_empty() { "numbers" } else { &whose })?;
+        }
+        let short = name.strip_prefix(&format!("{whose}.")).unwrap_or(name).replace('_', " ");
+        writeln!(out, "  {short:<width$} {:>14}", report.stats[name])?;
+        last = Some(whose);
+    }
+    Ok(())
+}
+
 /// Everything, with a last line that counts.
 pub fn write(report: &Report, folder: &str, style: Style, out: &mut dyn Write) -> io::Result<()> {
     for item in &report.findings {
         write_item(item, folder, style, out)?;
         writeln!(out)?;
     }
+    reads::write_overview(report, out)?;
     let count = |strength: &str| report.findings.iter().filter(|item| item.strength == strength).count();
     let (confirmed, predicted, potential) = (count("confirmed"), count("predicted"), count("potential"));
     if report.findings.is_empty() {

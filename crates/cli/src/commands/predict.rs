@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use reweave_launch::{Error, exit, interrupt};
 use reweave_predict::history::Mode;
+use reweave_predict::nondeterminism::Rule;
 use reweave_predict::{ANALYSES, Answer, Limits};
 use reweave_report::{Report, Style, data, resolve, text};
 use reweave_trace::Trace;
@@ -32,9 +33,35 @@ pub struct Args {
     /// Wall time (ms, s, m, h); what is not settled by then is counted
     #[arg(long, value_name = "TIME", value_parser = parse_time)]
     budget: Option<Duration>,
+    /// How nondeterministic reads are found
+    #[arg(long, value_enum, default_value = "exact", value_name = "RULE")]
+    rule: RuleName,
+    /// Leave out reads that would get the same known value from the other write
+    #[arg(long)]
+    values: bool,
+    /// Fail (exit code 1) on findings of this kind, too
+    #[arg(long, value_enum, value_name = "KIND")]
+    deny: Option<Deny>,
+    /// Also tell the numbers of each analysis
+    #[arg(long)]
+    stats: bool,
     /// Also write the findings as JSON
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, clap::ValueEnum)]
+enum RuleName {
+    /// By questions to the engine: each with a reordering that shows it
+    Exact,
+    /// As published (Sinha, Malik, Gupta 2012): patterns, and the numbers of the paper's table
+    Published,
+}
+
+/// What does not make a run fail unless it is said so.
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum Deny {
+    Nondeterminism,
 }
 
 #[derive(Clone, Copy, clap::ValueEnum)]
@@ -47,6 +74,15 @@ enum ModeName {
     Said,
     /// Reads may return anything
     DataAbstract,
+}
+
+impl RuleName {
+    const fn rule(self) -> Rule {
+        match self {
+            Self::Exact => Rule::Exact,
+            Self::Published => Rule::Published,
+        }
+    }
 }
 
 impl ModeName {
@@ -64,11 +100,12 @@ fn after_help() -> String {
     let mut text = String::from("Analyses (* by default):\n");
     for about in ANALYSES {
         let mark = if about.default { '*' } else { ' ' };
-        text += &format!("  {mark} {:<9} {}\n", about.name, about.what);
+        text += &format!("  {mark} {:<14} {}\n", about.name, about.what);
     }
     text + "\nExamples:\n  \
         reweave predict reweave.rwt\n  \
         reweave predict reweave.rwt --analysis hb,lockset --json findings.json\n  \
+        reweave predict reweave.rwt --analysis nondeterminism --values --stats\n  \
         reweave predict trace.std --budget 2m"
 }
 
@@ -80,10 +117,13 @@ pub fn run(args: Args) -> i32 {
     }
     match predict(&args) {
         Ok(report) => {
-            let code = output::print(|out| text::write(&report, "", Style { colour: false }, out));
+            let code = output::print(|out| {
+                text::write(&report, "", Style { colour: false }, out)?;
+                if args.stats { text::write_stats(&report, out) } else { Ok(()) }
+            });
             if code != exit::CLEAN {
                 code
-            } else if report.has_findings() {
+            } else if report.has_findings() || args.deny == Some(Deny::Nondeterminism) && report.has_nondeterminism() {
                 exit::FINDINGS
             } else {
                 exit::CLEAN
@@ -103,6 +143,7 @@ fn predict(args: &Args) -> Result<Report, Error> {
             deadline: args.budget.map(|budget| Instant::now() + budget),
             interrupt: Some(interrupt::asked_to_stop()),
         },
+        nondeterminism: reweave_predict::nondeterminism::Options { rule: args.rule.rule(), values: args.values },
     };
     let mut bar: Option<(&str, Bar)> = None;
     let answer = reweave_predict::predict(&trace, &options, &mut |what, done| {

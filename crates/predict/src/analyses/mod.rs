@@ -4,6 +4,7 @@ pub mod cp;
 pub mod hb;
 pub mod lockset;
 pub mod maximal;
+pub mod nondeterminism;
 pub mod shb;
 pub mod syncp;
 pub mod wcp;

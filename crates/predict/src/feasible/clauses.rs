@@ -7,7 +7,7 @@ use reweave_model::LockMode;
 use reweave_order::{Bool, Clauses as Add, Lazy, Literal, Node, Order, Problem};
 
 use super::simulate::{Broken, Guard, Simulation};
-use super::{Nodes, Question, Rule};
+use super::{LastWrite, Nodes, Question, Rule};
 use crate::history::*;
 
 /// A way for a read to get its value.
@@ -43,7 +43,16 @@ impl<'q, 'i, 'h> Clauses<'q, 'i, 'h> {
         cut: Node,
         problem: &mut Problem,
     ) -> Self {
-        if let (Mode::Said, &[first, second]) = (question.mode, question.goals.as_slice()) {
+        if question.mode == Mode::Said
+            && let (&[read], Some(LastWrite { writer: Some(writer), .. })) =
+                (question.goal.next.as_slice(), question.goal.last_write)
+        {
+            problem.edge(
+                nodes[writer.index()].expect("all take part"),
+                nodes[read.index()].expect("all take part"),
+            );
+        }
+        if let (Mode::Said, &[first, second]) = (question.mode, question.goal.next.as_slice()) {
             let (a, b) = (nodes[first.index()].expect("all take part"), nodes[second.index()].expect("all take part"));
             problem.edge(cut, a);
             problem.edge(a, b);
@@ -205,6 +214,7 @@ impl<'q, 'i, 'h> Clauses<'q, 'i, 'h> {
             Broken::Empty { take } => self.count(take, order, true, add),
             Broken::NotEmpty { failed } => self.count(failed, order, false, add),
             Broken::Round { leave } => self.round(leave, order, add),
+            Broken::Overwritten { by } => self.overwritten(by, add),
         }
     }
 
@@ -286,10 +296,10 @@ impl<'q, 'i, 'h> Clauses<'q, 'i, 'h> {
     /// Whether a goal that needs a valid thread follows the read.
     fn is_goal_read(&self, read: Pos) -> bool {
         let index = self.question.index;
-        self.question.goals.iter().any(|&goal| {
-            index.step(goal).thread == index.step(read).thread
-                && index.place[read.index()] < index.place[goal.index()]
-                && self.question.guards(goal)
+        self.question.goal.next.iter().any(|&next| {
+            index.step(next).thread == index.step(read).thread
+                && index.place[read.index()] < index.place[next.index()]
+                && self.question.guards(next)
         })
     }
 
@@ -363,6 +373,17 @@ impl<'q, 'i, 'h> Clauses<'q, 'i, 'h> {
         let Action::Leave { barrier, .. } = index.step(leave).action else { return };
         let mut clause: Vec<Literal> = self.out(leave).into_iter().collect();
         self.shape(&index.barrier_events[barrier.index()], order, &mut clause);
+        add.clause(clause);
+    }
+
+    /// A write that is not the goal's last one comes before that one, or after the point in question.
+    fn overwritten(&mut self, by: Pos, add: &mut Add<'_>) {
+        let Some(last) = self.question.goal.last_write else { return };
+        let mut clause: Vec<Literal> = last.writer.and_then(|writer| self.before(by, writer)).into_iter().collect();
+        match self.question.goal.next.as_slice() {
+            &[read] if self.question.mode == Mode::Said => clause.extend(self.before(read, by)),
+            _ => clause.extend(self.out(by)),
+        }
         add.clause(clause);
     }
 }

@@ -1,4 +1,5 @@
-//! The feasible-reordering engine: is there a reordering after which these events are next?
+//! The feasible-reordering engine: is there a reordering that ends so? Most questions are whether some events can be next; a
+//! [`Goal`] can say more, such as who wrote last to a cell.
 //!
 //! Source: the maximal causal model with control flow (Huang, Meredith, Roşu, PLDI 2014), by the definition in
 //! [`history`](crate::history). Sound and maximal: it says [`Answer::No`] only if no feasible reordering exists, and every
@@ -14,10 +15,12 @@
 //! whose reads changed has an unknown value, and a required read may not return it.
 
 mod clauses;
+mod goal;
 mod index;
 mod rules;
 mod simulate;
 
+pub use goal::{Goal, LastWrite};
 pub use index::Index;
 pub use rules::Rule;
 
@@ -46,8 +49,7 @@ pub enum Doubt {
 pub struct Question<'i, 'h> {
     pub(in crate::feasible) index: &'i Index<'h>,
     pub(in crate::feasible) mode: Mode,
-    /// The events that must be next.
-    pub(in crate::feasible) goals: Vec<Pos>,
+    pub(in crate::feasible) goal: Goal,
     /// Events of each thread that can be in the reordering at all, and those that must be.
     pub(in crate::feasible) limit: Vec<u32>,
     pub(in crate::feasible) required: Vec<u32>,
@@ -55,29 +57,32 @@ pub struct Question<'i, 'h> {
 }
 
 impl<'i, 'h> Question<'i, 'h> {
-    /// `None`: no reordering can have these events next.
-    pub fn new(index: &'i Index<'h>, mode: Mode, goals: &[Pos]) -> Option<Self> {
-        Self::with(index, mode, goals, None)
+    /// `None`: no reordering can end so. In [`Mode::Said`] a goal has two events that are next, or one and a last write.
+    pub fn new(index: &'i Index<'h>, mode: Mode, goal: impl Into<Goal>) -> Option<Self> {
+        Self::with(index, mode, goal.into(), None)
     }
 
     /// As if a rule of the definition did not exist: to see that tests miss it.
-    pub fn without(rule: Rule, index: &'i Index<'h>, mode: Mode, goals: &[Pos]) -> Option<Self> {
-        Self::with(index, mode, goals, Some(rule))
+    pub fn without(rule: Rule, index: &'i Index<'h>, mode: Mode, goal: impl Into<Goal>) -> Option<Self> {
+        Self::with(index, mode, goal.into(), Some(rule))
     }
 
-    fn with(index: &'i Index<'h>, mode: Mode, goals: &[Pos], off: Option<Rule>) -> Option<Self> {
+    fn with(index: &'i Index<'h>, mode: Mode, goal: Goal, off: Option<Rule>) -> Option<Self> {
         let history = index.history;
         let mut limit: Vec<u32> = history.threads.iter().map(|events| events.len() as u32).collect();
-        let mut required = vec![0; history.threads.len()];
-        for &goal in goals {
-            let thread = history.step(goal).thread.index();
-            let place = index.place[goal.index()];
+        let mut required = if goal.ended { limit.clone() } else { vec![0; limit.len()] };
+        for &next in &goal.next {
+            let thread = history.step(next).thread.index();
+            let place = index.place[next.index()];
             limit[thread] = limit[thread].min(place);
             required[thread] = required[thread].max(place);
-            for &before in needs(index, off, goal) {
+            for &before in needs(index, off, next) {
                 let thread = history.step(before).thread.index();
                 required[thread] = required[thread].max(index.place[before.index()] + 1);
             }
+        }
+        if let Some(last) = goal.last_write {
+            last_write(index, mode, off, last, &mut limit, &mut required);
         }
         if mode != Mode::Said {
             // What needs an event that comes too late comes too late itself.
@@ -101,7 +106,7 @@ impl<'i, 'h> Question<'i, 'h> {
             }
         }
         let possible = required.iter().zip(&limit).all(|(required, limit)| required <= limit);
-        possible.then(|| Self { index, mode, goals: goals.to_vec(), limit, required, off })
+        possible.then(|| Self { index, mode, goal, limit, required, off })
     }
 
     /// Whether an event may be in the reordering.
@@ -113,9 +118,9 @@ impl<'i, 'h> Question<'i, 'h> {
         self.index.place[pos.index()] < self.required[self.index.step(pos).thread.index()]
     }
 
-    /// Whether a goal needs a valid thread.
-    pub(in crate::feasible) fn guards(&self, goal: Pos) -> bool {
-        let step = self.index.step(goal);
+    /// Whether an event that must be next needs a valid thread.
+    pub(in crate::feasible) fn guards(&self, next: Pos) -> bool {
+        let step = self.index.step(next);
         self.mode != Mode::DataAbstract && !self.index.history.pair_unguarded && self.needs_valid(step)
     }
 
@@ -202,6 +207,31 @@ impl<'i, 'h> Question<'i, 'h> {
             reweave_order::Answer::Unknown(why) => Answer::Unknown(Doubt::Budget(why)),
         };
         (answer, stats)
+    }
+}
+
+/// What a last write asks of the threads: it is there, and nothing after it in its own thread that writes the cell is. What
+/// other threads write, [`simulate`] sees.
+fn last_write(
+    index: &Index<'_>,
+    mode: Mode,
+    off: Option<Rule>,
+    last: LastWrite,
+    limit: &mut [u32],
+    required: &mut [u32],
+) {
+    let own = last.writer.map(|writer| (index.step(writer).thread, index.place[writer.index()]));
+    if let Some((thread, place)) = own {
+        required[thread.index()] = required[thread.index()].max(place + 1);
+    }
+    if mode == Mode::Said || off == Some(Rule::LastWrite) {
+        return;
+    }
+    for &writer in &index.writers[last.cell.index()] {
+        let (thread, place) = (index.step(writer).thread, index.place[writer.index()]);
+        if own.is_none_or(|own| own.0 == thread && own.1 < place) {
+            limit[thread.index()] = limit[thread.index()].min(place);
+        }
     }
 }
 

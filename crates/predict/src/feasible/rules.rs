@@ -39,10 +39,12 @@ pub enum Rule {
     Rounds,
     /// One leaves a round as the serial one.
     Serial,
+    /// Nobody writes between a goal's last write and the end.
+    LastWrite,
 }
 
 impl Rule {
-    pub const ALL: [Rule; 18] = [
+    pub const ALL: [Rule; 19] = [
         Rule::Guards,
         Rule::Outcomes,
         Rule::CompareExchange,
@@ -61,5 +63,6 @@ impl Rule {
         Rule::FailedTake,
         Rule::Rounds,
         Rule::Serial,
+        Rule::LastWrite,
     ];
 }

@@ -45,6 +45,10 @@ pub(super) enum Broken {
     Round {
         leave: Pos,
     },
+    /// The goal asks for another last write than this one.
+    Overwritten {
+        by: Pos,
+    },
 }
 
 /// Why a read must return its value.
@@ -107,11 +111,14 @@ impl<'q, 'i, 'h> Simulation<'q, 'i, 'h> {
             simulation.event(pos);
         }
         if question.mode != Mode::Said {
-            for &goal in &question.goals {
-                if question.guards(goal) {
-                    simulation.demand(history.step(goal).thread, Guard::Always);
+            for &next in &question.goal.next {
+                if question.guards(next) {
+                    simulation.demand(history.step(next).thread, Guard::Always);
                 }
             }
+        }
+        if question.mode != Mode::Said || question.goal.ended {
+            simulation.last_write();
         }
         simulation
     }
@@ -126,6 +133,9 @@ impl<'q, 'i, 'h> Simulation<'q, 'i, 'h> {
         match &step.action {
             Action::Nothing | Action::Fence(_) => {}
             Action::Access(access) => {
+                if mode == Mode::Said && self.question.goal.next == [pos] {
+                    self.last_write();
+                }
                 self.access(pos, thread, access);
                 // Every read counts, or this one is an outcome.
                 let kept = match mode {
@@ -200,6 +210,16 @@ impl<'q, 'i, 'h> Simulation<'q, 'i, 'h> {
                     self.breaks(Rule::FailedTake, Broken::NotEmpty { failed: pos });
                 }
             }
+        }
+    }
+
+    /// Whether the cell of the goal holds what it should, now that it counts.
+    fn last_write(&mut self) {
+        let Some(last) = self.question.goal.last_write else { return };
+        match self.memory[last.cell.index()].writer {
+            Some(by) if last.writer != Some(by) => self.breaks(Rule::LastWrite, Broken::Overwritten { by }),
+            // The write itself is always there: it is required.
+            _ => {}
         }
     }
 

@@ -24,7 +24,7 @@ mod world;
 use reweave_model::{EventId, Pc, StackId};
 use reweave_trace::{Result, Symbols, Trace};
 
-use crate::history::{History, Pos};
+use crate::history::{History, Pos, Val};
 use buffer::{Buffer, Kept};
 pub(crate) use buffer::{called, recurs};
 use sharing::Sharing;
@@ -51,9 +51,19 @@ pub struct Lowered {
     pub threads: Vec<Option<reweave_model::ThreadId>>,
     /// Everything before this event is as it was.
     pub start: EventId,
+    /// Whether it begins, and whether it ends, where the trace does.
+    pub first: bool,
+    pub last: bool,
+    /// The known values of up to eight bytes, by [`Val`].
+    pub words: Vec<Option<u64>>,
 }
 
 impl Lowered {
+    /// What a value is, if that is known and no longer than a word.
+    pub fn word(&self, value: Val) -> Option<u64> {
+        self.words.get(value.index()).copied().flatten()
+    }
+
     pub fn origin(&self, pos: Pos) -> &Origin {
         &self.origins[pos.index()]
     }
@@ -137,7 +147,9 @@ impl<'t> Windows<'t> {
             }
         }
         let initial = initial(self.trace).filter(|_| first);
-        Ok(Some(build::build(&self.kept, &self.world, initial)))
+        let mut window = build::build(&self.kept, &self.world, initial);
+        (window.first, window.last) = (first, self.ended);
+        Ok(Some(window))
     }
 }
 

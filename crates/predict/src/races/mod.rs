@@ -65,6 +65,7 @@ pub fn races(
         analysis: name,
         accesses: found.accesses.into(),
         weak_order: found.weak_order,
+        view: None,
         witness: Some(witness),
     });
     Ok(Races { findings: findings.collect(), stats: search.stats })

@@ -1,13 +1,14 @@
 //! The pairs of a window that are worth a question: conflicting accesses that neither a common lock nor an order that every
 //! reordering keeps forbids (the quick check), by pair of code positions, likely ones first.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashSet};
 
-use reweave_model::{LockMode, Pc};
+use reweave_model::Pc;
 
 use crate::feasible::Index;
 use crate::history::*;
 use crate::lower::Lowered;
+use crate::search::{Context, all_are_near, near};
 
 /// Questions per pair of code positions; a pair that is no race by so many tries is given up (and counted).
 const TRIES: usize = 100;
@@ -20,67 +21,6 @@ pub(super) struct Group {
     pub pairs: Vec<(Pos, Pos)>,
     /// More pairs passed the quick check than are listed.
     pub more: bool,
-}
-
-/// What forbids a race at an event.
-struct Context {
-    /// Per thread: how many of its events come before this one in every reordering.
-    clocks: Vec<Vec<u32>>,
-    /// The set of locks held, as a number.
-    locks: Vec<u32>,
-    sets: Vec<Vec<(Lock, LockMode)>>,
-}
-
-impl Context {
-    fn new(history: &History, index: &Index<'_>) -> Self {
-        let threads = history.threads.len();
-        let mut last: Vec<Vec<u32>> = vec![vec![0; threads]; threads];
-        let mut held: Vec<Vec<(Lock, LockMode)>> = vec![Vec::new(); threads];
-        let mut numbers: HashMap<Vec<(Lock, LockMode)>, u32> = HashMap::new();
-        let mut context = Context { clocks: Vec::new(), locks: Vec::new(), sets: Vec::new() };
-        for pos in history.positions() {
-            let step = history.step(pos);
-            let thread = step.thread.index();
-            for &before in index.needs(pos) {
-                let other = &context.clocks[before.index()];
-                last[thread].iter_mut().zip(other).for_each(|(mine, theirs)| *mine = (*mine).max(*theirs));
-            }
-            last[thread][thread] += 1;
-            context.clocks.push(last[thread].clone());
-            match step.action {
-                Action::Acquire { lock, mode } => held[thread].push((lock, mode)),
-                Action::Woken { lock, .. } => held[thread].push((lock, LockMode::Exclusive)),
-                Action::Release { lock, .. } | Action::Wait { lock, .. } => {
-                    held[thread].retain(|(other, _)| *other != lock);
-                }
-                _ => {}
-            }
-            let mut set = held[thread].clone();
-            set.sort_unstable_by_key(|(lock, _)| *lock);
-            let next = numbers.len() as u32;
-            let number = *numbers.entry(set).or_insert_with_key(|set| {
-                context.sets.push(set.clone());
-                next
-            });
-            context.locks.push(number);
-        }
-        context
-    }
-
-    /// Whether the first comes before the second in every reordering.
-    fn ordered(&self, history: &History, first: Pos, second: Pos) -> bool {
-        let thread = history.step(first).thread.index();
-        self.clocks[first.index()][thread] <= self.clocks[second.index()][thread]
-    }
-
-    /// Whether a lock is held at both.
-    fn excluded(&self, one: u32, two: u32) -> bool {
-        self.sets[one as usize].iter().any(|(lock, mode)| {
-            self.sets[two as usize].iter().any(|(other, other_mode)| {
-                lock == other && (*mode == LockMode::Exclusive || *other_mode == LockMode::Exclusive)
-            })
-        })
-    }
 }
 
 /// Accesses that are alike: code position, thread, whether they write, whether they are plain, set of locks held.
@@ -99,7 +39,7 @@ pub(super) fn groups(lowered: &Lowered, index: &Index<'_>, done: &HashSet<(Pc, P
             if last != Some(cell) {
                 let writes = access.writes.binary_search_by_key(&cell, |(cell, _)| *cell).is_ok();
                 let plain = access.kind == AccessKind::Plain;
-                let key = (lowered.origin(pos).pc, step.thread, writes, plain, context.locks[pos.index()]);
+                let key = (lowered.origin(pos).pc, step.thread, writes, plain, context.locks(pos));
                 let list = cells[cell.index()].entry(key).or_default();
                 if list.last() != Some(&pos) {
                     list.push(pos);
@@ -125,8 +65,8 @@ pub(super) fn groups(lowered: &Lowered, index: &Index<'_>, done: &HashSet<(Pc, P
                     continue;
                 }
                 let group = groups.entry(pcs).or_insert(Group { pcs, pairs: Vec::new(), more: false });
-                group.more |= !all_are_near(ones, twos);
-                for (first, second) in near(ones, twos) {
+                group.more |= !all_are_near(ones, twos, TRIES);
+                for (first, second) in near(ones, twos, TRIES) {
                     if group.pairs.len() >= TRIES {
                         group.more = true;
                         break;
@@ -142,20 +82,4 @@ pub(super) fn groups(lowered: &Lowered, index: &Index<'_>, done: &HashSet<(Pc, P
     let mut groups: Vec<Group> = groups.into_values().filter(|group| !group.pairs.is_empty() || group.more).collect();
     groups.iter_mut().for_each(|group| group.pairs.sort_unstable_by_key(|(first, second)| second.0 - first.0));
     groups
-}
-
-/// Whether all pairs of two lists are few enough to be looked at.
-fn all_are_near(ones: &[Pos], twos: &[Pos]) -> bool {
-    ones.len() * twos.len() <= TRIES * TRIES
-}
-
-/// Pairs of two ascending lists, those that lie side by side first.
-fn near<'l>(ones: &'l [Pos], twos: &'l [Pos]) -> impl Iterator<Item = (Pos, Pos)> + 'l {
-    let side_by_side = ones.iter().flat_map(move |&one| {
-        let at = twos.partition_point(|&two| two < one);
-        let before = at.checked_sub(1).map(|before| (one, twos[before]));
-        before.into_iter().chain(twos.get(at).map(|&two| (one, two)))
-    });
-    let ones = if all_are_near(ones, twos) { ones } else { &[] };
-    side_by_side.chain(ones.iter().flat_map(move |&one| twos.iter().map(move |&two| (one, two))))
 }

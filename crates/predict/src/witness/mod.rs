@@ -12,7 +12,7 @@ mod weak;
 pub use rejection::{Rejection, Why};
 pub use weak::check_weak_order;
 
-use crate::history::{History, Mode, Pos};
+use crate::history::{Cell, History, Mode, Pos, Val};
 use replay::Replay;
 
 /// Whether `order` is a feasible reordering. In [`Mode::Said`] it must hold every event of the history.
@@ -40,6 +40,49 @@ pub fn check(history: &History, mode: Mode, order: &[Pos], pair: (Pos, Pos)) -> 
         before.check_next(first)?;
         before.check_next(second)
     })
+}
+
+/// Whether `order` shows that `read` can return what `writer` (`None`: nobody) put into the cell: the read is next after it,
+/// and nobody else wrote there last. Says what the cell then holds, [`Val::UNKNOWN`] if nobody knows. In [`Mode::Said`] the
+/// order is complete and the read is in it.
+pub fn check_reads_from(
+    history: &History,
+    mode: Mode,
+    order: &[Pos],
+    read: Pos,
+    cell: Cell,
+    writer: Option<Pos>,
+) -> Result<Val, Rejection> {
+    let Some(step) = history.steps.get(read.index()) else {
+        return Err(Rejection { at: read, why: Why::NoSuchEvent });
+    };
+    if step.action.access().is_none_or(|access| access.reads.iter().all(|(other, _)| *other != cell)) {
+        return Err(Rejection { at: read, why: Why::NotRead(cell) });
+    }
+    let mut replay = Replay::run(history, mode, order)?;
+    if mode == Mode::Said {
+        replay.check_complete()?;
+        replay = Replay::run(history, mode, &order[..replay.place_in_order(read)])?;
+    }
+    replay.check_next(read)?;
+    replay.check_writer(read, cell, writer)?;
+    Ok(replay.value(cell))
+}
+
+/// Whether `order` shows that everything can end with what `writer` (`None`: nobody) put into the cell.
+pub fn check_ends_with(
+    history: &History,
+    mode: Mode,
+    order: &[Pos],
+    cell: Cell,
+    writer: Option<Pos>,
+) -> Result<Val, Rejection> {
+    let replay = Replay::run(history, mode, order)?;
+    if let Some(at) = history.positions().find(|&pos| !replay.contains(pos)) {
+        return Err(Rejection { at, why: Why::Missing });
+    }
+    replay.check_writer(order.last().copied().unwrap_or_default(), cell, writer)?;
+    Ok(replay.value(cell))
 }
 
 fn check_conflict(history: &History, first: Pos, second: Pos) -> Result<(), Rejection> {

@@ -71,6 +71,14 @@ pub enum Why {
     AlreadyHappened,
     NotAdjacent(Pos),
     NotInOrder,
+    NoSuchCell(Cell),
+    /// It does not read this cell.
+    NotRead(Cell),
+    /// The cell was last written by this one (`None`: by nobody).
+    OtherWriter {
+        cell: Cell,
+        found: Option<Pos>,
+    },
     /// C11 orders it after this one.
     HappensAfter(Pos),
 }
@@ -115,6 +123,12 @@ impl fmt::Display for Rejection {
             Why::NoConflict(other) => write!(f, "does not conflict with event {}", other.0),
             Why::AlreadyHappened => write!(f, "should be next after the order, but is in it"),
             Why::NotAdjacent(other) => write!(f, "is not next to event {}", other.0),
+            Why::NoSuchCell(cell) => write!(f, "is about cell {}, which is not in this history", cell.0),
+            Why::NotRead(cell) => write!(f, "does not read cell {}", cell.0),
+            Why::OtherWriter { cell, found: Some(found) } => {
+                write!(f, "finds in cell {} what event {} wrote", cell.0, found.0)
+            }
+            Why::OtherWriter { cell, found: None } => write!(f, "finds in cell {} what was there at first", cell.0),
             Why::NotInOrder => write!(f, "should be in the order"),
             Why::HappensAfter(other) => write!(f, "happens after event {} by the rules of C11", other.0),
         }

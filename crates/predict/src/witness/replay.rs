@@ -6,7 +6,7 @@ use reweave_model::LockMode;
 
 use super::notifies::{Fate, Waits};
 use super::{Rejection, Why};
-use crate::history::{Access, AccessKind, Action, Barrier, Condition, History, Lock, Mode, Pos, Thread, Val, Waking};
+use crate::history::{Access, AccessKind, Action, Barrier, Cell, Condition, History, Lock, Mode, Pos, Thread, Val, Waking};
 
 /// Where an event that is not in the order stands.
 const ABSENT: usize = usize::MAX;
@@ -40,6 +40,8 @@ pub struct Replay<'h> {
     now: usize,
     rows: Vec<Row>,
     memory: Vec<Val>,
+    /// Who wrote that.
+    writers: Vec<Option<Pos>>,
     locks: Vec<Holding>,
     conditions: Vec<Waits>,
     arrivals: Vec<u32>,
@@ -59,6 +61,7 @@ impl<'h> Replay<'h> {
             now: 0,
             rows: vec![Row::default(); history.threads.len()],
             memory: history.initial.clone(),
+            writers: vec![None; history.initial.len()],
             locks: vec![Holding::default(); history.locks as usize],
             conditions: (0..history.conditions).map(|_| Waits::new()).collect(),
             arrivals: vec![0; history.barriers as usize],
@@ -102,6 +105,20 @@ impl<'h> Replay<'h> {
         }
         self.due(pos).map_err(because)?;
         if self.history.pair_unguarded { Ok(()) } else { self.permitted(pos).map_err(because) }
+    }
+
+    /// Whether this is who wrote last to the cell. `at`: whom to blame.
+    pub fn check_writer(&self, at: Pos, cell: Cell, writer: Option<Pos>) -> Result<(), Rejection> {
+        match self.writers.get(cell.index()) {
+            None => Err(Rejection { at, why: Why::NoSuchCell(cell) }),
+            Some(&found) if found == writer => Ok(()),
+            Some(&found) => Err(Rejection { at, why: Why::OtherWriter { cell, found } }),
+        }
+    }
+
+    /// What a cell holds. Where reads may return anything nobody knows.
+    pub fn value(&self, cell: Cell) -> Val {
+        if self.mode == Mode::DataAbstract { Val::UNKNOWN } else { self.memory[cell.index()] }
     }
 
     /// Rule 1.
@@ -194,6 +211,9 @@ impl<'h> Replay<'h> {
     }
 
     fn access(&mut self, pos: Pos, me: Thread, access: &Access) -> Result<(), Why> {
+        for (cell, _) in &access.writes {
+            self.writers[cell.index()] = Some(pos);
+        }
         if self.mode == Mode::DataAbstract {
             return Ok(());
         }

@@ -231,6 +231,11 @@ impl Builder {
         self.history.locks = self.locks.next;
         self.history.conditions = self.conditions.next;
         self.history.barriers = self.barriers.next;
-        Lowered { history: self.history, origins: self.origins, threads: self.threads, start }
+        let mut words = vec![None; self.values as usize];
+        for ((_, word), value) in self.words {
+            words[value.index()] = Some(word);
+        }
+        let Self { history, origins, threads, .. } = self;
+        Lowered { history, origins, threads, start, first: false, last: false, words }
     }
 }

@@ -1,0 +1,81 @@
+// Nondeterministic reads at the size of the largest trace that was published: client threads move goods between shared
+// shelves, each shelf with its own lock, count them in per-thread logs, and look at a few shelves without moving anything.
+//   stores THREADS SHELVES ROUNDS
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+struct shelf {
+    pthread_mutex_t lock;
+    long goods;
+    long moves;
+};
+
+static struct shelf *shelves;
+static long shelf_count, rounds;
+static pthread_mutex_t totals_lock = PTHREAD_MUTEX_INITIALIZER;
+static long total;
+
+static unsigned long next(unsigned long *state) {
+    *state = *state * 6364136223846793005ul + 1442695040888963407ul;
+    return *state >> 33;
+}
+
+static void move_goods(struct shelf *from, struct shelf *to, long amount) {
+    struct shelf *first = from < to ? from : to, *second = from < to ? to : from;
+    pthread_mutex_lock(&first->lock);
+    pthread_mutex_lock(&second->lock);
+    from->goods -= amount;
+    to->goods += amount;
+    from->moves = from->moves + 1;
+    pthread_mutex_unlock(&second->lock);
+    pthread_mutex_unlock(&first->lock);
+}
+
+static long look(struct shelf *shelf) {
+    pthread_mutex_lock(&shelf->lock);
+    long goods = shelf->goods;
+    pthread_mutex_unlock(&shelf->lock);
+    return goods;
+}
+
+static void *client(void *arg) {
+    unsigned long state = (unsigned long)(size_t)arg;
+    long seen = 0;
+    for (long round = 0; round < rounds; round++) {
+        struct shelf *from = &shelves[next(&state) % (unsigned long)shelf_count];
+        struct shelf *to = &shelves[next(&state) % (unsigned long)shelf_count];
+        if (from != to)
+            move_goods(from, to, (long)(next(&state) % 9) + 1);
+        seen += look(&shelves[next(&state) % (unsigned long)shelf_count]);
+    }
+    pthread_mutex_lock(&totals_lock);
+    total += seen;
+    pthread_mutex_unlock(&totals_lock);
+    return NULL;
+}
+
+int main(int argc, char **argv) {
+    long threads = argc > 1 ? atol(argv[1]) : 5;
+    shelf_count = argc > 2 ? atol(argv[2]) : 40;
+    rounds = argc > 3 ? atol(argv[3]) : 200;
+    shelves = calloc((size_t)shelf_count, sizeof *shelves);
+    pthread_t *ids = calloc((size_t)threads, sizeof *ids);
+    if (!shelves || !ids)
+        return 1;
+    for (long i = 0; i < shelf_count; i++) {
+        pthread_mutex_init(&shelves[i].lock, NULL);
+        shelves[i].goods = 100;
+    }
+    for (long i = 0; i < threads; i++)
+        pthread_create(&ids[i], NULL, client, (void *)(size_t)(i + 1));
+    for (long i = 0; i < threads; i++)
+        pthread_join(ids[i], NULL);
+    long sum = 0;
+    for (long i = 0; i < shelf_count; i++)
+        sum += shelves[i].goods;
+    printf("%ld\n", sum);
+    free(ids);
+    free(shelves);
+    return sum == 100 * shelf_count ? 0 : 1;
+}

@@ -1,0 +1,45 @@
+//! What a question asks for: how things stand after the reordering.
+
+use crate::history::{Cell, Pos};
+
+/// The end of a reordering. Everything here must hold at once.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Goal {
+    /// These events are next.
+    pub next: Vec<Pos>,
+    /// Every event has happened.
+    pub ended: bool,
+    pub last_write: Option<LastWrite>,
+}
+
+/// Who wrote last to a cell.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct LastWrite {
+    pub cell: Cell,
+    /// `None`: nobody, it holds what it held at first.
+    pub writer: Option<Pos>,
+}
+
+impl Goal {
+    /// The read is next and would return what `writer` put into the cell.
+    pub fn reads_from(read: Pos, cell: Cell, writer: Option<Pos>) -> Self {
+        Self { next: vec![read], ended: false, last_write: Some(LastWrite { cell, writer }) }
+    }
+
+    /// Everything is over and the cell holds what `writer` put into it.
+    pub fn ends_with(cell: Cell, writer: Option<Pos>) -> Self {
+        Self { next: Vec::new(), ended: true, last_write: Some(LastWrite { cell, writer }) }
+    }
+}
+
+impl From<&[Pos]> for Goal {
+    fn from(next: &[Pos]) -> Self {
+        Self { next: next.to_vec(), ..Self::default() }
+    }
+}
+
+impl<const N: usize> From<&[Pos; N]> for Goal {
+    fn from(next: &[Pos; N]) -> Self {
+        Self::from(next.as_slice())
+    }
+}

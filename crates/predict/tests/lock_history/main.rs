@@ -1,0 +1,4 @@
+//! Lock histories: the paper's example step by step, and random histories against the oracle.
+
+mod paper;
+mod random;

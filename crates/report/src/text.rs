@@ -107,3 +107,14 @@ pub fn write(report: &Report, folder: &str, style: Style, out: &mut dyn Write) -
     }
     Ok(())
 }
+
+/// What the analyses counted, one line each.
+pub fn write_stats(report: &Report, out: &mut dyn Write) -> io::Result<()> {
+    let name = |key: &str| key.replace(['_', '-'], " ");
+    let width = report.stats.keys().map(|key| key.len()).max().unwrap_or(0);
+    writeln!(out, "counted:")?;
+    for (key, value) in &report.stats {
+        writeln!(out, "  {:<width$} {value:>12}", name(key))?;
+    }
+    Ok(())
+}

@@ -35,6 +35,9 @@ pub struct Args {
     /// Also write the findings as JSON
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
+    /// Also print what the analyses counted
+    #[arg(long)]
+    stats: bool,
 }
 
 #[derive(Clone, Copy, clap::ValueEnum)]
@@ -64,7 +67,7 @@ fn after_help() -> String {
     let mut text = String::from("Analyses (* by default):\n");
     for about in ANALYSES {
         let mark = if about.default { '*' } else { ' ' };
-        text += &format!("  {mark} {:<9} {}\n", about.name, about.what);
+        text += &format!("  {mark} {:<12} {}\n", about.name, about.what);
     }
     text + "\nExamples:\n  \
         reweave predict reweave.rwt\n  \
@@ -80,7 +83,10 @@ pub fn run(args: Args) -> i32 {
     }
     match predict(&args) {
         Ok(report) => {
-            let code = output::print(|out| text::write(&report, "", Style { colour: false }, out));
+            let code = output::print(|out| {
+                text::write(&report, "", Style { colour: false }, out)?;
+                if args.stats { text::write_stats(&report, out) } else { Ok(()) }
+            });
             if code != exit::CLEAN {
                 code
             } else if report.has_findings() {

@@ -38,16 +38,34 @@ struct Slot {
     kept: Vec<Kept>,
 }
 
+/// A pair that was found, the earlier access first.
+#[derive(Clone, Copy)]
+pub(super) struct Found {
+    pub first: (Thread, EventId, PcId),
+    pub second: (Thread, EventId, PcId),
+}
+
 pub struct LocksetRaces {
     order: Order,
     locksets: Locksets,
     words: Vec<Vec<Slot>>,
-    pcs: Pcs,
+    pub(super) pcs: Pcs,
+    /// Pairs that are new, if somebody wants to know.
+    pub(super) found: Option<Vec<Found>>,
+    /// Pairs that only a common lock keeps apart, if somebody wants to know.
+    pub(super) protected: Option<Pcs>,
 }
 
 impl Default for LocksetRaces {
     fn default() -> Self {
-        Self { order: Order::along(Edges::Firm), locksets: Locksets::default(), words: Vec::new(), pcs: Pcs::default() }
+        Self {
+            order: Order::along(Edges::Firm),
+            locksets: Locksets::default(),
+            words: Vec::new(),
+            pcs: Pcs::default(),
+            found: None,
+            protected: None,
+        }
     }
 }
 
@@ -76,12 +94,18 @@ impl LocksetRaces {
         for slot in slots.iter().filter(|slot| slot.thread != thread) {
             let known = clock.get(slot.thread);
             for old in &slot.kept {
-                if old.epoch > known
-                    && old.key.mask & new.key.mask != 0
-                    && old.key.kind.conflicts(new.key.kind)
-                    && !self.locksets.exclude(old.key.locks, new.key.locks)
-                {
-                    self.pcs.add((old.event, old.key.pc), (new.event, new.key.pc));
+                if old.epoch > known && old.key.mask & new.key.mask != 0 && old.key.kind.conflicts(new.key.kind) {
+                    let (first, second) = ((old.event, old.key.pc), (new.event, new.key.pc));
+                    if self.locksets.exclude(old.key.locks, new.key.locks) {
+                        if let Some(protected) = &mut self.protected {
+                            protected.add(first, second);
+                        }
+                    } else if self.pcs.add(first, second)
+                        && let Some(found) = &mut self.found
+                    {
+                        let first = (slot.thread, old.event, old.key.pc);
+                        found.push(Found { first, second: (thread, new.event, new.key.pc) });
+                    }
                 }
             }
         }
@@ -95,6 +119,11 @@ impl LocksetRaces {
             None if kept.len() < MAX_KEPT => kept.push(new),
             None => self.pcs.dropped += 1,
         }
+    }
+
+    /// Accesses that come from now on are compared even if the like of them were.
+    pub(super) fn compare_again(&mut self) {
+        self.order.tick_all();
     }
 
     fn kept(&mut self, event: EventId, thread: Thread, pc: Pc, kind: AccessKind) -> Kept {

@@ -176,6 +176,16 @@ pub trait Linear {
 
     /// What was found. The analysis is of no use afterwards.
     fn finish(&mut self) -> Candidates;
+
+    /// What else there is to tell, after [`Linear::finish`]: counts by name.
+    fn stats(&self) -> Vec<(&'static str, u64)> {
+        Vec::new()
+    }
+
+    /// Acquisitions that may wait for each other, the earlier one first.
+    fn deadlocks(&self) -> Vec<(EventId, EventId)> {
+        Vec::new()
+    }
 }
 
 /// Several analyses in one pass.

@@ -8,7 +8,8 @@
 //!   event at the target; then it would not give the paper's own Table II. What is not acquired any more is not released either.
 //! - HB steps along an order even if a lock that the other thread holds is in the way. Here that is a deadlock (LCC1): the
 //!   one thread waits for the lock, the other for the thread.
-//! - Check 7 asks for the whole way to the target at once, since the other threads stand still.
+//! - Check 7 comes first, and asks for the whole way to the target at once, since the other threads stand still. In the paper's
+//!   place, 2 to 4 lead past what the others hold or have yet to do.
 //! - Locks may be shared. Where the paper says "another lock", this says "an acquisition that excludes it".
 
 use super::thread::{Held, LockEvent, Place, ThreadHistory};
@@ -169,8 +170,11 @@ impl Question<'_> {
         Pair { a: self.a.target, b: self.b.target }
     }
 
-    /// What the checks 2 to 17 say of a pair between start and target. The first one that holds decides.
+    /// What the checks from 2 on say of a pair between start and target. The first one that holds decides.
     pub fn check(&self, at: Pair) -> (Check, Step) {
+        if self.needs_others {
+            return (Check::Others, Step::Fail);
+        }
         let (a, b) = (&self.a, &self.b);
         let (next_a, next_b) = (a.next(at.a), b.next(at.b));
         if next_a.is_none() && next_b.is_none() {
@@ -195,9 +199,6 @@ impl Question<'_> {
         }
         if a_refused && next_b.is_none() || b_refused && next_a.is_none() {
             return (Check::Stall, Step::Fail);
-        }
-        if self.needs_others {
-            return (Check::Others, Step::Fail);
         }
         let (next_a, next_b) = match (next_a, next_b) {
             (Some(next_a), Some(next_b)) if !a_refused && !b_refused => (next_a, next_b),

@@ -181,7 +181,6 @@ impl Record {
         if history.is_fuller_than(limit) {
             self.dropped += history.drop_older_half() as u64;
         }
-        self.snapshot(event);
     }
 
     fn snapshot(&mut self, event: EventId) {
@@ -212,8 +211,12 @@ impl Record {
                 let history = self.history(child);
                 history.forked |= history.is_new();
                 self.learns(event, child, true);
+                self.snapshot(event);
             }
-            Sync::Join { .. } | Sync::Observe { .. } => self.learns(event, thread, true),
+            Sync::Join { .. } | Sync::Observe { .. } => {
+                self.learns(event, thread, true);
+                self.snapshot(event);
+            }
             _ => {}
         }
     }
@@ -242,9 +245,8 @@ impl Record {
         object.last = Some(thread);
         if new {
             self.learns(event, thread, false);
-        } else {
-            self.snapshot(event);
         }
+        self.snapshot(event);
     }
 
     /// A try that failed follows all that its lock's holders have done, and they release it later.
@@ -263,8 +265,10 @@ impl Record {
         self.publishes(event, thread);
         self.refusals.entry(lock.0).or_default().join(self.kept.thread(thread));
         self.learns(event, thread, false);
+        self.snapshot(event);
     }
 
+    /// No snapshot here: the release itself is yet to come.
     #[inline(never)]
     fn after_refusals(&mut self, event: EventId, thread: Thread, lock: Lock, mode: LockMode) {
         if let Some(clock) = self.refusals.get(&lock.0) {

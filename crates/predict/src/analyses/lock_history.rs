@@ -21,7 +21,7 @@ use reweave_model::EventId;
 
 use super::lockset::{Found, LocksetRaces};
 use crate::linear::{
-    Access, Candidate, Candidates, FastMap, Linear, Meeting, PcId, Pcs, Sync, Thread, Touch, Word,
+    Access, Candidate, Candidates, FastMap, Linear, Meeting, PcId, Sync, Thread, Touch, Word,
 };
 use crate::lock_history::{Counts, Limits, LockHistories, Point, Reach, Strategy};
 
@@ -88,7 +88,7 @@ impl LockHistoryRaces {
     pub fn comparing() -> Self {
         let mut races = Self::default();
         races.histories = races.histories.comparing();
-        races.lockset.protected = Some(Pcs::default());
+        races.lockset.protected = Some(FastMap::default());
         races
     }
 
@@ -192,11 +192,8 @@ impl Linear for LockHistoryRaces {
             Candidate { first, second, first_pc, second_pc }
         }));
         self.all.sort_unstable_by_key(|c| (c.second, c.first, c.first_pc, c.second_pc));
-        self.after_hb = protected.map(|mut protected| {
-            let mut pcs = Candidates { pairs: protected.finish().pairs, dropped: 0 };
-            pcs.pairs.extend(&self.all);
-            pcs.pcs().len() as u64
-        });
+        let apart = |protected: FastMap<(u32, u32), ()>| protected.keys().filter(|key| !self.asked.contains_key(key)).count();
+        self.after_hb = protected.map(|protected| (self.asked.len() + apart(protected)) as u64);
         found
     }
 

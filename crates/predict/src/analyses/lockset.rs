@@ -12,7 +12,7 @@
 use reweave_model::{EventId, Pc};
 
 use crate::linear::{
-    Access, AccessKind, Candidates, Edges, Linear, LocksetId, Locksets, Order, PcId, Pcs, Sync, Thread, Touch, Word,
+    Access, AccessKind, Candidates, Edges, FastMap, Linear, LocksetId, Locksets, Order, PcId, Pcs, Sync, Thread, Touch, Word,
 };
 
 /// Entries per word and thread; beyond this they are not kept, and counted.
@@ -52,8 +52,8 @@ pub struct LocksetRaces {
     pub(super) pcs: Pcs,
     /// Pairs that are new, if somebody wants to know.
     pub(super) found: Option<Vec<Found>>,
-    /// Pairs that only a common lock keeps apart, if somebody wants to know.
-    pub(super) protected: Option<Pcs>,
+    /// Pairs of code positions that a common lock keeps apart, the smaller number first, if somebody wants to know.
+    pub(super) protected: Option<FastMap<(u32, u32), ()>>,
 }
 
 impl Default for LocksetRaces {
@@ -70,7 +70,8 @@ impl Default for LocksetRaces {
 }
 
 impl LocksetRaces {
-    #[inline]
+    // Always: what runs this inside itself is to cost what this costs.
+    #[inline(always)]
     fn touch(&mut self, thread: Thread, word: Word, new: Kept) {
         if self.words.len() <= word.index() {
             self.words.resize_with(word.index() + 1, Vec::new);
@@ -98,7 +99,8 @@ impl LocksetRaces {
                     let (first, second) = ((old.event, old.key.pc), (new.event, new.key.pc));
                     if self.locksets.exclude(old.key.locks, new.key.locks) {
                         if let Some(protected) = &mut self.protected {
-                            protected.add(first, second);
+                            let (one, two) = (old.key.pc.0, new.key.pc.0);
+                            protected.insert((one.min(two), one.max(two)), ());
                         }
                     } else if self.pcs.add(first, second)
                         && let Some(found) = &mut self.found
@@ -142,10 +144,20 @@ impl Linear for LocksetRaces {
         }
     }
 
+    #[inline(never)]
+    fn accesses(&mut self, batch: &[(Access, Touch)]) {
+        for (access, touch) in batch {
+            let kept = self.kept(access.event, access.thread, access.pc, access.kind);
+            let key = Key { mask: touch.mask, ..kept.key };
+            self.touch(access.thread, touch.word, Kept { key, ..kept });
+        }
+    }
+
     fn left_out(&mut self, words: u64) {
         self.pcs.dropped += words;
     }
 
+    #[inline(never)]
     fn sync(&mut self, _: EventId, thread: Thread, sync: Sync) {
         self.order.epoch(thread);
         self.order.sync(thread, sync);

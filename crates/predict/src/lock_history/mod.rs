@@ -17,7 +17,7 @@
 //! - wait, notify, semaphores, other barriers, once: the paper fixes who wakes whom, the definition does not. Strategy I ignores
 //!   them (a wait still releases and acquires its mutex), so it stays complete. Strategy II keeps all operations on one object in
 //!   their observed order, so that each comes out as it did; that is more than any of them needs, and loses pairs.
-//! - A failed try: ignored by I; in II it follows what the holder has done and precedes the holder's release.
+//! - A failed try needs somebody who holds the lock. Ignored by I; II gives up on a way with one.
 //! - Shared locks: as they are, exactly; see [checks].
 //! - Atomics and fences: values, hence no order for either strategy.
 //! - An unlock by somebody who does not hold the lock counts as a release by who does; neither guarantee covers that.

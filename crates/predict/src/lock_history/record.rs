@@ -1,4 +1,8 @@
 //! Recording: lock events to their threads, and what precedes what.
+//!
+//! Firm order is followed as it comes. What strategy II keeps beyond it (operations on one object in their order) is only
+//! written down, and worked out when a question comes. If none came for long, it is given up: what it ordered then lies before
+//! every start there still is.
 
 use std::collections::VecDeque;
 
@@ -6,6 +10,7 @@ use reweave_model::{EventId, LockMode, ObjectId};
 
 use super::Limits;
 use super::thread::{LockEvent, ThreadHistory, Time};
+use super::versions::Versions;
 use crate::linear::{Edges, FastMap, Lock, Meeting, Order, Sync, Thread, VectorClock};
 
 /// Objects whose operations keep their order; beyond this all of them count as one, which only adds order.
@@ -26,6 +31,21 @@ struct Object {
     last: Option<Thread>,
 }
 
+/// Something that orders, yet to be worked out for strategy II.
+#[derive(Clone, Copy)]
+struct Pending {
+    event: EventId,
+    time: Time,
+    thread: Thread,
+    what: What,
+}
+
+#[derive(Clone, Copy)]
+enum What {
+    Edge(Sync),
+    Meeting(ObjectId),
+}
+
 /// The lock histories of all threads.
 pub struct Record {
     threads: Vec<ThreadHistory>,
@@ -33,11 +53,12 @@ pub struct Record {
     firm: Order,
     /// As `firm`, and operations on one object other than a lock stay in their order.
     kept: Order,
+    pending: Vec<Pending>,
+    /// `kept` is only known from this event on.
+    kept_since: Option<EventId>,
     objects: FastMap<ObjectId, Object>,
     /// All objects there were before there were too many.
-    everything: Object,
-    /// By lock: refused tries that its holders must let happen before they release it.
-    refusals: FastMap<u32, VectorClock>,
+    everything: VectorClock,
     now: Time,
     // invariant: ascending
     snapshots: VecDeque<Snapshot>,
@@ -52,9 +73,10 @@ impl Record {
             threads: Vec::new(),
             firm: Order::along(Edges::Firm),
             kept: Order::along(Edges::Firm),
+            pending: Vec::new(),
+            kept_since: None,
             objects: FastMap::default(),
-            everything: Object::default(),
-            refusals: FastMap::default(),
+            everything: VectorClock::default(),
             now: Time(0),
             snapshots: VecDeque::new(),
             limits,
@@ -70,29 +92,39 @@ impl Record {
         self.threads.get(thread.index())
     }
 
-    /// The latest snapshot before an event.
+    /// The latest snapshot before an event, if the order since then is known.
     pub fn snapshot_before(&self, event: EventId) -> Option<Snapshot> {
         let before = self.snapshots.partition_point(|snapshot| snapshot.event < event);
-        self.snapshots.get(before.checked_sub(1)?).copied()
+        let snapshot = self.snapshots.get(before.checked_sub(1)?).copied()?;
+        self.kept_since.is_none_or(|since| since <= snapshot.event).then_some(snapshot)
+    }
+
+    /// Whether what strategy II keeps is known from the beginning.
+    pub fn keeps_all_order(&self) -> bool {
+        self.kept_since.is_none()
     }
 
     /// Makes the histories ready for questions.
     pub fn catch_up(&mut self, threads: [Thread; 2]) {
         let count = threads.iter().map(|thread| thread.index() + 1).max().unwrap_or(0).max(self.threads.len());
         self.threads.resize_with(count, ThreadHistory::default);
-        self.threads.iter_mut().for_each(ThreadHistory::catch_up);
+        for pending in std::mem::take(&mut self.pending) {
+            self.work_out(pending);
+        }
+        let limit = self.limits.history;
+        for history in &mut self.threads {
+            if history.is_fuller_than(limit) {
+                self.dropped += history.drop_older_half() as u64;
+            }
+            history.catch_up();
+        }
     }
 
     #[inline]
     pub fn sync(&mut self, event: EventId, thread: Thread, sync: Sync) {
         match sync {
             Sync::Acquire { lock, mode } => self.lock_event(event, thread, lock, mode, false),
-            Sync::Release { lock, mode } => {
-                if !self.refusals.is_empty() {
-                    self.after_refusals(event, thread, lock, mode);
-                }
-                self.lock_event(event, thread, lock, mode, true);
-            }
+            Sync::Release { lock, mode } => self.lock_event(event, thread, lock, mode, true),
             Sync::Publish { firm: false, .. } | Sync::Observe { firm: false, .. } | Sync::Copy { .. } => {}
             _ => self.edge(event, thread, sync),
         }
@@ -133,12 +165,20 @@ impl Record {
         self.dropped += self.threads.iter().map(|history| history.len() as u64).sum::<u64>();
         let last = self.snapshots.back().map_or(EventId(0), |snapshot| snapshot.event);
         self.threads.iter_mut().for_each(|history| history.drop_all(last));
-        (self.firm, self.kept) = (Order::along(Edges::Firm), Order::along(Edges::Firm));
-        self.objects.clear();
-        self.everything = Object::default();
-        self.refusals.clear();
+        self.firm = Order::along(Edges::Firm);
+        self.give_up_kept(last);
         self.snapshots.clear();
         self.now = Time(1);
+    }
+
+    /// From this event on strategy II starts anew.
+    fn give_up_kept(&mut self, since: EventId) {
+        self.kept = Order::along(Edges::Firm);
+        self.pending.clear();
+        self.objects.clear();
+        self.everything.clear();
+        self.threads.iter_mut().for_each(|history| history.kept = Versions::default());
+        self.kept_since = Some(since);
     }
 
     fn history(&mut self, thread: Thread) -> &mut ThreadHistory {
@@ -155,34 +195,6 @@ impl Record {
         self.now.0 += 1;
     }
 
-    /// Others may learn of the thread up to here.
-    fn publishes(&mut self, event: EventId, thread: Thread) {
-        let now = self.now;
-        self.firm.thread(thread).set(thread, now.0);
-        self.kept.thread(thread).set(thread, now.0);
-        let limit = self.limits.history;
-        let history = self.history(thread);
-        history.publishes(event, now);
-        if history.is_fuller_than(limit) {
-            let dropped = history.drop_older_half();
-            self.dropped += dropped as u64;
-        }
-    }
-
-    /// The thread may have learnt of others.
-    fn learns(&mut self, event: EventId, thread: Thread, firm: bool) {
-        let limit = self.limits.history;
-        self.history(thread);
-        let history = &mut self.threads[thread.index()];
-        if firm {
-            history.firm.push(event, self.firm.thread(thread));
-        }
-        history.kept.push(event, self.kept.thread(thread));
-        if history.is_fuller_than(limit) {
-            self.dropped += history.drop_older_half() as u64;
-        }
-    }
-
     fn snapshot(&mut self, event: EventId) {
         let new = Snapshot { event, time: self.now };
         match self.snapshots.back_mut() {
@@ -195,88 +207,103 @@ impl Record {
         }
     }
 
+    #[inline]
+    fn postpone(&mut self, event: EventId, thread: Thread, what: What) {
+        self.pending.push(Pending { event, time: self.now, thread, what });
+        self.snapshot(event);
+        if self.pending.len() > self.limits.history {
+            self.give_up_kept(event);
+        }
+    }
+
     #[inline(never)]
     fn edge(&mut self, event: EventId, thread: Thread, sync: Sync) {
         self.tick();
-        match sync {
-            Sync::Fork { .. } | Sync::Publish { .. } => self.publishes(event, thread),
-            // It has ended: all it did is known.
-            Sync::Join { child } => self.publishes(event, child),
-            _ => {}
+        if let Sync::Fork { child } = sync {
+            let history = self.history(child);
+            history.forked |= history.is_new();
         }
-        self.firm.sync(thread, sync);
-        self.kept.sync(thread, sync);
-        match sync {
-            Sync::Fork { child } => {
-                let history = self.history(child);
-                history.forked |= history.is_new();
-                self.learns(event, child, true);
-                self.snapshot(event);
-            }
-            Sync::Join { .. } | Sync::Observe { .. } => {
-                self.learns(event, thread, true);
-                self.snapshot(event);
-            }
-            _ => {}
-        }
+        follow(&mut self.firm, &mut self.threads, |history| &mut history.firm, (event, self.now, thread), sync);
+        let limit = self.limits.history;
+        let history = self.history(thread);
+        let dropped = if history.is_fuller_than(limit) { history.drop_older_half() } else { 0 };
+        self.dropped += dropped as u64;
+        self.postpone(event, thread, What::Edge(sync));
     }
 
     /// An operation that rests on the order of what was done to its object.
+    #[inline]
     pub fn meet(&mut self, event: EventId, thread: Thread, meeting: Meeting) {
         self.tick();
-        let object = match meeting {
-            Meeting::Object(object) => object,
-            Meeting::Refused(lock) => return self.refused(event, thread, lock),
+        match meeting {
+            Meeting::Object(object) => self.postpone(event, thread, What::Meeting(object)),
+            Meeting::Refused(_) => {
+                self.history(thread).refuses(event);
+                self.snapshot(event);
+            }
+        }
+    }
+
+    fn work_out(&mut self, Pending { event, time, thread, what }: Pending) {
+        let object = match what {
+            What::Edge(sync) => {
+                let when = (event, time, thread);
+                return follow(&mut self.kept, &mut self.threads, |history| &mut history.kept, when, sync);
+            }
+            What::Meeting(object) => object,
         };
-        self.publishes(event, thread);
         if self.objects.len() >= MAX_OBJECTS {
-            self.everything.last = None;
             for (_, old) in self.objects.drain() {
-                self.everything.clock.join(&old.clock);
+                self.everything.join(&old.clock);
             }
         }
         let (everything, kept) = (&self.everything, &mut self.kept);
-        let start = || Object { clock: everything.clock.clone(), last: None };
-        let object = self.objects.entry(object).or_insert_with(start);
+        let object = self.objects.entry(object).or_insert_with(|| Object { clock: everything.clone(), last: None });
         let clock = kept.thread(thread);
-        let new = object.last != Some(thread);
+        clock.set(thread, time.0);
         clock.join(&object.clock);
         object.clock.copy_from(clock);
-        object.last = Some(thread);
-        if new {
-            self.learns(event, thread, false);
+        let is_new = object.last.replace(thread) != Some(thread);
+        if self.threads.len() <= thread.index() {
+            self.threads.resize_with(thread.index() + 1, ThreadHistory::default);
         }
-        self.snapshot(event);
+        let history = &mut self.threads[thread.index()];
+        history.kept.publishes(event, time);
+        if is_new {
+            history.kept.learns(event, clock);
+        }
     }
+}
 
-    /// A try that failed follows all that its lock's holders have done, and they release it later.
-    fn refused(&mut self, event: EventId, thread: Thread, lock: Lock) {
-        let holds = |history: &mut ThreadHistory| {
-            history.catch_up();
-            history.held(history.end()).iter().any(|(held, _)| *held == lock)
-        };
-        let holders: Vec<Thread> =
-            (0..self.threads.len()).filter(|&at| holds(&mut self.threads[at])).map(|at| Thread(at as u32)).collect();
-        for holder in holders.into_iter().filter(|holder| *holder != thread) {
-            self.publishes(event, holder);
-            let clock = self.kept.thread(holder).clone();
-            self.kept.thread(thread).join(&clock);
-        }
-        self.publishes(event, thread);
-        self.refusals.entry(lock.0).or_default().join(self.kept.thread(thread));
-        self.learns(event, thread, false);
-        self.snapshot(event);
+/// Lets clocks travel along an edge, and tells the histories.
+fn follow(
+    order: &mut Order,
+    threads: &mut Vec<ThreadHistory>,
+    versions: fn(&mut ThreadHistory) -> &mut Versions,
+    (event, time, thread): (EventId, Time, Thread),
+    sync: Sync,
+) {
+    let publisher = match sync {
+        Sync::Fork { .. } | Sync::Publish { .. } => Some(thread),
+        // It has ended: all it did is known.
+        Sync::Join { child } => Some(child),
+        _ => None,
+    };
+    let learner = match sync {
+        Sync::Fork { child } => Some(child),
+        Sync::Join { .. } | Sync::Observe { .. } => Some(thread),
+        _ => None,
+    };
+    let last = [publisher, learner].into_iter().flatten().map(|thread| thread.index() + 1).max().unwrap_or(0);
+    if threads.len() < last {
+        threads.resize_with(last, ThreadHistory::default);
     }
-
-    /// No snapshot here: the release itself is yet to come.
-    #[inline(never)]
-    fn after_refusals(&mut self, event: EventId, thread: Thread, lock: Lock, mode: LockMode) {
-        if let Some(clock) = self.refusals.get(&lock.0) {
-            self.kept.thread(thread).join(clock);
-            if mode == LockMode::Exclusive {
-                self.refusals.remove(&lock.0);
-            }
-            self.learns(event, thread, false);
-        }
+    if let Some(publisher) = publisher {
+        order.thread(publisher).set(publisher, time.0);
+        versions(&mut threads[publisher.index()]).publishes(event, time);
+    }
+    order.sync(thread, sync);
+    if let Some(learner) = learner {
+        versions(&mut threads[learner.index()]).learns(event, order.thread(learner));
     }
 }

@@ -46,7 +46,7 @@ impl Start {
                 }
                 let mut past = origin(first);
                 past.join(&origin(second));
-                if is_consistent(record, &past, a.thread, b.thread) {
+                if record.keeps_all_order() && is_consistent(record, &past, a.thread, b.thread) {
                     starts.push(Self::Past(past));
                 }
                 starts
@@ -71,6 +71,14 @@ impl Start {
         }
     }
 
+    /// The last event of a side before the first step, if there is one.
+    fn event(&self, side: &Side<'_>) -> Option<EventId> {
+        match self {
+            Self::Snapshot(snapshot) => Some(snapshot.event),
+            _ => side.order.published_by(self.stands(side.thread)),
+        }
+    }
+
     /// What happens before the first step.
     pub(super) fn before(&self, record: &Record) -> Before {
         match self {
@@ -78,7 +86,7 @@ impl Start {
             _ => {
                 let until = |at: usize| {
                     let thread = Thread(at as u32);
-                    Some((thread, record.threads()[at].published_by(self.stands(thread))?))
+                    Some((thread, record.threads()[at].kept.published_by(self.stands(thread))?))
                 };
                 Before::Of((0..record.threads().len()).filter_map(until).collect())
             }
@@ -97,6 +105,14 @@ fn is_consistent(record: &Record, past: &VectorClock, a: Thread, b: Thread) -> b
     let active = |(thread, _): &(Thread, &ThreadHistory)| past.get(*thread) > 0;
     let known = |(thread, history): (Thread, &ThreadHistory)| history.place_known_after(past.get(thread)).is_some();
     if !threads().filter(|it| active(it) || it.0 == a || it.0 == b).all(known) {
+        return false;
+    }
+    let tried = |(thread, history): (Thread, &ThreadHistory)| {
+        let until = history.kept.published_by(Time(past.get(thread)));
+        until.is_some_and(|until| history.is_refused_between(None, until))
+    };
+    if threads().filter(active).any(tried) {
+        // Somebody else must have held the lock, and nobody knows who.
         return false;
     }
     if threads().filter(active).count() < 2 {
@@ -145,7 +161,7 @@ impl<'h> Sides<'h> {
     /// Whether one point precedes the other.
     pub fn are_ordered(&self) -> bool {
         let precedes = |one: &Side<'_>, two: &Side<'_>| {
-            one.history.is_known_at(one.event, two.order.known(two.event, one.thread))
+            one.order.is_known_at(one.event, two.order.known(two.event, one.thread))
         };
         precedes(&self.a, &self.b) || precedes(&self.b, &self.a)
     }
@@ -211,6 +227,9 @@ impl Known {
     fn waits(&self, one: &Side<'_>, other: &Side<'_>) -> bool {
         let start = self.start.pair((one.thread, one.history), (other.thread, other.history));
         if one.history.first_refused(start.a, &self.held).is_some_and(|place| place < one.target) {
+            return true;
+        }
+        if one.history.is_refused_between(self.start.event(one), one.event) {
             return true;
         }
         let Some(clock) = one.order.at(one.event) else { return false };

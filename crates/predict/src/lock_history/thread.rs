@@ -95,8 +95,8 @@ pub struct ThreadHistory {
     pub(super) firm: Versions,
     /// What precedes if all but locks stays in the observed order.
     pub(super) kept: Versions,
-    /// Where others may learn of this thread up to: events and their times, ascending.
-    published: VecDeque<(EventId, Time)>,
+    /// Tries that failed.
+    refused: VecDeque<EventId>,
 }
 
 impl ThreadHistory {
@@ -144,18 +144,18 @@ impl ThreadHistory {
         Place(self.base.0 + self.events.partition_point(|lock| lock.time <= time) as u32)
     }
 
-    /// Whether more than so many events, clocks or publications are kept.
-    #[inline]
+    /// Whether more than so many events or clocks are kept.
     pub fn is_fuller_than(&self, limit: usize) -> bool {
-        self.events.len().max(self.kept.len()).max(self.published.len()) > limit
+        let clocks = self.firm.len().max(self.kept.len());
+        self.events.len().max(clocks).max(self.refused.len()) > limit
     }
 
     /// Drops the older half of whatever there is most of, and all else from that time. Returns how many lock events went.
     pub fn drop_older_half(&mut self) -> usize {
         let events = (self.events.len(), self.events.get(self.events.len() / 2).map(|event| event.event));
-        let clocks = (self.kept.len(), self.kept.middle());
-        let published = (self.published.len(), self.published.get(self.published.len() / 2).map(|(event, _)| *event));
-        let most = [events, clocks, published].into_iter().max_by_key(|(count, _)| *count);
+        let refused = (self.refused.len(), self.refused.get(self.refused.len() / 2).copied());
+        let orders = [&self.firm, &self.kept].map(|order| (order.len(), order.middle()));
+        let most = [events, refused].into_iter().chain(orders).max_by_key(|(count, _)| *count);
         let Some(until) = most.and_then(|(_, middle)| middle) else { return 0 };
         let count = self.events.partition_point(|event| event.event < until);
         for event in self.events.drain(..count) {
@@ -168,9 +168,20 @@ impl ThreadHistory {
         self.dropped = Some(EventId(until.0.saturating_sub(1)));
         self.firm.forget_before(until);
         self.kept.forget_before(until);
-        let old = self.published.partition_point(|(event, _)| *event < until);
-        self.published.drain(..old);
+        let old = self.refused.partition_point(|event| *event < until);
+        self.refused.drain(..old);
         count
+    }
+
+    /// A try failed.
+    pub fn refuses(&mut self, event: EventId) {
+        self.refused.push_back(event);
+    }
+
+    /// Whether a try failed after the one event and before the other.
+    pub fn is_refused_between(&self, after: Option<EventId>, before: EventId) -> bool {
+        let first = self.refused.partition_point(|event| after.is_some_and(|after| *event <= after));
+        self.refused.get(first).is_some_and(|event| *event < before)
     }
 
     /// As [`Self::place_after`] of a time as it stands in clocks, if that far back is known.
@@ -189,23 +200,7 @@ impl ThreadHistory {
 
     /// Whether nothing was recorded of the thread.
     pub fn is_new(&self) -> bool {
-        self.end() == Place(0) && self.firm.len() + self.kept.len() + self.published.len() == 0
-    }
-
-    pub fn publishes(&mut self, event: EventId, time: Time) {
-        self.published.push_back((event, time));
-    }
-
-    /// Whether who knows the thread up to this time knows what it did at this event.
-    pub fn is_known_at(&self, event: EventId, time: Time) -> bool {
-        let after = self.published.partition_point(|(published, _)| *published <= event);
-        self.published.get(after).is_some_and(|&(_, published)| published <= time)
-    }
-
-    /// The event by which others know the thread up to this time.
-    pub fn published_by(&self, time: Time) -> Option<EventId> {
-        let after = self.published.partition_point(|(_, published)| *published <= time);
-        Some(self.published.get(after.checked_sub(1)?)?.0)
+        self.end() == Place(0) && self.firm.is_empty() && self.kept.is_empty()
     }
 
     /// Makes the answers below cover everything recorded so far.

@@ -207,7 +207,7 @@ impl Totals {
 }
 
 /// Threads that lock, unlock (in any order), write the same cell and send each other messages.
-fn locking(seed: u64, threads: u32, size: usize) -> History {
+pub fn locking(seed: u64, threads: u32, size: usize) -> History {
     let mut random = Random::new(seed ^ 0x10c4);
     let (mut draft, locks) = (Draft::new(), 2 + random.below(3) as u32);
     let mut held: Vec<Vec<(Lock, LockMode)>> = vec![Vec::new(); threads as usize];

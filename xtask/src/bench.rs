@@ -86,6 +86,25 @@ pub fn run(root: &Path) -> io::Result<()> {
     Ok(())
 }
 
+/// Traces of the kernels, small enough for valgrind.
+pub fn record_small(root: &Path) -> io::Result<Vec<PathBuf>> {
+    let folder = root.join("target/bench");
+    fs::create_dir_all(&folder)?;
+    let reweave = root.join("target/release/reweave");
+    let record = |(name, size): &(&str, &str)| {
+        let mut wrapper = Command::new(&reweave);
+        wrapper.arg("cc");
+        let source = root.join("benches/programs").join(format!("{name}.c"));
+        let program = build(wrapper, &source, &folder, "reweave", &[])?;
+        let trace = folder.join(format!("{name}-small.rwt"));
+        let mut command = Command::new(&reweave);
+        command.args(["record", "-o"]).arg(&trace).arg("--").arg(program).arg(size);
+        measure(command)?;
+        Ok(trace)
+    };
+    [("matmul", "100"), ("lu", "100"), ("hashtable", "20000"), ("queue", "20000")].iter().map(record).collect()
+}
+
 fn build(mut compiler: Command, source: &Path, folder: &Path, suffix: &str, flags: &[&str]) -> io::Result<PathBuf> {
     let stem = source.file_stem().unwrap_or_default().to_string_lossy();
     let program = folder.join(format!("{stem}.{suffix}"));

@@ -17,8 +17,12 @@ const USAGE: &str = "usage: cargo xtask COMMAND
   oracle [SMALL] [LARGE]
                  the engine against the oracle on so many random histories of up to 16 events (default 100000)
                  and of up to 24 (default 10000)
+  lock-history [N]
+                 lock histories against the oracle on N random histories of each of four kinds (default 100000)
   bench          what recording costs against plain and libtsan, as ratios
   bench-predict  how fast the analyses are: streaming ones on 10 M events, the engine per question (REWEAVE_Z3: against Z3)
+  bench-lock-history [TRACE…]
+                 instructions that lock histories cost beside hb and lockset (needs valgrind); by default on the kernels
   lint           rustfmt and clippy, as the rules of the repository want them
   demo           build in release mode and run `reweave demo`
 ";
@@ -34,7 +38,9 @@ fn main() -> ExitCode {
         Some("oracle") => {
             soak::oracle(rest.first().map_or("100000", String::as_str), rest.get(1).map_or("10000", String::as_str))
         }
+        Some("lock-history") => soak::lock_history(rest.first().map_or("100000", String::as_str)),
         Some("bench") => bench(),
+        Some("bench-lock-history") => bench_lock_history(&rest),
         Some("bench-predict") => bench_predict(),
         Some("lint") => lint(),
         Some("demo") => cargo(&["run", "--release", "--package", "reweave", "--", "demo"]),
@@ -81,6 +87,27 @@ fn bench_predict() -> bool {
         && example("speed", &["1000000", "syncp", "cp"])
         && example("questions", &["10000", "10000", &formulas])
         && example("questions", &["100000", "100000"])
+}
+
+fn bench_lock_history(traces: &[String]) -> bool {
+    let mut traces: Vec<PathBuf> = traces.iter().map(PathBuf::from).collect();
+    if traces.is_empty() {
+        if !cargo(&["build", "--release", "--package", "reweave"]) {
+            return false;
+        }
+        match bench::record_small(&root()) {
+            Ok(recorded) => traces = recorded,
+            Err(error) => {
+                eprintln!("xtask: {error}");
+                return false;
+            }
+        }
+    }
+    let mut arguments =
+        vec!["run", "--release", "--package", "reweave-predict", "--example", "lock_history_cost", "--"];
+    let traces: Vec<_> = traces.iter().map(|trace| trace.to_string_lossy()).collect();
+    arguments.extend(traces.iter().map(AsRef::as_ref));
+    cargo(&arguments)
 }
 
 fn lint() -> bool {

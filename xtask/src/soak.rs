@@ -30,6 +30,13 @@ pub fn oracle(small: &str, large: &str) -> bool {
     soak("reweave-predict", "feasible", ("REWEAVE_ORACLE", &format!("{small},{large}")), &what)
 }
 
+/// Lock histories against the oracle: so many histories of each kind.
+pub fn lock_history(count: &str) -> bool {
+    let by = ["reachable by the oracle", "by strategy I", "by strategy II", "witnesses checked"];
+    let what = [&["histories", "pairs asked"], by.as_slice()].concat();
+    soak("reweave-predict", "lock_history", ("REWEAVE_LOCK_HISTORY", count), &what)
+}
+
 /// Runs one test file and adds up what its summaries (`golden mutex: 56 runs, 3180 events, …`) say.
 fn soak(package: &str, test: &str, (variable, value): (&str, &str), what: &[&str]) -> bool {
     let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());

@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use reweave_model::{Accessor, EventId, Finding, Kind, Op, Pc, Strength, ThreadId};
 use reweave_trace::{Result, Trace};
 
-use crate::analyses::{cp, hb, lockset, maximal, nondeterminism, shb, syncp, wcp};
+use crate::analyses::{cp, hb, lock_history, lockset, maximal, nondeterminism, shb, syncp, wcp};
 use crate::history::Mode;
 use crate::linear::{self, Candidate, Linear};
 use crate::lower::called;
@@ -30,13 +30,18 @@ pub const ANALYSES: &[About] = &[
     about("hb", "happens-before, C11-aware: the trace's own races", true),
     about("shb", "schedulable happens-before: every pair it lists is a race", true),
     about("lockset", "no common lock and no order that every run keeps: patterns, may be false", false),
+    about("lock-history", "those that the histories of locks do not refute (iPA): patterns, may be false", false),
     about("syncp", "races that keep the order of critical sections", false),
     about("wcp", "weak causally-precedes", true),
     about("cp", "causally-precedes, in windows", false),
     about("maximal", "every race that some feasible reordering of the trace shows", true),
     about("prefix", "the same, if every read keeps its value", false),
     about("said", "the same over complete traces (Said et al.)", false),
-    about(nondeterminism::NAME, "reads that can see another write in another interleaving: information, no defects", false),
+    about(
+        nondeterminism::NAME,
+        "reads that can see another write in another interleaving: information, no defects",
+        false,
+    ),
 ];
 
 const fn about(name: &'static str, what: &'static str, default: bool) -> About {
@@ -173,6 +178,7 @@ fn candidates(
             name,
             match name {
                 "lockset" => Box::new(lockset::LocksetRaces::default()),
+                "lock-history" => Box::new(lock_history::LockHistoryRaces::comparing()),
                 "hb" => Box::new(hb::HbRaces::default()),
                 "shb" => Box::new(shb::ShbRaces::default()),
                 "syncp" => Box::new(syncp::SyncpRaces::default()),
@@ -192,9 +198,11 @@ fn candidates(
     for (name, analysis) in names.into_iter().zip(&mut analyses) {
         let found = analysis.finish();
         if found.dropped > 0 {
-            answer.stats.insert(format!("{name}_dropped"), found.dropped);
+            answer.stats.insert(format!("{name}.dropped"), found.dropped);
         }
-        answer.stats.insert(format!("{name}_pairs"), found.pairs.len() as u64);
+        answer.stats.insert(format!("{name}.pairs"), found.pairs.len() as u64);
+        answer.stats.extend(analysis.stats().into_iter().map(|(key, value)| (format!("{name}.{key}"), value)));
+        answer.findings.extend(deadlocks(trace, name, &analysis.deadlocks())?);
         listed.push((name, found.pairs));
     }
     Ok(listed)
@@ -202,7 +210,21 @@ fn candidates(
 
 /// Candidates without a witness.
 fn potential(trace: &Trace, name: &'static str, candidates: &[Candidate]) -> Result<Vec<Finding>> {
-    let wanted: HashSet<EventId> = candidates.iter().flat_map(|pair| [pair.first, pair.second]).collect();
+    let pairs: Vec<_> = candidates.iter().map(|pair| (pair.first, pair.second)).collect();
+    unproven(trace, name, Kind::Race, &pairs)
+}
+
+/// Acquisitions that may wait for each other: one finding for each pair of code positions.
+fn deadlocks(trace: &Trace, name: &'static str, pairs: &[(EventId, EventId)]) -> Result<Vec<Finding>> {
+    let mut seen = HashSet::new();
+    let mut findings = unproven(trace, name, Kind::Deadlock, pairs)?;
+    findings.retain(|finding| seen.insert(pair_of(finding)));
+    Ok(findings)
+}
+
+/// Findings for pairs of events, with nothing to show for them.
+fn unproven(trace: &Trace, name: &'static str, kind: Kind, pairs: &[(EventId, EventId)]) -> Result<Vec<Finding>> {
+    let wanted: HashSet<EventId> = pairs.iter().flat_map(|&(first, second)| [first, second]).collect();
     let mut found: HashMap<EventId, Accessor> = HashMap::new();
     let mut held: HashMap<ThreadId, Vec<(reweave_model::ObjectId, EventId)>> = HashMap::new();
     let mut events = trace.events();
@@ -221,16 +243,16 @@ fn potential(trace: &Trace, name: &'static str, candidates: &[Candidate]) -> Res
             found.insert(event.id, Accessor { event: event.id, thread, pc, stack, op, locks_held });
         }
     }
-    let finding = |pair: &Candidate| {
+    let finding = |(first, second): &(EventId, EventId)| {
         Some(Finding {
-            kind: Kind::Race,
+            kind,
             strength: Strength::Potential,
             analysis: name,
-            accesses: vec![found.get(&pair.first)?.clone(), found.get(&pair.second)?.clone()],
+            accesses: vec![found.get(first)?.clone(), found.get(second)?.clone()],
             weak_order: false,
             view: None,
             witness: None,
         })
     };
-    Ok(candidates.iter().filter_map(finding).collect())
+    Ok(pairs.iter().filter_map(finding).collect())
 }

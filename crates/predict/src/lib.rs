@@ -24,6 +24,7 @@ mod driver;
 pub mod feasible;
 pub mod history;
 pub mod linear;
+pub mod lock_history;
 pub mod lower;
 pub mod nondeterminism;
 pub mod oracle;

@@ -12,7 +12,8 @@
 use reweave_model::{EventId, Pc};
 
 use crate::linear::{
-    Access, AccessKind, Candidates, Edges, Linear, LocksetId, Locksets, Order, PcId, Pcs, Sync, Thread, Touch, Word,
+    Access, AccessKind, Candidates, Edges, FastMap, Linear, LocksetId, Locksets, Order, PcId, Pcs, Sync, Thread, Touch,
+    Word,
 };
 
 /// Entries per word and thread; beyond this they are not kept, and counted.
@@ -38,21 +39,40 @@ struct Slot {
     kept: Vec<Kept>,
 }
 
+/// A pair that was found, the earlier access first.
+#[derive(Clone, Copy)]
+pub(super) struct Found {
+    pub first: (Thread, EventId, PcId),
+    pub second: (Thread, EventId, PcId),
+}
+
 pub struct LocksetRaces {
     order: Order,
     locksets: Locksets,
     words: Vec<Vec<Slot>>,
-    pcs: Pcs,
+    pub(super) pcs: Pcs,
+    /// Pairs that are new, if somebody wants to know.
+    pub(super) found: Option<Vec<Found>>,
+    /// Pairs of code positions that a common lock keeps apart, the smaller number first, if somebody wants to know.
+    pub(super) protected: Option<FastMap<(u32, u32), ()>>,
 }
 
 impl Default for LocksetRaces {
     fn default() -> Self {
-        Self { order: Order::along(Edges::Firm), locksets: Locksets::default(), words: Vec::new(), pcs: Pcs::default() }
+        Self {
+            order: Order::along(Edges::Firm),
+            locksets: Locksets::default(),
+            words: Vec::new(),
+            pcs: Pcs::default(),
+            found: None,
+            protected: None,
+        }
     }
 }
 
 impl LocksetRaces {
-    #[inline]
+    // Always: what runs this inside itself is to cost what this costs.
+    #[inline(always)]
     fn touch(&mut self, thread: Thread, word: Word, new: Kept) {
         if self.words.len() <= word.index() {
             self.words.resize_with(word.index() + 1, Vec::new);
@@ -76,12 +96,19 @@ impl LocksetRaces {
         for slot in slots.iter().filter(|slot| slot.thread != thread) {
             let known = clock.get(slot.thread);
             for old in &slot.kept {
-                if old.epoch > known
-                    && old.key.mask & new.key.mask != 0
-                    && old.key.kind.conflicts(new.key.kind)
-                    && !self.locksets.exclude(old.key.locks, new.key.locks)
-                {
-                    self.pcs.add((old.event, old.key.pc), (new.event, new.key.pc));
+                if old.epoch > known && old.key.mask & new.key.mask != 0 && old.key.kind.conflicts(new.key.kind) {
+                    let (first, second) = ((old.event, old.key.pc), (new.event, new.key.pc));
+                    if self.locksets.exclude(old.key.locks, new.key.locks) {
+                        if let Some(protected) = &mut self.protected {
+                            let (one, two) = (old.key.pc.0, new.key.pc.0);
+                            protected.insert((one.min(two), one.max(two)), ());
+                        }
+                    } else if self.pcs.add(first, second)
+                        && let Some(found) = &mut self.found
+                    {
+                        let first = (slot.thread, old.event, old.key.pc);
+                        found.push(Found { first, second: (thread, new.event, new.key.pc) });
+                    }
                 }
             }
         }
@@ -95,6 +122,11 @@ impl LocksetRaces {
             None if kept.len() < MAX_KEPT => kept.push(new),
             None => self.pcs.dropped += 1,
         }
+    }
+
+    /// Accesses that come from now on are compared even if the like of them were.
+    pub(super) fn compare_again(&mut self) {
+        self.order.tick_all();
     }
 
     fn kept(&mut self, event: EventId, thread: Thread, pc: Pc, kind: AccessKind) -> Kept {
@@ -113,10 +145,20 @@ impl Linear for LocksetRaces {
         }
     }
 
+    #[inline(never)]
+    fn accesses(&mut self, batch: &[(Access, Touch)]) {
+        for (access, touch) in batch {
+            let kept = self.kept(access.event, access.thread, access.pc, access.kind);
+            let key = Key { mask: touch.mask, ..kept.key };
+            self.touch(access.thread, touch.word, Kept { key, ..kept });
+        }
+    }
+
     fn left_out(&mut self, words: u64) {
         self.pcs.dropped += words;
     }
 
+    #[inline(never)]
     fn sync(&mut self, _: EventId, thread: Thread, sync: Sync) {
         self.order.epoch(thread);
         self.order.sync(thread, sync);

@@ -2,6 +2,7 @@
 
 pub mod cp;
 pub mod hb;
+pub mod lock_history;
 pub mod lockset;
 pub mod maximal;
 pub mod nondeterminism;

@@ -11,7 +11,7 @@ use reweave_trace::{Result, Trace};
 
 use super::hash::FastMap;
 use super::order::at;
-use super::{Channel, Linear, Sync, Thread};
+use super::{Channel, Linear, Meeting, Sync, Thread};
 
 /// Sends kept apart per channel; the oldest then only count as sent at some time before.
 const MAX_SENDS: usize = 1024;
@@ -115,6 +115,9 @@ impl<L: Linear + ?Sized> To<'_, L> {
     pub fn send(&mut self, sync: Sync) {
         self.out.sync(self.event, self.thread, sync);
     }
+    pub fn meet(&mut self, meeting: Meeting) {
+        self.out.meet(self.event, self.thread, meeting);
+    }
     fn publish(&mut self, channel: Channel) {
         self.send(Sync::Publish { channel, fresh: false, firm: false });
     }
@@ -174,6 +177,21 @@ impl Channels {
     }
 
     pub fn event<L: Linear + ?Sized>(&mut self, op: &Op<'_>, to: &mut To<'_, L>) {
+        self.edges(op, to);
+        match *op {
+            Op::Notify { condition: object, .. }
+            | Op::BarrierArrive { barrier: object, .. }
+            | Op::BarrierLeave { barrier: object, .. }
+            | Op::SemaphorePost { semaphore: object, .. }
+            | Op::SemaphoreTake { semaphore: object, .. }
+            | Op::OnceBegin { object }
+            | Op::OnceEnd { object }
+            | Op::OnceDone { object } => to.meet(Meeting::Object(object)),
+            _ => {}
+        }
+    }
+
+    fn edges<L: Linear + ?Sized>(&mut self, op: &Op<'_>, to: &mut To<'_, L>) {
         match *op {
             Op::Refused { object, .. } => to.observe(self.refusers.get(&object).copied()),
             Op::Notify { notify, woken, .. } if woken > 0 => {

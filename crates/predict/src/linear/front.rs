@@ -8,7 +8,7 @@ use super::channels::{Channels, Hints, To};
 use super::hash::FastMap;
 use super::order::at;
 use super::words::Words;
-use super::{Access, AccessKind, Linear, Lock, Sync, Thread, Touch, Word};
+use super::{Access, AccessKind, Linear, Lock, Meeting, Sync, Thread, Touch, Word};
 
 /// Of a longer access only the words that are known already are looked at; the others are counted.
 const LONG_ACCESS: u64 = 1 << 20;
@@ -211,14 +211,23 @@ impl Front {
         match event.op {
             Op::Acquire { object, mode, .. } => self.acquire(event, object, mode, &mut to)?,
             Op::Release { object, mode } => self.release(event, object, mode, &mut to)?,
-            Op::Wait { mutex, .. } if mutex != ObjectId(0) => {
-                self.release(event, mutex, LockMode::Exclusive, &mut to)?;
+            Op::Wait { condition, mutex } => {
+                if mutex != ObjectId(0) {
+                    self.release(event, mutex, LockMode::Exclusive, &mut to)?;
+                }
+                to.meet(Meeting::Object(condition));
             }
-            Op::Woken { mutex, notify, .. } => {
+            Op::Woken { condition, mutex, notify, .. } => {
                 self.channels.woken(notify, &mut to);
                 if mutex != ObjectId(0) {
                     self.acquire(event, mutex, LockMode::Exclusive, &mut to)?;
                 }
+                to.meet(Meeting::Object(condition));
+            }
+            Op::Refused { object, .. } => {
+                self.channels.event(&event.op, &mut to);
+                let lock = self.locks.get(&object).map(|&lock| Meeting::Refused(lock));
+                to.meet(lock.unwrap_or(Meeting::Object(object)));
             }
             Op::Fork { child, .. } => {
                 if self.known.get(child.index()).is_some_and(|known| known.life != Life::Unseen) && !self.gap {

@@ -27,7 +27,7 @@ pub use races::{Kept, Races};
 pub use writes::{LastWrites, Source as WriteSource};
 
 use ahead::StdAhead;
-use reweave_model::{Event, EventId, LockMode, Pc};
+use reweave_model::{Event, EventId, LockMode, ObjectId, Pc};
 use reweave_trace::{Events, Result, StdEvents, Trace, WordAccess};
 
 index!(
@@ -133,6 +133,15 @@ impl Sync {
     }
 }
 
+/// An operation whose outcome rests on what was done to its object before.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Meeting {
+    /// Anything that waits, notifies, arrives, leaves, posts or takes, or is refused one, and once.
+    Object(ObjectId),
+    /// A try that failed, since others hold the lock.
+    Refused(Lock),
+}
+
 /// An analysis in the course of one pass.
 pub trait Linear {
     /// All words of one access, in ascending order.
@@ -156,11 +165,27 @@ pub trait Linear {
 
     fn sync(&mut self, event: EventId, thread: Thread, sync: Sync);
 
+    /// Comes after all synchronization of the event. For analyses that take critical sections apart by themselves; for the
+    /// others [`Linear::sync`] says it all.
+    fn meet(&mut self, event: EventId, thread: Thread, meeting: Meeting) {
+        let _ = (event, thread, meeting);
+    }
+
     /// The life of the word is over: its number will stand for another one.
     fn forget(&mut self, word: Word);
 
     /// What was found. The analysis is of no use afterwards.
     fn finish(&mut self) -> Candidates;
+
+    /// What else there is to tell, after [`Linear::finish`]: counts by name.
+    fn stats(&self) -> Vec<(&'static str, u64)> {
+        Vec::new()
+    }
+
+    /// Acquisitions that may wait for each other, the earlier one first.
+    fn deadlocks(&self) -> Vec<(EventId, EventId)> {
+        Vec::new()
+    }
 }
 
 /// Several analyses in one pass.
@@ -176,6 +201,9 @@ impl<L: Linear + ?Sized> Linear for Vec<Box<L>> {
     }
     fn sync(&mut self, event: EventId, thread: Thread, sync: Sync) {
         self.iter_mut().for_each(|one| one.sync(event, thread, sync));
+    }
+    fn meet(&mut self, event: EventId, thread: Thread, meeting: Meeting) {
+        self.iter_mut().for_each(|one| one.meet(event, thread, meeting));
     }
     fn forget(&mut self, word: Word) {
         self.iter_mut().for_each(|one| one.forget(word));

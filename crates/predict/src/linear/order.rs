@@ -110,6 +110,11 @@ impl Order {
         self.thread(thread).set(thread, epoch);
     }
 
+    /// Ends the epoch of every thread.
+    pub fn tick_all(&mut self) {
+        (0..self.threads.len() as u32).for_each(|thread| self.tick(Thread(thread)));
+    }
+
     /// Ends the epochs that others learn of by this. A joined thread's too: its number may be used again.
     pub fn end_epochs(&mut self, thread: Thread, sync: Sync) {
         if sync.publishes() {

@@ -92,21 +92,37 @@ impl Pcs {
         self.seen[place(key)] == key || self.pairs.contains_key(&key)
     }
 
-    /// Takes a pair; only the first one for its code positions is kept.
+    /// Takes a pair; only the first one for its code positions is kept. Returns whether this is it.
     #[inline]
-    pub fn add(&mut self, first: (EventId, PcId), second: (EventId, PcId)) {
+    pub fn add(&mut self, first: (EventId, PcId), second: (EventId, PcId)) -> bool {
         let key = (first.1.0.min(second.1.0), first.1.0.max(second.1.0));
         let seen = &mut self.seen[place(key)];
         if *seen == key {
-            return;
+            return false;
         }
         if self.pairs.len() >= self.limit && !self.pairs.contains_key(&key) {
             self.dropped += 1;
-            return;
+            return false;
         }
         *seen = key;
         let (one, two) = if first.1.0 == key.0 { (first.0, second.0) } else { (second.0, first.0) };
+        let before = self.pairs.len();
         self.pairs.entry(key).or_insert((one, two));
+        self.pairs.len() > before
+    }
+
+    /// Forgets that there was such a pair: the next one counts as the first.
+    pub fn forget(&mut self, one: PcId, two: PcId) {
+        let key = (one.0.min(two.0), one.0.max(two.0));
+        self.pairs.remove(&key);
+        let seen = &mut self.seen[place(key)];
+        if *seen == key {
+            *seen = (u32::MAX, u32::MAX);
+        }
+    }
+
+    pub fn pc(&self, id: PcId) -> Pc {
+        self.all[id.0 as usize]
     }
 
     pub fn finish(&mut self) -> Candidates {

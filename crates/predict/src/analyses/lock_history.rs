@@ -1,0 +1,233 @@
+//! Races by lock histories (iPA, M. K. Ganai, ASE 2013): what happens-before and locksets leave and lock histories do not refute.
+//!
+//! A pair of accesses comes here if it conflicts, if no chain of firm edges orders it and if no common lock keeps it apart (all
+//! that by [`lockset`](super::lockset), which runs inside). Then [`lock_history`](crate::lock_history) says whether the two
+//! threads can be there at the same time.
+//!
+//! Candidates are the pairs of code positions that strategy I does not refute: no race of those pairs of accesses that were
+//! asked about is missed. Which of them strategy II shows to be reachable, whatever the reads return, is in the statistics.
+//! Under data abstraction neither is a prediction.
+//!
+//! Deviations from the paper:
+//! - It asks about every pair of accesses; this, until one pair of accesses of a pair of code positions is not refuted, and at most
+//!   [`TRIES`] times, at accesses further and further apart. A pair of code positions may thus be refuted although a pair of
+//!   accesses nobody asked about is reachable: `unasked` counts those that ran out of tries.
+//! - What happens-before leaves is counted by code positions too.
+//!
+//! Cost: lock operations are appended, other synchronization costs as much as in `hb`, and accesses cost nothing unless
+//! there is a new pair of code positions. Memory: [`Limits`]; a pair that needs more stays a candidate, and is counted.
+
+use reweave_model::EventId;
+
+use super::lockset::{Found, LocksetRaces};
+use crate::linear::{Access, Candidate, Candidates, FastMap, Linear, Meeting, PcId, Sync, Thread, Touch, Word};
+use crate::lock_history::{Counts, Limits, LockHistories, Point, Reach, Strategy};
+
+/// Pairs of accesses asked about for one pair of code positions.
+const TRIES: u32 = 16;
+/// Lock operations until refuted pairs are looked for again; each time twice as many.
+const FIRST_LOOK: u64 = 64;
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Verdict {
+    /// By strategy I, each time.
+    Refuted,
+    /// Neither strategy settles it.
+    Open,
+    /// By strategy II.
+    Shown,
+    /// Strategy I would have had to know or search more.
+    Unknown,
+}
+
+struct Asked {
+    verdict: Verdict,
+    tries: u32,
+    /// The first pair of accesses, as the smaller and the larger code position.
+    events: (EventId, EventId),
+}
+
+pub struct LockHistoryRaces {
+    lockset: LocksetRaces,
+    histories: LockHistories,
+    /// By pair of code positions, the smaller number first.
+    asked: FastMap<(u32, u32), Asked>,
+    questions: u64,
+    /// Lock operations until accesses are compared again; none if nothing is refuted.
+    until_look: u64,
+    next_look: u64,
+    after_hb: Option<u64>,
+    all: Vec<Candidate>,
+}
+
+impl Default for LockHistoryRaces {
+    fn default() -> Self {
+        Self::new(Limits::WHOLE)
+    }
+}
+
+impl LockHistoryRaces {
+    pub fn new(limits: Limits) -> Self {
+        let mut lockset = LocksetRaces::default();
+        lockset.found = Some(Vec::new());
+        Self {
+            lockset,
+            histories: LockHistories::new(limits),
+            asked: FastMap::default(),
+            questions: 0,
+            until_look: u64::MAX,
+            next_look: FIRST_LOOK,
+            after_hb: None,
+            all: Vec::new(),
+        }
+    }
+
+    /// Asks each question twice, with and without what is known, and counts what locks protect: for the statistics.
+    pub fn comparing() -> Self {
+        let mut races = Self::default();
+        races.histories = races.histories.comparing();
+        races.lockset.protected = Some(FastMap::default());
+        races
+    }
+
+    /// What locksets leave, refuted or not. After [`Linear::finish`].
+    pub fn lockset_candidates(&self) -> &[Candidate] {
+        &self.all
+    }
+
+    fn ask_about_found(&mut self) {
+        let Some(found) = &mut self.lockset.found else { return };
+        for pair in std::mem::take(found) {
+            self.ask(pair);
+        }
+    }
+
+    #[cold]
+    fn ask(&mut self, Found { first, second }: Found) {
+        let point = |(thread, event, _): (Thread, EventId, PcId)| Point { thread, event };
+        let (one, two) = (point(first), point(second));
+        let verdict = match self.histories.reachable(one, two, Strategy::One) {
+            Reach::Unreachable => Verdict::Refuted,
+            may_be => match (self.histories.reachable(one, two, Strategy::Two), may_be) {
+                (Reach::Reachable, _) => Verdict::Shown,
+                (_, Reach::Unknown) => Verdict::Unknown,
+                _ => Verdict::Open,
+            },
+        };
+        self.questions += 1;
+        let (a, b) = (first.2, second.2);
+        let (key, events) = if a <= b { ((a.0, b.0), (first.1, second.1)) } else { ((b.0, a.0), (second.1, first.1)) };
+        let asked = self.asked.entry(key).or_insert(Asked { verdict, tries: 0, events });
+        asked.tries += 1;
+        asked.verdict = verdict;
+        if verdict == Verdict::Refuted && asked.tries < TRIES {
+            self.lockset.pcs.forget(a, b);
+            if self.until_look == u64::MAX {
+                self.until_look = self.next_look;
+            }
+        }
+    }
+
+    /// Another pair of accesses of what was refuted may be reachable.
+    #[cold]
+    fn look_again(&mut self) {
+        self.lockset.compare_again();
+        self.next_look = self.next_look.saturating_mul(2);
+        let open = self.asked.values().any(|asked| asked.verdict == Verdict::Refuted && asked.tries < TRIES);
+        self.until_look = if open { self.next_look } else { u64::MAX };
+    }
+}
+
+impl Linear for LockHistoryRaces {
+    #[inline]
+    fn access(&mut self, access: &Access, touched: &[Touch]) {
+        self.lockset.access(access, touched);
+        self.ask_about_found();
+    }
+
+    fn accesses(&mut self, batch: &[(Access, Touch)]) {
+        self.lockset.accesses(batch);
+        if self.lockset.found.as_ref().is_some_and(|found| !found.is_empty()) {
+            self.ask_about_found();
+        }
+    }
+
+    fn left_out(&mut self, words: u64) {
+        self.lockset.left_out(words);
+    }
+
+    fn sync(&mut self, event: EventId, thread: Thread, sync: Sync) {
+        self.lockset.sync(event, thread, sync);
+        self.histories.sync(event, thread, sync);
+        self.until_look -= 1;
+        if self.until_look == 0 {
+            self.look_again();
+        }
+    }
+
+    fn meet(&mut self, event: EventId, thread: Thread, meeting: Meeting) {
+        self.histories.meet(event, thread, meeting);
+    }
+
+    fn forget(&mut self, word: Word) {
+        self.lockset.forget(word);
+    }
+
+    fn finish(&mut self) -> Candidates {
+        let protected = self.lockset.protected.take();
+        let mut found = self.lockset.finish();
+        let pcs = |key: &(u32, u32)| (self.lockset.pcs.pc(PcId(key.0)), self.lockset.pcs.pc(PcId(key.1)));
+        let refuted = self.asked.iter().filter(|(_, asked)| asked.verdict == Verdict::Refuted);
+        let refuted: FastMap<_, _> = refuted.map(|(key, asked)| (pcs(key), asked.events)).collect();
+        let is_refuted = |pair: &Candidate| {
+            let (one, two) = (pair.first_pc, pair.second_pc);
+            refuted.contains_key(&(one, two)) || refuted.contains_key(&(two, one))
+        };
+        found.pairs.retain(|pair| !is_refuted(pair));
+        self.all.clone_from(&found.pairs);
+        self.all.extend(refuted.iter().map(|(&(one, two), &(a, b))| {
+            let (first, second, first_pc, second_pc) = if a <= b { (a, b, one, two) } else { (b, a, two, one) };
+            Candidate { first, second, first_pc, second_pc }
+        }));
+        self.all.sort_unstable_by_key(|c| (c.second, c.first, c.first_pc, c.second_pc));
+        let apart =
+            |protected: FastMap<(u32, u32), ()>| protected.keys().filter(|key| !self.asked.contains_key(key)).count();
+        self.after_hb = protected.map(|protected| (self.asked.len() + apart(protected)) as u64);
+        found
+    }
+
+    fn stats(&self) -> Vec<(&'static str, u64)> {
+        let count = |verdict| self.asked.values().filter(|asked| asked.verdict == verdict).count() as u64;
+        let unasked = |asked: &&Asked| asked.verdict == Verdict::Refuted && asked.tries >= TRIES;
+        let ((one, one_anew), (two, two_anew)) =
+            (self.histories.counts(Strategy::One), self.histories.counts(Strategy::Two));
+        let mut stats: Vec<(&'static str, u64)> = self.after_hb.iter().map(|&count| ("after_hb", count)).collect();
+        stats.extend([
+            ("after_lockset", self.asked.len() as u64),
+            ("after_one", self.asked.len() as u64 - count(Verdict::Refuted)),
+            ("after_two", count(Verdict::Shown)),
+            ("unknown", count(Verdict::Unknown)),
+            ("unasked", self.asked.values().filter(unasked).count() as u64),
+            ("questions", self.questions),
+            ("forgotten_events", self.histories.record().dropped),
+            ("deadlocks", self.histories.deadlocks().len() as u64),
+        ]);
+        for (names, counts) in [(ONE, one), (ONE_ANEW, one_anew), (TWO, two), (TWO_ANEW, two_anew)] {
+            let Counts { calls, potential_calls, both, lcc, rc } = counts;
+            stats.extend(names.into_iter().zip([calls, potential_calls, both, lcc, rc]));
+        }
+        stats
+    }
+
+    fn deadlocks(&self) -> Vec<(EventId, EventId)> {
+        self.histories.deadlocks().iter().copied().collect()
+    }
+}
+
+/// The columns of the paper's Table VI, for each strategy and without what is known from earlier questions.
+const ONE: [&str; 5] = ["one_calls", "one_potential_calls", "one_both", "one_lcc", "one_rc"];
+const ONE_ANEW: [&str; 5] =
+    ["one_anew_calls", "one_anew_potential_calls", "one_anew_both", "one_anew_lcc", "one_anew_rc"];
+const TWO: [&str; 5] = ["two_calls", "two_potential_calls", "two_both", "two_lcc", "two_rc"];
+const TWO_ANEW: [&str; 5] =
+    ["two_anew_calls", "two_anew_potential_calls", "two_anew_both", "two_anew_lcc", "two_anew_rc"];

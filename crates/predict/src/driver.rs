@@ -5,14 +5,16 @@
 //! `predicted` only with a witness that the checker accepted. What the engine refutes is gone; what it cannot settle is
 //! counted. An analysis asked for by name also shows its candidates that stay without a witness, as `potential`.
 
+mod deadlocks;
+
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use reweave_model::{Accessor, EventId, Finding, Kind, Op, Pc, Strength, ThreadId};
 use reweave_trace::{Result, Trace};
 
-use crate::analyses::{cp, hb, lockset, maximal, shb, syncp, wcp};
+use crate::analyses::{cp, goodlock, hb, lockset, maximal, shb, syncp, syncp_deadlock, wcp};
 use crate::history::Mode;
-use crate::linear::{self, Candidate, Linear};
+use crate::linear::{self, Candidate, Candidates, Linear};
 use crate::lower::called;
 use crate::search::Limits;
 
@@ -36,6 +38,9 @@ pub const ANALYSES: &[About] = &[
     about("maximal", "every race that some feasible reordering of the trace shows", true),
     about("prefix", "the same, if every read keeps its value", false),
     about("said", "the same over complete traces (Said et al.)", false),
+    about("goodlock", "threads that may wait for each other's locks: patterns, may be false", true),
+    about("sync-preserving-deadlock", "deadlocks that keep the order of critical sections", false),
+    about("maximal-deadlock", "every deadlock that some feasible reordering of the trace shows", true),
 ];
 
 const fn about(name: &'static str, what: &'static str, default: bool) -> About {
@@ -80,7 +85,10 @@ pub fn predict(trace: &Trace, options: &Options<'_>, progress: &mut dyn FnMut(&'
     let chosen_ones = ANALYSES.iter().filter(|about| chosen(about.name, about.default) && !hungry(about.name));
     let names: Vec<&'static str> = chosen_ones.map(|about| about.name).collect();
     let listed = candidates(trace, &names, options, &mut answer, progress)?;
-    races(trace, &names, &listed, options, &mut answer, progress)?;
+    let pairs: Vec<(&'static str, Vec<Candidate>)> =
+        listed.iter().map(|(name, found)| (*name, found.pairs.clone())).collect();
+    races(trace, &names, &pairs, options, &mut answer, progress)?;
+    deadlocks::deadlocks(trace, &names, &listed, options, &mut answer, progress)?;
     if options.limits.is_over() {
         answer.stats.insert("cut_short".to_owned(), 1);
     }
@@ -159,7 +167,7 @@ fn candidates(
     options: &Options<'_>,
     answer: &mut Answer,
     progress: &mut dyn FnMut(&'static str, f64),
-) -> Result<Vec<(&'static str, Vec<Candidate>)>> {
+) -> Result<Vec<(&'static str, Candidates)>> {
     let mut running: Vec<(&'static str, Box<dyn Linear>)> = Vec::new();
     for &name in names {
         running.push((
@@ -171,6 +179,8 @@ fn candidates(
                 "syncp" => Box::new(syncp::SyncpRaces::default()),
                 "wcp" => Box::new(wcp::WcpRaces::default()),
                 "cp" => Box::new(cp::CpRaces::default()),
+                "goodlock" => Box::new(goodlock::Goodlock::default()),
+                "sync-preserving-deadlock" => Box::new(syncp_deadlock::SyncpDeadlocks::default()),
                 _ => continue,
             },
         ));
@@ -187,33 +197,16 @@ fn candidates(
         if found.dropped > 0 {
             answer.stats.insert(format!("{name}_dropped"), found.dropped);
         }
-        answer.stats.insert(format!("{name}_pairs"), found.pairs.len() as u64);
-        listed.push((name, found.pairs));
+        let what = if matches!(name, "goodlock" | "sync-preserving-deadlock") { "cycles" } else { "pairs" };
+        answer.stats.insert(format!("{name}_{what}"), (found.pairs.len() + found.cycles.len()) as u64);
+        listed.push((name, found));
     }
     Ok(listed)
 }
 
 /// Candidates without a witness.
 fn potential(trace: &Trace, name: &'static str, candidates: &[Candidate]) -> Result<Vec<Finding>> {
-    let wanted: HashSet<EventId> = candidates.iter().flat_map(|pair| [pair.first, pair.second]).collect();
-    let mut found: HashMap<EventId, Accessor> = HashMap::new();
-    let mut held: HashMap<ThreadId, Vec<(reweave_model::ObjectId, EventId)>> = HashMap::new();
-    let mut events = trace.events();
-    while found.len() < wanted.len() {
-        let Some(event) = events.next()? else { break };
-        let locks = held.entry(event.thread).or_default();
-        match event.op {
-            Op::Acquire { object, .. } | Op::Woken { mutex: object, .. } => locks.push((object, event.id)),
-            Op::Release { object, .. } | Op::Wait { mutex: object, .. } => locks.retain(|(other, _)| *other != object),
-            _ => {}
-        }
-        if wanted.contains(&event.id) {
-            let (thread, pc, stack) = (event.thread, event.pc, event.stack);
-            let op = called(&event.op).to_owned();
-            let locks_held = locks.iter().map(|(_, event)| *event).collect();
-            found.insert(event.id, Accessor { event: event.id, thread, pc, stack, op, locks_held });
-        }
-    }
+    let found = accessors(trace, candidates.iter().flat_map(|pair| [pair.first, pair.second]).collect())?;
     let finding = |pair: &Candidate| {
         Some(Finding {
             kind: Kind::Race,
@@ -225,4 +218,27 @@ fn potential(trace: &Trace, name: &'static str, candidates: &[Candidate]) -> Res
         })
     };
     Ok(candidates.iter().filter_map(finding).collect())
+}
+
+/// These events as findings have them.
+fn accessors(trace: &Trace, wanted: HashSet<EventId>) -> Result<HashMap<EventId, Accessor>> {
+    let mut found: HashMap<EventId, Accessor> = HashMap::new();
+    let mut held: HashMap<ThreadId, Vec<(reweave_model::ObjectId, EventId)>> = HashMap::new();
+    let mut events = trace.events();
+    while found.len() < wanted.len() {
+        let Some(event) = events.next()? else { break };
+        let locks = held.entry(event.thread).or_default();
+        if wanted.contains(&event.id) {
+            let (thread, pc, stack) = (event.thread, event.pc, event.stack);
+            let op = called(&event.op).to_owned();
+            let locks_held = locks.iter().map(|(_, event)| *event).collect();
+            found.insert(event.id, Accessor { event: event.id, thread, pc, stack, op, locks_held });
+        }
+        match event.op {
+            Op::Acquire { object, .. } | Op::Woken { mutex: object, .. } => locks.push((object, event.id)),
+            Op::Release { object, .. } | Op::Wait { mutex: object, .. } => locks.retain(|(other, _)| *other != object),
+            _ => {}
+        }
+    }
+    Ok(found)
 }

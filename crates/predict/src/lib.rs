@@ -19,7 +19,9 @@ macro_rules! index {
     };
 }
 
+pub mod abstraction;
 pub mod analyses;
+pub mod deadlocks;
 mod driver;
 pub mod feasible;
 pub mod history;

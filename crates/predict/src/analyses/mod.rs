@@ -1,9 +1,11 @@
 //! One file per analysis.
 
 pub mod cp;
+pub mod goodlock;
 pub mod hb;
 pub mod lockset;
 pub mod maximal;
 pub mod shb;
 pub mod syncp;
+pub mod syncp_deadlock;
 pub mod wcp;

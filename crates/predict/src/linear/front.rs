@@ -207,6 +207,7 @@ impl Front {
     #[inline(never)]
     fn other<L: Linear + ?Sized>(&mut self, event: &Event<'_>, thread: Thread, out: &mut L) -> Result<()> {
         self.flush(out);
+        out.event(event, thread);
         let mut to = To { event: event.id, thread, out };
         match event.op {
             Op::Acquire { object, mode, .. } => self.acquire(event, object, mode, &mut to)?,

@@ -49,8 +49,13 @@ pub struct Lowered {
     pub origins: Vec<Origin>,
     /// The threads of the history in the trace; the last is the outside world, which has none.
     pub threads: Vec<Option<reweave_model::ThreadId>>,
+    /// Whether each thread ends within this stretch (the outside world has no end to wait for).
+    pub ended: Vec<bool>,
     /// Everything before this event is as it was.
     pub start: EventId,
+    /// If threads were blocked when the trace ended: the same with what they were about to do, which never happened. So its
+    /// observed order is feasible only up to there.
+    pub blocked: Option<Box<Lowered>>,
 }
 
 impl Lowered {
@@ -137,7 +142,8 @@ impl<'t> Windows<'t> {
             }
         }
         let initial = initial(self.trace).filter(|_| first);
-        Ok(Some(build::build(&self.kept, &self.world, initial)))
+        let blocked = if self.ended { self.buffer.blocked() } else { Vec::new() };
+        Ok(Some(build::build(&self.kept, &blocked, &self.world, initial)))
     }
 }
 

@@ -71,6 +71,12 @@ pub enum Why {
     AlreadyHappened,
     NotAdjacent(Pos),
     NotInOrder,
+    /// It waits for no lock, or could give up waiting.
+    NoRequest,
+    /// None of the others holds the lock it wants against it.
+    NotBlocked {
+        lock: Lock,
+    },
     /// C11 orders it after this one.
     HappensAfter(Pos),
 }
@@ -116,6 +122,8 @@ impl fmt::Display for Rejection {
             Why::AlreadyHappened => write!(f, "should be next after the order, but is in it"),
             Why::NotAdjacent(other) => write!(f, "is not next to event {}", other.0),
             Why::NotInOrder => write!(f, "should be in the order"),
+            Why::NoRequest => write!(f, "is no operation that waits for a lock for ever"),
+            Why::NotBlocked { lock } => write!(f, "wants lock {}, which none of the others holds against it", lock.0),
             Why::HappensAfter(other) => write!(f, "happens after event {} by the rules of C11", other.0),
         }
     }

@@ -104,6 +104,13 @@ impl<'h> Replay<'h> {
         if self.history.pair_unguarded { Ok(()) } else { self.permitted(pos).map_err(because) }
     }
 
+    /// Who holds a lock against somebody who wants it like this.
+    pub fn held_against(&self, lock: Lock, mode: LockMode) -> impl Iterator<Item = Thread> + '_ {
+        let holding = &self.locks[lock.index()];
+        let shared = if mode == LockMode::Exclusive { holding.shared.as_slice() } else { &[] };
+        holding.exclusive.into_iter().chain(shared.iter().copied())
+    }
+
     /// Rule 1.
     fn due(&self, pos: Pos) -> Result<(), Why> {
         let step = self.history.step(pos);

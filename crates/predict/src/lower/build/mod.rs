@@ -15,9 +15,10 @@ use super::{Lowered, Origin};
 use crate::history::*;
 use sync::Channel;
 
-/// `initial`: what memory held before the trace; `None` if this window is not the first.
-pub(super) fn build(kept: &[Kept], world: &World, initial: Option<&Symbols>) -> Lowered {
-    let mut builder = Builder::new(kept, world, initial);
+/// `initial`: what memory held before the trace; `None` if this window is not the first. `blocked`: where threads stood when
+/// the trace ended.
+pub(super) fn build(kept: &[Kept], blocked: &[Kept], world: &World, initial: Option<&Symbols>) -> Lowered {
+    let mut builder = Builder::new(kept, blocked, world, initial);
     if let Some(symbols) = initial {
         builder.initial_values(symbols);
     }
@@ -25,10 +26,19 @@ pub(super) fn build(kept: &[Kept], world: &World, initial: Option<&Symbols>) -> 
     for (index, event) in kept.iter().enumerate() {
         builder.event(index, event);
     }
-    builder.finish(kept.first().map_or(EventId(0), |first| first.id))
+    let start = kept.first().map_or(EventId(0), |first| first.id);
+    if blocked.is_empty() {
+        return builder.finish(start);
+    }
+    let mut more = builder.clone();
+    let mut whole = builder.finish(start);
+    more.blocked(blocked);
+    whole.blocked = Some(Box::new(more.finish(start)));
+    whole
 }
 
 /// Numbers of whatever is numbered in order of appearance.
+#[derive(Clone)]
 struct Numbers<K> {
     numbers: HashMap<K, u32>,
     next: u32,
@@ -68,6 +78,7 @@ struct CellNow {
     pinned: Option<(Pos, Vec<Thread>)>,
 }
 
+#[derive(Clone)]
 struct Builder {
     history: History,
     origins: Vec<Origin>,
@@ -105,7 +116,7 @@ struct Builder {
 }
 
 impl Builder {
-    fn new(kept: &[Kept], world: &World, initial: Option<&Symbols>) -> Self {
+    fn new(kept: &[Kept], blocked: &[Kept], world: &World, initial: Option<&Symbols>) -> Self {
         let places = places(kept);
         let mut accesses = Vec::new();
         for (event, place) in kept.iter().zip(&places) {
@@ -122,7 +133,7 @@ impl Builder {
                 Thread(threads.len() as u32 - 1)
             });
         };
-        kept.iter().for_each(|event| number(event.thread));
+        kept.iter().chain(blocked).for_each(|event| number(event.thread));
         world.held.keys().for_each(|(thread, _)| number(*thread));
         world.waiting.keys().for_each(|thread| number(*thread));
         world.rounds.values().flatten().flat_map(|round| &round.arrived).for_each(|(thread, _)| number(*thread));
@@ -180,8 +191,9 @@ impl Builder {
         after.dedup();
         let (event, guarded, doubtful) =
             of.map_or((None, false, false), |kept| (Some(kept.id), kept.guarded, kept.doubtful));
+        let tried = of.is_some_and(|kept| matches!(kept.what, What::Sync(Op::Acquire { tried: true, .. })));
         self.history.threads[thread.index()].push(pos);
-        self.history.steps.push(Step { thread, action, guarded, after, event, doubtful });
+        self.history.steps.push(Step { thread, action, guarded, after, event, tried, doubtful });
         let nowhere = Origin { pc: Pc(0), stack: StackId(0), op: "", steps: 0 };
         self.origins.push(of.map_or(nowhere, |kept| {
             let &Kept { pc, stack, steps, .. } = kept;
@@ -231,6 +243,9 @@ impl Builder {
         self.history.locks = self.locks.next;
         self.history.conditions = self.conditions.next;
         self.history.barriers = self.barriers.next;
-        Lowered { history: self.history, origins: self.origins, threads: self.threads, start }
+        let ends = |thread: &Option<ThreadId>| thread.is_none_or(|thread| self.ends.contains_key(&thread));
+        let ended = self.threads.iter().map(ends).collect();
+        let Self { history, origins, threads, .. } = self;
+        Lowered { history, origins, threads, ended, start, blocked: None }
     }
 }

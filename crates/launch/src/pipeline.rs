@@ -263,7 +263,7 @@ pub fn last_places(trace: &Trace, outcome: &Outcome) -> Result<Vec<Accessor>> {
         let wait = |on, object| format!("wait for {}", describer.blocked_on(on, object));
         let waiting = match event.op {
             Op::Blocked { on, object } => Some(place(wait(on, object), locks)),
-            Op::Wait { condition, mutex } => {
+            Op::Wait { condition, mutex, .. } => {
                 locks.retain(|(held, _)| *held != mutex);
                 Some(place(wait(BlockedOn::Notify, condition), locks))
             }

@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use reweave_model::{Accessor, EventId, Finding, Kind, Op, Pc, Strength, ThreadId};
 use reweave_trace::{Result, Trace};
 
-use crate::analyses::{cp, goodlock, hb, lockset, maximal, shb, syncp, syncp_deadlock, wcp};
+use crate::analyses::{cp, goodlock, hb, lockset, maximal, misuse, shb, syncp, syncp_deadlock, wcp};
 use crate::history::Mode;
 use crate::linear::{self, Candidate, Candidates, Linear};
 use crate::lower::called;
@@ -41,6 +41,8 @@ pub const ANALYSES: &[About] = &[
     about("goodlock", "threads that may wait for each other's locks: patterns, may be false", true),
     about("sync-preserving-deadlock", "deadlocks that keep the order of critical sections", false),
     about("maximal-deadlock", "every deadlock that some feasible reordering of the trace shows", true),
+    about("stall", "threads that wait for a notify, a post, an arrival or an end that never comes", true),
+    about("misuse", "unlocking what is not held, locking twice, destroying what is held, threads never joined", true),
 ];
 
 const fn about(name: &'static str, what: &'static str, default: bool) -> About {
@@ -89,6 +91,8 @@ pub fn predict(trace: &Trace, options: &Options<'_>, progress: &mut dyn FnMut(&'
         listed.iter().map(|(name, found)| (*name, found.pairs.clone())).collect();
     races(trace, &names, &pairs, options, &mut answer, progress)?;
     deadlocks::deadlocks(trace, &names, &listed, options, &mut answer, progress)?;
+    deadlocks::stalls(trace, &names, options, &mut answer, progress)?;
+    misuses(trace, &listed, &mut answer)?;
     if options.limits.is_over() {
         answer.stats.insert("cut_short".to_owned(), 1);
     }
@@ -179,6 +183,7 @@ fn candidates(
                 "syncp" => Box::new(syncp::SyncpRaces::default()),
                 "wcp" => Box::new(wcp::WcpRaces::default()),
                 "cp" => Box::new(cp::CpRaces::default()),
+                "misuse" => Box::new(misuse::Misuses::default()),
                 "goodlock" => Box::new(goodlock::Goodlock::default()),
                 "sync-preserving-deadlock" => Box::new(syncp_deadlock::SyncpDeadlocks::default()),
                 _ => continue,
@@ -197,11 +202,32 @@ fn candidates(
         if found.dropped > 0 {
             answer.stats.insert(format!("{name}_dropped"), found.dropped);
         }
-        let what = if matches!(name, "goodlock" | "sync-preserving-deadlock") { "cycles" } else { "pairs" };
-        answer.stats.insert(format!("{name}_{what}"), (found.pairs.len() + found.cycles.len()) as u64);
+        let (what, count) = match name {
+            "goodlock" | "sync-preserving-deadlock" => ("cycles", found.cycles.len()),
+            "misuse" => ("events", found.misuses.len()),
+            _ => ("pairs", found.pairs.len()),
+        };
+        answer.stats.insert(format!("{name}_{what}"), count as u64);
         listed.push((name, found));
     }
     Ok(listed)
+}
+
+/// What the recorded run did wrong by itself: it did it, so nothing is left to show.
+fn misuses(trace: &Trace, listed: &[(&'static str, Candidates)], answer: &mut Answer) -> Result<()> {
+    for (name, found) in listed.iter().filter(|(_, found)| !found.misuses.is_empty()) {
+        let accessors = accessors(trace, found.misuses.iter().map(|misused| misused.event).collect())?;
+        let misused = found.misuses.iter().filter_map(|misused| accessors.get(&misused.event));
+        answer.findings.extend(misused.map(|accessor| Finding {
+            kind: Kind::Misuse,
+            strength: Strength::Confirmed,
+            analysis: name,
+            accesses: vec![accessor.clone()],
+            weak_order: false,
+            witness: None,
+        }));
+    }
+    Ok(())
 }
 
 /// Candidates without a witness.

@@ -30,6 +30,7 @@ pub mod lower;
 pub mod oracle;
 pub mod races;
 pub mod search;
+pub mod stalls;
 pub mod testing;
 pub mod witness;
 

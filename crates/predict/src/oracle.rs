@@ -9,6 +9,7 @@
 //! anything (except in [`Mode::Said`], where the pair is part of the complete reordering).
 
 mod deadlocks;
+mod stalls;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 

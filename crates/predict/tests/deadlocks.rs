@@ -1,4 +1,4 @@
-//! Deadlocks against the oracle, on random histories. `REWEAVE_ORACLE=SMALL,LARGE` (histories of up to 16 and of up to 24 events)
+//! Deadlocks and stalls against the oracle, on random histories. `REWEAVE_ORACLE=SMALL,LARGE` (histories of up to 16 and of up to 24 events)
 //! makes the run longer; `cargo xtask oracle-deadlocks` does so.
 
 use std::collections::BTreeSet;
@@ -12,6 +12,7 @@ use reweave_predict::history::{Action, History, Mode, Pos, Waking};
 use reweave_predict::linear::{Linear, run};
 use reweave_predict::oracle::Oracle;
 use reweave_predict::testing::{FIRST_PC, generate, generate_locking, is_history, shrink, trace_of};
+use reweave_predict::stalls::{self, Endings};
 use reweave_predict::{Limits, witness};
 use reweave_trace::Trace;
 
@@ -40,6 +41,23 @@ fn maximal(history: &History, mode: Mode) -> Result<Cycles, String> {
             Verdict::None => {}
             Verdict::Unknown => return Err(format!("{mode:?} {cycle:?}: no answer")),
             Verdict::Refused => return Err(format!("{mode:?} {cycle:?}: the checker refuses the order")),
+        }
+    }
+    Ok(found)
+}
+
+/// What the engine finds, all cuts asked about.
+fn stalls(history: &History, mode: Mode) -> Result<Cycles, String> {
+    let ended = vec![true; history.threads.len()];
+    let endings = Endings { ended: &ended, waits: &|_| true };
+    let limits = Limits { mode, ..Limits::default() };
+    let mut found = Cycles::new();
+    for cut in stalls::cuts(history, &endings, &|pos| Pc(pos.0.into())) {
+        match stalls::ask(history, &endings, &limits, &cut) {
+            stalls::Verdict::Stall(_) => drop(found.insert(sorted(&cut.members))),
+            stalls::Verdict::None => {}
+            stalls::Verdict::Unknown => return Err(format!("{mode:?} {cut:?}: no answer")),
+            stalls::Verdict::Refused => return Err(format!("{mode:?} {cut:?}: the checker refuses the order")),
         }
     }
     Ok(found)
@@ -95,6 +113,49 @@ fn differs(history: &History, totals: &mut Totals) -> Option<String> {
     }
     totals.sync_preserving += sync_preserving.len();
     None
+}
+
+/// Where stalls and the oracle disagree.
+fn stalls_differ(history: &History, totals: &mut [usize; 3]) -> Option<String> {
+    for (total, mode) in totals.iter_mut().zip(MODES) {
+        let oracle = Oracle::new(history, mode).stalls();
+        match stalls(history, mode) {
+            Ok(found) if found == oracle => *total += oracle.len(),
+            Ok(found) => return Some(format!("{mode:?}: engine {found:?}, oracle {oracle:?}")),
+            Err(what) => return Some(what),
+        }
+    }
+    None
+}
+
+/// Half of them with all there is to wait for and many locks.
+fn agree_on_stalls(name: &str, seeds: std::ops::Range<u64>, size: usize) {
+    let mut totals = [0; 3];
+    let histories = seeds.clone().count();
+    for seed in seeds {
+        let history = if seed % 2 == 0 { generate(seed, size) } else { generate_locking(seed, size, true) };
+        if stalls_differ(&history, &mut totals).is_some() {
+            let small = shrink(history, |history| stalls_differ(history, &mut [0; 3]).is_some());
+            let what = stalls_differ(&small, &mut [0; 3]).expect("it still differs");
+            panic!("seed {seed}, size {size}: {what}\n{small:#?}");
+        }
+    }
+    let [control_flow, prefix, data_abstract] = totals;
+    println!(
+        "deadlocks stalls {name}: {histories} histories, {control_flow} control-flow stalls, {prefix} prefix stalls, \
+         {data_abstract} data-abstract stalls"
+    );
+    assert!(control_flow > histories / 10, "too few stalls to tell: {totals:?}");
+}
+
+#[test]
+fn stalls_are_the_oracles_on_small_histories() {
+    agree_on_stalls("small", 0..counts().0, 14);
+}
+
+#[test]
+fn stalls_are_the_oracles_on_larger_histories() {
+    agree_on_stalls("larger", 0..counts().1, 20);
 }
 
 /// Most of them full of nested locks.
@@ -166,4 +227,32 @@ fn checker_agrees_with_the_oracle() {
         });
     }
     assert!(accepted > 80 && rejected > 1_000, "{accepted} {rejected}");
+}
+
+/// The checker accepts an order as one that leads to a stall if and only if the oracle says so.
+#[test]
+fn checker_agrees_with_the_oracle_on_stalls() {
+    let (mut accepted, mut rejected) = (0, 0);
+    for seed in 0..300 {
+        let history = if seed % 2 == 0 { generate(seed, 12) } else { generate_locking(seed, 12, true) };
+        let ended = vec![true; history.threads.len()];
+        let endings = Endings { ended: &ended, waits: &|_| true };
+        let oracle = Oracle::new(&history, Mode::ControlFlow);
+        // One order may lead to several states, by whom its notifies choose.
+        let mut by_path: std::collections::BTreeMap<Vec<Pos>, Option<Vec<Pos>>> = Default::default();
+        oracle.visit(|state, _, reached| {
+            let waits = state.waiting.iter().flatten().count();
+            let stall = reached.stall();
+            if waits == 0 || stall.is_some() {
+                by_path.insert(reached.path(), stall);
+            }
+        });
+        for (path, stall) in by_path {
+            let verdict = witness::check_stall(&history, Mode::ControlFlow, &path, &endings);
+            let members = verdict.clone().ok().map(|members| sorted(&members));
+            assert_eq!(members, stall, "seed {seed} {path:?}: {verdict:?}\n{history:#?}");
+            *(if stall.is_some() { &mut accepted } else { &mut rejected }) += 1;
+        }
+    }
+    assert!(accepted > 50 && rejected > 1_000, "{accepted} {rejected}");
 }

@@ -222,12 +222,12 @@ impl Goodlock {
         *dropped += u64::from(budget == 0);
     }
 
-    fn take(&mut self, event: &Event<'_>, thread: Thread, semaphore: ObjectId, left: u32) {
+    fn take(&mut self, event: &Event<'_>, thread: Thread, semaphore: ObjectId, left: u32, waits: bool) {
         if left > 0 {
             self.counts(semaphore);
         } else if !self.counting.contains_key(&semaphore) {
             let lock = self.lock(semaphore);
-            self.acquire(event, thread, lock, LockMode::Exclusive, true);
+            self.acquire(event, thread, lock, LockMode::Exclusive, waits);
         }
     }
 
@@ -275,7 +275,7 @@ impl Linear for Goodlock {
                 let lock = self.lock(mutex);
                 self.acquire(event, thread, lock, LockMode::Exclusive, true);
             }
-            Op::SemaphoreTake { semaphore, value } => self.take(event, thread, semaphore, value),
+            Op::SemaphoreTake { semaphore, value, tried } => self.take(event, thread, semaphore, value, !tried),
             Op::SemaphorePost { semaphore, value } => self.post(thread, semaphore, value),
             Op::Blocked { on: on @ (BlockedOn::LockExclusive | BlockedOn::LockShared), object } => {
                 let mode = if on == BlockedOn::LockShared { LockMode::Shared } else { LockMode::Exclusive };

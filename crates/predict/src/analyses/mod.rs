@@ -5,6 +5,7 @@ pub mod goodlock;
 pub mod hb;
 pub mod lockset;
 pub mod maximal;
+pub mod misuse;
 pub mod shb;
 pub mod syncp;
 pub mod syncp_deadlock;

@@ -112,7 +112,10 @@ pub fn groups(history: &History, index: &Index<'_>, pc_of: &dyn Fn(Pos) -> Pc) -
     }
     let before = Before::new(history, index);
     let mut groups: BTreeMap<Vec<Pc>, Group> = BTreeMap::new();
-    for pattern in patterns {
+    for mut pattern in patterns {
+        // It begins with the thread that came first.
+        let first = (0..pattern.len()).min_by_key(|&i| keys[pattern[i]].0).unwrap_or(0);
+        pattern.rotate_left(first);
         let mut pcs: Vec<Pc> = pattern.iter().map(|&id| keys[id].3).collect();
         pcs.sort_unstable();
         let group = groups.entry(pcs.clone()).or_insert(Group { pcs, cycles: Vec::new(), more: false });

@@ -67,3 +67,30 @@ pub(super) fn deadlocks(
     }
     Ok(())
 }
+
+/// Asks about stalls, if the trace has anything but locks to wait for.
+pub(super) fn stalls(
+    trace: &Trace,
+    names: &[&'static str],
+    options: &Options<'_>,
+    answer: &mut Answer,
+    progress: &mut dyn FnMut(&'static str, f64),
+) -> Result<()> {
+    let name = "stall";
+    let has = |kind: &&str| trace.footer().is_none_or(|footer| footer.kinds.get(*kind).is_some_and(|&count| count > 0));
+    let waits = ["wait", "semaphore_take", "barrier_arrive", "join", "blocked"];
+    if !names.contains(&name) || !waits.iter().any(|kind| has(kind)) {
+        return Ok(());
+    }
+    let found = crate::stalls::stalls(trace, name, &options.limits, &mut |done| progress(name, done))?;
+    for (key, value) in [
+        ("stall_questions", found.stats.questions),
+        ("unknown_deadlocks", found.stats.unknown),
+        ("refused_witnesses", found.stats.refused),
+    ] {
+        *answer.stats.entry(key.to_owned()).or_default() += value;
+    }
+    let shown = |finding: &Finding| finding.strength != Strength::Potential || !options.analyses.is_empty();
+    answer.findings.extend(found.findings.into_iter().filter(shown));
+    Ok(())
+}

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use reweave_model::{
-    Addr, AtomicKind, BlockedOn, Event, EventId, InputSource, MemoryOrder, ObjectKind, Op, Pc, RefusedWhy, StackId, ThreadId,
+    Addr, AtomicKind, BlockedOn, Event, EventId, InputSource, MemoryOrder, Misuse, ObjectKind, Op, Pc, RefusedWhy, StackId, ThreadId,
     Value, WakeReason,
 };
 use reweave_trace::Trace;
@@ -163,6 +163,13 @@ pub(crate) fn called(op: &Op<'_>) -> &'static str {
         Op::BarrierArrive { .. } | Op::BarrierLeave { .. } => "barrier",
         Op::SemaphoreTake { .. } | Op::Blocked { on: BlockedOn::Semaphore, .. } => "take",
         Op::Fork { .. } => "fork",
+        Op::Misused { what, .. } => match what {
+            Misuse::UnlockByNonOwner | Misuse::UnlockUnlocked => "unlock",
+            Misuse::DoubleLock => "lock",
+            Misuse::DestroyHeld => "destroy",
+            Misuse::DoubleFree => "free",
+            Misuse::JoinTwice => "join",
+        },
         _ => "",
     }
 }
@@ -246,7 +253,7 @@ fn what(op: &Op<'_>, sharing: &Sharing) -> Option<What> {
                 && matches!(why, RefusedWhy::Busy | RefusedWhy::TimedOut);
             told.then_some(What::Sync(Op::Refused { object, on, why }))
         }
-        Op::Wait { condition, mutex } => Some(What::Sync(Op::Wait { condition, mutex })),
+        Op::Wait { condition, mutex, timed } => Some(What::Sync(Op::Wait { condition, mutex, timed })),
         Op::Woken { condition, mutex, reason, notify } => {
             Some(What::Sync(Op::Woken { condition, mutex, reason, notify }))
         }
@@ -254,7 +261,9 @@ fn what(op: &Op<'_>, sharing: &Sharing) -> Option<What> {
         Op::BarrierArrive { barrier, count } => Some(What::Sync(Op::BarrierArrive { barrier, count })),
         Op::BarrierLeave { barrier, serial } => Some(What::Sync(Op::BarrierLeave { barrier, serial })),
         Op::SemaphorePost { semaphore, value } => Some(What::Sync(Op::SemaphorePost { semaphore, value })),
-        Op::SemaphoreTake { semaphore, value } => Some(What::Sync(Op::SemaphoreTake { semaphore, value })),
+        Op::SemaphoreTake { semaphore, value, tried } => {
+            Some(What::Sync(Op::SemaphoreTake { semaphore, value, tried }))
+        }
         Op::OnceBegin { object } => Some(What::Sync(Op::OnceBegin { object })),
         Op::OnceEnd { object } => Some(What::Sync(Op::OnceEnd { object })),
         Op::OnceDone { object } => Some(What::Sync(Op::OnceDone { object })),

@@ -8,10 +8,12 @@ mod deadlock;
 mod notifies;
 mod rejection;
 mod replay;
+mod stall;
 mod weak;
 
 pub use deadlock::check_deadlock;
 pub use rejection::{Rejection, Why};
+pub use stall::check_stall;
 pub use weak::check_weak_order;
 
 use crate::history::{History, Mode, Pos};

@@ -73,6 +73,12 @@ pub enum Why {
     NotInOrder,
     /// It waits for no lock, or could give up waiting.
     NoRequest,
+    /// Its thread can do it, or something else.
+    CanGoOn,
+    /// Its thread goes on beyond this history.
+    GoesOn,
+    /// It waits for a lock in a circle: that is a deadlock.
+    Circle(Pos),
     /// None of the others holds the lock it wants against it.
     NotBlocked {
         lock: Lock,
@@ -123,6 +129,9 @@ impl fmt::Display for Rejection {
             Why::NotAdjacent(other) => write!(f, "is not next to event {}", other.0),
             Why::NotInOrder => write!(f, "should be in the order"),
             Why::NoRequest => write!(f, "is no operation that waits for a lock for ever"),
+            Why::CanGoOn => write!(f, "is next in a thread that can go on"),
+            Why::GoesOn => write!(f, "is the last that is known of its thread, which goes on"),
+            Why::Circle(other) => write!(f, "waits for a lock in a circle, beside event {}", other.0),
             Why::NotBlocked { lock } => write!(f, "wants lock {}, which none of the others holds against it", lock.0),
             Why::HappensAfter(other) => write!(f, "happens after event {} by the rules of C11", other.0),
         }

@@ -97,6 +97,8 @@ struct Builder {
     semaphores: HashMap<ObjectId, Semaphore>,
     known_counts: HashMap<ObjectId, u32>,
     held: HashSet<(ThreadId, ObjectId)>,
+    /// Threads in a wait without a deadline.
+    patient: HashSet<ThreadId>,
     /// Objects that somebody waits on as on a condition; others are raw futexes.
     real_conditions: HashSet<ObjectId>,
     /// The last event of the time before the window.
@@ -163,6 +165,7 @@ impl Builder {
             semaphores: HashMap::new(),
             known_counts: world.semaphores.clone(),
             held: world.held.keys().copied().collect(),
+            patient: HashSet::new(),
             real_conditions,
             prelude: None,
             begun: HashSet::new(),
@@ -191,7 +194,10 @@ impl Builder {
         after.dedup();
         let (event, guarded, doubtful) =
             of.map_or((None, false, false), |kept| (Some(kept.id), kept.guarded, kept.doubtful));
-        let tried = of.is_some_and(|kept| matches!(kept.what, What::Sync(Op::Acquire { tried: true, .. })));
+        let tries = |what: &What| {
+            matches!(what, What::Sync(Op::Acquire { tried: true, .. } | Op::SemaphoreTake { tried: true, .. }))
+        };
+        let tried = of.is_some_and(|kept| tries(&kept.what));
         self.history.threads[thread.index()].push(pos);
         self.history.steps.push(Step { thread, action, guarded, after, event, tried, doubtful });
         let nowhere = Origin { pc: Pc(0), stack: StackId(0), op: "", steps: 0 };

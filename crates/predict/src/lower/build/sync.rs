@@ -100,8 +100,11 @@ impl Builder {
                 let mode = if on == BlockedOn::LockShared { LockMode::Shared } else { LockMode::Exclusive };
                 Action::AcquireFailed { lock: Lock(self.locks.get(object)), mode }
             }
-            Op::Wait { condition, mutex } => {
+            Op::Wait { condition, mutex, timed } => {
                 self.held.remove(&(kept.thread, mutex));
+                if !timed {
+                    self.patient.insert(kept.thread);
+                }
                 let lock = Lock(self.locks.get(mutex));
                 Action::Wait { condition: Condition(self.conditions.get(condition)), lock }
             }
@@ -117,7 +120,11 @@ impl Builder {
                         WakeReason::Spurious | WakeReason::Cancelled => Waking::Spurious,
                     };
                     let lock = Lock(self.locks.get(mutex));
-                    Action::Woken { condition: Condition(self.conditions.get(condition)), lock, how }
+                    let action = Action::Woken { condition: Condition(self.conditions.get(condition)), lock, how };
+                    let pos = self.push(thread, action, after, Some(kept));
+                    // Of a wait that began before the window nobody knows.
+                    self.history.steps[pos.index()].tried = !self.patient.remove(&kept.thread);
+                    return;
                 }
             }
             Op::Notify { condition, all, notify, .. } => {
@@ -139,7 +146,7 @@ impl Builder {
             Op::SemaphorePost { semaphore, value } => {
                 Action::Post { semaphore: self.semaphore(semaphore, value.saturating_sub(1)) }
             }
-            Op::SemaphoreTake { semaphore, value } => {
+            Op::SemaphoreTake { semaphore, value, .. } => {
                 Action::Take { semaphore: self.semaphore(semaphore, value.saturating_add(1)) }
             }
             Op::Create { object, value, .. } => {

@@ -165,9 +165,12 @@ pub fn confirm(
     limit: Duration,
     command: Option<&[OsString]>,
 ) -> Result<Confirmation> {
-    let (Some(witness), Kind::Race) = (&finding.witness, finding.kind) else {
+    let Some(witness) = &finding.witness else {
         return Ok(Confirmation::Unconfirmed { why: "there is no witness to follow".into() });
     };
+    if finding.kind != Kind::Race {
+        return Ok(Confirmation::Unconfirmed { why: "runs are steered into races only, so far".into() });
+    }
     let codes = codes(trace, finding)?;
     let [one, two] = codes[..] else {
         return Ok(Confirmation::Unconfirmed { why: "not a pair of accesses".into() });

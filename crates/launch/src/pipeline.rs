@@ -181,6 +181,11 @@ fn settle(
     limit: Duration,
     command: Option<&[OsString]>,
 ) -> Result<Item> {
+    if finding.strength == Strength::Confirmed {
+        // The recorded run did it.
+        let outcome = trace.footer().map(|footer| footer.outcome.clone()).unwrap_or_default();
+        return recorded(id, trace, finding, &outcome, folder);
+    }
     let mut item = resolve::item(id, finding, trace);
     if limit.is_zero() {
         item.why_unconfirmed = Some("the time was used up: raise it with --budget".into());
@@ -207,6 +212,22 @@ fn settle(
 
 /// A recorded run that failed is a finding: it happened, and its own schedule repeats it.
 fn failure(id: u32, trace: &Trace, outcome: &Outcome, folder: &Path) -> Result<Item> {
+    let finding = Finding {
+        kind: Kind::Failure,
+        strength: Strength::Confirmed,
+        analysis: "recording",
+        accesses: last_places(trace, outcome)?,
+        weak_order: false,
+        witness: None,
+    };
+    let mut item = recorded(id, trace, &finding, outcome, folder)?;
+    let text = describe::outcome(outcome).unwrap_or_default();
+    item.summary = format!("the recorded run {text}");
+    Ok(item)
+}
+
+/// What the recorded run did itself: its own schedule repeats it.
+fn recorded(id: u32, trace: &Trace, finding: &Finding, outcome: &Outcome, folder: &Path) -> Result<Item> {
     let own = folder.join(id.to_string());
     fs::create_dir_all(&own).map_err(Error::output("create", &own))?;
     let copy = own.join(confirm::TRACE);
@@ -217,7 +238,7 @@ fn failure(id: u32, trace: &Trace, outcome: &Outcome, folder: &Path) -> Result<I
     let command = command_of(trace.meta()).iter().map(|word| word.to_string_lossy().into_owned()).collect();
     let cwd = trace.meta().cwd.clone();
     let goal = Goal {
-        kind: "failure".into(),
+        kind: resolve::kind_name(finding.kind).into(),
         command,
         cwd,
         accesses: Vec::new(),
@@ -225,19 +246,9 @@ fn failure(id: u32, trace: &Trace, outcome: &Outcome, folder: &Path) -> Result<I
         trace: confirm::TRACE.into(),
     };
     goal.save(&own.join(confirm::COMMAND))?;
-    let finding = Finding {
-        kind: Kind::Failure,
-        strength: Strength::Confirmed,
-        analysis: "recording",
-        accesses: last_places(trace, outcome)?,
-        weak_order: false,
-        witness: None,
-    };
-    let mut item = resolve::item(id, &finding, trace);
-    let text = describe::outcome(outcome).unwrap_or_default();
-    item.summary = format!("the recorded run {text}");
+    let mut item = resolve::item(id, finding, trace);
     item.schedule = Some(format!("{id}/{}", confirm::SCHEDULE));
-    item.outcome = Some(text);
+    item.outcome = Some(describe::outcome(outcome).unwrap_or_else(|| "ended normally".into()));
     Ok(item)
 }
 

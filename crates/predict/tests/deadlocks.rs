@@ -256,3 +256,18 @@ fn checker_agrees_with_the_oracle_on_stalls() {
     }
     assert!(accepted > 50 && rejected > 1_000, "{accepted} {rejected}");
 }
+
+/// Small traces of the literature, every reordering looked at. The folder comes from `REWEAVE_CORPUS`.
+#[test]
+fn corpus_by_the_oracle() {
+    let Some(corpus) = std::env::var_os("REWEAVE_CORPUS").map(std::path::PathBuf::from) else {
+        return println!("left out: corpus_by_the_oracle: REWEAVE_CORPUS is not set");
+    };
+    for (name, deadlocks) in [("Bensalem.std", 1), ("Deadlock.std", 0), ("StringBuffer.std", 2)] {
+        let trace = reweave_trace::open(&corpus.join("deadlock").join(name)).expect("readable");
+        let history = reweave_predict::lower::whole(&trace).expect("readable").history;
+        let oracle = Oracle::new(&history, Mode::ControlFlow).deadlocks();
+        assert_eq!(maximal(&history, Mode::ControlFlow).as_ref(), Ok(&oracle), "{name}");
+        assert_eq!(oracle.len(), deadlocks, "{name}: {oracle:?}");
+    }
+}

@@ -22,7 +22,7 @@ pub struct Cut {
     pub members: Vec<Pos>,
     /// Who waits for a notify: none may have chosen it.
     pub unnotified: Vec<Thread>,
-    /// The last arrivals of those who wait at a barrier: all others come before them.
+    /// The arrivals of the rounds that threads wait in: all others at these barriers come before them.
     pub arrivals: Vec<Pos>,
 }
 
@@ -97,7 +97,11 @@ fn likely(
             }) {
                 done[history.step(pos).thread.index()] = place[pos.index()];
             }
-            cuts.extend(cut(history, endings, &done).filter(|cut| !cuts.contains(cut)));
+            for cut in cut(history, endings, &done) {
+                if !cuts.contains(&cut) {
+                    cuts.push(cut);
+                }
+            }
         }
     }
 }
@@ -164,15 +168,60 @@ impl Sums {
     }
 }
 
-/// The cut, if every thread is over or waits in it as far as no order matters.
-fn cut(history: &History, endings: &Endings<'_>, done: &[u32]) -> Option<Cut> {
+/// The cut, if every thread is over or waits in it as far as no order matters; several if the last round of a barrier can have
+/// different threads in it.
+fn cut(history: &History, endings: &Endings<'_>, done: &[u32]) -> Vec<Cut> {
+    let Some((cut, at_barriers)) = without_rounds(history, endings, done) else { return Vec::new() };
+    let mut cuts = vec![cut];
+    for Gathering { waiting, others, open } in at_barriers.into_iter().filter(|at| !at.waiting.is_empty()) {
+        let Some(more) = (open as usize).checked_sub(waiting.len()) else { return Vec::new() };
+        let rounds = subsets(&others, more);
+        let with = |cut: &Cut, round: &Vec<Pos>| {
+            let mut cut = cut.clone();
+            cut.arrivals.extend(waiting.iter().chain(round));
+            cut
+        };
+        cuts = cuts.iter().flat_map(|cut| rounds.iter().map(move |round| with(cut, round))).collect();
+    }
+    cuts
+}
+
+/// All ways to choose so many of a list.
+fn subsets(list: &[Pos], size: usize) -> Vec<Vec<Pos>> {
+    match list.split_last() {
+        _ if size == 0 => vec![Vec::new()],
+        None => Vec::new(),
+        Some((&last, rest)) => {
+            let mut with = subsets(rest, size - 1);
+            with.iter_mut().for_each(|set| set.push(last));
+            with.extend(subsets(rest, size));
+            with
+        }
+    }
+}
+
+/// Who is at a barrier.
+#[derive(Clone, Default)]
+struct Gathering {
+    /// The last arrivals of those who wait to leave.
+    waiting: Vec<Pos>,
+    /// The arrivals with which threads ended that may be in the same round.
+    others: Vec<Pos>,
+    /// How many have arrived for the round that is not full.
+    open: u32,
+}
+
+fn without_rounds(history: &History, endings: &Endings<'_>, done: &[u32]) -> Option<(Cut, Vec<Gathering>)> {
     let place = places(history);
     let sums = Sums::of(history, done, &place)?;
     let mut cut = Cut { done: done.to_vec(), members: Vec::new(), unnotified: Vec::new(), arrivals: Vec::new() };
-    let mut at_barrier = vec![0; history.barriers as usize];
+    let mut at_barriers = vec![Gathering::default(); history.barriers as usize];
     let mut waits_for: Vec<Vec<Thread>> = vec![Vec::new(); history.threads.len()];
     for (thread, events) in history.threads.iter().enumerate() {
         let Some(&next) = events.get(done[thread] as usize) else {
+            if let Some(Action::Arrive { barrier, .. }) = events.last().map(|&last| &history.step(last).action) {
+                at_barriers[barrier.index()].others.extend(events.last());
+            }
             if endings.ended[thread] {
                 continue;
             }
@@ -195,10 +244,11 @@ fn cut(history: &History, endings: &Endings<'_>, done: &[u32]) -> Option<Cut> {
                 }
                 Action::Woken { how: Waking::Notified, .. } if !step.tried => cut.unnotified.push(step.thread),
                 Action::Leave { barrier, .. } => {
-                    at_barrier[barrier.index()] += 1;
                     let mut before = events[..done[thread] as usize].iter().rev();
-                    let arrives = |pos: &&Pos| matches!(history.step(**pos).action, Action::Arrive { barrier: at, .. } if at == barrier);
-                    cut.arrivals.extend(before.find(arrives));
+                    let arrives = |pos: &&Pos| {
+                        matches!(history.step(**pos).action, Action::Arrive { barrier: at, .. } if at == barrier)
+                    };
+                    at_barriers[barrier.index()].waiting.extend(before.find(arrives));
                 }
                 Action::Take { semaphore } if !step.tried && sums.semaphores[semaphore.index()] == 0 => {}
                 _ => return None,
@@ -210,12 +260,11 @@ fn cut(history: &History, endings: &Endings<'_>, done: &[u32]) -> Option<Cut> {
         }
         cut.members.push(next);
     }
-    // Whoever is at a barrier is in its last round, and that is not full.
-    let open = |(waiting, (arrivals, party)): (&u32, &(u32, u32))| {
-        *waiting == 0 || *party != 0 && *waiting == arrivals % party
-    };
-    let possible = at_barrier.iter().zip(&sums.arrivals).all(open) && !circle(&waits_for);
-    (possible && !cut.members.is_empty()).then_some(cut)
+    // Whoever waits at a barrier is in its last round, and that is not full.
+    for (at, &(arrivals, party)) in at_barriers.iter_mut().zip(&sums.arrivals) {
+        at.open = if party == 0 { 0 } else { arrivals % party };
+    }
+    (!circle(&waits_for) && !cut.members.is_empty()).then_some((cut, at_barriers))
 }
 
 /// Whether some thread waits for itself, by way of others.

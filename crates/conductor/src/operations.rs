@@ -183,7 +183,8 @@ impl Conductor {
         self.free_lock(mutex, thread.id, LockMode::Exclusive);
         self.objects.conditions.entry(condition).or_default().waiters.push(thread.id);
         let (condition_id, mutex_id) = (ObjectId(condition), ObjectId(mutex));
-        self.step(thread, pc, Op::Wait { condition: condition_id, mutex: mutex_id });
+        let timed = deadline != Deadline::Never;
+        self.step(thread, pc, Op::Wait { condition: condition_id, mutex: mutex_id, timed });
         thread.woken = false;
         thread.notify = 0;
         thread.second = mutex;
@@ -277,7 +278,11 @@ impl Conductor {
             if state.value > 0 {
                 state.value -= 1;
                 let value = state.value;
-                self.step(thread, pc, Op::SemaphoreTake { semaphore: object, value });
+                self.step(
+                    thread,
+                    pc,
+                    Op::SemaphoreTake { semaphore: object, value, tried: deadline != Deadline::Never },
+                );
                 return Wakeup::Granted;
             }
             if deadline == Deadline::Now {

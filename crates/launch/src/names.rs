@@ -138,7 +138,7 @@ impl Names {
             Op::Notify { condition, all, woken, .. } => (u64::from(woken) << 1 | u64::from(all), object(condition)),
             Op::BarrierArrive { barrier, count } => (count.into(), object(barrier)),
             Op::BarrierLeave { barrier, serial } => (serial.into(), object(barrier)),
-            Op::SemaphorePost { semaphore, value } | Op::SemaphoreTake { semaphore, value } => {
+            Op::SemaphorePost { semaphore, value } | Op::SemaphoreTake { semaphore, value, .. } => {
                 (value.into(), object(semaphore))
             }
             Op::OnceBegin { object: id } | Op::OnceEnd { object: id } | Op::OnceDone { object: id } => (0, object(id)),

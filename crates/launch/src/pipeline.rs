@@ -273,6 +273,11 @@ fn save_report(report: &Report, folder: &Path) -> Result<()> {
 
 /// Tries to confirm one finding and makes an item of it.
 fn settle(id: u32, trace: &Trace, finding: &Finding, folder: &Path, plain: &Plain<'_>, left: Duration) -> Result<Item> {
+    if finding.strength == Strength::Confirmed {
+        // The recorded run did it.
+        let outcome = trace.footer().map(|footer| footer.outcome.clone()).unwrap_or_default();
+        return recorded(id, trace, finding, &outcome, folder);
+    }
     let mut item = resolve::item(id, finding, trace);
     if left.is_zero() {
         item.why_unconfirmed = Some("the time was used up: raise it with --budget".into());
@@ -310,6 +315,15 @@ fn settle(id: u32, trace: &Trace, finding: &Finding, folder: &Path, plain: &Plai
 
 /// A recorded run that failed is a finding: it happened, and its own schedule repeats it.
 fn failure(id: u32, trace: &Trace, outcome: &Outcome, folder: &Path) -> Result<Item> {
+    let finding = Finding::new(Kind::Failure, Strength::Confirmed, "recording", last_places(trace, outcome)?);
+    let mut item = recorded(id, trace, &finding, outcome, folder)?;
+    let text = describe::outcome(outcome).unwrap_or_default();
+    item.summary = format!("the recorded run {text}");
+    Ok(item)
+}
+
+/// What the recorded run did itself: its own schedule repeats it.
+fn recorded(id: u32, trace: &Trace, finding: &Finding, outcome: &Outcome, folder: &Path) -> Result<Item> {
     let own = folder.join(id.to_string());
     fs::create_dir_all(&own).map_err(Error::output("create", &own))?;
     let copy = own.join(confirm::TRACE);
@@ -320,7 +334,7 @@ fn failure(id: u32, trace: &Trace, outcome: &Outcome, folder: &Path) -> Result<I
     let command = command_of(trace.meta()).iter().map(|word| word.to_string_lossy().into_owned()).collect();
     let cwd = trace.meta().cwd.clone();
     let goal = Goal {
-        kind: resolve::kind_name(Kind::Failure).into(),
+        kind: resolve::kind_name(finding.kind).into(),
         memory_order: false,
         command,
         cwd,
@@ -329,20 +343,9 @@ fn failure(id: u32, trace: &Trace, outcome: &Outcome, folder: &Path) -> Result<I
         trace: confirm::TRACE.into(),
     };
     goal.save(&own.join(confirm::COMMAND))?;
-    let finding = Finding {
-        kind: Kind::Failure,
-        strength: Strength::Confirmed,
-        analysis: "recording",
-        accesses: last_places(trace, outcome)?,
-        weak_order: false,
-        view: None,
-        witness: None,
-    };
-    let mut item = resolve::item(id, &finding, trace);
-    let text = describe::outcome(outcome).unwrap_or_default();
-    item.summary = format!("the recorded run {text}");
+    let mut item = resolve::item(id, finding, trace);
     item.schedule = Some(format!("{id}/{}", confirm::SCHEDULE));
-    item.outcome = Some(text);
+    item.outcome = Some(describe::outcome(outcome).unwrap_or_else(|| "ended normally".into()));
     Ok(item)
 }
 
@@ -368,7 +371,7 @@ pub fn last_places(trace: &Trace, outcome: &Outcome) -> Result<Vec<Accessor>> {
         let wait = |on, object| format!("wait for {}", describer.blocked_on(on, object));
         let waiting = match event.op {
             Op::Blocked { on, object } => Some(place(wait(on, object), locks)),
-            Op::Wait { condition, mutex } => {
+            Op::Wait { condition, mutex, .. } => {
                 locks.retain(|(held, _)| *held != mutex);
                 Some(place(wait(BlockedOn::Notify, condition), locks))
             }

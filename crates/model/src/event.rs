@@ -253,8 +253,8 @@ pub enum Op<'a> {
     Blocked { on: BlockedOn, object: ObjectId },
     /// A try or timed operation that did not succeed. *(step)*
     Refused { object: ObjectId, on: BlockedOn, why: RefusedWhy },
-    /// Releases `mutex` and waits on `condition`. *(step)*
-    Wait { condition: ObjectId, mutex: ObjectId },
+    /// Releases `mutex` and waits on `condition`; `timed`: not longer than until some time. *(step)*
+    Wait { condition: ObjectId, mutex: ObjectId, timed: bool },
     /// The wait is over and `mutex` is held again. `notify` is the number of the waking notify, 0 if none. *(step)*
     Woken { condition: ObjectId, mutex: ObjectId, reason: WakeReason, notify: u32 },
     /// `notify` numbers the notifies of the run from 1; `woken` waiters were chosen. *(step)*
@@ -265,8 +265,8 @@ pub enum Op<'a> {
     BarrierLeave { barrier: ObjectId, serial: bool },
     /// *(step)*
     SemaphorePost { semaphore: ObjectId, value: u32 },
-    /// *(step)*
-    SemaphoreTake { semaphore: ObjectId, value: u32 },
+    /// `tried`: it could have been refused instead. *(step)*
+    SemaphoreTake { semaphore: ObjectId, value: u32, tried: bool },
     /// This thread runs the initialiser. *(step)*
     OnceBegin { object: ObjectId },
     /// *(step)*

@@ -86,3 +86,21 @@ pub enum Feeds {
     /// The run fails before any choice.
     Failure,
 }
+
+impl Finding {
+    pub const fn new(kind: Kind, strength: Strength, analysis: &'static str, accesses: Vec<Accessor>) -> Self {
+        Self { kind, strength, analysis, accesses, weak_order: false, view: None, witness: None }
+    }
+
+    /// With a witness that the checker accepted; one that passes something doubtful proves nothing.
+    pub const fn predicted(
+        kind: Kind,
+        doubtful: bool,
+        analysis: &'static str,
+        accesses: Vec<Accessor>,
+        witness: Witness,
+    ) -> Self {
+        let strength = if doubtful { Strength::Potential } else { Strength::Predicted };
+        Self { kind, strength, analysis, accesses, weak_order: false, view: None, witness: Some(witness) }
+    }
+}

@@ -212,7 +212,7 @@ impl<'a> Encoder<'a> {
             Op::Release { object, mode } => self.one(k::RELEASE, mode as u8, pc, object.0),
             Op::Blocked { on, object } => self.one(k::BLOCKED, on as u8, pc, object.0),
             Op::Refused { object, on, why } => self.one(k::REFUSED, on as u8 | (why as u8) << 4, pc, object.0),
-            Op::Wait { condition, mutex } => self.two(k::WAIT, 0, pc, condition.0, mutex.0),
+            Op::Wait { condition, mutex, timed } => self.two(k::WAIT, timed.into(), pc, condition.0, mutex.0),
             Op::Woken { condition, mutex, reason, notify } => {
                 self.two(k::WOKEN, reason as u8, pc, condition.0, mutex.0);
                 self.word(notify.into());
@@ -223,7 +223,9 @@ impl<'a> Encoder<'a> {
             Op::BarrierArrive { barrier, count } => self.two(k::BARRIER_ARRIVE, 0, pc, barrier.0, count.into()),
             Op::BarrierLeave { barrier, serial } => self.one(k::BARRIER_LEAVE, serial.into(), pc, barrier.0),
             Op::SemaphorePost { semaphore, value } => self.two(k::SEMAPHORE_POST, 0, pc, semaphore.0, value.into()),
-            Op::SemaphoreTake { semaphore, value } => self.two(k::SEMAPHORE_TAKE, 0, pc, semaphore.0, value.into()),
+            Op::SemaphoreTake { semaphore, value, tried } => {
+                self.two(k::SEMAPHORE_TAKE, tried.into(), pc, semaphore.0, value.into());
+            }
             Op::OnceBegin { object } => self.one(k::ONCE_BEGIN, 0, pc, object.0),
             Op::OnceEnd { object } => self.one(k::ONCE_END, 0, pc, object.0),
             Op::OnceDone { object } => self.one(k::ONCE_DONE, 0, pc, object.0),
@@ -397,7 +399,7 @@ pub fn decode(words: &[u64]) -> Result<(Record<'_>, usize), Malformed> {
             let why = RefusedWhy::from_bits(small >> 4).ok_or(bad)?;
             (Op::Refused { object: object(1)?, on, why }, 2)
         }
-        k::WAIT => (Op::Wait { condition: object(1)?, mutex: object(2)? }, 3),
+        k::WAIT => (Op::Wait { condition: object(1)?, mutex: object(2)?, timed: small & 1 != 0 }, 3),
         k::WOKEN => {
             let reason = WakeReason::from_bits(small).ok_or(bad)?;
             (Op::Woken { condition: object(1)?, mutex: object(2)?, reason, notify: word(3)? as u32 }, 4)
@@ -410,7 +412,9 @@ pub fn decode(words: &[u64]) -> Result<(Record<'_>, usize), Malformed> {
         k::BARRIER_ARRIVE => (Op::BarrierArrive { barrier: object(1)?, count: word(2)? as u32 }, 3),
         k::BARRIER_LEAVE => (Op::BarrierLeave { barrier: object(1)?, serial: small & 1 != 0 }, 2),
         k::SEMAPHORE_POST => (Op::SemaphorePost { semaphore: object(1)?, value: word(2)? as u32 }, 3),
-        k::SEMAPHORE_TAKE => (Op::SemaphoreTake { semaphore: object(1)?, value: word(2)? as u32 }, 3),
+        k::SEMAPHORE_TAKE => {
+            (Op::SemaphoreTake { semaphore: object(1)?, value: word(2)? as u32, tried: small & 1 != 0 }, 3)
+        }
         k::ONCE_BEGIN => (Op::OnceBegin { object: object(1)? }, 2),
         k::ONCE_END => (Op::OnceEnd { object: object(1)? }, 2),
         k::ONCE_DONE => (Op::OnceDone { object: object(1)? }, 2),

@@ -5,14 +5,18 @@
 //! `predicted` only with a witness that the checker accepted. What the engine refutes is gone; what it cannot settle is
 //! counted. An analysis asked for by name also shows its candidates that stay without a witness, as `potential`.
 
+mod deadlocks;
+
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use reweave_model::{Accessor, EventId, Finding, Kind, Op, Pc, Strength, ThreadId};
 use reweave_trace::{Result, Trace};
 
-use crate::analyses::{cp, hb, lock_history, lockset, maximal, nondeterminism, shb, syncp, wcp};
+use crate::analyses::{
+    cp, goodlock, hb, lock_history, lockset, maximal, misuse, nondeterminism, shb, syncp, syncp_deadlock, wcp,
+};
 use crate::history::Mode;
-use crate::linear::{self, Candidate, Linear};
+use crate::linear::{self, Candidate, Candidates, Linear};
 use crate::lower::called;
 use crate::search::Limits;
 
@@ -37,6 +41,11 @@ pub const ANALYSES: &[About] = &[
     about("maximal", "every race that some feasible reordering of the trace shows", true),
     about("prefix", "the same, if every read keeps its value", false),
     about("said", "the same over complete traces (Said et al.)", false),
+    about("goodlock", "threads that may wait for each other's locks: patterns, may be false", true),
+    about("sync-preserving-deadlock", "deadlocks that keep the order of critical sections", false),
+    about("maximal-deadlock", "every deadlock that some feasible reordering of the trace shows", true),
+    about("stall", "threads that wait for a notify, a post, an arrival or an end that never comes", true),
+    about("misuse", "unlocking what is not held, locking twice, destroying what is held, threads never joined", true),
     about(
         nondeterminism::NAME,
         "reads that can see another write in another interleaving: information, no defects",
@@ -87,7 +96,12 @@ pub fn predict(trace: &Trace, options: &Options<'_>, progress: &mut dyn FnMut(&'
     let chosen_ones = ANALYSES.iter().filter(|about| chosen(about.name, about.default) && !hungry(about.name));
     let names: Vec<&'static str> = chosen_ones.map(|about| about.name).collect();
     let listed = candidates(trace, &names, options, &mut answer, progress)?;
-    races(trace, &names, &listed, options, &mut answer, progress)?;
+    let pairs: Vec<(&'static str, Vec<Candidate>)> =
+        listed.iter().map(|(name, found)| (*name, found.pairs.clone())).collect();
+    races(trace, &names, &pairs, options, &mut answer, progress)?;
+    deadlocks::deadlocks(trace, &names, &listed, options, &mut answer, progress)?;
+    deadlocks::stalls(trace, &names, options, &mut answer, progress)?;
+    misuses(trace, &listed, &mut answer)?;
     if names.contains(&nondeterminism::NAME) {
         let progress = &mut |done| progress(nondeterminism::NAME, done);
         let (how, limits) = (options.nondeterminism, &options.limits);
@@ -171,7 +185,7 @@ fn candidates(
     options: &Options<'_>,
     answer: &mut Answer,
     progress: &mut dyn FnMut(&'static str, f64),
-) -> Result<Vec<(&'static str, Vec<Candidate>)>> {
+) -> Result<Vec<(&'static str, Candidates)>> {
     let mut running: Vec<(&'static str, Box<dyn Linear>)> = Vec::new();
     for &name in names {
         running.push((
@@ -184,6 +198,9 @@ fn candidates(
                 "syncp" => Box::new(syncp::SyncpRaces::default()),
                 "wcp" => Box::new(wcp::WcpRaces::default()),
                 "cp" => Box::new(cp::CpRaces::default()),
+                "misuse" => Box::new(misuse::Misuses::default()),
+                "goodlock" => Box::new(goodlock::Goodlock::default()),
+                "sync-preserving-deadlock" => Box::new(syncp_deadlock::SyncpDeadlocks::default()),
                 _ => continue,
             },
         ));
@@ -200,12 +217,29 @@ fn candidates(
         if found.dropped > 0 {
             answer.stats.insert(format!("{name}.dropped"), found.dropped);
         }
-        answer.stats.insert(format!("{name}.pairs"), found.pairs.len() as u64);
+        let (what, count) = match name {
+            "goodlock" | "sync-preserving-deadlock" => ("cycles", found.cycles.len()),
+            "misuse" => ("events", found.misuses.len()),
+            _ => ("pairs", found.pairs.len()),
+        };
+        answer.stats.insert(format!("{name}.{what}"), count as u64);
         answer.stats.extend(analysis.stats().into_iter().map(|(key, value)| (format!("{name}.{key}"), value)));
-        answer.findings.extend(deadlocks(trace, name, &analysis.deadlocks())?);
-        listed.push((name, found.pairs));
+        answer.findings.extend(doomed(trace, name, &analysis.deadlocks())?);
+        listed.push((name, found));
     }
     Ok(listed)
+}
+
+/// What the recorded run did wrong by itself: it did it, so nothing is left to show.
+fn misuses(trace: &Trace, listed: &[(&'static str, Candidates)], answer: &mut Answer) -> Result<()> {
+    for (name, found) in listed.iter().filter(|(_, found)| !found.misuses.is_empty()) {
+        let accessors = accessors(trace, found.misuses.iter().map(|misused| misused.event).collect())?;
+        let misused = found.misuses.iter().filter_map(|misused| accessors.get(&misused.event));
+        let finding =
+            |accessor: &Accessor| Finding::new(Kind::Misuse, Strength::Confirmed, name, vec![accessor.clone()]);
+        answer.findings.extend(misused.map(finding));
+    }
+    Ok(())
 }
 
 /// Candidates without a witness.
@@ -215,7 +249,7 @@ fn potential(trace: &Trace, name: &'static str, candidates: &[Candidate]) -> Res
 }
 
 /// Acquisitions that may wait for each other: one finding for each pair of code positions.
-fn deadlocks(trace: &Trace, name: &'static str, pairs: &[(EventId, EventId)]) -> Result<Vec<Finding>> {
+fn doomed(trace: &Trace, name: &'static str, pairs: &[(EventId, EventId)]) -> Result<Vec<Finding>> {
     let mut seen = HashSet::new();
     let mut findings = unproven(trace, name, Kind::Deadlock, pairs)?;
     findings.retain(|finding| seen.insert(pair_of(finding)));
@@ -224,35 +258,33 @@ fn deadlocks(trace: &Trace, name: &'static str, pairs: &[(EventId, EventId)]) ->
 
 /// Findings for pairs of events, with nothing to show for them.
 fn unproven(trace: &Trace, name: &'static str, kind: Kind, pairs: &[(EventId, EventId)]) -> Result<Vec<Finding>> {
-    let wanted: HashSet<EventId> = pairs.iter().flat_map(|&(first, second)| [first, second]).collect();
+    let found = accessors(trace, pairs.iter().flat_map(|&(first, second)| [first, second]).collect())?;
+    let finding = |(first, second): &(EventId, EventId)| {
+        let accesses = vec![found.get(first)?.clone(), found.get(second)?.clone()];
+        Some(Finding::new(kind, Strength::Potential, name, accesses))
+    };
+    Ok(pairs.iter().filter_map(finding).collect())
+}
+
+/// These events as findings have them.
+fn accessors(trace: &Trace, wanted: HashSet<EventId>) -> Result<HashMap<EventId, Accessor>> {
     let mut found: HashMap<EventId, Accessor> = HashMap::new();
     let mut held: HashMap<ThreadId, Vec<(reweave_model::ObjectId, EventId)>> = HashMap::new();
     let mut events = trace.events();
     while found.len() < wanted.len() {
         let Some(event) = events.next()? else { break };
         let locks = held.entry(event.thread).or_default();
-        match event.op {
-            Op::Acquire { object, .. } | Op::Woken { mutex: object, .. } => locks.push((object, event.id)),
-            Op::Release { object, .. } | Op::Wait { mutex: object, .. } => locks.retain(|(other, _)| *other != object),
-            _ => {}
-        }
         if wanted.contains(&event.id) {
             let (thread, pc, stack) = (event.thread, event.pc, event.stack);
             let op = called(&event.op).to_owned();
             let locks_held = locks.iter().map(|(_, event)| *event).collect();
             found.insert(event.id, Accessor { event: event.id, thread, pc, stack, op, locks_held });
         }
+        match event.op {
+            Op::Acquire { object, .. } | Op::Woken { mutex: object, .. } => locks.push((object, event.id)),
+            Op::Release { object, .. } | Op::Wait { mutex: object, .. } => locks.retain(|(other, _)| *other != object),
+            _ => {}
+        }
     }
-    let finding = |(first, second): &(EventId, EventId)| {
-        Some(Finding {
-            kind,
-            strength: Strength::Potential,
-            analysis: name,
-            accesses: vec![found.get(first)?.clone(), found.get(second)?.clone()],
-            weak_order: false,
-            view: None,
-            witness: None,
-        })
-    };
-    Ok(pairs.iter().filter_map(finding).collect())
+    Ok(found)
 }

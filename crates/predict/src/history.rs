@@ -189,6 +189,9 @@ pub struct Step {
     /// The event in the trace; `None` for what stands for the time before this history: locks held, waits begun, barriers
     /// arrived at. Such events come first and in their order, by `after` and program order.
     pub event: Option<EventId>,
+    /// An acquisition, a take or the end of a wait that a deadline, or a try, would end in another way: whoever stands before it
+    /// is not stuck there (except for the lock that the end of a wait needs).
+    pub tried: bool,
     /// An `extern` write, or beside synchronization that is not under control: a reordering with it proves nothing.
     pub doubtful: bool,
 }

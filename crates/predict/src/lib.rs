@@ -19,7 +19,9 @@ macro_rules! index {
     };
 }
 
+pub mod abstraction;
 pub mod analyses;
+pub mod deadlocks;
 mod driver;
 pub mod feasible;
 pub mod history;
@@ -30,6 +32,7 @@ pub mod nondeterminism;
 pub mod oracle;
 pub mod races;
 pub mod search;
+pub mod stalls;
 pub mod testing;
 pub mod witness;
 

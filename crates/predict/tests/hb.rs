@@ -83,7 +83,7 @@ fn notify_ok() {
     let (condition, mutex) = (ObjectId(0x4000), LOCK);
     let steps = [
         (2, ACQUIRE),
-        (2, Op::Wait { condition, mutex }),
+        (2, Op::Wait { condition, mutex, timed: false }),
         (1, write(X)),
         (1, Op::Notify { condition, all: false, notify: 1, woken: 1 }),
         (2, Op::Woken { condition, mutex, reason: WakeReason::Notified, notify: 1 }),

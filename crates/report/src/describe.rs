@@ -91,7 +91,10 @@ impl Describer<'_> {
             Op::Release { object: id, mode } => format!("{}{}", object(id), mode_name(mode)),
             Op::Blocked { on, object } => self.blocked_on(on, object),
             Op::Refused { object, on, why } => format!("{}: {}", self.blocked_on(on, object), refused_name(why)),
-            Op::Wait { condition, mutex } => format!("{} releasing {}", object(condition), object(mutex)),
+            Op::Wait { condition, mutex, timed } => {
+                let until = if timed { " with a deadline" } else { "" };
+                format!("{} releasing {}{until}", object(condition), object(mutex))
+            }
             Op::Woken { condition, mutex, reason, notify } => {
                 let by = if notify == 0 { String::new() } else { format!(" by notify {notify}") };
                 format!("{} holding {}: {}{by}", object(condition), object(mutex), wake_name(reason))
@@ -104,8 +107,9 @@ impl Describer<'_> {
             Op::BarrierLeave { barrier, serial } => {
                 format!("{}{}", object(barrier), if serial { " serial" } else { "" })
             }
-            Op::SemaphorePost { semaphore, value } | Op::SemaphoreTake { semaphore, value } => {
-                format!("{} now {value}", object(semaphore))
+            Op::SemaphorePost { semaphore, value } => format!("{} now {value}", object(semaphore)),
+            Op::SemaphoreTake { semaphore, value, tried } => {
+                format!("{} now {value}{}", object(semaphore), if tried { " tried" } else { "" })
             }
             Op::OnceBegin { object: id } | Op::OnceEnd { object: id } | Op::OnceDone { object: id } => object(id),
             Op::Send { channel, position, size } | Op::Receive { channel, position, size } => {

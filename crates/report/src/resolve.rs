@@ -1,6 +1,6 @@
 //! From findings (ids and addresses of one trace) to items of a report (names and lines).
 
-use reweave_model::{Accessor, EventId, Finding, Kind, Op, Pc, StackId, Strength};
+use reweave_model::{Accessor, BlockedOn, EventId, Finding, Kind, LockMode, ObjectId, Op, Pc, StackId, Strength};
 use reweave_trace::Trace;
 
 use crate::data::{AccessItem, Item, Location};
@@ -28,7 +28,14 @@ pub const fn strength_name(strength: Strength) -> &'static str {
 
 /// Makes an item; what only the pipeline knows (files, outcome) is left empty.
 pub fn item(id: u32, finding: &Finding, trace: &Trace) -> Item {
-    let accesses: Vec<AccessItem> = finding.accesses.iter().map(|access| access_item(access, trace)).collect();
+    let mut accesses: Vec<AccessItem> = finding.accesses.iter().map(|access| access_item(access, trace)).collect();
+    // Before objects are named: an address says nothing in another run.
+    let fingerprint = fingerprint(kind_name(finding.kind), &accesses);
+    if finding.kind == Kind::Deadlock {
+        for (item, access) in accesses.iter_mut().zip(&finding.accesses) {
+            item.op = awaited(access, trace).map_or(access.op.clone(), |what| format!("wait for {what}"));
+        }
+    }
     let view = reads::view_item(finding, trace);
     let summary = match &view {
         Some(view) => reads::summary(view, &accesses),
@@ -36,7 +43,7 @@ pub fn item(id: u32, finding: &Finding, trace: &Trace) -> Item {
     };
     Item {
         id,
-        fingerprint: fingerprint(kind_name(finding.kind), &accesses),
+        fingerprint,
         kind: kind_name(finding.kind).into(),
         strength: strength_name(finding.strength).into(),
         analysis: finding.analysis.into(),
@@ -94,7 +101,58 @@ fn summary(finding: &Finding, accesses: &[AccessItem], trace: &Trace) -> String 
                 format!("data race{on}: {ops} are not ordered")
             }
         }
+        Kind::Deadlock => {
+            let holds = |access: &Accessor| access.op.starts_with("acquire");
+            let names: Vec<String> = finding.accesses.iter().filter_map(|access| awaited(access, trace)).collect();
+            let threads = finding.accesses.len();
+            if finding.accesses.iter().all(holds) && threads > 1 {
+                format!("{threads} threads wait for each other: {}", names.join(", "))
+            } else {
+                format!("nobody is left to go on: {}", names.join(", "))
+            }
+        }
+        Kind::Misuse => {
+            let event = finding.accesses.first().and_then(|access| operation(access.event, trace, misused));
+            event.unwrap_or_else(|| "misuse".into())
+        }
         kind => kind_name(kind).into(),
+    }
+}
+
+/// What the operation of an event gives.
+fn operation<R>(event: EventId, trace: &Trace, give: impl Fn(&Op<'_>, Describer<'_>) -> Option<R>) -> Option<R> {
+    let mut events = trace.events_from(event).ok()?;
+    let event = events.next().ok()??;
+    give(&event.op, Describer { symbols: trace.symbols() })
+}
+
+/// What a thread waits for at this event: `lock account`.
+fn awaited(access: &Accessor, trace: &Trace) -> Option<String> {
+    operation(access.event, trace, |op, describer| {
+        let (on, object) = match *op {
+            Op::Acquire { object, mode: LockMode::Shared, .. } => (BlockedOn::LockShared, object),
+            Op::Acquire { object, .. } => (BlockedOn::LockExclusive, object),
+            Op::Woken { condition, .. } | Op::Wait { condition, .. } if access.op == "wait" => {
+                (BlockedOn::Notify, condition)
+            }
+            Op::Woken { mutex, .. } => (BlockedOn::LockExclusive, mutex),
+            Op::Blocked { on, object } => (on, object),
+            Op::SemaphoreTake { semaphore, .. } => (BlockedOn::Semaphore, semaphore),
+            Op::BarrierArrive { barrier, .. } | Op::BarrierLeave { barrier, .. } => (BlockedOn::Barrier, barrier),
+            Op::Join { child } => (BlockedOn::Join, ObjectId(child.0.into())),
+            _ => return None,
+        };
+        Some(describer.blocked_on(on, object))
+    })
+}
+
+fn misused(op: &Op<'_>, describer: Describer<'_>) -> Option<String> {
+    match *op {
+        Op::Misused { what, object } => {
+            Some(format!("{} {}", crate::describe::misuse_name(what), describer.object(object)))
+        }
+        Op::Fork { child, .. } => Some(format!("thread {child} ends, but is neither joined nor detached")),
+        _ => None,
     }
 }
 

@@ -120,6 +120,9 @@ pub fn write(report: &Report, folder: &str, style: Style, out: &mut dyn Write) -
             "{n} pairs of places may race and were not settled: too many accesses to try them all, or too little time"
         )?,
     }
+    if stat("unknown_deadlocks") > 0 {
+        writeln!(out, "{} possible deadlocks or stalls were not settled (see --budget)", stat("unknown_deadlocks"))?;
+    }
     if stat("windows") > 1 {
         writeln!(
             out,

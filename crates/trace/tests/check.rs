@@ -133,7 +133,7 @@ fn locks_bad() {
     });
 }
 
-const WAIT: Op<'static> = Op::Wait { condition: CONDITION, mutex: LOCK };
+const WAIT: Op<'static> = Op::Wait { condition: CONDITION, mutex: LOCK, timed: false };
 
 fn woken(reason: WakeReason, notify: u32) -> Op<'static> {
     Op::Woken { condition: CONDITION, mutex: LOCK, reason, notify }
@@ -188,7 +188,7 @@ fn counting_objects() {
     ok(|b| {
         fork(b, 1);
         b.op(0, Op::Create { object: semaphore, kind: ObjectKind::Semaphore, value: 1 });
-        b.op(0, Op::SemaphoreTake { semaphore, value: 0 });
+        b.op(0, Op::SemaphoreTake { semaphore, value: 0, tried: false });
         b.op(1, Op::Refused { object: semaphore, on: BlockedOn::Semaphore, why: RefusedWhy::Busy });
         b.op(0, Op::SemaphorePost { semaphore, value: 1 });
         for _ in 0..2 {
@@ -203,7 +203,7 @@ fn counting_objects() {
     });
     bad("from 0 to 0", |b| {
         b.op(0, Op::Create { object: semaphore, kind: ObjectKind::Semaphore, value: 0 });
-        b.op(0, Op::SemaphoreTake { semaphore, value: 0 });
+        b.op(0, Op::SemaphoreTake { semaphore, value: 0, tried: false });
     });
     bad("before it is full", |b| {
         b.op(0, arrive).op(0, leave);

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use reweave_launch::{Error, exit, interrupt};
+use reweave_model::Strength;
 use reweave_predict::history::Mode;
 use reweave_predict::nondeterminism::Rule;
 use reweave_predict::{ANALYSES, Answer, Limits};
@@ -100,7 +101,7 @@ fn after_help() -> String {
     let mut text = String::from("Analyses (* by default):\n");
     for about in ANALYSES {
         let mark = if about.default { '*' } else { ' ' };
-        text += &format!("  {mark} {:<14} {}\n", about.name, about.what);
+        text += &format!("  {mark} {:<24} {}\n", about.name, about.what);
     }
     text + "\nExamples:\n  \
         reweave predict reweave.rwt\n  \
@@ -177,7 +178,9 @@ fn report(trace: &Trace, answer: Answer) -> Report {
     let items = answer.findings.iter().zip(1..).map(|(finding, id)| {
         let mut item = resolve::item(id, finding, trace);
         let what = if finding.witness.is_some() { "only predicted" } else { "no reordering shows it" };
-        item.why_unconfirmed = Some(format!("{what}: `reweave test` or `reweave confirm` runs the program"));
+        let why = format!("{what}: `reweave test` or `reweave confirm` runs the program");
+        // What the recorded run did itself needs no other run.
+        item.why_unconfirmed = (finding.strength != Strength::Confirmed).then_some(why);
         item
     });
     let findings = items.collect();

@@ -205,7 +205,8 @@ fn unordered(trace: &Trace, one: Code, two: Code) -> Result<Option<Shown>> {
     Ok(None)
 }
 
-/// Whether the run ends with a thread waiting at each of the code positions, each for a lock that another of them holds.
+/// Whether the run ends with a thread waiting at each of the code positions, for good: each for a lock that another of them
+/// holds, or nobody can move any more.
 fn stuck(trace: &Trace, places: &[Code]) -> Result<Option<Shown>> {
     let mut names = Names::default();
     let mut waits: BTreeMap<ThreadId, (Code, ObjectId, u64)> = BTreeMap::new();
@@ -222,9 +223,6 @@ fn stuck(trace: &Trace, places: &[Code]) -> Result<Option<Shown>> {
         steps += 1;
         waits.remove(&event.thread);
         match event.op {
-            Op::Blocked { object, .. } => {
-                waits.insert(event.thread, (names.code(event.pc), object, steps));
-            }
             Op::Acquire { object, .. } | Op::Woken { mutex: object, .. } => {
                 holders.entry(object).or_default().insert(event.thread);
             }
@@ -233,29 +231,44 @@ fn stuck(trace: &Trace, places: &[Code]) -> Result<Option<Shown>> {
             }
             _ => {}
         }
+        if let Op::Blocked { object, .. }
+        | Op::Wait { condition: object, .. }
+        | Op::BarrierArrive { barrier: object, .. } = event.op
+        {
+            waits.insert(event.thread, (names.code(event.pc), object, steps));
+        }
     }
-    // Follow who waits for whom: a cycle has exactly the wanted places.
+    let mut wanted = places.to_vec();
+    wanted.sort_unstable();
+    let shown = |threads: &[ThreadId]| {
+        let first = threads.iter().map(|thread| waits[thread]).min_by_key(|(_, _, step)| *step);
+        let last = threads.iter().map(|thread| waits[thread].2).max().unwrap_or(0);
+        first.map(|(code, ..)| Shown { first: code, steps_before: last.saturating_sub(1) })
+    };
+    // Who waits for whom: a circle with exactly the wanted places.
     for &start in waits.keys() {
-        let mut cycle: Vec<ThreadId> = Vec::new();
+        let mut circle: Vec<ThreadId> = Vec::new();
         let mut at = start;
-        while let Some((_, object, _)) = waits.get(&at).filter(|_| !cycle.contains(&at)) {
-            cycle.push(at);
-            let holder =
-                holders.get(object).and_then(|holders| holders.iter().find(|holder| waits.contains_key(holder)));
-            match holder {
-                Some(&holder) => at = holder,
-                None => break,
-            }
+        while let Some((_, object, _)) = waits.get(&at).filter(|_| !circle.contains(&at)) {
+            circle.push(at);
+            let holders = holders.get(object).into_iter().flatten();
+            let Some(&holder) = holders.into_iter().find(|holder| waits.contains_key(holder)) else { break };
+            at = holder;
         }
-        let mut found: Vec<Code> = cycle.iter().map(|thread| waits[thread].0).collect();
-        let mut wanted = places.to_vec();
+        let mut found: Vec<Code> = circle.iter().map(|thread| waits[thread].0).collect();
         found.sort_unstable();
-        wanted.sort_unstable();
-        if at == start && !cycle.is_empty() && found == wanted {
-            let first = cycle.iter().map(|thread| &waits[thread]).min_by_key(|(_, _, step)| *step);
-            let last = cycle.iter().map(|thread| waits[thread].2).max().unwrap_or(0);
-            return Ok(first.map(|(code, ..)| Shown { first: *code, steps_before: last.saturating_sub(1) }));
+        if at == start && !circle.is_empty() && found == wanted {
+            return Ok(shown(&circle));
         }
     }
-    Ok(None)
+    let hung = trace.footer().is_some_and(|footer| footer.outcome == Outcome::Hung);
+    let mut left = wanted;
+    let mut threads = Vec::new();
+    for (thread, (code, ..)) in &waits {
+        if let Some(at) = left.iter().position(|place| place == code) {
+            left.swap_remove(at);
+            threads.push(*thread);
+        }
+    }
+    Ok(if hung && left.is_empty() { shown(&threads) } else { None })
 }

@@ -225,7 +225,22 @@ pub unsafe fn create(
     handles().insert(unsafe { *handle }, child.id);
     conductor.step(inside.thread, pc, Op::Fork { child: ThreadId(child.id), nth: child.nth });
     super::ranges::wrote(inside.thread, handle.cast(), size_of::<pthread_t>(), pc);
+    if born_detached(attributes) {
+        conductor.step(inside.thread, pc, Op::Detach { child: ThreadId(child.id) });
+    }
     0
+}
+
+/// Whether nobody is to join a thread with these attributes.
+fn born_detached(attributes: *const pthread_attr_t) -> bool {
+    unsafe extern "C" {
+        fn pthread_attr_getdetachstate(attributes: *const pthread_attr_t, state: *mut c_int) -> c_int;
+    }
+    let mut state = libc::PTHREAD_CREATE_JOINABLE;
+    // SAFETY: the program's own attributes, which the real call has just read.
+    !attributes.is_null()
+        && unsafe { pthread_attr_getdetachstate(attributes, &raw mut state) } == 0
+        && state == libc::PTHREAD_CREATE_DETACHED
 }
 
 /// Waits for a thread as the model sees it; the real join that follows is then short.

@@ -207,11 +207,12 @@ impl Front {
     #[inline(never)]
     fn other<L: Linear + ?Sized>(&mut self, event: &Event<'_>, thread: Thread, out: &mut L) -> Result<()> {
         self.flush(out);
+        out.event(event, thread);
         let mut to = To { event: event.id, thread, out };
         match event.op {
             Op::Acquire { object, mode, .. } => self.acquire(event, object, mode, &mut to)?,
             Op::Release { object, mode } => self.release(event, object, mode, &mut to)?,
-            Op::Wait { condition, mutex } => {
+            Op::Wait { condition, mutex, .. } => {
                 if mutex != ObjectId(0) {
                     self.release(event, mutex, LockMode::Exclusive, &mut to)?;
                 }

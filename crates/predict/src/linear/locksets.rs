@@ -41,6 +41,12 @@ impl Locksets {
         self.current.get(thread.index()).copied().unwrap_or_default()
     }
 
+    /// The locks of a set.
+    pub fn locks(&self, set: LocksetId) -> impl Iterator<Item = (Lock, LockMode)> + '_ {
+        let mode = |held: Held| if held & 1 != 0 { LockMode::Shared } else { LockMode::Exclusive };
+        self.sets[set.0 as usize].iter().map(move |&held| (Lock(held >> 1), mode(held)))
+    }
+
     pub fn sync(&mut self, thread: Thread, sync: Sync) {
         match sync {
             Sync::Acquire { lock, mode } => self.step(thread, lock, mode, false),

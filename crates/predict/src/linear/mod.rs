@@ -2,7 +2,8 @@
 //!
 //! [`Front`] turns events into a dense form: threads, words of memory, locks and channels are small numbers, synchronization
 //! is reduced to locks and to [`Sync::Publish`] / [`Sync::Observe`] on channels, and a trace that cannot have happened is
-//! refused. A [`Linear`] analysis takes that and returns [`Candidates`]: pairs of events, one for each pair of code positions.
+//! refused. A [`Linear`] analysis takes that and returns [`Candidates`]: pairs of events, one for each pair of code positions;
+//! cycles of requests for locks; misuses.
 //! What a candidate is worth (a possible race, a race of the first kind, a sound one) stands in the doc of each analysis.
 //!
 //! Two accesses conflict if they are of different threads, share a byte, at least one writes, and not both are atomic.
@@ -22,7 +23,7 @@ pub use front::Front;
 pub use hash::FastMap;
 pub use locksets::{LocksetId, Locksets};
 pub use order::{Edges, Order, VectorClock};
-pub use pairs::{Candidate, Candidates, PcId, Pcs};
+pub use pairs::{Candidate, Candidates, Cycle, Misused, PcId, Pcs};
 pub use races::{Kept, Races};
 pub use writes::{LastWrites, Source as WriteSource};
 
@@ -171,6 +172,11 @@ pub trait Linear {
         let _ = (event, thread, meeting);
     }
 
+    /// Any event of a thread that is no plain access, as it stands in the trace: comes before what it means as [`Sync`].
+    fn event(&mut self, event: &Event<'_>, thread: Thread) {
+        let _ = (event, thread);
+    }
+
     /// The life of the word is over: its number will stand for another one.
     fn forget(&mut self, word: Word);
 
@@ -205,6 +211,9 @@ impl<L: Linear + ?Sized> Linear for Vec<Box<L>> {
     fn meet(&mut self, event: EventId, thread: Thread, meeting: Meeting) {
         self.iter_mut().for_each(|one| one.meet(event, thread, meeting));
     }
+    fn event(&mut self, event: &Event<'_>, thread: Thread) {
+        self.iter_mut().for_each(|one| one.event(event, thread));
+    }
     fn forget(&mut self, word: Word) {
         self.iter_mut().for_each(|one| one.forget(word));
     }
@@ -214,6 +223,8 @@ impl<L: Linear + ?Sized> Linear for Vec<Box<L>> {
         for one in self {
             let found = one.finish();
             all.pairs.extend(found.pairs);
+            all.cycles.extend(found.cycles);
+            all.misuses.extend(found.misuses);
             all.dropped += found.dropped;
         }
         all

@@ -1,4 +1,4 @@
-//! Candidates, one for each pair of code positions.
+//! Candidates: what analyses return. Races are pairs of accesses, one for each pair of code positions.
 
 use reweave_model::{EventId, Pc};
 
@@ -14,10 +14,39 @@ pub struct Candidate {
     pub second_pc: Pc,
 }
 
+/// Requests for locks, each for one that the thread of the next (of the last: the first) holds.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Cycle {
+    /// An acquisition, the end of a wait, or the last thing its thread did: being blocked.
+    pub requests: Vec<EventId>,
+    pub pcs: Vec<Pc>,
+}
+
+impl Cycle {
+    /// What cycles at the same places have in common.
+    pub fn sorted_pcs(&self) -> Vec<Pc> {
+        let mut pcs = self.pcs.clone();
+        pcs.sort_unstable();
+        pcs
+    }
+}
+
+/// Something that is wrong wherever it happens.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Misused {
+    pub event: EventId,
+    pub pc: Pc,
+    /// What the operation is called.
+    pub op: &'static str,
+}
+
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Candidates {
     /// In order of the second access, then of the first; no two have the same pair of code positions, in either order.
     pub pairs: Vec<Candidate>,
+    /// In the order in which they were found complete.
+    pub cycles: Vec<Cycle>,
+    pub misuses: Vec<Misused>,
     /// What may be missing: pairs found or accesses forgotten beyond the limits.
     pub dropped: u64,
 }
@@ -134,7 +163,7 @@ impl Pcs {
         };
         let mut pairs: Vec<_> = pairs.iter().map(candidate).collect();
         pairs.sort_unstable_by_key(|c| (c.second, c.first, c.first_pc, c.second_pc));
-        Candidates { pairs, dropped: self.dropped }
+        Candidates { pairs, dropped: self.dropped, ..Candidates::default() }
     }
 }
 

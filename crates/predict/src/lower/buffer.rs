@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use reweave_model::{
-    Addr, AtomicKind, BlockedOn, Event, EventId, InputSource, MemoryOrder, Op, Pc, RefusedWhy, StackId, ThreadId,
-    Value, WakeReason,
+    Addr, AtomicKind, BlockedOn, Event, EventId, InputSource, MemoryOrder, Misuse, ObjectKind, Op, Pc, RefusedWhy,
+    StackId, ThreadId, Value, WakeReason,
 };
 use reweave_trace::Trace;
 
@@ -77,6 +77,8 @@ struct ThreadSoFar {
     doubtful: bool,
     /// The last event was the return from a call that waited outside.
     returned: bool,
+    /// The last event: what it is blocked at.
+    blocked: Option<Kept>,
 }
 
 pub(super) struct Buffer {
@@ -119,6 +121,14 @@ impl Buffer {
                     || has_operand && !self.facts.constant_address(event.pc));
         so_far.pc = event.pc;
         so_far.doubt(&event.op);
+        so_far.blocked = None;
+        let &Event { id, thread, pc, stack, .. } = event;
+        let (steps, called) = (so_far.steps, called(&event.op));
+        if let Op::Blocked { on, object } = event.op {
+            let what = What::Sync(Op::Blocked { on, object });
+            let doubtful = so_far.doubtful;
+            so_far.blocked = Some(Kept { id, thread, pc, stack, steps: steps + 1, guarded, doubtful, called, what });
+        }
         let Some(what) = what(&event.op, sharing) else {
             // An outcome left out steers what follows all the same.
             so_far.guarded = guarded || is_outcome(&event.op);
@@ -126,12 +136,18 @@ impl Buffer {
         };
         so_far.guarded = false;
         let doubtful = std::mem::take(&mut so_far.doubtful);
-        let &Event { id, thread, pc, stack, .. } = event;
-        Some(Kept { id, thread, pc, stack, steps: so_far.steps, guarded, doubtful, called: called(&event.op), what })
+        Some(Kept { id, thread, pc, stack, steps, guarded, doubtful, called, what })
+    }
+
+    /// Where threads were blocked at their last event, by thread.
+    pub fn blocked(&self) -> Vec<Kept> {
+        let mut blocked: Vec<Kept> = self.threads.values().filter_map(|so_far| so_far.blocked.clone()).collect();
+        blocked.sort_unstable_by_key(|kept| kept.thread);
+        blocked
     }
 }
 
-/// What an access is called in a finding.
+/// What an access, or an operation that can block, is called in a finding.
 pub(crate) fn called(op: &Op<'_>) -> &'static str {
     match op {
         Op::Read { .. } => "read",
@@ -140,6 +156,20 @@ pub(crate) fn called(op: &Op<'_>) -> &'static str {
         Op::Atomic { kind, .. } if !kind.writes() => "atomic load",
         Op::Atomic { kind, .. } if !kind.reads() => "atomic store",
         Op::Atomic { .. } => "atomic update",
+        Op::Acquire { .. } | Op::Blocked { on: BlockedOn::LockExclusive | BlockedOn::LockShared, .. } => "acquire",
+        Op::Woken { .. } => "acquire after a wait",
+        Op::Wait { .. } => "wait",
+        Op::Join { .. } | Op::Blocked { on: BlockedOn::Join, .. } => "join",
+        Op::BarrierArrive { .. } | Op::BarrierLeave { .. } => "barrier",
+        Op::SemaphoreTake { .. } | Op::Blocked { on: BlockedOn::Semaphore, .. } => "take",
+        Op::Fork { .. } => "fork",
+        Op::Misused { what, .. } => match what {
+            Misuse::UnlockByNonOwner | Misuse::UnlockUnlocked => "unlock",
+            Misuse::DoubleLock => "lock",
+            Misuse::DestroyHeld => "destroy",
+            Misuse::DoubleFree => "free",
+            Misuse::JoinTwice => "join",
+        },
         _ => "",
     }
 }
@@ -223,7 +253,7 @@ fn what(op: &Op<'_>, sharing: &Sharing) -> Option<What> {
                 && matches!(why, RefusedWhy::Busy | RefusedWhy::TimedOut);
             told.then_some(What::Sync(Op::Refused { object, on, why }))
         }
-        Op::Wait { condition, mutex } => Some(What::Sync(Op::Wait { condition, mutex })),
+        Op::Wait { condition, mutex, timed } => Some(What::Sync(Op::Wait { condition, mutex, timed })),
         Op::Woken { condition, mutex, reason, notify } => {
             Some(What::Sync(Op::Woken { condition, mutex, reason, notify }))
         }
@@ -231,13 +261,18 @@ fn what(op: &Op<'_>, sharing: &Sharing) -> Option<What> {
         Op::BarrierArrive { barrier, count } => Some(What::Sync(Op::BarrierArrive { barrier, count })),
         Op::BarrierLeave { barrier, serial } => Some(What::Sync(Op::BarrierLeave { barrier, serial })),
         Op::SemaphorePost { semaphore, value } => Some(What::Sync(Op::SemaphorePost { semaphore, value })),
-        Op::SemaphoreTake { semaphore, value } => Some(What::Sync(Op::SemaphoreTake { semaphore, value })),
+        Op::SemaphoreTake { semaphore, value, tried } => {
+            Some(What::Sync(Op::SemaphoreTake { semaphore, value, tried }))
+        }
         Op::OnceBegin { object } => Some(What::Sync(Op::OnceBegin { object })),
         Op::OnceEnd { object } => Some(What::Sync(Op::OnceEnd { object })),
         Op::OnceDone { object } => Some(What::Sync(Op::OnceDone { object })),
         Op::Send { channel, position, size } => Some(What::Sync(Op::Send { channel, position, size })),
         Op::Receive { channel, position, size } => Some(What::Sync(Op::Receive { channel, position, size })),
         Op::Create { object, kind, value } => Some(What::Sync(Op::Create { object, kind, value })),
+        Op::Destroy { object, kind: kind @ (ObjectKind::Mutex | ObjectKind::RwLock | ObjectKind::SpinLock) } => {
+            Some(What::Sync(Op::Destroy { object, kind }))
+        }
         _ => None,
     }
 }

@@ -39,6 +39,7 @@ impl Lives {
 }
 
 /// All cells of a window, numbered by life and address.
+#[derive(Clone)]
 pub(super) struct Cells {
     // invariant: sorted, disjoint
     cells: Vec<(Life, u64, u64)>,

@@ -49,6 +49,8 @@ pub struct Lowered {
     pub origins: Vec<Origin>,
     /// The threads of the history in the trace; the last is the outside world, which has none.
     pub threads: Vec<Option<reweave_model::ThreadId>>,
+    /// Whether each thread ends within this stretch (the outside world has no end to wait for).
+    pub ended: Vec<bool>,
     /// Everything before this event is as it was.
     pub start: EventId,
     /// Whether it begins, and whether it ends, where the trace does.
@@ -56,6 +58,9 @@ pub struct Lowered {
     pub last: bool,
     /// The known values of up to eight bytes, by [`Val`].
     pub words: Vec<Option<u64>>,
+    /// If threads were blocked when the trace ended: the same with what they were about to do, which never happened. So its
+    /// observed order is feasible only up to there.
+    pub blocked: Option<Box<Lowered>>,
 }
 
 impl Lowered {
@@ -147,7 +152,8 @@ impl<'t> Windows<'t> {
             }
         }
         let initial = initial(self.trace).filter(|_| first);
-        let mut window = build::build(&self.kept, &self.world, initial);
+        let blocked = if self.ended { self.buffer.blocked() } else { Vec::new() };
+        let mut window = build::build(&self.kept, &blocked, &self.world, initial);
         (window.first, window.last) = (first, self.ended);
         Ok(Some(window))
     }

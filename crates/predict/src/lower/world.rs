@@ -42,7 +42,7 @@ impl World {
             Op::Release { object, .. } => {
                 self.held.remove(&(thread, object));
             }
-            Op::Wait { condition, mutex } => {
+            Op::Wait { condition, mutex, .. } => {
                 self.held.remove(&(thread, mutex));
                 self.waiting.insert(thread, Waiting { condition, mutex, notified: None });
             }
@@ -83,7 +83,7 @@ impl World {
                     });
                 }
             }
-            Op::SemaphorePost { semaphore, value } | Op::SemaphoreTake { semaphore, value } => {
+            Op::SemaphorePost { semaphore, value } | Op::SemaphoreTake { semaphore, value, .. } => {
                 self.semaphores.insert(semaphore, value);
             }
             Op::Create { object, kind: ObjectKind::Barrier, .. } => {

@@ -24,7 +24,7 @@ pub mod views;
 use std::collections::{BTreeMap, HashSet};
 use std::time::{Duration, Instant};
 
-use reweave_model::{Accessor, Feeds, Finding, Kind, Strength, View};
+use reweave_model::{Accessor, Feeds, Finding, Kind, View};
 use reweave_trace::{Result, Trace};
 
 use crate::history::*;
@@ -123,14 +123,10 @@ pub fn exact(
         if let Some(read) = sighting.view.read.map(|read| &sighting.accesses[read]) {
             sighting.view.feeds = fed.of(trace, read)?;
         }
+        let Sighting { accesses, view, doubtful, .. } = sighting;
         findings.push(Finding {
-            kind: Kind::Nondeterminism,
-            strength: if sighting.doubtful { Strength::Potential } else { Strength::Predicted },
-            analysis: name,
-            accesses: sighting.accesses,
-            weak_order: false,
-            view: Some(sighting.view),
-            witness: Some(witness),
+            view: Some(view),
+            ..Finding::predicted(Kind::Nondeterminism, doubtful, name, accesses, witness)
         });
     }
     Ok(Found { findings, stats: search.stats })

@@ -72,13 +72,5 @@ fn lines(window: &Lowered, Witness { couple, challenger, .. }: Witness) -> Optio
 fn finding(window: &Lowered, name: &'static str, Witness { couple, challenger, .. }: Witness) -> Finding {
     let candidate = Candidate { read: couple.reader, cell: couple.cell, writer: challenger };
     let (accesses, view) = view(window, candidate, couple.writer, None);
-    Finding {
-        kind: Kind::Nondeterminism,
-        strength: Strength::Potential,
-        analysis: name,
-        accesses,
-        weak_order: false,
-        view: Some(view),
-        witness: None,
-    }
+    Finding { view: Some(view), ..Finding::new(Kind::Nondeterminism, Strength::Potential, name, accesses) }
 }

@@ -6,7 +6,7 @@ mod pairs;
 use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant};
 
-use reweave_model::{Accessor, Finding, Kind, Pc, Strength};
+use reweave_model::{Accessor, Finding, Kind, Pc};
 use reweave_trace::{Result, Trace};
 
 use crate::feasible::{Answer, Index, Question};
@@ -60,13 +60,8 @@ pub fn races(
     let paths: Vec<&Path> = found.iter().map(|found| &found.path).collect();
     let witnesses = search::witnesses(trace, &paths)?;
     let findings = found.into_iter().zip(witnesses).map(|(found, witness)| Finding {
-        kind: Kind::Race,
-        strength: if found.doubtful { Strength::Potential } else { Strength::Predicted },
-        analysis: name,
-        accesses: found.accesses.into(),
         weak_order: found.weak_order,
-        view: None,
-        witness: Some(witness),
+        ..Finding::predicted(Kind::Race, found.doubtful, name, found.accesses.into(), witness)
     });
     Ok(Races { findings: findings.collect(), stats: search.stats })
 }

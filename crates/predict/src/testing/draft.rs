@@ -55,6 +55,7 @@ impl Draft {
             guarded: false,
             after: Vec::new(),
             event,
+            tried: false,
             doubtful: false,
         });
         pos

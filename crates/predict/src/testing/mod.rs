@@ -6,6 +6,7 @@
 mod constructs;
 mod draft;
 mod generate;
+mod locking;
 mod random;
 mod shrink;
 mod trace;
@@ -13,6 +14,7 @@ mod trace;
 pub use constructs::Construct;
 pub use draft::Draft;
 pub use generate::{generate, generate_aimed};
+pub use locking::generate_locking;
 pub use random::Random;
 pub use shrink::{is_history, shrink};
 pub use trace::{FIRST_PC, trace_of};

@@ -246,7 +246,7 @@ impl Teller<'_> {
             }
             Action::Wait { condition: on, lock: mutex } => {
                 self.waiting[thread] = Some((on, None));
-                Op::Wait { condition: condition(on), mutex: lock(mutex) }
+                Op::Wait { condition: condition(on), mutex: lock(mutex), timed: false }
             }
             Action::Woken { condition: on, lock: mutex, how } => {
                 let chosen_by = self.waiting[thread].take().and_then(|(_, by)| by);
@@ -271,7 +271,8 @@ impl Teller<'_> {
             }
             Action::Take { semaphore: object } => {
                 self.semaphores[object.index()] -= 1;
-                Op::SemaphoreTake { semaphore: semaphore(object.index()), value: self.semaphores[object.index()] }
+                let (semaphore, value) = (semaphore(object.index()), self.semaphores[object.index()]);
+                Op::SemaphoreTake { semaphore, value, tried: false }
             }
             Action::TakeFailed { semaphore: object } => {
                 Op::Refused { object: semaphore(object.index()), on: BlockedOn::Semaphore, why: RefusedWhy::Busy }

@@ -4,12 +4,16 @@
 //! they get wrong together can pass. Exact: it accepts an order if and only if it is a feasible reordering, whomever a
 //! notify could have chosen. Cost: one pass, independent of how the state looks; see `notifies` for the one exception.
 
+mod deadlock;
 mod notifies;
 mod rejection;
 mod replay;
+mod stall;
 mod weak;
 
+pub use deadlock::check_deadlock;
 pub use rejection::{Rejection, Why};
+pub use stall::check_stall;
 pub use weak::check_weak_order;
 
 use crate::history::{Cell, History, Mode, Pos, Val};

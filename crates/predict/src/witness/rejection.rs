@@ -79,6 +79,18 @@ pub enum Why {
         cell: Cell,
         found: Option<Pos>,
     },
+    /// It waits for no lock, or could give up waiting.
+    NoRequest,
+    /// Its thread can do it, or something else.
+    CanGoOn,
+    /// Its thread goes on beyond this history.
+    GoesOn,
+    /// It waits for a lock in a circle: that is a deadlock.
+    Circle(Pos),
+    /// None of the others holds the lock it wants against it.
+    NotBlocked {
+        lock: Lock,
+    },
     /// C11 orders it after this one.
     HappensAfter(Pos),
 }
@@ -130,6 +142,11 @@ impl fmt::Display for Rejection {
             }
             Why::OtherWriter { cell, found: None } => write!(f, "finds in cell {} what was there at first", cell.0),
             Why::NotInOrder => write!(f, "should be in the order"),
+            Why::NoRequest => write!(f, "is no operation that waits for a lock for ever"),
+            Why::CanGoOn => write!(f, "is next in a thread that can go on"),
+            Why::GoesOn => write!(f, "is the last that is known of its thread, which goes on"),
+            Why::Circle(other) => write!(f, "waits for a lock in a circle, beside event {}", other.0),
+            Why::NotBlocked { lock } => write!(f, "wants lock {}, which none of the others holds against it", lock.0),
             Why::HappensAfter(other) => write!(f, "happens after event {} by the rules of C11", other.0),
         }
     }

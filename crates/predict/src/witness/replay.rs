@@ -7,7 +7,7 @@ use reweave_model::LockMode;
 use super::notifies::{Fate, Waits};
 use super::{Rejection, Why};
 use crate::history::{
-    Access, AccessKind, Action, Barrier, Cell, Condition, History, Lock, Mode, Pos, Thread, Val, Waking,
+    Access, AccessKind, Action, Barrier, Cell, Condition, History, Lock, Mode, Pos, Semaphore, Thread, Val, Waking,
 };
 
 /// Where an event that is not in the order stands.
@@ -36,6 +36,7 @@ struct Round {
 pub struct Replay<'h> {
     history: &'h History,
     mode: Mode,
+    unnotified: Vec<Thread>,
     /// The place of each event in the order.
     places: Vec<usize>,
     /// How much of the order has happened.
@@ -56,9 +57,20 @@ pub struct Replay<'h> {
 impl<'h> Replay<'h> {
     /// The state after the whole order, if all of it can happen.
     pub fn run(history: &'h History, mode: Mode, order: &[Pos]) -> Result<Self, Rejection> {
+        Self::run_without_notifying(history, mode, order, &[])
+    }
+
+    /// As [`Self::run`], and the waits of these threads that do not end in the order are never notified.
+    pub fn run_without_notifying(
+        history: &'h History,
+        mode: Mode,
+        order: &[Pos],
+        unnotified: &[Thread],
+    ) -> Result<Self, Rejection> {
         let mut replay = Replay {
             history,
             mode,
+            unnotified: unnotified.to_vec(),
             places: places(history, order)?,
             now: 0,
             rows: vec![Row::default(); history.threads.len()],
@@ -73,6 +85,13 @@ impl<'h> Replay<'h> {
         };
         for &pos in order {
             if let Action::Woken { condition, how: Waking::TimedOut, .. } = history.step(pos).action {
+                replay.conditions[condition.index()].expect_wary();
+            }
+        }
+        for &thread in unnotified {
+            // The last event of its own that is in the order: its wait.
+            let last = history.threads[thread.index()].iter().take_while(|&&pos| replay.contains(pos)).last();
+            if let Some(Action::Wait { condition, .. }) = last.map(|&pos| &history.step(pos).action) {
                 replay.conditions[condition.index()].expect_wary();
             }
         }
@@ -121,6 +140,33 @@ impl<'h> Replay<'h> {
     /// What a cell holds. Where reads may return anything nobody knows.
     pub fn value(&self, cell: Cell) -> Val {
         if self.mode == Mode::DataAbstract { Val::UNKNOWN } else { self.memory[cell.index()] }
+    }
+
+    /// The next event of a thread, if it has one.
+    pub fn next_of(&self, thread: Thread) -> Option<Pos> {
+        self.history.threads[thread.index()].get(self.rows[thread.index()].done).copied()
+    }
+
+    /// Rule 3.
+    pub fn is_permitted(&self, pos: Pos) -> bool {
+        self.permitted(pos).is_ok()
+    }
+
+    /// Whether the round of a barrier that the thread arrived for last is still to be filled.
+    pub fn round_is_open(&self, thread: Thread, barrier: Barrier) -> bool {
+        let arrived = self.arrived.get(&(barrier, thread));
+        arrived.is_some_and(|(round, count)| self.arrivals[barrier.index()] < (round + 1) * count)
+    }
+
+    pub fn count(&self, semaphore: Semaphore) -> u32 {
+        self.semaphores[semaphore.index()]
+    }
+
+    /// Who holds a lock against somebody who wants it like this.
+    pub fn held_against(&self, lock: Lock, mode: LockMode) -> impl Iterator<Item = Thread> + '_ {
+        let holding = &self.locks[lock.index()];
+        let shared = if mode == LockMode::Exclusive { holding.shared.as_slice() } else { &[] };
+        holding.exclusive.into_iter().chain(shared.iter().copied())
     }
 
     /// Rule 1.
@@ -285,7 +331,10 @@ impl<'h> Replay<'h> {
     fn fate(&self, wait: Pos, on: Condition) -> (Fate, usize) {
         let row = &self.rows[self.history.step(wait).thread.index()];
         let next = self.history.threads[self.history.step(wait).thread.index()].get(row.done + 1);
-        let Some(&next) = next.filter(|next| self.contains(**next)) else { return (Fate::Indifferent, ABSENT) };
+        let Some(&next) = next.filter(|next| self.contains(**next)) else {
+            let wary = self.unnotified.contains(&self.history.step(wait).thread);
+            return (if wary { Fate::Wary } else { Fate::Indifferent }, ABSENT);
+        };
         match self.history.step(next).action {
             Action::Woken { condition, how, .. } if condition == on => {
                 let fate = match how {

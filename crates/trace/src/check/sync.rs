@@ -65,7 +65,7 @@ impl Sync {
         match event.op {
             Op::Acquire { object, mode, .. } => self.acquire(thread, object, mode),
             Op::Release { object, mode } => self.release(thread, object, mode),
-            Op::Wait { condition, mutex } => {
+            Op::Wait { condition, mutex, .. } => {
                 let wrong = self.release(thread, mutex, LockMode::Exclusive);
                 self.waits.insert(thread, (condition, Some(mutex)));
                 wrong
@@ -88,7 +88,7 @@ impl Sync {
             }
             Op::Refused { object, on, why } => self.refused(thread, object, on, why),
             Op::SemaphorePost { semaphore, value } => self.semaphore(semaphore, value, 1),
-            Op::SemaphoreTake { semaphore, value } => self.semaphore(semaphore, value, -1),
+            Op::SemaphoreTake { semaphore, value, .. } => self.semaphore(semaphore, value, -1),
             Op::BarrierArrive { barrier, count } => {
                 let state = self.barriers.entry(barrier).or_default();
                 let wrong = state.waiting.contains(&thread).then(|| "arrives at a barrier twice".to_owned());

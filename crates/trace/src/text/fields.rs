@@ -112,9 +112,10 @@ impl Fields {
                 self.int("on", on as u8);
                 self.int("why", why as u8);
             }
-            Op::Wait { condition, mutex } => {
+            Op::Wait { condition, mutex, timed } => {
                 self.hex("condition", condition.0);
                 self.hex("mutex", mutex.0);
+                self.int("timed", u8::from(timed));
             }
             Op::Woken { condition, mutex, reason, notify } => {
                 self.hex("condition", condition.0);
@@ -136,9 +137,14 @@ impl Fields {
                 self.hex("object", barrier.0);
                 self.int("serial", u8::from(serial));
             }
-            Op::SemaphorePost { semaphore, value } | Op::SemaphoreTake { semaphore, value } => {
+            Op::SemaphorePost { semaphore, value } => {
                 self.hex("object", semaphore.0);
                 self.int("value", value);
+            }
+            Op::SemaphoreTake { semaphore, value, tried } => {
+                self.hex("object", semaphore.0);
+                self.int("value", value);
+                self.int("tried", u8::from(tried));
             }
             Op::OnceBegin { object } | Op::OnceEnd { object } | Op::OnceDone { object } => self.hex("object", object.0),
             Op::Send { channel, position, size } | Op::Receive { channel, position, size } => {
@@ -268,7 +274,7 @@ impl Fields {
                 on: on()?,
                 why: RefusedWhy::from_bits(byte("why")?).ok_or_else(bad("why"))?,
             },
-            "wait" => Op::Wait { condition: object("condition")?, mutex: object("mutex")? },
+            "wait" => Op::Wait { condition: object("condition")?, mutex: object("mutex")?, timed: bit("timed")? },
             "woken" => Op::Woken {
                 condition: object("condition")?,
                 mutex: object("mutex")?,
@@ -284,7 +290,9 @@ impl Fields {
             "barrier_arrive" => Op::BarrierArrive { barrier: object("object")?, count: small("count")? },
             "barrier_leave" => Op::BarrierLeave { barrier: object("object")?, serial: bit("serial")? },
             "semaphore_post" => Op::SemaphorePost { semaphore: object("object")?, value: small("value")? },
-            "semaphore_take" => Op::SemaphoreTake { semaphore: object("object")?, value: small("value")? },
+            "semaphore_take" => {
+                Op::SemaphoreTake { semaphore: object("object")?, value: small("value")?, tried: bit("tried")? }
+            }
             "once_begin" => Op::OnceBegin { object: object("object")? },
             "once_end" => Op::OnceEnd { object: object("object")? },
             "once_done" => Op::OnceDone { object: object("object")? },

@@ -15,9 +15,10 @@ use super::{Lowered, Origin};
 use crate::history::*;
 use sync::Channel;
 
-/// `initial`: what memory held before the trace; `None` if this window is not the first.
-pub(super) fn build(kept: &[Kept], world: &World, initial: Option<&Symbols>) -> Lowered {
-    let mut builder = Builder::new(kept, world, initial);
+/// `initial`: what memory held before the trace; `None` if this window is not the first. `blocked`: where threads stood when
+/// the trace ended.
+pub(super) fn build(kept: &[Kept], blocked: &[Kept], world: &World, initial: Option<&Symbols>) -> Lowered {
+    let mut builder = Builder::new(kept, blocked, world, initial);
     if let Some(symbols) = initial {
         builder.initial_values(symbols);
     }
@@ -25,10 +26,19 @@ pub(super) fn build(kept: &[Kept], world: &World, initial: Option<&Symbols>) -> 
     for (index, event) in kept.iter().enumerate() {
         builder.event(index, event);
     }
-    builder.finish(kept.first().map_or(EventId(0), |first| first.id))
+    let start = kept.first().map_or(EventId(0), |first| first.id);
+    if blocked.is_empty() {
+        return builder.finish(start);
+    }
+    let mut more = builder.clone();
+    let mut whole = builder.finish(start);
+    more.blocked(blocked);
+    whole.blocked = Some(Box::new(more.finish(start)));
+    whole
 }
 
 /// Numbers of whatever is numbered in order of appearance.
+#[derive(Clone)]
 struct Numbers<K> {
     numbers: HashMap<K, u32>,
     next: u32,
@@ -68,6 +78,7 @@ struct CellNow {
     pinned: Option<(Pos, Vec<Thread>)>,
 }
 
+#[derive(Clone)]
 struct Builder {
     history: History,
     origins: Vec<Origin>,
@@ -86,6 +97,8 @@ struct Builder {
     semaphores: HashMap<ObjectId, Semaphore>,
     known_counts: HashMap<ObjectId, u32>,
     held: HashSet<(ThreadId, ObjectId)>,
+    /// Threads in a wait without a deadline.
+    patient: HashSet<ThreadId>,
     /// Objects that somebody waits on as on a condition; others are raw futexes.
     real_conditions: HashSet<ObjectId>,
     /// The last event of the time before the window.
@@ -105,7 +118,7 @@ struct Builder {
 }
 
 impl Builder {
-    fn new(kept: &[Kept], world: &World, initial: Option<&Symbols>) -> Self {
+    fn new(kept: &[Kept], blocked: &[Kept], world: &World, initial: Option<&Symbols>) -> Self {
         let places = places(kept);
         let mut accesses = Vec::new();
         for (event, place) in kept.iter().zip(&places) {
@@ -122,7 +135,7 @@ impl Builder {
                 Thread(threads.len() as u32 - 1)
             });
         };
-        kept.iter().for_each(|event| number(event.thread));
+        kept.iter().chain(blocked).for_each(|event| number(event.thread));
         world.held.keys().for_each(|(thread, _)| number(*thread));
         world.waiting.keys().for_each(|thread| number(*thread));
         world.rounds.values().flatten().flat_map(|round| &round.arrived).for_each(|(thread, _)| number(*thread));
@@ -152,6 +165,7 @@ impl Builder {
             semaphores: HashMap::new(),
             known_counts: world.semaphores.clone(),
             held: world.held.keys().copied().collect(),
+            patient: HashSet::new(),
             real_conditions,
             prelude: None,
             begun: HashSet::new(),
@@ -180,8 +194,12 @@ impl Builder {
         after.dedup();
         let (event, guarded, doubtful) =
             of.map_or((None, false, false), |kept| (Some(kept.id), kept.guarded, kept.doubtful));
+        let tries = |what: &What| {
+            matches!(what, What::Sync(Op::Acquire { tried: true, .. } | Op::SemaphoreTake { tried: true, .. }))
+        };
+        let tried = of.is_some_and(|kept| tries(&kept.what));
         self.history.threads[thread.index()].push(pos);
-        self.history.steps.push(Step { thread, action, guarded, after, event, doubtful });
+        self.history.steps.push(Step { thread, action, guarded, after, event, tried, doubtful });
         let nowhere = Origin { pc: Pc(0), stack: StackId(0), op: "", steps: 0 };
         self.origins.push(of.map_or(nowhere, |kept| {
             let &Kept { pc, stack, steps, .. } = kept;
@@ -231,11 +249,13 @@ impl Builder {
         self.history.locks = self.locks.next;
         self.history.conditions = self.conditions.next;
         self.history.barriers = self.barriers.next;
+        let ends = |thread: &Option<ThreadId>| thread.is_none_or(|thread| self.ends.contains_key(&thread));
+        let ended = self.threads.iter().map(ends).collect();
         let mut words = vec![None; self.values as usize];
         for ((_, word), value) in self.words {
             words[value.index()] = Some(word);
         }
         let Self { history, origins, threads, .. } = self;
-        Lowered { history, origins, threads, start, first: false, last: false, words }
+        Lowered { history, origins, threads, ended, start, first: false, last: false, words, blocked: None }
     }
 }

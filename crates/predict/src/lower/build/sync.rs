@@ -1,13 +1,13 @@
 //! Synchronization: what the primitives do, and what was so before the window.
 
-use reweave_model::{BlockedOn, LockMode, ObjectId, Op, WakeReason};
+use reweave_model::{BlockedOn, LockMode, ObjectId, ObjectKind, Op, ThreadId, WakeReason};
 
-use super::super::buffer::Kept;
+use super::super::buffer::{Kept, What};
 use super::super::world::World;
 use super::Builder;
 use crate::history::*;
 
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Channel {
     sends: Vec<(u64, u64, Pos)>,
     last_receive: Option<Pos>,
@@ -100,8 +100,11 @@ impl Builder {
                 let mode = if on == BlockedOn::LockShared { LockMode::Shared } else { LockMode::Exclusive };
                 Action::AcquireFailed { lock: Lock(self.locks.get(object)), mode }
             }
-            Op::Wait { condition, mutex } => {
+            Op::Wait { condition, mutex, timed } => {
                 self.held.remove(&(kept.thread, mutex));
+                if !timed {
+                    self.patient.insert(kept.thread);
+                }
                 let lock = Lock(self.locks.get(mutex));
                 Action::Wait { condition: Condition(self.conditions.get(condition)), lock }
             }
@@ -117,7 +120,11 @@ impl Builder {
                         WakeReason::Spurious | WakeReason::Cancelled => Waking::Spurious,
                     };
                     let lock = Lock(self.locks.get(mutex));
-                    Action::Woken { condition: Condition(self.conditions.get(condition)), lock, how }
+                    let action = Action::Woken { condition: Condition(self.conditions.get(condition)), lock, how };
+                    let pos = self.push(thread, action, after, Some(kept));
+                    // Of a wait that began before the window nobody knows.
+                    self.history.steps[pos.index()].tried = !self.patient.remove(&kept.thread);
+                    return;
                 }
             }
             Op::Notify { condition, all, notify, .. } => {
@@ -139,7 +146,7 @@ impl Builder {
             Op::SemaphorePost { semaphore, value } => {
                 Action::Post { semaphore: self.semaphore(semaphore, value.saturating_sub(1)) }
             }
-            Op::SemaphoreTake { semaphore, value } => {
+            Op::SemaphoreTake { semaphore, value, .. } => {
                 Action::Take { semaphore: self.semaphore(semaphore, value.saturating_add(1)) }
             }
             Op::Create { object, value, .. } => {
@@ -147,6 +154,11 @@ impl Builder {
                 // Used before: the same address is another object now, and counts anew.
                 self.semaphores.remove(&object);
                 self.barriers.renew(object);
+                self.renew_lock(object);
+                Action::Nothing
+            }
+            Op::Destroy { object, kind: ObjectKind::Mutex | ObjectKind::RwLock | ObjectKind::SpinLock } => {
+                self.renew_lock(object);
                 Action::Nothing
             }
             Op::OnceBegin { object } | Op::OnceDone { object } => {
@@ -186,6 +198,41 @@ impl Builder {
             _ => Action::Nothing,
         };
         self.push(thread, action, after, Some(kept));
+    }
+
+    /// The next lock at this address is another one, unless somebody still holds this one.
+    fn renew_lock(&mut self, object: ObjectId) {
+        if !self.held.iter().any(|(_, held)| *held == object) {
+            self.locks.renew(object);
+        }
+    }
+
+    /// What threads were blocked at when the trace ended, as events that never happened. A thread that is not over has its end
+    /// still to come, or nobody could stand before joining it.
+    pub(super) fn blocked(&mut self, blocked: &[Kept]) {
+        for kept in blocked {
+            let What::Sync(Op::Blocked { on, object }) = kept.what else { continue };
+            let action = match on {
+                BlockedOn::LockExclusive | BlockedOn::LockShared => {
+                    let mode = if on == BlockedOn::LockShared { LockMode::Shared } else { LockMode::Exclusive };
+                    Action::Acquire { lock: Lock(self.locks.get(object)), mode }
+                }
+                BlockedOn::Semaphore => Action::Take { semaphore: self.semaphore(object, 0) },
+                _ => continue,
+            };
+            self.push(self.thread_of[&kept.thread], action, Vec::new(), Some(kept));
+        }
+        for kept in blocked {
+            let What::Sync(Op::Blocked { on: BlockedOn::Join, object }) = kept.what else { continue };
+            let child = ThreadId(object.0 as u32);
+            let Some(&thread) = self.thread_of.get(&child) else { continue };
+            let end = match self.ends.get(&child) {
+                Some(&end) => end,
+                None => self.push(thread, Action::Nothing, Vec::new(), None),
+            };
+            self.ends.insert(child, end);
+            self.push(self.thread_of[&kept.thread], Action::Nothing, vec![end], Some(kept));
+        }
     }
 
     /// `count`: what it was before this event, by the event's own account.

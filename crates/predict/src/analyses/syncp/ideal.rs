@@ -1,58 +1,23 @@
-//! Sync-preserving races (Mathur, Pavlogiannis, Viswanathan: Optimal Prediction of Synchronization-Preserving Races,
-//! POPL 2021). Sound; misses races that need critical sections of one lock reversed.
+//! Ideals of a trace: what must come along when some prefixes of threads are to happen and critical sections keep their order
+//! (Mathur, Pavlogiannis, Viswanathan, POPL 2021). Races and deadlocks that preserve synchronization are both questions about
+//! them.
 //!
-//! The ideal of a pair is the least set of events that holds what precedes the two in their threads and is closed under
-//! program order, hard edges (all synchronization but locks, as observed), the writes that its reads return, and: of two
-//! acquisitions in it that exclude each other, the release of the earlier one. The pair is a race if neither of it is in
-//! its ideal; the witness is the ideal in trace order, then the two.
-//!
-//! The accesses of a word are listed by thread, code position, locks, kind and bytes. Two lists are searched with one pass
-//! over both, since ideals only grow along them: an access that is in the ideal of a pair is in those of all later pairs. Lists
-//! whose locks exclude each other, or whose pair of code positions is a race already, are not searched.
-//!
-//! Deviations: a read of bytes of several writes has all of them as sources; shared locks; hard edges. The paper reports
-//! every second access with a race; this, every pair of code positions. Memory is linear in the trace.
-//!
-//! Known wrong: beside a wait that timed out while a notify chose another waiter, a candidate may be none, because its witness
-//! leaves the timed-out one as the only choice. The engine refutes it.
+//! The ideal of some events is the least set that holds what precedes them in their threads and is closed under program order,
+//! hard edges (all synchronization but locks, as observed), the writes that its reads return, and: of two acquisitions in it
+//! that exclude each other, the release of the earlier one. Memory is linear in the trace.
 
 use reweave_model::{EventId, LockMode};
 
-use crate::linear::{
-    Access, AccessKind, Candidates, Edges, FastMap, LastWrites, Linear, Lock, LocksetId, Locksets, Order, PcId, Pcs,
-    Sync, Thread, Touch, VectorClock, Word,
-};
+use crate::linear::{Access, Edges, FastMap, LastWrites, Lock, Order, Sync, Thread, Touch, VectorClock, Word};
 
 /// A prefix of every thread: the ideal of an event together with the event's own position in its thread.
 #[derive(Clone, Copy)]
-struct Stamp {
-    thread: Thread,
+pub(crate) struct Stamp {
+    pub thread: Thread,
     /// How many events of its thread there are up to here.
-    count: u32,
+    pub count: u32,
     /// Where the clock of the thread stands in the arena; its own entry is not up to date.
     past: u32,
-}
-
-#[derive(Clone, Copy)]
-struct Point {
-    event: EventId,
-    /// Of what precedes it: `count` does not include the access itself.
-    before: Stamp,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
-struct Key {
-    thread: Thread,
-    pc: PcId,
-    locks: LocksetId,
-    mask: u8,
-    kind: AccessKind,
-}
-
-struct List {
-    key: Key,
-    // invariant: ascending
-    points: Vec<Point>,
 }
 
 struct Section {
@@ -97,49 +62,41 @@ struct Acquisition {
     section: u32,
 }
 
-pub struct SyncpRaces {
-    order: Order,
-    locksets: Locksets,
-    counts: Vec<u32>,
-    /// The start of the last clock in the arena, by thread; `u32::MAX` if the clock has grown since.
-    pasts: Vec<u32>,
-    arena: Vec<Box<[u32]>>,
-    writes: LastWrites<Stamp>,
-    words: Vec<Vec<List>>,
-    /// Lists of words whose life is over.
-    old: Vec<Vec<List>>,
-    /// By thread.
-    sections: Vec<Sections>,
-    pcs: Pcs,
-}
-
-impl Default for SyncpRaces {
-    fn default() -> Self {
-        Self {
-            order: Order::along(Edges::NoLocks),
-            locksets: Locksets::default(),
-            counts: Vec::new(),
-            pasts: Vec::new(),
-            arena: Vec::new(),
-            writes: LastWrites::default(),
-            words: Vec::new(),
-            old: Vec::new(),
-            sections: Vec::new(),
-            pcs: Pcs::default(),
-        }
-    }
-}
-
 const CHANGED: u32 = u32::MAX;
 
-fn grow<T: Default>(list: &mut Vec<T>, index: usize) -> &mut T {
+pub(crate) fn grow<T: Default>(list: &mut Vec<T>, index: usize) -> &mut T {
     if list.len() <= index {
         list.resize_with(index + 1, T::default);
     }
     &mut list[index]
 }
 
-impl SyncpRaces {
+/// What ideals are made of, as the trace goes by.
+pub(crate) struct Recorder {
+    order: Order,
+    counts: Vec<u32>,
+    /// The start of the last clock in the arena, by thread; `u32::MAX` if the clock has grown since.
+    pasts: Vec<u32>,
+    arena: Vec<Box<[u32]>>,
+    writes: LastWrites<Stamp>,
+    /// By thread.
+    sections: Vec<Sections>,
+}
+
+impl Default for Recorder {
+    fn default() -> Self {
+        Self {
+            order: Order::along(Edges::NoLocks),
+            counts: Vec::new(),
+            pasts: Vec::new(),
+            arena: Vec::new(),
+            writes: LastWrites::default(),
+            sections: Vec::new(),
+        }
+    }
+}
+
+impl Recorder {
     fn changed(&mut self, thread: Thread) {
         if self.pasts.len() <= thread.index() {
             self.pasts.resize(thread.index() + 1, CHANGED);
@@ -148,7 +105,7 @@ impl SyncpRaces {
     }
 
     /// Where the thread stands.
-    fn stamp(&mut self, thread: Thread) -> Stamp {
+    pub fn stamp(&mut self, thread: Thread) -> Stamp {
         if self.pasts.get(thread.index()).is_none_or(|&past| past == CHANGED) {
             self.changed(thread);
             self.pasts[thread.index()] = self.arena.len() as u32;
@@ -182,20 +139,38 @@ impl SyncpRaces {
         }
     }
 
-    fn list(&mut self, access: &Access, touch: Touch, pc: PcId, before: Stamp) {
-        let key = Key {
-            thread: access.thread,
-            pc,
-            locks: self.locksets.held(access.thread),
-            mask: touch.mask,
-            kind: access.kind,
-        };
-        let point = Point { event: access.event, before };
-        let lists = grow(&mut self.words, touch.word.index());
-        match lists.iter_mut().find(|list| list.key == key) {
-            Some(list) => list.points.push(point),
-            None => lists.push(List { key, points: vec![point] }),
+    /// An access, as one more event of its thread.
+    pub fn access(&mut self, access: &Access, touched: &[Touch]) {
+        self.step(access.thread);
+        if access.kind.reads() {
+            self.read(access.thread, touched);
         }
+        if access.kind.writes() {
+            let stamp = self.stamp(access.thread);
+            touched.iter().for_each(|&touch| self.writes.write(touch, stamp));
+        }
+    }
+
+    /// Synchronization, as one more event of the thread.
+    pub fn sync(&mut self, event: EventId, thread: Thread, sync: Sync) {
+        self.step(thread);
+        self.order.sync(thread, sync);
+        match sync {
+            Sync::Acquire { lock, mode } => self.acquire(event, thread, lock, mode),
+            Sync::Release { lock, mode } => self.release(thread, lock, mode),
+            Sync::Fork { child } => self.changed(child),
+            Sync::Join { .. } | Sync::Observe { .. } => self.changed(thread),
+            Sync::Publish { .. } | Sync::Copy { .. } | Sync::Clear { .. } => {}
+        }
+    }
+
+    pub fn forget(&mut self, word: Word) {
+        self.writes.forget(word);
+    }
+
+    /// An ideal of nothing.
+    pub fn ideal(&self) -> Ideal<'_> {
+        Ideal::new(&self.sections, &self.arena)
     }
 
     fn acquire(&mut self, event: EventId, thread: Thread, lock: Lock, mode: LockMode) {
@@ -215,54 +190,6 @@ impl SyncpRaces {
             open.released = Some(stamp);
         }
     }
-
-    /// Searches the lists of one word.
-    fn search(&mut self, lists: &[List]) {
-        for (i, one) in lists.iter().enumerate() {
-            for two in &lists[i + 1..] {
-                if one.key.thread == two.key.thread
-                    || one.key.mask & two.key.mask == 0
-                    || !one.key.kind.conflicts(two.key.kind)
-                    || self.pcs.has(one.key.pc, two.key.pc)
-                    || self.locksets.exclude(one.key.locks, two.key.locks)
-                {
-                    continue;
-                }
-                for (firsts, seconds) in [(one, two), (two, one)] {
-                    if let Some((first, second)) = self.pair(firsts, seconds) {
-                        self.pcs.add((first.event, firsts.key.pc), (second.event, seconds.key.pc));
-                        break;
-                    }
-                }
-            }
-        }
-    }
-
-    /// A race of an access in `firsts` with a later one in `seconds`.
-    fn pair(&self, firsts: &List, seconds: &List) -> Option<(Point, Point)> {
-        let mut ideal = Ideal::new(&self.sections, &self.arena);
-        let mut at = 0;
-        for second in &seconds.points {
-            while let Some(first) = firsts.points.get(at).filter(|first| first.event < second.event) {
-                ideal.add(first.before);
-                ideal.add(second.before);
-                if !ideal.close() {
-                    return None;
-                }
-                if ideal.has(second.before) {
-                    break;
-                }
-                if !ideal.has(first.before) {
-                    return Some((*first, *second));
-                }
-                at += 1;
-                // All that are in the ideal already are out for good.
-                let known = ideal.prefix.get(firsts.key.thread);
-                at += firsts.points[at..].partition_point(|point| point.before.count < known);
-            }
-        }
-        None
-    }
 }
 
 /// What an ideal has of one lock.
@@ -276,7 +203,7 @@ struct AtLock {
 }
 
 /// An ideal that grows.
-struct Ideal<'a> {
+pub(crate) struct Ideal<'a> {
     sections: &'a [Sections],
     arena: &'a [Box<[u32]>],
     prefix: VectorClock,
@@ -298,16 +225,21 @@ impl<'a> Ideal<'a> {
         }
     }
 
-    fn has(&self, before: Stamp) -> bool {
+    pub fn has(&self, before: Stamp) -> bool {
         self.prefix.get(before.thread) > before.count
     }
 
-    fn add(&mut self, stamp: Stamp) {
+    /// How many events of a thread are in it.
+    pub fn known(&self, thread: Thread) -> u32 {
+        self.prefix.get(thread)
+    }
+
+    pub fn add(&mut self, stamp: Stamp) {
         add(&mut self.prefix, self.arena, stamp);
     }
 
     /// Adds the releases that are needed. `false` if one of them is not in the trace: then no later pair has an ideal.
-    fn close(&mut self) -> bool {
+    pub fn close(&mut self) -> bool {
         loop {
             self.take_acquisitions();
             let Some(lock) = self.dirty.pop() else { return true };
@@ -386,57 +318,4 @@ impl<'a> Ideal<'a> {
 fn add(prefix: &mut VectorClock, arena: &[Box<[u32]>], stamp: Stamp) {
     prefix.join_slice(&arena[stamp.past as usize]);
     prefix.set(stamp.thread, prefix.get(stamp.thread).max(stamp.count));
-}
-
-impl Linear for SyncpRaces {
-    fn access(&mut self, access: &Access, touched: &[Touch]) {
-        let thread = access.thread;
-        let before = self.stamp(thread);
-        let pc = self.pcs.id(access.pc);
-        for &touch in touched {
-            self.list(access, touch, pc, before);
-        }
-        self.step(thread);
-        if access.kind.reads() {
-            self.read(thread, touched);
-        }
-        if access.kind.writes() {
-            let stamp = self.stamp(thread);
-            touched.iter().for_each(|&touch| self.writes.write(touch, stamp));
-        }
-    }
-
-    fn left_out(&mut self, words: u64) {
-        self.pcs.dropped += words;
-    }
-
-    fn sync(&mut self, event: EventId, thread: Thread, sync: Sync) {
-        self.step(thread);
-        self.order.sync(thread, sync);
-        self.locksets.sync(thread, sync);
-        match sync {
-            Sync::Acquire { lock, mode } => self.acquire(event, thread, lock, mode),
-            Sync::Release { lock, mode } => self.release(thread, lock, mode),
-            Sync::Fork { child } => self.changed(child),
-            Sync::Join { .. } | Sync::Observe { .. } => self.changed(thread),
-            Sync::Publish { .. } | Sync::Copy { .. } | Sync::Clear { .. } => {}
-        }
-    }
-
-    fn forget(&mut self, word: Word) {
-        self.writes.forget(word);
-        if let Some(lists) = self.words.get_mut(word.index()).filter(|lists| lists.len() > 1) {
-            self.old.push(std::mem::take(lists));
-        }
-        if let Some(lists) = self.words.get_mut(word.index()) {
-            lists.clear();
-        }
-    }
-
-    fn finish(&mut self) -> Candidates {
-        let words = std::mem::take(&mut self.words);
-        let old = std::mem::take(&mut self.old);
-        words.iter().chain(&old).for_each(|lists| self.search(lists));
-        self.pcs.finish()
-    }
 }

@@ -1,0 +1,326 @@
+//! Potential deadlocks: iGoodlock (Joshi, Park, Sen, Naik, PLDI 2009; Park's thesis, §4.2), while the trace goes by.
+//!
+//! A dependency is a request for a lock: the thread, the locks it holds, the lock, and the sites where it acquired them. Cycles
+//! of them are potential deadlocks ([`relation`](crate::deadlocks::relation) has the definition). The relation grows only by
+//! requests that differ from all earlier ones, so a program that runs on adds nothing.
+//!
+//! Complete, not sound: after every feasible reordering in which threads wait for locks in a circle, the requests of a
+//! smallest circle are among the cycles, as long as nothing was dropped. Requests are acquisitions, and the ends of waits, which
+//! acquire again. A try or a timed acquisition waits for nobody for ever, so it makes no request; once it succeeds, its lock is
+//! held like any other.
+//!
+//! Beyond the paper: what no reordering can bring together is left out, i.e. requests that fork, join, a message or a barrier
+//! order (*firm* edges). Locks are told apart by their lives, not by address. A thread that is blocked when the trace ends
+//! has made its request. A semaphore that only ever counts to one, and that whoever took it posts again, is a lock.
+
+use std::rc::Rc;
+
+use reweave_model::{BlockedOn, Event, EventId, LockMode, Misuse, ObjectId, Op, Pc};
+
+use crate::deadlocks::relation::{Dependency, Relation};
+use crate::linear::{Access, Candidates, Cycle, Edges, FastMap, Linear, Order, Sync, Thread, Touch, VectorClock, Word};
+
+/// Requests kept; beyond this they are counted.
+const MAX_REQUESTS: usize = 1 << 16;
+/// Instances of one request that firm edges order differently.
+const MAX_INSTANCES: u32 = 16;
+/// Steps of the search for the cycles of one request.
+const MAX_SEARCH: u64 = 1 << 20;
+const MAX_CYCLES: usize = 1 << 14;
+
+/// The locks a thread holds, in the order of acquisition, with the sites: a node of a tree, each one lock more than its parent.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+struct Context {
+    parent: u32,
+    lock: u32,
+    mode: LockMode,
+    pc: Pc,
+}
+
+const EMPTY: u32 = 0;
+
+#[derive(Default)]
+struct Row {
+    context: u32,
+    /// It is blocked: there, at this lock.
+    blocked: Option<(EventId, Pc, u32, LockMode)>,
+    /// Grows with whatever firm edges tell this thread, or others of it.
+    version: u32,
+    /// The clock as of some version.
+    clock: Option<(u32, Rc<VectorClock>)>,
+}
+
+/// Where and when a dependency was seen.
+struct Request {
+    event: EventId,
+    pc: Pc,
+    thread: Thread,
+    context: u32,
+    epoch: u32,
+    clock: Rc<VectorClock>,
+}
+
+#[derive(Clone, Copy)]
+struct Seen {
+    version: u32,
+    instances: u32,
+}
+
+pub struct Goodlock {
+    order: Order,
+    locks: FastMap<ObjectId, u32>,
+    next_lock: u32,
+    /// Semaphores that are no locks.
+    counting: FastMap<ObjectId, ()>,
+    rows: Vec<Row>,
+    contexts: Vec<Context>,
+    context_ids: FastMap<(u32, u32, bool, u64), u32>,
+    seen: FastMap<(u32, u32), Seen>,
+    relation: Relation,
+    // invariant: one for each dependency of the relation
+    requests: Vec<Request>,
+    /// Threads and contexts of each cycle.
+    told: std::collections::HashSet<Vec<(u32, u32)>>,
+    cycles: Vec<Cycle>,
+    dropped: u64,
+}
+
+impl Default for Goodlock {
+    fn default() -> Self {
+        let nothing = Context { parent: EMPTY, lock: u32::MAX, mode: LockMode::Exclusive, pc: Pc(0) };
+        Self {
+            order: Order::along(Edges::Firm),
+            locks: FastMap::default(),
+            next_lock: 0,
+            counting: FastMap::default(),
+            rows: Vec::new(),
+            contexts: vec![nothing],
+            context_ids: FastMap::default(),
+            seen: FastMap::default(),
+            relation: Relation::default(),
+            requests: Vec::new(),
+            told: Default::default(),
+            cycles: Vec::new(),
+            dropped: 0,
+        }
+    }
+}
+
+impl Goodlock {
+    fn row(&mut self, thread: Thread) -> &mut Row {
+        if self.rows.len() <= thread.index() {
+            self.rows.resize_with(thread.index() + 1, Row::default);
+        }
+        &mut self.rows[thread.index()]
+    }
+
+    fn lock(&mut self, object: ObjectId) -> u32 {
+        let next = &mut self.next_lock;
+        *self.locks.entry(object).or_insert_with(|| {
+            *next += 1;
+            *next - 1
+        })
+    }
+
+    /// The context with one lock more.
+    fn with(&mut self, parent: u32, lock: u32, mode: LockMode, pc: Pc) -> u32 {
+        let contexts = &mut self.contexts;
+        *self.context_ids.entry((parent, lock, mode == LockMode::Shared, pc.0)).or_insert_with(|| {
+            contexts.push(Context { parent, lock, mode, pc });
+            contexts.len() as u32 - 1
+        })
+    }
+
+    /// The locks of a context, the last one first.
+    fn locks_of(&self, context: u32) -> impl Iterator<Item = Context> + '_ {
+        let mut at = context;
+        std::iter::from_fn(move || {
+            let node = (at != EMPTY).then(|| self.contexts[at as usize]);
+            at = node.map_or(EMPTY, |node| node.parent);
+            node
+        })
+    }
+
+    fn acquire(&mut self, event: &Event<'_>, thread: Thread, lock: u32, mode: LockMode, waits: bool) {
+        let row = self.row(thread);
+        row.blocked = None;
+        let held = row.context;
+        let context = self.with(held, lock, mode, event.pc);
+        if waits && held != EMPTY {
+            self.request(event.id, event.pc, thread, context);
+        }
+        self.row(thread).context = context;
+    }
+
+    fn release(&mut self, thread: Thread, lock: u32) {
+        let context = self.row(thread).context;
+        let top = self.contexts[context as usize];
+        if context == EMPTY {
+            return;
+        }
+        if top.lock == lock {
+            self.row(thread).context = top.parent;
+            return;
+        }
+        // Not the last one that was acquired: those above it come to stand on those below it.
+        let above: Vec<Context> = self.locks_of(context).take_while(|node| node.lock != lock).collect();
+        let Some(found) = self.locks_of(context).find(|node| node.lock == lock) else { return };
+        let mut now = found.parent;
+        for node in above.into_iter().rev() {
+            now = self.with(now, node.lock, node.mode, node.pc);
+        }
+        self.row(thread).context = now;
+    }
+
+    /// `context`: with the lock that is wanted as the last one.
+    fn request(&mut self, event: EventId, pc: Pc, thread: Thread, context: u32) {
+        let version = self.row(thread).version;
+        let key = (thread.0, context);
+        let seen = self.seen.get(&key).copied();
+        if seen.is_some_and(|seen| seen.version == version) {
+            return;
+        }
+        let instances = seen.map_or(0, |seen| seen.instances) + 1;
+        self.seen.insert(key, Seen { version, instances });
+        if instances > MAX_INSTANCES || self.relation.len() >= MAX_REQUESTS {
+            self.dropped += 1;
+            return;
+        }
+        let epoch = self.order.epoch(thread);
+        let clock = match &self.rows[thread.index()].clock {
+            Some((at, clock)) if *at == version => Rc::clone(clock),
+            _ => {
+                let clock = Rc::new(self.order.clock(thread).clone());
+                self.rows[thread.index()].clock = Some((version, Rc::clone(&clock)));
+                clock
+            }
+        };
+        let mut held: Vec<_> = self.locks_of(context).map(|node| (node.lock, node.mode)).collect();
+        let wanted = held.remove(0);
+        let id = self.relation.add(Dependency { thread: thread.0, held, wanted });
+        self.requests.push(Request { event, pc, thread, context, epoch, clock });
+        let Self { relation, requests, told, cycles, dropped, .. } = self;
+        // Neither may have happened when the other's thread stands before its own.
+        let together = |one: usize, two: usize| {
+            let (one, two) = (&requests[one], &requests[two]);
+            two.clock.get(one.thread) < one.epoch && one.clock.get(two.thread) < two.epoch
+        };
+        let mut budget = MAX_SEARCH;
+        relation.cycles_through(id, &mut budget, &together, &mut |path| {
+            let mut members: Vec<_> = path.iter().map(|&id| (requests[id].thread.0, requests[id].context)).collect();
+            members.sort_unstable();
+            if cycles.len() >= MAX_CYCLES {
+                *dropped += 1;
+            } else if told.insert(members) {
+                // It begins with the thread that came first, whoever closed it.
+                let start = (0..path.len()).min_by_key(|&i| requests[path[i]].thread).unwrap_or(0);
+                let turned = path[start..].iter().chain(&path[..start]).map(|&id| &requests[id]);
+                let (events, pcs) = turned.map(|request| (request.event, request.pc)).unzip();
+                cycles.push(Cycle { requests: events, pcs });
+            }
+        });
+        *dropped += u64::from(budget == 0);
+    }
+
+    fn take(&mut self, event: &Event<'_>, thread: Thread, semaphore: ObjectId, left: u32, waits: bool) {
+        if left > 0 {
+            self.counts(semaphore);
+        } else if !self.counting.contains_key(&semaphore) {
+            let lock = self.lock(semaphore);
+            self.acquire(event, thread, lock, LockMode::Exclusive, waits);
+        }
+    }
+
+    fn post(&mut self, thread: Thread, semaphore: ObjectId, now: u32) {
+        if self.counting.contains_key(&semaphore) {
+            return;
+        }
+        let lock = self.lock(semaphore);
+        let context = self.row(thread).context;
+        let holds = self.locks_of(context).any(|node| node.lock == lock);
+        if now == 1 && holds {
+            self.release(thread, lock);
+        } else {
+            self.counts(semaphore);
+        }
+    }
+
+    /// A semaphore turns out to be no lock: nobody holds it.
+    fn counts(&mut self, semaphore: ObjectId) {
+        self.counting.insert(semaphore, ());
+        if let Some(lock) = self.locks.remove(&semaphore) {
+            (0..self.rows.len() as u32).for_each(|thread| self.release(Thread(thread), lock));
+        }
+    }
+}
+
+impl Linear for Goodlock {
+    fn access(&mut self, _: &Access, _: &[Touch]) {}
+
+    fn accesses(&mut self, _: &[(Access, Touch)]) {}
+
+    fn left_out(&mut self, _: u64) {}
+
+    fn event(&mut self, event: &Event<'_>, thread: Thread) {
+        match event.op {
+            Op::Acquire { object, mode, tried } => {
+                let lock = self.lock(object);
+                self.acquire(event, thread, lock, mode, !tried);
+            }
+            Op::Release { object, .. } | Op::Wait { mutex: object, .. } => {
+                let lock = self.lock(object);
+                self.release(thread, lock);
+            }
+            Op::Woken { mutex, .. } if mutex != ObjectId(0) => {
+                let lock = self.lock(mutex);
+                self.acquire(event, thread, lock, LockMode::Exclusive, true);
+            }
+            Op::SemaphoreTake { semaphore, value, tried } => self.take(event, thread, semaphore, value, !tried),
+            Op::SemaphorePost { semaphore, value } => self.post(thread, semaphore, value),
+            Op::Blocked { on: on @ (BlockedOn::LockExclusive | BlockedOn::LockShared), object } => {
+                let mode = if on == BlockedOn::LockShared { LockMode::Shared } else { LockMode::Exclusive };
+                let lock = self.lock(object);
+                self.row(thread).blocked = Some((event.id, event.pc, lock, mode));
+            }
+            // Whoever held it has it no more.
+            Op::Misused { what: Misuse::UnlockByNonOwner | Misuse::UnlockUnlocked, object } => {
+                let lock = self.lock(object);
+                (0..self.rows.len() as u32).for_each(|thread| self.release(Thread(thread), lock));
+            }
+            Op::Refused { .. } => self.row(thread).blocked = None,
+            Op::Create { object, .. } | Op::Destroy { object, .. } => {
+                self.locks.remove(&object);
+                self.counting.remove(&object);
+            }
+            _ => {}
+        }
+    }
+
+    fn sync(&mut self, _: EventId, thread: Thread, sync: Sync) {
+        let other = match sync {
+            Sync::Fork { child } | Sync::Join { child } => child,
+            Sync::Publish { firm: true, .. } | Sync::Observe { firm: true, .. } => thread,
+            Sync::Clear { .. } => return self.order.sync(thread, sync),
+            _ => return,
+        };
+        self.order.epoch(thread);
+        self.order.sync(thread, sync);
+        self.order.end_epochs(thread, sync);
+        self.row(thread).version += 1;
+        self.row(other).version += 1;
+    }
+
+    fn forget(&mut self, _: Word) {}
+
+    fn finish(&mut self) -> Candidates {
+        for thread in 0..self.rows.len() as u32 {
+            let row = &mut self.rows[thread as usize];
+            let held = row.context;
+            if let Some((event, pc, lock, mode)) = row.blocked.take().filter(|_| held != EMPTY) {
+                let context = self.with(held, lock, mode, pc);
+                self.request(event, pc, Thread(thread), context);
+            }
+        }
+        Candidates { cycles: std::mem::take(&mut self.cycles), dropped: self.dropped, ..Candidates::default() }
+    }
+}

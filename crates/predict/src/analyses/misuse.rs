@@ -1,0 +1,92 @@
+//! Misuse of synchronization that the recorded run shows: unlocking what one does not hold, locking twice, destroying what is held,
+//! joining or freeing twice, and threads that ended and were neither joined nor detached.
+//!
+//! Exact for the recorded run, and about nothing else: what other interleavings would misuse is not looked for.
+
+use reweave_model::{Event, EventId, Op, Pc, ThreadId};
+
+use crate::linear::{Access, Candidates, FastMap, Linear, Misused, Sync, Thread, Touch, Word};
+use crate::lower::called;
+
+/// More misuses than this are counted.
+const MAX_FOUND: usize = 1 << 12;
+
+#[derive(Clone, Copy)]
+struct Child {
+    fork: EventId,
+    pc: Pc,
+    ended: bool,
+    awaited: bool,
+}
+
+#[derive(Default)]
+pub struct Misuses {
+    /// By code position and kind, the first.
+    found: Vec<Misused>,
+    seen: FastMap<(u64, u64), ()>,
+    children: FastMap<u32, Child>,
+    dropped: u64,
+}
+
+impl Misuses {
+    fn add(&mut self, misused: Misused, kind: u64) {
+        if self.seen.insert((misused.pc.0, kind), ()).is_some() {
+            return;
+        }
+        if self.found.len() < MAX_FOUND {
+            self.found.push(misused);
+        } else {
+            self.dropped += 1;
+        }
+    }
+
+    fn child(&mut self, child: ThreadId) -> Option<&mut Child> {
+        self.children.get_mut(&child.0)
+    }
+}
+
+impl Linear for Misuses {
+    fn access(&mut self, _: &Access, _: &[Touch]) {}
+
+    fn accesses(&mut self, _: &[(Access, Touch)]) {}
+
+    fn left_out(&mut self, _: u64) {}
+
+    fn event(&mut self, event: &Event<'_>, _: Thread) {
+        match event.op {
+            Op::Misused { what, .. } => {
+                self.add(Misused { event: event.id, pc: event.pc, op: called(&event.op) }, what as u64);
+            }
+            Op::Fork { child, .. } => {
+                let (fork, pc) = (event.id, event.pc);
+                self.children.insert(child.0, Child { fork, pc, ended: false, awaited: false });
+            }
+            Op::End => {
+                if let Some(child) = self.child(event.thread) {
+                    child.ended = true;
+                }
+            }
+            Op::Join { child } | Op::Detach { child } => {
+                if let Some(child) = self.child(child) {
+                    child.awaited = true;
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn sync(&mut self, _: EventId, _: Thread, _: Sync) {}
+
+    fn forget(&mut self, _: Word) {}
+
+    fn finish(&mut self) -> Candidates {
+        let mut left: Vec<Child> =
+            self.children.values().filter(|child| child.ended && !child.awaited).copied().collect();
+        left.sort_unstable_by_key(|child| child.fork);
+        for Child { fork, pc, .. } in left {
+            self.add(Misused { event: fork, pc, op: "fork" }, u64::MAX);
+        }
+        let misuses = std::mem::take(&mut self.found);
+        Candidates { misuses, dropped: self.dropped, ..Candidates::default() }
+    }
+}

@@ -86,6 +86,25 @@ pub fn run(root: &Path) -> io::Result<()> {
     Ok(())
 }
 
+/// Records the program whose reads are looked at, at the size of the largest trace of the paper (20,640 events, 480,000 possible
+/// witnesses).
+pub fn record_stores(root: &Path) -> io::Result<PathBuf> {
+    let folder = root.join("target/bench");
+    fs::create_dir_all(&folder)?;
+    let reweave = root.join("target/release/reweave");
+    let mut wrapper = Command::new(&reweave);
+    wrapper.arg("cc");
+    let program = build(wrapper, &root.join("benches/programs/stores.c"), &folder, "reweave", &[])?;
+    let trace = folder.join("stores.rwt");
+    let mut record = Command::new(&reweave);
+    record.args(["record", "--quantum", "60", "-o"]).arg(&trace).arg("--").arg(&program).args(STORES);
+    measure(record)?;
+    Ok(trace)
+}
+
+/// Threads, shelves, rounds, and how many of a thousand set or look at a price.
+const STORES: [&str; 4] = ["5", "44", "508", "0"];
+
 fn build(mut compiler: Command, source: &Path, folder: &Path, suffix: &str, flags: &[&str]) -> io::Result<PathBuf> {
     let stem = source.file_stem().unwrap_or_default().to_string_lossy();
     let program = folder.join(format!("{stem}.{suffix}"));

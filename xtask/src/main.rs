@@ -19,6 +19,7 @@ const USAGE: &str = "usage: cargo xtask COMMAND
                  and of up to 24 (default 10000)
   bench          what recording costs against plain and libtsan, as ratios
   bench-predict  how fast the analyses are: streaming ones on 10 M events, the engine per question (REWEAVE_Z3: against Z3)
+  bench-reads    nondeterministic reads by both rules on a recorded trace of 20,000 events
   lint           rustfmt and clippy, as the rules of the repository want them
   demo           build in release mode and run `reweave demo`
 ";
@@ -36,6 +37,7 @@ fn main() -> ExitCode {
         }
         Some("bench") => bench(),
         Some("bench-predict") => bench_predict(),
+        Some("bench-reads") => bench_reads(),
         Some("lint") => lint(),
         Some("demo") => cargo(&["run", "--release", "--package", "reweave", "--", "demo"]),
         _ => {
@@ -81,6 +83,22 @@ fn bench_predict() -> bool {
         && example("speed", &["1000000", "syncp", "cp"])
         && example("questions", &["10000", "10000", &formulas])
         && example("questions", &["100000", "100000"])
+}
+
+fn bench_reads() -> bool {
+    if !cargo(&["build", "--release", "--package", "reweave"]) {
+        return false;
+    }
+    match bench::record_stores(&root()) {
+        Ok(trace) => {
+            let trace = trace.to_string_lossy();
+            cargo(&["run", "--release", "--package", "reweave-predict", "--example", "nondeterminism", "--", &trace])
+        }
+        Err(error) => {
+            eprintln!("xtask: {error}");
+            false
+        }
+    }
 }
 
 fn lint() -> bool {

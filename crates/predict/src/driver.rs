@@ -36,7 +36,11 @@ pub const ANALYSES: &[About] = &[
     about("maximal", "every race that some feasible reordering of the trace shows", true),
     about("prefix", "the same, if every read keeps its value", false),
     about("said", "the same over complete traces (Said et al.)", false),
-    about(nondeterminism::NAME, "reads that can see another write in another interleaving: information, no defects", false),
+    about(
+        nondeterminism::NAME,
+        "reads that can see another write in another interleaving: information, no defects",
+        false,
+    ),
 ];
 
 const fn about(name: &'static str, what: &'static str, default: bool) -> About {

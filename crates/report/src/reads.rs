@@ -36,7 +36,11 @@ pub fn view_item(finding: &Finding, trace: &Trace) -> Option<ViewItem> {
 /// `bank.c:21`, or the function where no line is known.
 fn line(access: &AccessItem) -> String {
     let location = &access.location;
-    if location.line == 0 { location.function.clone() } else { format!("{}:{}", file_name(&location.file), location.line) }
+    if location.line == 0 {
+        location.function.clone()
+    } else {
+        format!("{}:{}", file_name(&location.file), location.line)
+    }
 }
 
 fn other(view: &ViewItem, accesses: &[AccessItem]) -> String {
@@ -104,7 +108,10 @@ pub fn write_overview(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     if reads.is_empty() {
         return Ok(());
     }
-    writeln!(out, "what depends on the schedule, by location (! where the value steers the thread or leaves the program):")?;
+    writeln!(
+        out,
+        "what depends on the schedule, by location (! where the value steers the thread or leaves the program):"
+    )?;
     let mut last = None;
     for ((variable, what), (others, steers)) in reads {
         if last != Some(variable) {

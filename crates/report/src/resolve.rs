@@ -4,8 +4,8 @@ use reweave_model::{Accessor, EventId, Finding, Kind, Op, Pc, StackId, Strength}
 use reweave_trace::Trace;
 
 use crate::data::{AccessItem, Item, Location};
-use crate::reads;
 use crate::describe::Describer;
+use crate::reads;
 
 pub const fn kind_name(kind: Kind) -> &'static str {
     match kind {

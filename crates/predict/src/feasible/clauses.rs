@@ -47,10 +47,7 @@ impl<'q, 'i, 'h> Clauses<'q, 'i, 'h> {
             && let (&[read], Some(LastWrite { writer: Some(writer), .. })) =
                 (question.goal.next.as_slice(), question.goal.last_write)
         {
-            problem.edge(
-                nodes[writer.index()].expect("all take part"),
-                nodes[read.index()].expect("all take part"),
-            );
+            problem.edge(nodes[writer.index()].expect("all take part"), nodes[read.index()].expect("all take part"));
         }
         if let (Mode::Said, &[first, second]) = (question.mode, question.goal.next.as_slice()) {
             let (a, b) = (nodes[first.index()].expect("all take part"), nodes[second.index()].expect("all take part"));

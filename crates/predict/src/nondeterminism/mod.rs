@@ -168,8 +168,7 @@ impl Search<'_> {
                 unsure = true;
                 break;
             }
-            let same =
-                candidate.read.is_some_and(|read| views.same_value(read, candidate.writer, self.limits.mode));
+            let same = candidate.read.is_some_and(|read| views.same_value(read, candidate.writer, self.limits.mode));
             if same && self.options.values && self.benign.contains(&group.lines) {
                 continue;
             }

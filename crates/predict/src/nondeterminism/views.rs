@@ -253,8 +253,7 @@ impl<'h> Views<'h> {
                 // Back to the last event that is there only if all reads before it kept their values.
                 let events = &self.history.threads[step.thread.index()];
                 let earlier = events[..events.partition_point(|&pos| pos < writer)].iter().rev();
-                vouches(writer)
-                    || !earlier.copied().take_while(|&pos| reads(pos) || !vouches(pos)).any(reads)
+                vouches(writer) || !earlier.copied().take_while(|&pos| reads(pos) || !vouches(pos)).any(reads)
             }
         }
     }

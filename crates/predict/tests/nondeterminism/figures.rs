@@ -54,10 +54,7 @@ fn figure_1_bad() {
     assert_eq!(published(&history, (Some(write), read, None), Order::ReaderFirst), Verdict::Feasible);
     assert_eq!(published(&history, (Some(write), read, None), Order::WriterFirst), Verdict::Cyclic);
     // Whether the write occurs depends on whose section is first.
-    assert_eq!(
-        published(&history, (Some(write), read, None), Order::NoWriter),
-        Verdict::FeasibleBy { choices: 1 }
-    );
+    assert_eq!(published(&history, (Some(write), read, None), Order::NoWriter), Verdict::FeasibleBy { choices: 1 });
 }
 
 /// The same where the reader is only started after the write.

@@ -25,7 +25,10 @@ fn compare(history: &History, errors: &mut Errors) {
     let views = Views::new(history);
     let truth = Oracle::new(history, Mode::ControlFlow).reads_from();
     for &(read, cell, writer) in &truth {
-        assert!(views.may_see(read, cell, writer), "the quick check refuses {read:?} {cell:?} {writer:?}: {history:#?}");
+        assert!(
+            views.may_see(read, cell, writer),
+            "the quick check refuses {read:?} {cell:?} {writer:?}: {history:#?}"
+        );
     }
     let mut asked = BTreeSet::new();
     let mut said = BTreeSet::new();
@@ -166,8 +169,7 @@ fn incremental_graphs_are_the_graphs() {
             });
             let mut naive = Naive::new(&history, &edges);
             naive.saturate(&scopes);
-            let cyclic = naive.is_cyclic()
-                || order == Order::NoWriter && naive.reaches[writer.index()][reader.index()];
+            let cyclic = naive.is_cyclic() || order == Order::NoWriter && naive.reaches[writer.index()][reader.index()];
             assert_eq!(
                 verdict == Verdict::Cyclic,
                 cyclic,

@@ -34,9 +34,7 @@ impl Open {
                 let unordered = (0..graph.threads).filter(|&other| other != scope.thread.index()).any(|other| {
                     let others = graph.scopes_of(scope.lock, other).against(scope.mode);
                     let at = others.partition_point(|&one| graph.scopes[one as usize].to < entered[other]);
-                    others.get(at).is_some_and(|&one| {
-                        !follows(graph, clocks, scope, &graph.scopes[one as usize])
-                    })
+                    others.get(at).is_some_and(|&one| !follows(graph, clocks, scope, &graph.scopes[one as usize]))
                 });
                 if unordered {
                     own.push(scope.lock);

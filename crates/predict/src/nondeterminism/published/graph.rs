@@ -188,7 +188,9 @@ impl<'h> Graph<'h> {
                 Action::Notify { condition, .. } => drop(notifies.insert(condition, pos)),
                 Action::Woken { condition, how: Waking::Notified, .. } => {
                     let wait = waits.remove(&thread);
-                    if let Some((&notify, wait)) = notifies.get(&condition).zip(wait).filter(|(notify, wait)| *notify > wait) {
+                    if let Some((&notify, wait)) =
+                        notifies.get(&condition).zip(wait).filter(|(notify, wait)| *notify > wait)
+                    {
                         self.sync[pos.index()].push(notify);
                         self.sync[notify.index()].push(wait);
                     }

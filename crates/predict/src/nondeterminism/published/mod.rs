@@ -150,9 +150,8 @@ fn is_refuted_without_locks(witness: Witness, graph: &Graph<'_>, plain: &Clocks)
         }
         plain.reaches(graph, to, from)
     };
-    let reaches = |from: Option<Pos>, to: Option<Pos>| {
-        from.zip(to).is_some_and(|(from, to)| plain.reaches(graph, from, to))
-    };
+    let reaches =
+        |from: Option<Pos>, to: Option<Pos>| from.zip(to).is_some_and(|(from, to)| plain.reaches(graph, from, to));
     edges.iter().any(backwards)
         || match witness.order {
             Order::ReaderFirst | Order::NoWriter => {

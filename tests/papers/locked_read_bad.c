@@ -1,6 +1,6 @@
 // about: Sinha, Malik, Gupta 2012, Fig. 1: write and read are under one lock, so nothing races; the sections can still swap.
 // races: 
-// reads: 22-16 22-initial
+// reads: 22-13 22-initial
 #include <pthread.h>
 #include <stdio.h>
 

@@ -86,24 +86,36 @@ pub fn run(root: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Traces of the kernels, small enough for valgrind.
-pub fn record_small(root: &Path) -> io::Result<Vec<PathBuf>> {
+/// Builds a program of `benches/programs` and records it.
+fn record(root: &Path, name: &str, trace: &str, options: &[&str], arguments: &[&str]) -> io::Result<PathBuf> {
     let folder = root.join("target/bench");
     fs::create_dir_all(&folder)?;
     let reweave = root.join("target/release/reweave");
-    let record = |(name, size): &(&str, &str)| {
-        let mut wrapper = Command::new(&reweave);
-        wrapper.arg("cc");
-        let source = root.join("benches/programs").join(format!("{name}.c"));
-        let program = build(wrapper, &source, &folder, "reweave", &[])?;
-        let trace = folder.join(format!("{name}-small.rwt"));
-        let mut command = Command::new(&reweave);
-        command.args(["record", "-o"]).arg(&trace).arg("--").arg(program).arg(size);
-        measure(command)?;
-        Ok(trace)
-    };
-    [("matmul", "100"), ("lu", "100"), ("hashtable", "20000"), ("queue", "20000")].iter().map(record).collect()
+    let mut wrapper = Command::new(&reweave);
+    wrapper.arg("cc");
+    let source = root.join("benches/programs").join(format!("{name}.c"));
+    let program = build(wrapper, &source, &folder, "reweave", &[])?;
+    let trace = folder.join(trace);
+    let mut record = Command::new(&reweave);
+    record.arg("record").args(options).arg("-o").arg(&trace).arg("--").arg(program).args(arguments);
+    measure(record)?;
+    Ok(trace)
 }
+
+/// Traces of the kernels, small enough for valgrind.
+pub fn record_small(root: &Path) -> io::Result<Vec<PathBuf>> {
+    let kernels = [("matmul", "100"), ("lu", "100"), ("hashtable", "20000"), ("queue", "20000")];
+    kernels.iter().map(|(name, size)| record(root, name, &format!("{name}-small.rwt"), &[], &[size])).collect()
+}
+
+/// Records the program whose reads are looked at, at the size of the largest trace of the paper (20,640 events, 480,000 possible
+/// witnesses).
+pub fn record_stores(root: &Path) -> io::Result<PathBuf> {
+    record(root, "stores", "stores.rwt", &["--quantum", "60"], &STORES)
+}
+
+/// Threads, shelves, rounds, and how many of a thousand set or look at a price.
+const STORES: [&str; 4] = ["5", "44", "508", "0"];
 
 fn build(mut compiler: Command, source: &Path, folder: &Path, suffix: &str, flags: &[&str]) -> io::Result<PathBuf> {
     let stem = source.file_stem().unwrap_or_default().to_string_lossy();

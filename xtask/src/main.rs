@@ -23,6 +23,7 @@ const USAGE: &str = "usage: cargo xtask COMMAND
   bench-predict  how fast the analyses are: streaming ones on 10 M events, the engine per question (REWEAVE_Z3: against Z3)
   bench-lock-history [TRACE…]
                  instructions that lock histories cost beside hb and lockset (needs valgrind); by default on the kernels
+  bench-reads    nondeterministic reads by both rules on a recorded trace of 20,000 events
   lint           rustfmt and clippy, as the rules of the repository want them
   demo           build in release mode and run `reweave demo`
 ";
@@ -42,6 +43,7 @@ fn main() -> ExitCode {
         Some("bench") => bench(),
         Some("bench-lock-history") => bench_lock_history(&rest),
         Some("bench-predict") => bench_predict(),
+        Some("bench-reads") => bench_reads(),
         Some("lint") => lint(),
         Some("demo") => cargo(&["run", "--release", "--package", "reweave", "--", "demo"]),
         _ => {
@@ -108,6 +110,22 @@ fn bench_lock_history(traces: &[String]) -> bool {
     let traces: Vec<_> = traces.iter().map(|trace| trace.to_string_lossy()).collect();
     arguments.extend(traces.iter().map(AsRef::as_ref));
     cargo(&arguments)
+}
+
+fn bench_reads() -> bool {
+    if !cargo(&["build", "--release", "--package", "reweave"]) {
+        return false;
+    }
+    match bench::record_stores(&root()) {
+        Ok(trace) => {
+            let trace = trace.to_string_lossy();
+            cargo(&["run", "--release", "--package", "reweave-predict", "--example", "nondeterminism", "--", &trace])
+        }
+        Err(error) => {
+            eprintln!("xtask: {error}");
+            false
+        }
+    }
 }
 
 fn lint() -> bool {

@@ -23,11 +23,18 @@ pub fn replay(schedules: &str) -> bool {
     passed
 }
 
-/// The engine against the oracle: so many small and so many larger histories.
+/// The engine against the oracle, races and reads, and the errors of the published rule for reads: so many small and so many
+/// larger histories.
 pub fn oracle(small: &str, large: &str) -> bool {
     let races = ["control-flow races", "prefix races", "said races", "data-abstract races"];
     let what = [&["histories", "pairs asked"], races.as_slice()].concat();
-    soak("reweave-predict", "feasible", ("REWEAVE_ORACLE", &format!("{small},{large}")), &what)
+    let counts = format!("{small},{large}");
+    let races = soak("reweave-predict", "feasible", ("REWEAVE_ORACLE", &counts), &what);
+    let what =
+        ["histories", "questions", "control-flow views", "prefix views", "said views", "data-abstract views", "ends"];
+    let published = ["pairs", "published views", "wrongly published", "not published"];
+    let what = [what.as_slice(), published.as_slice()].concat();
+    soak("reweave-predict", "nondeterminism", ("REWEAVE_ORACLE", &counts), &what) && races
 }
 
 /// Lock histories against the oracle: so many histories of each kind.

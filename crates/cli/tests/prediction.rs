@@ -235,6 +235,52 @@ fn examples_of_the_papers() {
     }
 }
 
+/// `// reads: 22-13 22-initial`: the line of a read and of a write that it can see instead.
+fn expected_reads(source: &Path) -> Option<BTreeSet<(u64, String)>> {
+    let text = fs::read_to_string(source).expect("readable");
+    let line = text.lines().find_map(|line| line.strip_prefix("// reads: "))?;
+    let pair = |word: &str| word.split_once('-').map(|(read, other)| (read.parse().unwrap(), other.to_owned()));
+    Some(line.split_whitespace().filter_map(pair).collect())
+}
+
+/// Reads that can see another write, and their deterministic twins.
+#[test]
+fn nondeterministic_reads() {
+    let mut seen = [0, 0];
+    for entry in fs::read_dir(root().join("tests/papers")).expect("the folder") {
+        let source = entry.expect("readable").path();
+        let Some(expected) = expected_reads(&source) else { continue };
+        seen[usize::from(expected.is_empty())] += 1;
+        let scratch = Scratch::new("reads");
+        let built = Program::read(&source).build(&scratch, GCC, "-O0").expect("it builds");
+        let trace = record(&scratch, &built, &[]);
+        for rule in ["exact", "published"] {
+            let report = json(&scratch, &trace, &["--analysis", "nondeterminism", "--rule", rule]);
+            let findings = report["findings"].as_array().expect("findings").iter();
+            let found: BTreeSet<(u64, String)> = findings
+                .filter(|finding| !finding["view"]["read"].is_null())
+                .map(|finding| {
+                    assert_eq!(finding["kind"], "nondeterminism");
+                    assert_eq!(finding["strength"], if rule == "exact" { "predicted" } else { "potential" });
+                    let line = |number: &Value| {
+                        let at = number.as_u64().map(|number| number as usize - 1);
+                        at.and_then(|at| finding["accesses"][at]["location"]["line"].as_u64())
+                    };
+                    let other = line(&finding["view"]["other"]).map_or("initial".to_owned(), |line| line.to_string());
+                    (line(&finding["view"]["read"]).expect("a line"), other)
+                })
+                .collect();
+            assert_eq!(found, expected, "{} {rule}", source.display());
+        }
+        // Information, unless it is denied.
+        for (more, code) in [(&[][..], 0), (&["--deny", "nondeterminism"][..], i32::from(!expected.is_empty()))] {
+            let mut command = scratch.reweave(["predict", "--analysis", "nondeterminism"]);
+            assert_eq!(run(command.arg(&trace).args(more)).code, Some(code), "{} {more:?}", source.display());
+        }
+    }
+    assert!(seen.iter().all(|&programs| programs > 0), "programs of both kinds: {seen:?}");
+}
+
 /// Racy programs that go through both accesses in every run: the race must be found whatever run was recorded, and in many
 /// of them happens-before does not see it.
 #[test]

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use reweave_launch::{Error, exit, interrupt};
-use reweave_model::Strength;
+use reweave_model::{Kind, Strength};
 use reweave_predict::history::Mode;
 use reweave_predict::nondeterminism::Rule;
 use reweave_predict::{ANALYSES, Answer, Limits};
@@ -178,7 +178,10 @@ fn report(trace: &Trace, answer: Answer) -> Report {
     let items = answer.findings.iter().zip(1..).map(|(finding, id)| {
         let mut item = resolve::item(id, finding, trace);
         let what = if finding.witness.is_some() { "only predicted" } else { "no reordering shows it" };
-        let why = format!("{what}: `reweave test` or `reweave confirm` runs the program");
+        let why = match finding.kind {
+            Kind::Nondeterminism => format!("{what}: no run is steered to a read yet"),
+            _ => format!("{what}: `reweave test` or `reweave confirm` runs the program"),
+        };
         // What the recorded run did itself needs no other run.
         item.why_unconfirmed = (finding.strength != Strength::Confirmed).then_some(why);
         item

@@ -1,8 +1,9 @@
 //! The partial order graph with read-couples and induced edges, as vector clocks: for each event, how many events of each thread
 //! reach it. All its edges agree with the observed order, so it has no cycle.
 //!
-//! Between witnesses only what differs is done again: taking one couple out touches clocks from its reader on
-//! ([`Clocks::without`]); what a witness adds is laid over them (`overlay`).
+//! Between witnesses only what differs is done again: taking one couple out touches clocks from about its reader on
+//! ([`Clocks::without`]), and only if some witness of it is not refuted without locks; what a witness adds is laid over them
+//! (`overlay`).
 //!
 //! Deviations from the paper: an event may hold a lock in shared mode, and two shared scopes order nothing; a scope that is never
 //! left ends with its thread; synchronization that the paper does not have (barriers, semaphores, channels…) is a fixed edge in
@@ -58,6 +59,8 @@ pub struct Graph<'h> {
     /// For each thread and place: the scopes that are entered before that place and left at it or later; at the end of the
     /// thread, those that are never left.
     pub around: Vec<Vec<Vec<ScopeId>>>,
+    /// The scope that an event enters.
+    entered: Vec<Option<ScopeId>>,
     /// Sync edges into each event.
     sync: Vec<Vec<Pos>>,
     /// Read-couples into each event, those of the time before all writes left out.
@@ -80,6 +83,7 @@ impl<'h> Graph<'h> {
             scopes: Vec::new(),
             of: vec![vec![ScopesOf::default(); history.threads.len()]; history.locks as usize],
             around: Vec::new(),
+            entered: vec![None; history.steps.len()],
             sync: history.positions().map(|pos| index.needs(pos).to_vec()).collect(),
             couples: vec![Vec::new(); history.steps.len()],
             calm: Vec::new(),
@@ -139,6 +143,7 @@ impl<'h> Graph<'h> {
                         of.exclusive.push(number);
                     }
                     open.insert(lock, number);
+                    self.entered[pos.index()] = Some(number);
                 }
             }
             let mut left_open: Vec<ScopeId> = open.values().copied().collect();
@@ -210,28 +215,39 @@ pub struct Clocks {
     threads: usize,
     /// For each event, thread by thread: how many events of the thread reach it, itself included.
     clocks: Vec<u32>,
-    /// Induced edges by the acquisition they lead to: the release they come from, and the last event of the scope entered.
-    induced: HashMap<Pos, Vec<(Pos, Pos)>>,
+    /// For each scope, thread by thread: the induced edge that leads to its acquisition, as how many events of the thread its
+    /// release makes; 0: none. The last release of a thread stands for all before it.
+    induced: Vec<u32>,
 }
 
 impl Clocks {
+    /// With all read-couples and all that locks induce.
     pub fn new(graph: &Graph<'_>) -> Self {
-        let steps = graph.history.steps.len();
-        let mut clocks =
-            Self { threads: graph.threads, clocks: vec![0; steps * graph.threads], induced: HashMap::new() };
+        let mut clocks = Self::without_locks(graph);
         clocks.saturate(graph, None, Pos(0));
+        clocks
+    }
+
+    /// With all read-couples and nothing that locks induce.
+    pub fn without_locks(graph: &Graph<'_>) -> Self {
+        let (threads, steps) = (graph.threads, graph.history.steps.len());
+        let mut clocks =
+            Self { threads, clocks: vec![0; steps * threads], induced: vec![0; graph.scopes.len() * threads] };
+        clocks.pass(graph, None, Pos(0));
         clocks
     }
 
     /// Takes the read-couple of these two out of the graph whose clocks are `base`, with all that it induced.
     pub fn without(&mut self, base: &Clocks, graph: &Graph<'_>, writer: Pos, reader: Pos) {
-        self.clocks.clone_from(&base.clocks);
         // What the couple induced orders a scope that ends after the reader, and that again scopes that end after its beginning:
         // nothing before the last calm moment changes.
         let from = graph.calm[reader.index()];
-        self.induced.clone_from(&base.induced);
-        for edges in self.induced.values_mut() {
-            edges.retain(|&(_, last)| last < from);
+        self.clocks.copy_from_slice(&base.clocks);
+        self.induced.copy_from_slice(&base.induced);
+        for (edges, scope) in self.induced.chunks_exact_mut(self.threads).zip(&graph.scopes) {
+            if graph.last(scope) >= from {
+                edges.fill(0);
+            }
         }
         self.saturate(graph, Some((writer, reader)), from);
     }
@@ -257,9 +273,7 @@ impl Clocks {
         for pos in (from.0..graph.history.steps.len() as u32).map(Pos) {
             let (thread, place) = (graph.thread(pos), graph.place[pos.index()]);
             match place.checked_sub(1) {
-                Some(before) => {
-                    now.copy_from_slice(self.at(graph.history.threads[thread][before as usize]));
-                }
+                Some(before) => now.copy_from_slice(self.at(graph.history.threads[thread][before as usize])),
                 None => now.fill(0),
             }
             let mut join = |before: Pos| {
@@ -272,7 +286,14 @@ impl Clocks {
                     join(writer);
                 }
             }
-            self.induced.get(&pos).into_iter().flatten().for_each(|(release, _)| join(*release));
+            if let Some(scope) = graph.entered[pos.index()] {
+                let edges = &self.induced[scope as usize * threads..][..threads];
+                for (other, &count) in edges.iter().enumerate() {
+                    if let Some(release) = count.checked_sub(1) {
+                        join(graph.history.threads[other][release as usize]);
+                    }
+                }
+            }
             now[thread] = place + 1;
             self.clocks[pos.index() * threads..][..threads].copy_from_slice(&now);
         }
@@ -281,20 +302,23 @@ impl Clocks {
     /// Orders scopes of which one is entered before another one is left. Says whether there was something to order.
     fn induce(&mut self, graph: &Graph<'_>, from: Pos) -> bool {
         let mut changed = false;
-        for scope in &graph.scopes {
+        for (number, scope) in graph.scopes.iter().enumerate() {
             let last = graph.last(scope);
             if last < from {
                 continue;
             }
             for thread in (0..self.threads).filter(|&thread| thread != scope.thread.index()) {
+                // Nobody of that thread came in between.
                 let entered = self.at(last)[thread];
+                if entered == self.at(scope.acquire)[thread] && graph.around[thread][entered as usize].is_empty() {
+                    continue;
+                }
                 let others = graph.scopes_of(scope.lock, thread).against(scope.mode);
                 let before = others.partition_point(|&other| graph.scopes[other as usize].from < entered);
                 let Some(other) = before.checked_sub(1).map(|at| &graph.scopes[others[at] as usize]) else { continue };
                 // Both are in the observed order one after the other: the other one was left.
-                let Some(release) = other.release else { continue };
-                if other.to >= self.at(scope.acquire)[thread] {
-                    self.induced.entry(scope.acquire).or_default().push((release, last));
+                if other.release.is_some() && other.to >= self.at(scope.acquire)[thread] {
+                    self.induced[number * self.threads + thread] = other.to + 1;
                     changed = true;
                 }
             }
@@ -309,7 +333,8 @@ impl Clocks {
             if other == thread {
                 return place;
             }
-            events.partition_point(|&event| self.at(event)[thread] <= place) as u32
+            // Nothing before it in the trace is reached.
+            events.partition_point(|&event| event < pos || self.at(event)[thread] <= place) as u32
         };
         graph.history.threads.iter().enumerate().map(first).collect()
     }
@@ -317,5 +342,13 @@ impl Clocks {
     /// Whether the first reaches the second; every event reaches itself.
     pub fn reaches(&self, graph: &Graph<'_>, first: Pos, second: Pos) -> bool {
         self.at(second)[graph.thread(first)] > graph.place[first.index()]
+    }
+
+    /// Whether a writer reaches its reader in another way than as a couple.
+    pub fn reaches_otherwise(&self, graph: &Graph<'_>, writer: Pos, reader: Pos) -> bool {
+        let events = &graph.history.threads[graph.thread(reader)];
+        let before = graph.place[reader.index()].checked_sub(1).map(|before| events[before as usize]);
+        let couples = graph.couples[reader.index()].iter().filter(|other| **other != writer);
+        before.iter().chain(&graph.sync[reader.index()]).chain(couples).any(|&via| self.reaches(graph, writer, via))
     }
 }

@@ -24,8 +24,6 @@ mod stats;
 pub use couples::{Couple, Order};
 pub use stats::Stats;
 
-use std::cell::OnceCell;
-
 use choices::{Open, Slice};
 use couples::Couples;
 use graph::{Clocks, Graph};
@@ -83,6 +81,7 @@ pub fn edges_and_scopes(history: &History) -> (Vec<(Pos, Pos)>, Vec<ScopeEvents>
 pub fn witnesses(history: &History, stats: &mut Stats, visit: &mut dyn FnMut(Witness, Verdict) -> bool) {
     let couples = Couples::new(history);
     let graph = Graph::new(history, &couples);
+    let plain = Clocks::without_locks(&graph);
     let base = Clocks::new(&graph);
     let base_open = Open::new(&graph, &base);
     stats.windows += 1;
@@ -91,19 +90,16 @@ pub fn witnesses(history: &History, stats: &mut Stats, visit: &mut dyn FnMut(Wit
     let mut without = base.clone();
     let mut on = true;
     for &couple in &couples.couples {
-        let open = OnceCell::new();
-        let clocks = match couple {
+        // A couple of one thread is program order, with it or without it.
+        let across = match couple {
             Couple { writer: Some(writer), reader: Some(reader), .. }
-                if on
-                    && couples.challengers(couple).next().is_some()
-                    && history.step(writer).thread != history.step(reader).thread =>
+                if history.step(writer).thread != history.step(reader).thread =>
             {
-                without.without(&base, &graph, writer, reader);
-                &without
+                Some((writer, reader))
             }
-            _ => &base,
+            _ => None,
         };
-        let mut overlay = Overlay::new(&graph, clocks);
+        let (mut is_out, mut own_open) = (false, None);
         for challenger in couples.challengers(couple) {
             for order in Order::ALL {
                 stats.possible += 1;
@@ -112,19 +108,26 @@ pub fn witnesses(history: &History, stats: &mut Stats, visit: &mut dyn FnMut(Wit
                     continue;
                 }
                 let witness = Witness { couple, challenger, order };
-                let open = || {
-                    if std::ptr::eq(clocks, &base) {
-                        return &base_open;
+                let verdict = if is_refuted_without_locks(witness, &graph, &plain) {
+                    Verdict::Cyclic
+                } else {
+                    if let (Some((writer, reader)), false) = (across, is_out) {
+                        without.without(&base, &graph, writer, reader);
+                        is_out = true;
                     }
-                    open.get_or_init(|| Open::new(&graph, clocks))
+                    let clocks = if across.is_some() { &without } else { &base };
+                    let open = match across {
+                        Some(_) => &*own_open.get_or_insert_with(|| Open::new(&graph, clocks)),
+                        None => &base_open,
+                    };
+                    judge(witness, &mut Overlay::new(&graph, clocks), open, stats)
                 };
-                let verdict = judge(witness, &mut overlay, open, stats);
-                overlay.undo(0);
                 match verdict {
                     Verdict::Cyclic => stats.cyclic += 1,
                     Verdict::Feasible => stats.no_choices += 1,
                     Verdict::FeasibleBy { choices } | Verdict::NoChoice { choices } => {
                         stats.with_choices += 1;
+                        stats.choices += choices as u64;
                         let graphs = u32::try_from(choices).ok().and_then(|choices| 1u64.checked_shl(choices));
                         stats.graphs_possible = stats.graphs_possible.saturating_add(graphs.unwrap_or(u64::MAX));
                         stats.infeasible_by_choice += u64::from(!verdict.is_feasible());
@@ -134,6 +137,29 @@ pub fn witnesses(history: &History, stats: &mut Stats, visit: &mut dyn FnMut(Wit
             }
         }
     }
+}
+
+/// Most witnesses have a cycle without any lock, and the couple they break has no part in it: what a path from the reader or to
+/// the writer needs, it has.
+fn is_refuted_without_locks(witness: Witness, graph: &Graph<'_>, plain: &Clocks) -> bool {
+    let Ok(edges) = edges(witness) else { return true };
+    let (writer, reader) = (witness.couple.writer, witness.couple.reader);
+    let backwards = |&(from, to): &(Pos, Pos)| {
+        if (Some(to), Some(from)) == (writer, reader) {
+            return plain.reaches_otherwise(graph, to, from);
+        }
+        plain.reaches(graph, to, from)
+    };
+    let reaches =
+        |from: Option<Pos>, to: Option<Pos>| from.zip(to).is_some_and(|(from, to)| plain.reaches(graph, from, to));
+    edges.iter().any(backwards)
+        || match witness.order {
+            Order::ReaderFirst | Order::NoWriter => {
+                reaches(writer, witness.challenger)
+                    || writer.zip(reader).is_some_and(|(w, r)| plain.reaches_otherwise(graph, w, r))
+            }
+            Order::WriterFirst => reaches(reader, writer),
+        }
 }
 
 /// The edges of a witness between events, in order; `Err` if one leads to the beginning or from the end.
@@ -165,29 +191,18 @@ fn edges(witness: Witness) -> Result<Vec<(Pos, Pos)>, Cycle> {
     Ok(edges)
 }
 
-fn judge<'o>(
-    witness: Witness,
-    overlay: &mut Overlay<'_, '_>,
-    open: impl FnOnce() -> &'o Open,
-    stats: &mut Stats,
-) -> Verdict {
+fn judge(witness: Witness, overlay: &mut Overlay<'_, '_>, open: &Open, stats: &mut Stats) -> Verdict {
     let Ok(edges) = edges(witness) else { return Verdict::Cyclic };
     // A writer that does not occur reaches nothing that does.
     let barred = match (witness.order, witness.couple) {
         (Order::NoWriter, Couple { writer: Some(writer), reader: Some(reader), .. }) => Some((writer, reader)),
         _ => None,
     };
-    // Most have a cycle without any lock.
-    let backwards = |&(from, to): &(Pos, Pos)| overlay.clocks.reaches(overlay.graph, to, from);
-    if edges.iter().any(backwards) || barred.is_some_and(|(from, to)| overlay.reaches(from, to)) {
-        return Verdict::Cyclic;
-    }
     if edges.iter().any(|&(from, to)| overlay.insert(from, to).is_err())
         || barred.is_some_and(|(from, to)| overlay.reaches(from, to))
     {
         return Verdict::Cyclic;
     }
-    let open = open();
     let mut choices = Vec::new();
     let slice = Slice::new(overlay, open);
     for &(from, to) in &edges {

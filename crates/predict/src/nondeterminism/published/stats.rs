@@ -14,6 +14,8 @@ pub struct Stats {
     pub no_choices: u64,
     /// Column 5.
     pub with_choices: u64,
+    /// Pairs of scopes to choose for, of all of those.
+    pub choices: u64,
     /// Column 6 times column 5; stays at its largest value.
     pub graphs_possible: u64,
     /// Column 7 times column 5.
@@ -50,6 +52,7 @@ impl Stats {
             ("witnesses_infeasible_by_choice", self.infeasible_by_choice),
             ("witnesses_given_up", self.gave_up),
             ("witnesses_not_looked_at", self.left),
+            ("choices_per_1000_with_choices", per_thousand(self.choices, self.with_choices)),
             ("choice_graphs_possible_per_1000", per_thousand(self.graphs_possible, self.with_choices)),
             ("choice_graphs_explored_per_1000", per_thousand(self.graphs_explored, self.with_choices)),
             // One for each G', and the choice graphs.

@@ -103,7 +103,8 @@ fn bench_lock_history(traces: &[String]) -> bool {
             }
         }
     }
-    let mut arguments = vec!["run", "--release", "--package", "reweave-predict", "--example", "lock_history_cost", "--"];
+    let mut arguments =
+        vec!["run", "--release", "--package", "reweave-predict", "--example", "lock_history_cost", "--"];
     let traces: Vec<_> = traces.iter().map(|trace| trace.to_string_lossy()).collect();
     arguments.extend(traces.iter().map(AsRef::as_ref));
     cargo(&arguments)

@@ -49,7 +49,9 @@ fn main() -> Result<()> {
     {
         return pass(name, Path::new(path)).map(|_| ());
     }
-    println!("| trace | events | pairs: lockset | lock-history | hb, M events/s here | instructions/event: hb + lockset | + lock-history | + lock-history, live |");
+    println!(
+        "| trace | events | pairs: lockset | lock-history | hb, M events/s here | instructions/event: hb + lockset | + lock-history | + lock-history, live |"
+    );
     println!("| --- | --- | --- | --- | --- | --- | --- | --- |");
     for path in args.iter().map(Path::new) {
         let start = Instant::now();
@@ -59,7 +61,10 @@ fn main() -> Result<()> {
         let name = path.file_stem().unwrap_or_default().to_string_lossy();
         let counts = ["lockset", "lock-history", "live"].map(|name| instructions(name, path));
         let [Some(base), Some(whole), Some(live)] = counts else {
-            println!("| {name} | {events} | {} | {} | {speed:.1} | valgrind gives no count: is it installed? |", pairs.0, pairs.1);
+            println!(
+                "| {name} | {events} | {} | {} | {speed:.1} | valgrind gives no count: is it installed? |",
+                pairs.0, pairs.1
+            );
             continue;
         };
         let per_event = base as f64 / events as f64;

@@ -20,9 +20,7 @@
 use reweave_model::EventId;
 
 use super::lockset::{Found, LocksetRaces};
-use crate::linear::{
-    Access, Candidate, Candidates, FastMap, Linear, Meeting, PcId, Sync, Thread, Touch, Word,
-};
+use crate::linear::{Access, Candidate, Candidates, FastMap, Linear, Meeting, PcId, Sync, Thread, Touch, Word};
 use crate::lock_history::{Counts, Limits, LockHistories, Point, Reach, Strategy};
 
 /// Pairs of accesses asked about for one pair of code positions.
@@ -192,7 +190,8 @@ impl Linear for LockHistoryRaces {
             Candidate { first, second, first_pc, second_pc }
         }));
         self.all.sort_unstable_by_key(|c| (c.second, c.first, c.first_pc, c.second_pc));
-        let apart = |protected: FastMap<(u32, u32), ()>| protected.keys().filter(|key| !self.asked.contains_key(key)).count();
+        let apart =
+            |protected: FastMap<(u32, u32), ()>| protected.keys().filter(|key| !self.asked.contains_key(key)).count();
         self.after_hb = protected.map(|protected| (self.asked.len() + apart(protected)) as u64);
         found
     }

@@ -12,7 +12,8 @@
 use reweave_model::{EventId, Pc};
 
 use crate::linear::{
-    Access, AccessKind, Candidates, Edges, FastMap, Linear, LocksetId, Locksets, Order, PcId, Pcs, Sync, Thread, Touch, Word,
+    Access, AccessKind, Candidates, Edges, FastMap, Linear, LocksetId, Locksets, Order, PcId, Pcs, Sync, Thread, Touch,
+    Word,
 };
 
 /// Entries per word and thread; beyond this they are not kept, and counted.

@@ -129,12 +129,7 @@ impl Search {
     }
 
     /// As [`Search::ask`]; `tell` hears of each pair that is looked at and which check decides.
-    pub fn ask_and_tell(
-        &mut self,
-        question: &Question<'_>,
-        steps: u64,
-        tell: &mut dyn FnMut(Pair, Check),
-    ) -> Found {
+    pub fn ask_and_tell(&mut self, question: &Question<'_>, steps: u64, tell: &mut dyn FnMut(Pair, Check)) -> Found {
         let target = question.target();
         if target.a < self.start.a || target.b < self.start.b {
             return Found::Unreachable;

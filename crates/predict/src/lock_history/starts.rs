@@ -160,9 +160,8 @@ impl<'h> Sides<'h> {
 
     /// Whether one point precedes the other.
     pub fn are_ordered(&self) -> bool {
-        let precedes = |one: &Side<'_>, two: &Side<'_>| {
-            one.order.is_known_at(one.event, two.order.known(two.event, one.thread))
-        };
+        let precedes =
+            |one: &Side<'_>, two: &Side<'_>| one.order.is_known_at(one.event, two.order.known(two.event, one.thread));
         precedes(&self.a, &self.b) || precedes(&self.b, &self.a)
     }
 
@@ -234,9 +233,7 @@ impl Known {
         }
         let Some(clock) = one.order.at(one.event) else { return false };
         (0..clock.as_slice().len()).map(|at| Thread(at as u32)).any(|thread| {
-            thread != one.thread
-                && thread != other.thread
-                && Time(clock.get(thread)) > self.start.stands(thread)
+            thread != one.thread && thread != other.thread && Time(clock.get(thread)) > self.start.stands(thread)
         })
     }
 }

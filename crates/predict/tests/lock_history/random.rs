@@ -217,9 +217,10 @@ pub fn locking(seed: u64, threads: u32, size: usize) -> History {
         let lock = Lock(random.below(locks as usize) as u32);
         let mode = if shared && random.percent(40) { LockMode::Shared } else { LockMode::Exclusive };
         let mine = held[thread as usize].iter().position(|(one, _)| *one == lock);
-        let taken = held.iter().flatten().any(|&(one, how)| {
-            one == lock && (how == LockMode::Exclusive || mode == LockMode::Exclusive)
-        });
+        let taken = held
+            .iter()
+            .flatten()
+            .any(|&(one, how)| one == lock && (how == LockMode::Exclusive || mode == LockMode::Exclusive));
         let pos = match mine {
             Some(at) if random.percent(60) => {
                 let (lock, mode) = held[thread as usize].remove(at);

@@ -138,7 +138,7 @@ impl Record {
         }
         let new = LockEvent::new(event, self.now, lock, mode, release);
         match self.threads.get_mut(thread.index()) {
-            Some(history) if history.len() < self.limits.history => history.push(new),
+            Some(history) if history.kept_events() < self.limits.history => history.push(new),
             _ => self.make_room(thread, new),
         }
     }
@@ -155,14 +155,14 @@ impl Record {
     fn make_room(&mut self, thread: Thread, new: LockEvent) {
         let limit = self.limits.history;
         let history = self.history(thread);
-        let dropped = if history.len() >= limit { history.drop_older_half() } else { 0 };
+        let dropped = if history.kept_events() >= limit { history.drop_older_half() } else { 0 };
         history.push(new);
         self.dropped += dropped as u64;
     }
 
     /// Times have run out: what came before is as if it had never been recorded.
     fn start_again(&mut self) {
-        self.dropped += self.threads.iter().map(|history| history.len() as u64).sum::<u64>();
+        self.dropped += self.threads.iter().map(|history| history.kept_events() as u64).sum::<u64>();
         let last = self.snapshots.back().map_or(EventId(0), |snapshot| snapshot.event);
         self.threads.iter_mut().for_each(|history| history.drop_all(last));
         self.firm = Order::along(Edges::Firm);

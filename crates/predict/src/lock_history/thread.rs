@@ -105,8 +105,9 @@ impl ThreadHistory {
         self.events.push_back(event);
     }
 
+    /// How many events are kept.
     #[inline]
-    pub fn len(&self) -> usize {
+    pub fn kept_events(&self) -> usize {
         self.events.len()
     }
 

@@ -24,10 +24,11 @@ mod driver;
 pub mod feasible;
 pub mod history;
 pub mod linear;
+pub mod live;
 pub mod lower;
 pub mod oracle;
 pub mod races;
 pub mod testing;
 pub mod witness;
 
-pub use driver::{ANALYSES, About, Answer, Options, predict};
+pub use driver::{ANALYSES, About, Answer, Options, predict, streaming};

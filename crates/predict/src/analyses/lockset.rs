@@ -12,7 +12,8 @@
 use reweave_model::{EventId, Pc};
 
 use crate::linear::{
-    Access, AccessKind, Candidates, Edges, Linear, LocksetId, Locksets, Order, PcId, Pcs, Sync, Thread, Touch, Word,
+    Access, AccessKind, Candidate, Candidates, Edges, Gone, Linear, LocksetId, Locksets, Order, PcId, Pcs, Sync,
+    Thread, Touch, Word,
 };
 
 /// Entries per word and thread; beyond this they are not kept, and counted.
@@ -130,6 +131,30 @@ impl Linear for LocksetRaces {
         if let Some(slots) = self.words.get_mut(word.index()) {
             slots.clear();
         }
+    }
+
+    fn retire(&mut self, gone: Gone<'_>) -> bool {
+        self.order.retire(gone);
+        let mut renumbered = std::mem::take(&mut self.locksets).without(gone);
+        for slot in self.words.iter_mut().flatten() {
+            let mut changed = false;
+            for kept in &mut slot.kept {
+                let locks = renumbered.id(kept.key.locks);
+                changed |= locks != std::mem::replace(&mut kept.key.locks, locks);
+            }
+            if changed {
+                // What differed only in locks that are gone is the same now: the later one stays.
+                slot.kept.sort_by_key(|kept| std::cmp::Reverse((kept.epoch, kept.event)));
+                let mut seen: Vec<Key> = Vec::new();
+                slot.kept.retain(|kept| !seen.contains(&kept.key) && (seen.push(kept.key), true).1);
+            }
+        }
+        self.locksets = renumbered.done();
+        true
+    }
+
+    fn news(&mut self) -> Vec<Candidate> {
+        self.pcs.news()
     }
 
     fn finish(&mut self) -> Candidates {

@@ -202,7 +202,9 @@ impl Channels {
 
     fn end_of<L: Linear + ?Sized>(&mut self, object: ObjectId, to: &mut To<'_, L>) {
         self.barriers.remove(&object);
-        *self.barrier_lives.entry(object).or_default() += 1;
+        if !self.hints.firm_barriers.is_empty() {
+            *self.barrier_lives.entry(object).or_default() += 1;
+        }
         for channel in [self.objects.remove(&object), self.refusers.remove(&object)].into_iter().flatten() {
             self.give_back(channel, to);
         }
@@ -343,6 +345,11 @@ impl Channels {
             _ => to.send(Sync::Publish { channel, fresh, firm: false }),
         }
         true
+    }
+
+    /// For an analysis that starts over: what atomics carried comes from before.
+    pub fn forget_all_atomics(&mut self) {
+        self.free.extend(self.atomics.drain().map(|(_, channel)| channel));
     }
 
     /// The word at this address starts a new life.

@@ -1,5 +1,7 @@
 //! Candidates, one for each pair of code positions.
 
+use std::collections::hash_map::Entry;
+
 use reweave_model::{EventId, Pc};
 
 use super::hash::FastMap;
@@ -45,6 +47,8 @@ pub struct Pcs {
     recent: Box<[PcId; RECENT_PCS]>,
     /// The first events of each pair, smaller position first.
     pairs: FastMap<(u32, u32), (EventId, EventId)>,
+    /// Pairs that [`Pcs::news`] has not told yet.
+    fresh: Vec<(u32, u32)>,
     /// Pairs seen lately: a program that races there races there again and again.
     seen: Box<[(u32, u32); RECENT]>,
     limit: usize,
@@ -63,6 +67,7 @@ impl Default for Pcs {
             all: Vec::new(),
             recent: Box::new([PcId(0); RECENT_PCS]),
             pairs: FastMap::default(),
+            fresh: Vec::new(),
             seen: Box::new([(u32::MAX, u32::MAX); RECENT]),
             limit: LIMIT,
             dropped: 0,
@@ -106,17 +111,27 @@ impl Pcs {
         }
         *seen = key;
         let (one, two) = if first.1.0 == key.0 { (first.0, second.0) } else { (second.0, first.0) };
-        self.pairs.entry(key).or_insert((one, two));
+        if let Entry::Vacant(place) = self.pairs.entry(key) {
+            place.insert((one, two));
+            self.fresh.push(key);
+        }
+    }
+
+    fn candidate(&self, (one, two): (u32, u32), (a, b): (EventId, EventId)) -> Candidate {
+        let (one, two) = (self.all[one as usize], self.all[two as usize]);
+        let (first, second, first_pc, second_pc) = if a <= b { (a, b, one, two) } else { (b, a, two, one) };
+        Candidate { first, second, first_pc, second_pc }
+    }
+
+    /// The pairs that came since this was last asked.
+    pub fn news(&mut self) -> Vec<Candidate> {
+        let fresh = std::mem::take(&mut self.fresh);
+        fresh.iter().filter_map(|key| Some(self.candidate(*key, *self.pairs.get(key)?))).collect()
     }
 
     pub fn finish(&mut self) -> Candidates {
         let pairs = std::mem::take(&mut self.pairs);
-        let candidate = |(&(one, two), &(a, b)): (&(u32, u32), &(EventId, EventId))| {
-            let (one, two) = (self.all[one as usize], self.all[two as usize]);
-            let (first, second, first_pc, second_pc) = if a <= b { (a, b, one, two) } else { (b, a, two, one) };
-            Candidate { first, second, first_pc, second_pc }
-        };
-        let mut pairs: Vec<_> = pairs.iter().map(candidate).collect();
+        let mut pairs: Vec<_> = pairs.iter().map(|(key, events)| self.candidate(*key, *events)).collect();
         pairs.sort_unstable_by_key(|c| (c.second, c.first, c.first_pc, c.second_pc));
         Candidates { pairs, dropped: self.dropped }
     }

@@ -3,6 +3,7 @@
 mod bench;
 mod soak;
 mod tools;
+mod watch;
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -19,6 +20,10 @@ const USAGE: &str = "usage: cargo xtask COMMAND
                  and of up to 24 (default 10000)
   bench          what recording costs against plain and libtsan, as ratios
   bench-predict  how fast the analyses are: streaming ones on 10 M events, the engine per question (REWEAVE_Z3: against Z3)
+  soak-watch [MILLIONS] [--sample]
+                 watches a program in which everything comes and goes for so many million events (default 500) and prints
+                 the memory and disk used meanwhile; fails if they grow
+  bench-watch    what each live analysis costs, in instructions per event
   lint           rustfmt and clippy, as the rules of the repository want them
   demo           build in release mode and run `reweave demo`
 ";
@@ -36,6 +41,8 @@ fn main() -> ExitCode {
         }
         Some("bench") => bench(),
         Some("bench-predict") => bench_predict(),
+        Some("soak-watch") => soak_watch(&rest),
+        Some("bench-watch") => bench_watch(),
         Some("lint") => lint(),
         Some("demo") => cargo(&["run", "--release", "--package", "reweave", "--", "demo"]),
         _ => {
@@ -60,13 +67,26 @@ fn bench() -> bool {
     if !cargo(&["build", "--release", "--package", "reweave"]) {
         return false;
     }
-    match bench::run(&root()) {
-        Ok(()) => true,
-        Err(error) => {
-            eprintln!("xtask: {error}");
-            false
-        }
-    }
+    told(bench::run(&root()).map(|()| true))
+}
+
+fn soak_watch(rest: &[String]) -> bool {
+    let millions = rest.iter().find_map(|word| word.parse().ok()).unwrap_or(500);
+    let sample = rest.iter().any(|word| word == "--sample");
+    cargo(&["build", "--release", "--package", "reweave"]) && told(watch::soak(&root(), millions, sample))
+}
+
+fn bench_watch() -> bool {
+    cargo(&["build", "--release", "--package", "reweave"])
+        && cargo(&["build", "--release", "--package", "reweave-predict", "--example", "watch"])
+        && told(watch::bench(&root()).map(|()| true))
+}
+
+fn told(done: std::io::Result<bool>) -> bool {
+    done.unwrap_or_else(|error| {
+        eprintln!("xtask: {error}");
+        false
+    })
 }
 
 fn bench_predict() -> bool {

@@ -90,6 +90,8 @@ struct Collector {
     instrumented: bool,
     signals: Arc<Signals>,
     drained: u32,
+    /// Bytes of the next chunk that the sink has got already.
+    taken: usize,
     /// Recording ended early, and why.
     stopped: Option<String>,
     warnings: Vec<String>,
@@ -111,6 +113,7 @@ pub fn run(job: Job) -> Collected {
         instrumented,
         signals,
         drained: 0,
+        taken: 0,
         stopped: None,
         warnings: Vec::new(),
         last_words: Outcome::Unknown,
@@ -146,6 +149,9 @@ impl Collector {
             let filled = header.filled.load(Ordering::Acquire);
             if filled == self.drained {
                 sys::futex_wait(&header.filled, filled, Some(TICK.as_nanos() as u64));
+                if self.sink.takes_pieces() && header.filled.load(Ordering::Acquire) == filled {
+                    self.drain_open_chunk();
+                }
             }
         }
         self.drain();
@@ -162,14 +168,15 @@ impl Collector {
                 return;
             }
             let len = header.chunk_len[self.drained as usize % CHUNKS].load(Ordering::Acquire) as usize;
-            self.take(self.drained, len);
+            self.take(len);
+            self.taken = 0;
             self.drained = self.drained.wrapping_add(1);
             header.drained.store(self.drained, Ordering::Release);
             sys::futex_wake(&header.drained);
         }
     }
 
-    /// After the end: what stands in the chunk that was being filled. A write whose value never came is cut off.
+    /// What stands in the chunk that is being filled, up to a write whose value has not come yet.
     fn drain_open_chunk(&mut self) {
         let region = self.region();
         let header = region.header();
@@ -178,25 +185,33 @@ impl Collector {
         if pending != 0 {
             len = len.min(pending - 1);
         }
-        // Once the target discards, the open chunk is a continuation of something that was not taken.
-        if header.discard.load(Ordering::Acquire) == 0 {
-            self.take(self.drained, len);
+        // If it has been handed over meanwhile, the length may be that of the next one. Once the target discards, the open chunk
+        // is a continuation of something that was not taken.
+        if header.filled.load(Ordering::Acquire) == self.drained && header.discard.load(Ordering::Acquire) == 0 {
+            self.take(len);
         }
     }
 
-    fn take(&mut self, sequence: u32, len: usize) {
+    /// Gives the sink the next chunk up to `len` bytes.
+    fn take(&mut self, len: usize) {
         let region = self.region();
         let len = len.min(CHUNK_BYTES) / 8 * 8;
-        if self.stopped.is_some() || len == 0 {
+        if self.stopped.is_some() || len <= self.taken {
             return;
         }
+        let sequence = self.drained;
         let thread = region.header().chunk_thread[sequence as usize % CHUNKS].load(Ordering::Acquire);
         let thread = if thread == reweave_conductor::NO_THREAD { 0 } else { thread };
+        let (from, until) = (self.taken / 8, len / 8);
         // SAFETY: inside the mapping, page aligned, and no longer written by the target.
-        let words = unsafe { std::slice::from_raw_parts(region.chunk(sequence).cast::<u64>(), len / 8) };
+        let words = unsafe { std::slice::from_raw_parts(region.chunk(sequence).cast::<u64>().add(from), until - from) };
+        self.taken = len;
         let stalls = stalls(&region);
         // A panic here would leave the program waiting for us for ever.
-        let taken = panic::catch_unwind(AssertUnwindSafe(|| self.sink.take(words, ThreadId(thread), stalls)));
+        let taken = panic::catch_unwind(AssertUnwindSafe(|| match from {
+            0 => self.sink.take(words, ThreadId(thread), stalls),
+            _ => self.sink.more(words, stalls),
+        }));
         let taken = taken.unwrap_or_else(|_| Err(Trouble::Stop("an internal error: please report it".into())));
         self.remember_last_words(words);
         match taken {

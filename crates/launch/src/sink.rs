@@ -24,6 +24,17 @@ pub trait Sink {
     /// The records of one chunk, the first ones performed by `thread`, and how much the program waited for us so far.
     fn take(&mut self, words: &[u64], thread: ThreadId, stalls: Stalls) -> std::result::Result<(), Trouble>;
 
+    /// Whether it takes a chunk in pieces, while it is being filled: then [`Sink::more`] brings the later ones.
+    fn takes_pieces(&self) -> bool {
+        false
+    }
+
+    /// Further records of the chunk taken last.
+    fn more(&mut self, words: &[u64], stalls: Stalls) -> std::result::Result<(), Trouble> {
+        let _ = (words, stalls);
+        Ok(())
+    }
+
     /// Whether the process has said how it ends: only then are chunks searched for it.
     fn has_last_words(&self) -> bool;
 

@@ -124,6 +124,22 @@ impl ToAnalysis {
         let _ = self.hub.teller.send(Message::Sightings { process, modules, sightings });
     }
 
+    fn taken(
+        &mut self,
+        news: reweave_trace::Result<Vec<Sighting>>,
+        stalls: Stalls,
+    ) -> std::result::Result<(), Trouble> {
+        match news {
+            Ok(sightings) => self.tell(sightings),
+            Err(error) => return Err(Trouble::Stop(format!("the analysis cannot go on: {error}"))),
+        }
+        self.mind_memory();
+        if stalls.times > 0 && !self.hub.slowed.swap(true, Ordering::Relaxed) {
+            let _ = self.hub.teller.send(Message::Slowed);
+        }
+        Ok(())
+    }
+
     fn mind_memory(&mut self) {
         if !self.chunks.is_multiple_of(LOOK_EVERY) || self.chunks - self.started < BETWEEN_RESTARTS {
             return;
@@ -144,16 +160,18 @@ impl ToAnalysis {
 impl Sink for ToAnalysis {
     fn take(&mut self, words: &[u64], thread: ThreadId, stalls: Stalls) -> std::result::Result<(), Trouble> {
         let news = self.live.chunk(words, thread);
-        match news {
-            Ok(sightings) => self.tell(sightings),
-            Err(error) => return Err(Trouble::Stop(format!("the analysis cannot go on: {error}"))),
-        }
         self.chunks += 1;
-        self.mind_memory();
-        if stalls.times > 0 && !self.hub.slowed.swap(true, Ordering::Relaxed) {
-            let _ = self.hub.teller.send(Message::Slowed);
-        }
-        Ok(())
+        self.taken(news, stalls)
+    }
+
+    /// A server that does little fills a chunk in hours: what it did is told at once.
+    fn takes_pieces(&self) -> bool {
+        true
+    }
+
+    fn more(&mut self, words: &[u64], stalls: Stalls) -> std::result::Result<(), Trouble> {
+        let news = self.live.more(words);
+        self.taken(news, stalls)
     }
 
     fn has_last_words(&self) -> bool {

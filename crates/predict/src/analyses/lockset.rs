@@ -32,6 +32,8 @@ struct Key {
     locks: LocksetId,
     mask: u8,
     kind: AccessKind,
+    /// It held locks that are gone, so that it was compared with less than a new access under the others would be.
+    held_more: bool,
 }
 
 struct Slot {
@@ -99,7 +101,7 @@ impl LocksetRaces {
     }
 
     fn kept(&mut self, event: EventId, thread: Thread, pc: Pc, kind: AccessKind) -> Kept {
-        let key = Key { pc: self.pcs.id(pc), locks: self.locksets.held(thread), mask: 0, kind };
+        let key = Key { pc: self.pcs.id(pc), locks: self.locksets.held(thread), mask: 0, kind, held_more: false };
         Kept { event, epoch: self.order.epoch(thread), key }
     }
 }
@@ -139,8 +141,9 @@ impl Linear for LocksetRaces {
         for slot in self.words.iter_mut().flatten() {
             let mut changed = false;
             for kept in &mut slot.kept {
-                let locks = renumbered.id(kept.key.locks);
-                changed |= locks != std::mem::replace(&mut kept.key.locks, locks);
+                let (locks, lost) = renumbered.id(kept.key.locks);
+                kept.key = Key { locks, held_more: kept.key.held_more || lost, ..kept.key };
+                changed |= lost;
             }
             if changed {
                 // What differed only in locks that are gone is the same now: the later one stays.

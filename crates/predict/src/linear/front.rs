@@ -29,11 +29,13 @@ struct LockState {
 pub struct Bounds {
     /// Locks whose life is over before their numbers are used again.
     pub retired: usize,
+    /// Pipes and the like that are told apart.
+    pub streams: usize,
 }
 
 impl Default for Bounds {
     fn default() -> Self {
-        Self { retired: 4096 }
+        Self { retired: 4096, streams: 4096 }
     }
 }
 
@@ -75,6 +77,7 @@ impl Front {
         let mut front = Self::new(path);
         front.bounded = Some(bounds);
         front.threads.bounded = true;
+        front.channels.bound_streams(bounds.streams);
         front
     }
 

@@ -94,7 +94,7 @@ impl Locksets {
 pub struct Renumbered {
     sets: Locksets,
     /// From old numbers to new ones, as far as anybody asked.
-    ids: Vec<Option<LocksetId>>,
+    ids: Vec<Option<(LocksetId, bool)>>,
     old: Vec<Vec<Held>>,
     gone: Vec<bool>,
 }
@@ -104,26 +104,28 @@ impl Locksets {
     pub fn without(self, gone: Gone<'_>) -> Renumbered {
         let ids = vec![None; self.sets.len()];
         let mut renumbered = Renumbered { sets: Self::default(), ids, old: self.sets, gone: gone.0.to_vec() };
-        let current = self.current.into_iter().map(|id| renumbered.id(id)).collect();
+        let current = self.current.into_iter().map(|id| renumbered.id(id).0).collect();
         renumbered.sets.current = current;
         renumbered
     }
 }
 
 impl Renumbered {
-    pub fn id(&mut self, old: LocksetId) -> LocksetId {
+    /// The new number, and whether the set has lost a lock.
+    pub fn id(&mut self, old: LocksetId) -> (LocksetId, bool) {
         if let Some(id) = self.ids[old.0 as usize] {
             return id;
         }
         let gone = |held: &Held| self.gone.get((held >> 1) as usize).copied().unwrap_or(false);
         let set: Vec<Held> = self.old[old.0 as usize].iter().copied().filter(|held| !gone(held)).collect();
+        let lost = set.len() < self.old[old.0 as usize].len();
         let next = LocksetId(self.sets.sets.len() as u32);
         let id = *self.sets.ids.entry(set.clone()).or_insert(next);
         if id == next {
             self.sets.sets.push(set);
         }
-        self.ids[old.0 as usize] = Some(id);
-        id
+        self.ids[old.0 as usize] = Some((id, lost));
+        (id, lost)
     }
 
     pub fn done(self) -> Locksets {

@@ -17,7 +17,7 @@ use std::collections::HashSet;
 use std::path::PathBuf;
 
 use reweave_model::{EventId, Kind, Op, Pc, Sighting, Strength, ThreadId};
-use reweave_trace::{Module, RawEvents, Result, Stacks};
+use reweave_trace::{Context, Module, RawEvents, Result, Stacks};
 
 use crate::driver::streaming;
 use crate::linear::{Bounds, Candidate, Front, Linear};
@@ -148,6 +148,8 @@ pub struct Live {
     stacks: Stacks,
     modules: Vec<Module>,
     next: EventId,
+    /// After the last record.
+    context: Context,
     since_start: u64,
     /// Pairs told, with the analysis.
     told: HashSet<(Pair, &'static str)>,
@@ -169,6 +171,7 @@ impl Live {
             stacks: Stacks::default(),
             modules: Vec::new(),
             next: EventId(0),
+            context: Context::default(),
             since_start: 0,
             told: HashSet::new(),
             raced: false,
@@ -177,16 +180,27 @@ impl Live {
         }
     }
 
-    /// Takes the records of one chunk, the first ones performed by `thread`, and tells what is new since the last one.
+    /// Takes the records of a chunk, the first ones performed by `thread`, and tells what is new since the last time.
     ///
     /// # Errors
     /// If the events cannot have happened. Nothing more is to be had from them then.
     pub fn chunk(&mut self, words: &[u64], thread: ThreadId) -> Result<Vec<Sighting>> {
+        self.context = Context::start(self.next, thread);
+        self.past.start(self.next, thread);
+        self.more(words)
+    }
+
+    /// Takes further records of the same chunk.
+    ///
+    /// # Errors
+    /// As [`Live::chunk`].
+    pub fn more(&mut self, words: &[u64]) -> Result<Vec<Sighting>> {
+        let mut before = Vec::new();
         if self.since_start >= MAX_EPOCHS {
-            self.start_over();
+            before = self.start_over();
         }
         let first = self.next;
-        let mut events = RawEvents::new(words, first, thread);
+        let mut events = RawEvents::new(words, std::mem::take(&mut self.context));
         let Self { pass, sampler, check, modules, totals, last_words, .. } = self;
         loop {
             if let Some(access) = events.next_access() {
@@ -226,12 +240,14 @@ impl Live {
                 self.totals.nameless_stacks += 1;
             }
         }
-        self.past.keep(words, first, thread);
+        self.context = events.context();
+        self.past.keep(words);
         if let Some((check, pairs)) = &mut self.check {
             pairs.extend(check.news().iter().map(|(_, candidate)| pair(candidate)));
         }
         let news = self.pass.news();
-        Ok(self.tell(news))
+        before.extend(self.tell(news));
+        Ok(before)
     }
 
     /// The code that has been mapped so far, in order of appearance.

@@ -7,7 +7,7 @@ use std::collections::{HashMap, VecDeque};
 use std::rc::Rc;
 
 use reweave_model::{Addr, Event, EventId, ObjectId, Op, Pc, Sighted, StackId, ThreadId};
-use reweave_trace::{RawEvents, Stacks};
+use reweave_trace::{Context, RawEvents, Stacks};
 
 use crate::linear::FastMap;
 use crate::lower::called;
@@ -75,24 +75,31 @@ const fn address(op: &Op<'_>) -> Option<Addr> {
 }
 
 impl Past {
-    pub fn keep(&mut self, words: &[u64], first: EventId, thread: ThreadId) {
+    /// A new chunk begins.
+    pub fn start(&mut self, first: EventId, thread: ThreadId) {
         if self.chunks.len() == CHUNKS
             && let Some(oldest) = self.chunks.pop_front()
         {
             self.let_go(&oldest);
             self.spare = Some(oldest.words);
         }
-        let mut copy = self.spare.take().unwrap_or_default();
-        copy.clear();
-        copy.extend_from_slice(words);
-        self.chunks.push_back(Chunk { words: copy, first, thread });
+        let mut words = self.spare.take().unwrap_or_default();
+        words.clear();
+        self.chunks.push_back(Chunk { words, first, thread });
+    }
+
+    /// Records of the newest chunk.
+    pub fn keep(&mut self, words: &[u64]) {
+        if let Some(chunk) = self.chunks.back_mut() {
+            chunk.words.extend_from_slice(words);
+        }
     }
 
     /// Remembers the last access of each code position.
     fn let_go(&mut self, chunk: &Chunk) {
         /// Most accesses are of a few places: these are found without hashing.
         const RECENT: usize = 1 << 10;
-        let mut events = RawEvents::new(&chunk.words, chunk.first, chunk.thread);
+        let mut events = RawEvents::new(&chunk.words, Context::start(chunk.first, chunk.thread));
         let mut recent: Vec<Option<(Pc, Gone)>> = vec![None; RECENT];
         let Self { held, gone, .. } = self;
         // What the thread that acts holds, shared by all its accesses until that changes.
@@ -158,7 +165,7 @@ impl Past {
             let mut held = self.held.clone();
             let mut left = wanted.iter().peekable();
             for chunk in self.chunks.iter().take_while(|chunk| chunk.first <= last) {
-                let mut events = RawEvents::new(&chunk.words, chunk.first, chunk.thread);
+                let mut events = RawEvents::new(&chunk.words, Context::start(chunk.first, chunk.thread));
                 while let Some(event) = events.next() {
                     if let Some(&&(id, _)) = left.peek()
                         && id == event.id

@@ -14,7 +14,7 @@ mod writer;
 
 pub(crate) use events::MAX_THREADS;
 pub use events::{Events, RawChunk, WordAccess};
-pub use raw::RawEvents;
+pub use raw::{Context, RawEvents};
 pub use record::kind_name;
 pub use writer::Writer;
 

@@ -9,33 +9,37 @@ use reweave_model::{Addr, Event, EventId, Pc, StackId, ThreadId};
 
 use super::events::{WordAccess, valid_size};
 
-/// A lending iterator over the events of one chunk.
-pub struct RawEvents<'a> {
-    words: &'a [u64],
-    /// The next record to look at.
-    at: usize,
-    next_id: u64,
+/// Who acts, and where: what a piece of a chunk goes on with.
+#[derive(Clone, Default, Debug)]
+pub struct Context {
+    next_id: EventId,
     thread: ThreadId,
     stack: StackId,
     /// Stacks of the threads that are not current. Every thread says its own again in each chunk.
     stacks: HashMap<ThreadId, StackId>,
+}
+
+impl Context {
+    /// At the start of a chunk whose first event has the id `first`; the first records are performed by `thread`.
+    pub fn start(first: EventId, thread: ThreadId) -> Self {
+        Self { next_id: first, thread, ..Self::default() }
+    }
+}
+
+/// The events of one chunk, or of a piece of one.
+pub struct RawEvents<'a> {
+    words: &'a [u64],
+    /// The next record to look at.
+    at: usize,
+    context: Context,
     definitions: Vec<(StackId, StackId, Pc)>,
     stopped: Option<Malformed>,
 }
 
 impl<'a> RawEvents<'a> {
-    /// Whole records; the first ones are performed by `thread`, and the first event has the id `first`.
-    pub fn new(words: &'a [u64], first: EventId, thread: ThreadId) -> Self {
-        Self {
-            words,
-            at: 0,
-            next_id: first.0,
-            thread,
-            stack: StackId(0),
-            stacks: HashMap::new(),
-            definitions: Vec::new(),
-            stopped: None,
-        }
+    /// Whole records.
+    pub fn new(words: &'a [u64], context: Context) -> Self {
+        Self { words, at: 0, context, definitions: Vec::new(), stopped: None }
     }
 
     /// The next event if it is an access of up to eight bytes, as nearly all are. `None` says nothing about what
@@ -47,9 +51,9 @@ impl<'a> RawEvents<'a> {
             return None;
         }
         self.at += wire::ACCESS_WORDS;
-        let id = EventId(self.next_id);
-        self.next_id += 1;
-        Some(WordAccess { id, thread: self.thread, stack: self.stack, head, addr: Addr(addr), value })
+        let Context { next_id: id, thread, stack, .. } = self.context;
+        self.context.next_id.0 += 1;
+        Some(WordAccess { id, thread, stack, head, addr: Addr(addr), value })
     }
 
     /// The next event, or `None` after the last or at a record that is none ([`RawEvents::stopped`] tells).
@@ -66,18 +70,19 @@ impl<'a> RawEvents<'a> {
                 }
             };
             self.at += len;
+            let context = &mut self.context;
             match record {
                 Record::Event { pc, op } => {
-                    let id = EventId(self.next_id);
-                    self.next_id += 1;
-                    return Some(Event { id, thread: self.thread, pc, stack: self.stack, op });
+                    let Context { next_id: id, thread, stack, .. } = *context;
+                    context.next_id.0 += 1;
+                    return Some(Event { id, thread, pc, stack, op });
                 }
                 Record::Switch { thread } => {
-                    self.stacks.insert(self.thread, self.stack);
-                    self.stack = self.stacks.get(&thread).copied().unwrap_or(StackId(0));
-                    self.thread = thread;
+                    context.stacks.insert(context.thread, context.stack);
+                    context.stack = context.stacks.get(&thread).copied().unwrap_or_default();
+                    context.thread = thread;
                 }
-                Record::Stack { stack } => self.stack = stack,
+                Record::Stack { stack } => context.stack = stack,
                 Record::StackDef { stack, parent, pc } => self.definitions.push((stack, parent, pc)),
                 Record::Pad => {}
             }
@@ -87,7 +92,12 @@ impl<'a> RawEvents<'a> {
 
     /// The id that the event after the last one read will have.
     pub const fn next_id(&self) -> EventId {
-        EventId(self.next_id)
+        self.context.next_id
+    }
+
+    /// For the next piece of the same chunk.
+    pub fn context(self) -> Context {
+        self.context
     }
 
     /// Stacks defined since this was last asked: stack, parent, call.

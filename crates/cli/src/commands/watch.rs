@@ -152,10 +152,11 @@ fn summary(watched: &Watched, checked: bool) {
         totals.events as f64 / seconds / 1e6,
         human_size(*peak_memory),
     );
-    for process in run.processes.iter().filter(|process| process.is_root) {
-        if let Some(how) = reweave_report::describe::outcome(&process.outcome) {
-            eprintln!("reweave: the program {how}");
-        }
+    // The last one, if it went on as another program.
+    if let Some(process) = run.processes.iter().rfind(|process| process.is_root)
+        && let Some(how) = reweave_report::describe::outcome(&process.outcome)
+    {
+        eprintln!("reweave: the program {how}");
     }
     if stalls.times > 0 {
         let waited = stalls.nanoseconds as f64 / 1e9;

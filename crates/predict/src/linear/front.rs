@@ -5,24 +5,16 @@ use reweave_trace::{Error, Result, Trace, WordAccess};
 use std::path::PathBuf;
 
 use super::channels::{Channels, Hints, To};
-use super::hash::FastMap;
+use super::locks::{Locks, State};
 use super::order::at;
 use super::threads::{Known, Life, Threads};
 use super::words::Words;
-use super::{Access, AccessKind, Gone, Linear, Lock, Sync, Thread, Touch, Word};
+use super::{Access, AccessKind, Linear, Sync, Thread, Touch, Word};
 
 /// Of a longer access only the words that are known already are looked at; the others are counted.
 const LONG_ACCESS: u64 = 1 << 20;
 /// Accesses given to the analysis at once: enough to hide the latency of memory.
 const BATCH: usize = 16;
-
-#[derive(Clone, Copy, Default)]
-struct LockState {
-    owner: Option<Thread>,
-    readers: u32,
-    /// Unlocked by somebody who did not hold it: who holds it is anybody's guess.
-    doubtful: bool,
-}
 
 /// When a pass without end forgets what is over.
 #[derive(Clone, Copy, Debug)]
@@ -46,12 +38,7 @@ pub struct Front {
     running: Option<(ThreadId, Thread)>,
     /// Some thread has a begin: then all have.
     began: bool,
-    locks: FastMap<ObjectId, Lock>,
-    lock_states: Vec<LockState>,
-    /// Locks whose life is over, and numbers that may be used again.
-    retired: Vec<Lock>,
-    free_locks: Vec<Lock>,
-    bounded: Option<Bounds>,
+    locks: Locks,
     words: Words,
     has_atomics: Vec<bool>,
     channels: Channels,
@@ -75,7 +62,7 @@ impl Front {
     /// For events that never end: memory follows what is alive rather than what has been.
     pub fn bounded(path: impl Into<PathBuf>, bounds: Bounds) -> Self {
         let mut front = Self::new(path);
-        front.bounded = Some(bounds);
+        front.locks.max_over = Some(bounds.retired);
         front.threads.bounded = true;
         front.channels.bound_streams(bounds.streams);
         front
@@ -91,11 +78,7 @@ impl Front {
             threads: Threads::default(),
             running: None,
             began: false,
-            locks: FastMap::default(),
-            lock_states: Vec::new(),
-            retired: Vec::new(),
-            free_locks: Vec::new(),
-            bounded: None,
+            locks: Locks::default(),
             words: Words::default(),
             has_atomics: Vec::new(),
             channels: Channels::new(hints),
@@ -204,29 +187,11 @@ impl Front {
         self.words = Words::default();
         self.has_atomics = Vec::new();
         self.channels.forget_all_atomics();
+        self.locks.retire_all(self.threads.held());
         let before = EventId(self.next.0.saturating_sub(1));
         for (index, row) in self.threads.rows.iter().enumerate() {
             for &(lock, mode) in &row.held {
                 out.sync(before, Thread(index as u32), Sync::Acquire { lock, mode });
-            }
-        }
-    }
-
-    /// Lets the analysis forget the locks that are over and not held, and uses their numbers again if it does.
-    #[cold]
-    fn retire<L: Linear + ?Sized>(&mut self, out: &mut L) {
-        let mut gone = vec![false; self.lock_states.len()];
-        self.retired.iter().for_each(|lock| gone[lock.index()] = true);
-        for &(lock, _) in self.threads.rows.iter().flat_map(|row| &row.held) {
-            gone[lock.index()] = false;
-        }
-        let forgotten = out.retire(Gone(&gone));
-        for lock in std::mem::take(&mut self.retired) {
-            if !gone[lock.index()] {
-                self.retired.push(lock);
-            } else if forgotten {
-                self.lock_states[lock.index()] = LockState::default();
-                self.free_locks.push(lock);
             }
         }
     }
@@ -340,14 +305,10 @@ impl Front {
                 });
             }
             Op::Create { object, .. } | Op::Destroy { object, .. } => {
-                // Whoever still holds it keeps the old one.
-                if let Some(lock) = self.locks.remove(&object) {
-                    self.lock_states[lock.index()].doubtful = true;
-                    self.retired.push(lock);
-                }
+                self.locks.end(object);
                 self.channels.event(&event.op, &mut to);
-                if self.bounded.is_some_and(|bounds| self.retired.len() >= bounds.retired.max(self.words.len() / 8)) {
-                    self.retire(out);
+                if self.locks.is_time(self.words.len()) {
+                    self.locks.retire(self.threads.held(), |gone| out.retire(gone));
                 }
             }
             Op::Misused { what: Misuse::UnlockByNonOwner | Misuse::UnlockUnlocked, object } => {
@@ -385,17 +346,6 @@ impl Front {
         Ok(Some(thread))
     }
 
-    fn lock(&mut self, object: ObjectId) -> Lock {
-        let states = &mut self.lock_states;
-        let free = &mut self.free_locks;
-        *self.locks.entry(object).or_insert_with(|| {
-            free.pop().unwrap_or_else(|| {
-                states.push(LockState::default());
-                Lock(states.len() as u32 - 1)
-            })
-        })
-    }
-
     fn acquire<L: Linear + ?Sized>(
         &mut self,
         event: &Event<'_>,
@@ -403,8 +353,8 @@ impl Front {
         mode: LockMode,
         to: &mut To<'_, L>,
     ) -> Result<()> {
-        let lock = self.lock(object);
-        let state = self.lock_states[lock.index()];
+        let lock = self.locks.at(object);
+        let state = *self.locks.state(lock);
         let held_against = state.owner.is_some() || mode == LockMode::Exclusive && state.readers > 0;
         if held_against && !self.gap && !state.doubtful {
             let thread = event.thread;
@@ -413,7 +363,7 @@ impl Front {
                 format_args!("thread {thread} acquires lock {:#x}, which is held against it", object.0),
             ));
         }
-        let state = &mut self.lock_states[lock.index()];
+        let state = self.locks.state(lock);
         match mode {
             LockMode::Exclusive => state.owner = Some(to.thread),
             LockMode::Shared => state.readers += 1,
@@ -431,10 +381,10 @@ impl Front {
         mode: LockMode,
         to: &mut To<'_, L>,
     ) -> Result<()> {
-        let lock = self.lock(object);
+        let lock = self.locks.at(object);
         let held = &mut self.threads.rows[to.thread.index()].held;
         let Some(place) = held.iter().rposition(|&entry| entry == (lock, mode)) else {
-            if self.gap || self.lock_states[lock.index()].doubtful {
+            if self.gap || self.locks.state(lock).doubtful {
                 return Ok(());
             }
             let thread = event.thread;
@@ -442,7 +392,7 @@ impl Front {
             return Err(self.refuse(event, what));
         };
         held.remove(place);
-        let state = &mut self.lock_states[lock.index()];
+        let state = self.locks.state(lock);
         match mode {
             LockMode::Exclusive => state.owner = None,
             LockMode::Shared => state.readers = state.readers.saturating_sub(1),
@@ -453,8 +403,8 @@ impl Front {
 
     /// The lock is free although its holder did not release it: as if it had.
     fn unlocked_by_others<L: Linear + ?Sized>(&mut self, object: ObjectId, to: &mut To<'_, L>) {
-        let lock = self.lock(object);
-        self.lock_states[lock.index()] = LockState { doubtful: true, ..LockState::default() };
+        let lock = self.locks.at(object);
+        *self.locks.state(lock) = State { doubtful: true, ..State::default() };
         for (index, row) in self.threads.rows.iter_mut().enumerate() {
             for (_, mode) in row.held.extract_if(.., |(held, _)| *held == lock) {
                 to.out.sync(to.event, Thread(index as u32), Sync::Release { lock, mode });
@@ -466,6 +416,6 @@ impl Front {
     fn after_gap(&mut self) {
         self.gap = true;
         self.running = None;
-        self.lock_states.iter_mut().for_each(|state| state.doubtful = true);
+        self.locks.doubt_all();
     }
 }

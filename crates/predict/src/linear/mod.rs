@@ -11,6 +11,7 @@ mod ahead;
 mod channels;
 mod front;
 mod hash;
+mod locks;
 mod locksets;
 mod order;
 mod pairs;
@@ -210,7 +211,11 @@ impl<L: Linear + ?Sized> Linear for Vec<Box<L>> {
     }
     fn retire(&mut self, gone: Gone<'_>) -> bool {
         // Everyone is asked, also after a no: those that can forget save memory.
-        self.iter_mut().fold(true, |all, one| one.retire(gone) && all)
+        let mut all = true;
+        for one in self {
+            all &= one.retire(gone);
+        }
+        all
     }
     /// All together; ask each one for its own.
     fn news(&mut self) -> Vec<Candidate> {

@@ -90,6 +90,11 @@ impl Threads {
         }
     }
 
+    /// Every lock that is held.
+    pub fn held(&self) -> impl Iterator<Item = Lock> {
+        self.rows.iter().flat_map(|row| row.held.iter().map(|(lock, _)| *lock))
+    }
+
     /// A number for a thread that nobody forked.
     pub fn adopt(&mut self, id: ThreadId) -> Thread {
         let number = self.recycle().unwrap_or_else(|| self.new_number());

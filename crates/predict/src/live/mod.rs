@@ -29,9 +29,8 @@ pub const SAMPLED: [&str; 4] = ["hb", "lockset", "lock-history", "goodlock"];
 /// Call stacks that are told apart; a program that recurses in ever new ways has no end of them.
 const MAX_STACKS: usize = 1 << 20;
 
-/// Epochs are counted by threads in 32 bits. One event ends at most this many of them.
-const EPOCHS_PER_EVENT: u64 = 4;
-const MAX_EPOCHS: u64 = u32::MAX as u64 / EPOCHS_PER_EVENT;
+/// Threads count their epochs in 32 bits, and one event ends at most two: so many may end them before everything starts over.
+const MAX_EPOCH_ENDS: u64 = u32::MAX as u64 / 2;
 
 #[derive(Clone, Debug, Default)]
 pub struct Options {
@@ -150,7 +149,8 @@ pub struct Live {
     next: EventId,
     /// After the last record.
     context: Context,
-    since_start: u64,
+    /// Events since the start that may have ended an epoch.
+    epoch_ends: u64,
     /// Pairs told, with the analysis.
     told: HashSet<(Pair, &'static str)>,
     /// Happens-before has found something.
@@ -172,7 +172,7 @@ impl Live {
             modules: Vec::new(),
             next: EventId(0),
             context: Context::default(),
-            since_start: 0,
+            epoch_ends: 0,
             told: HashSet::new(),
             raced: false,
             last_words: false,
@@ -196,10 +196,11 @@ impl Live {
     /// As [`Live::chunk`].
     pub fn more(&mut self, words: &[u64]) -> Result<Vec<Sighting>> {
         let mut before = Vec::new();
-        if self.since_start >= MAX_EPOCHS {
+        if self.epoch_ends >= MAX_EPOCH_ENDS {
             before = self.start_over();
         }
         let first = self.next;
+        let mut others = 0;
         let mut events = RawEvents::new(words, std::mem::take(&mut self.context));
         let Self { pass, sampler, check, modules, totals, last_words, .. } = self;
         loop {
@@ -213,6 +214,7 @@ impl Live {
                     pass.front.access(&access, &mut pass.analyses)?;
                 }
             } else if let Some(event) = events.next() {
+                others += 1;
                 match event.op {
                     Op::Begin => totals.threads += 1,
                     Op::Exit { .. } | Op::Fatal { .. } => *last_words = true,
@@ -231,7 +233,9 @@ impl Live {
             }
         }
         self.next = events.next_id();
-        self.since_start += self.next.0 - first.0;
+        // Only `shb` ends an epoch with each write.
+        let by_accesses = self.pass.names.contains(&"shb");
+        self.epoch_ends += if by_accesses { self.next.0 - first.0 } else { others };
         self.totals.events = self.next.0;
         for (stack, parent, pc) in events.definitions() {
             if self.stacks.len() < MAX_STACKS {
@@ -272,7 +276,7 @@ impl Live {
         if let Some((check, pairs)) = &mut self.check {
             pairs.extend(check.start_over().0.iter().map(|(_, candidate)| pair(candidate)));
         }
-        self.since_start = 0;
+        self.epoch_ends = 0;
         self.totals.restarts += 1;
         self.tell(found)
     }

@@ -31,11 +31,12 @@ struct Gone {
     stack: StackId,
     op: &'static str,
     addr: Option<Addr>,
-    locks_held: Rc<[(ObjectId, Pc)]>,
+    locks_held: Rc<[Taken]>,
 }
 
-/// Locks by thread, each with where it was taken.
-type Held = HashMap<ThreadId, Vec<(ObjectId, Pc)>>;
+/// A lock and where it was taken.
+type Taken = (ObjectId, Pc);
+type Held = HashMap<ThreadId, Vec<Taken>>;
 
 #[derive(Default)]
 pub(super) struct Past {
@@ -103,7 +104,7 @@ impl Past {
         let mut recent: Vec<Option<(Pc, Gone)>> = vec![None; RECENT];
         let Self { held, gone, .. } = self;
         // What the thread that acts holds, shared by all its accesses until that changes.
-        let mut acting: Option<(ThreadId, Rc<[(ObjectId, Pc)]>)> = None;
+        let mut acting: Option<(ThreadId, Rc<[Taken]>)> = None;
         loop {
             let (event, op) = match events.next_access() {
                 Some(access) => (access.event(), if access.is_write() { "write" } else { "read" }),

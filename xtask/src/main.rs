@@ -3,6 +3,7 @@
 mod bench;
 mod soak;
 mod tools;
+mod watch;
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -24,6 +25,10 @@ const USAGE: &str = "usage: cargo xtask COMMAND
   bench-lock-history [TRACE…]
                  instructions that lock histories cost beside hb and lockset (needs valgrind); by default on the kernels
   bench-reads    nondeterministic reads by both rules on a recorded trace of 20,000 events
+  soak-watch [MILLIONS] [--sample]
+                 watches a program in which everything comes and goes for so many million events (default 500) and prints
+                 the memory and disk used meanwhile; fails if they grow
+  bench-watch    what each live analysis costs, in instructions per event
   lint           rustfmt and clippy, as the rules of the repository want them
   demo           build in release mode and run `reweave demo`
 ";
@@ -44,6 +49,8 @@ fn main() -> ExitCode {
         Some("bench-lock-history") => bench_lock_history(&rest),
         Some("bench-predict") => bench_predict(),
         Some("bench-reads") => bench_reads(),
+        Some("soak-watch") => soak_watch(&rest),
+        Some("bench-watch") => bench_watch(),
         Some("lint") => lint(),
         Some("demo") => cargo(&["run", "--release", "--package", "reweave", "--", "demo"]),
         _ => {
@@ -68,13 +75,26 @@ fn bench() -> bool {
     if !cargo(&["build", "--release", "--package", "reweave"]) {
         return false;
     }
-    match bench::run(&root()) {
-        Ok(()) => true,
-        Err(error) => {
-            eprintln!("xtask: {error}");
-            false
-        }
-    }
+    told(bench::run(&root()).map(|()| true))
+}
+
+fn soak_watch(rest: &[String]) -> bool {
+    let millions = rest.iter().find_map(|word| word.parse().ok()).unwrap_or(500);
+    let sample = rest.iter().any(|word| word == "--sample");
+    cargo(&["build", "--release", "--package", "reweave"]) && told(watch::soak(&root(), millions, sample))
+}
+
+fn bench_watch() -> bool {
+    cargo(&["build", "--release", "--package", "reweave"])
+        && cargo(&["build", "--release", "--package", "reweave-predict", "--example", "watch"])
+        && told(watch::bench(&root()).map(|()| true))
+}
+
+fn told(done: std::io::Result<bool>) -> bool {
+    done.unwrap_or_else(|error| {
+        eprintln!("xtask: {error}");
+        false
+    })
 }
 
 fn bench_predict() -> bool {

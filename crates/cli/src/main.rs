@@ -21,7 +21,7 @@ use reweave_native::compiler::{self, Language};
         reweave test -- ./bank                     record, predict, confirm, report\n  \
         reweave replay reweave-out/1               the bug, every time\n\n\
         Exit codes: 0 nothing found · 1 findings · 2 usage or environment, or a replay that diverged ·\n\
-        3 the program cannot be run · 4 internal error. `record` returns the program's own status."
+        3 the program cannot be run · 4 internal error. `record` and `watch` return the program's own status."
 )]
 struct Cli {
     #[command(subcommand)]
@@ -35,6 +35,7 @@ enum Command {
     Cxx(Compiler),
     Test(commands::test::Args),
     Record(commands::record::Args),
+    Watch(commands::watch::Args),
     Replay(commands::replay::Args),
     Predict(commands::predict::Args),
     Confirm(commands::confirm::Args),
@@ -85,6 +86,7 @@ fn main() -> ExitCode {
         Command::Cxx(compiler) => compiler::run(Language::Cxx, compiler.args),
         Command::Test(args) => commands::test::run(args),
         Command::Record(args) => commands::record::run(args),
+        Command::Watch(args) => commands::watch::run(args),
         Command::Replay(args) => commands::replay::run(args),
         Command::Predict(args) => commands::predict::run(args),
         Command::Confirm(args) => commands::confirm::run(args),

@@ -39,14 +39,24 @@ fn hang_report(path: &std::path::Path) {
     }
 }
 
-/// What there is to say about a recorded run, on stderr.
-pub fn run_summary(run: &Run) {
+/// `1 process`, `2 processes`
+pub fn counted(number: u64, one: &str, many: &str) -> String {
+    format!("{} {}", grouped(number), if number == 1 { one } else { many })
+}
+
+/// What may have gone wrong in a run, on stderr.
+pub fn run_warnings(run: &Run) {
     for warning in run.warnings.iter().chain(run.processes.iter().flat_map(|process| &process.warnings)) {
         eprintln!("reweave: warning: {warning}");
     }
     if let Some(shortcoming) = run.shortcoming() {
         eprintln!("reweave: {shortcoming}");
     }
+}
+
+/// What there is to say about a recorded run, on stderr.
+pub fn run_summary(run: &Run) {
+    run_warnings(run);
     if run.aslr == reweave_trace::Aslr::On {
         eprintln!("reweave: addresses stay random (personality was refused here): replay matches by name");
     }

@@ -1,6 +1,8 @@
 //! Every golden program, built by both compilers and recorded under several schedules: the right ones behave as always,
 //! every trace hangs together, and a recorded write explains every read of shared memory.
 //!
+//! Looking at fewer accesses (`reweave watch --sample`) loses no pair of places that race in any of them.
+//!
 //! A normal run takes each program once and a sample of the other combinations. `REWEAVE_SOAK=N` (`cargo xtask soak`) takes
 //! all of them: both compilers, -O0 and -O2, N schedules each.
 
@@ -45,6 +47,8 @@ struct Totals {
     unexplained: Vec<(u64, String)>,
     /// Those of [`TWO_VIEWS`].
     known: Vec<(u64, String)>,
+    /// Of the live analyses that look at fewer accesses.
+    sampled: reweave_predict::live::Totals,
     failures: Vec<String>,
 }
 
@@ -93,6 +97,13 @@ impl Totals {
                 if !complaints.is_empty() {
                     fail(complaints[..complaints.len().min(3)].join("; "));
                 }
+                match checked.sampled() {
+                    Ok(totals) if totals.lost_pairs > 0 => {
+                        fail(format!("sampling lost {} of {} pairs", totals.lost_pairs, totals.checked_pairs));
+                    }
+                    Ok(totals) => self.sampled.add(&totals),
+                    Err(why) => fail(why),
+                }
                 self.events += checked.report.events;
                 self.inconsistencies += checked.report.inconsistency_count;
                 let known = TWO_VIEWS.contains(&program.name().as_str());
@@ -120,6 +131,11 @@ impl Totals {
             self.events,
             self.inconsistencies,
             self.failures.len()
+        );
+        let sampled = &self.sampled;
+        println!(
+            "sampling {folder}: {} pairs, {} lost; of {} events {} left out for a weaker one, {} by chance",
+            sampled.checked_pairs, sampled.lost_pairs, sampled.events, sampled.skipped.weaker, sampled.skipped.sampled
         );
         self.unexplained.sort_unstable_by(|one, two| two.cmp(one));
         for (count, place) in self.unexplained.iter().take(20) {

@@ -49,7 +49,8 @@ pub struct Conductor {
     pub world: Box<dyn World>,
     /// Guards the thread table against threads that do not hold the token.
     pub spin: Spin,
-    /// All threads ever, by id; boxed so that their addresses stay. Rows of ended threads stay too.
+    /// All threads ever, by id; boxed so that their addresses stay. Rows of ended threads stay too until they are joined; then they
+    /// are null.
     pub threads: Vec<*mut Thread>,
     // invariant: ids ascending
     pub alive: Vec<u32>,
@@ -91,8 +92,24 @@ impl Conductor {
 
     pub fn thread(&self, id: u32) -> &'static mut Thread {
         let row: *mut Thread = self.threads[id as usize];
-        // SAFETY: rows are boxed and never freed.
+        assert!(!row.is_null(), "a thread that is gone");
+        // SAFETY: rows are boxed, and freed only by `forget_thread`.
         unsafe { &mut *row }
+    }
+
+    /// Frees the row of a thread that has ended and been joined. Call with the token, once the system's thread is gone too: nobody
+    /// can name it any more, and a program that runs for hours makes any number of them.
+    pub fn forget_thread(&mut self, id: u32) {
+        if self.is_alive(id) {
+            return;
+        }
+        self.spin.lock();
+        let row = std::mem::replace(&mut self.threads[id as usize], std::ptr::null_mut());
+        self.spin.unlock();
+        if !row.is_null() {
+            // SAFETY: made by `register`; the only other pointer to it was the thread's own.
+            drop(unsafe { Box::from_raw(row) });
+        }
     }
 
     pub fn is_alive(&self, id: u32) -> bool {

@@ -70,6 +70,7 @@ impl Recorder {
         self.sequence += 1;
         header.filled.store(self.sequence, Ordering::Release);
         sys::futex_wake(&header.filled);
+        let mut since = None;
         loop {
             let drained = header.drained.load(Ordering::Acquire);
             if self.sequence.wrapping_sub(drained) < CHUNKS as u32 {
@@ -78,11 +79,17 @@ impl Recorder {
             if header.discard.load(Ordering::Relaxed) != 0 {
                 break;
             }
-            header.stalls.fetch_add(1, Ordering::Relaxed);
+            if since.is_none() {
+                since = Some(sys::monotonic_now());
+                header.stalls.fetch_add(1, Ordering::Relaxed);
+            }
             sys::futex_wait(&header.drained, drained, Some(200_000_000));
             if !sys::alive(header.launcher_pid) {
                 header.discard.store(1, Ordering::Relaxed);
             }
+        }
+        if let Some(since) = since {
+            header.stalled.fetch_add(sys::monotonic_now() - since, Ordering::Relaxed);
         }
         self.open();
         self.show_stack(thread);

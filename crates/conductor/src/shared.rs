@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64};
 
 pub const MAGIC: u32 = u32::from_le_bytes(*b"RWSH");
 /// Target and launcher come from one build, so the layout needs no compatibility, only a check.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 pub const CHUNKS: usize = 8;
 pub const CHUNK_BYTES: usize = 1 << 20;
@@ -82,6 +82,8 @@ pub struct Header {
     pub discard: AtomicU32,
     /// The target waited for the launcher this often.
     pub stalls: AtomicU32,
+    /// And so long, in nanoseconds.
+    pub stalled: AtomicU64,
     /// Bytes written so far in the chunk being filled.
     pub cursor: AtomicU64,
     /// Offset in that chunk of a write record whose value is not yet known, plus one; 0 if none.

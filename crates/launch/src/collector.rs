@@ -1,6 +1,8 @@
 //! The recorder's half in the `reweave` process: one thread per process of the target takes full chunks out of the
-//! shared region and writes them to the trace, and takes what is left when the process is gone, however it went.
+//! shared region and gives them to a sink (a trace, or a live analysis), and takes what is left when the process is gone,
+//! however it went. A sink that is slow slows the program down: the ring of chunks fills, and the program waits.
 
+use std::panic::{self, AssertUnwindSafe};
 use std::path::PathBuf;
 use std::process::ExitStatus;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,12 +11,13 @@ use std::time::{Duration, Instant};
 
 use reweave_conductor::shared::{self, CHUNK_BYTES, CHUNKS, Region};
 use reweave_conductor::sys;
-use reweave_model::wire::{self, Record, kind};
+use reweave_model::wire::{self, Record};
 use reweave_model::{Op, ThreadId};
-use reweave_trace::{Footer, Outcome, Symbols, Writer};
+use reweave_trace::Outcome;
 
 use crate::pidfd::PidFd;
 use crate::region::Mapping;
+use crate::sink::{End, Open, Sink, Stalls, Totals, Trouble};
 use crate::watchdog::{TICK, Watchdog};
 
 /// Marks, in the footer, a trace that ends before its program did.
@@ -48,9 +51,8 @@ pub struct Job {
     pub pid: u32,
     pub process: PidFd,
     pub mapping: Mapping,
-    pub writer: Writer,
+    pub sink: Open,
     pub path: PathBuf,
-    pub max_bytes: u64,
     pub replaying: bool,
     /// A debugger is in charge: neither take the token away nor end a hanging process.
     pub hands_off: bool,
@@ -71,6 +73,7 @@ pub struct Collected {
     pub events: u64,
     pub threads: u64,
     pub bytes: u64,
+    pub stalls: Stalls,
     pub diverged: Option<Divergence>,
     /// Active testing: threads paused, and let go in vain.
     pub pauses: u32,
@@ -79,8 +82,19 @@ pub struct Collected {
 }
 
 struct Collector {
-    job: Job,
+    pid: u32,
+    process: PidFd,
+    mapping: Mapping,
+    sink: Box<dyn Sink>,
+    path: PathBuf,
+    replaying: bool,
+    hands_off: bool,
+    is_root: bool,
+    instrumented: bool,
+    signals: Arc<Signals>,
     drained: u32,
+    /// Bytes of the next chunk that the sink has got already.
+    taken: usize,
     /// Recording ended early, and why.
     stopped: Option<String>,
     warnings: Vec<String>,
@@ -89,39 +103,58 @@ struct Collector {
 
 /// Runs until the process is gone; returns when its trace is complete.
 pub fn run(job: Job) -> Collected {
-    let mut collector =
-        Collector { job, drained: 0, stopped: None, warnings: Vec::new(), last_words: Outcome::Unknown };
+    let Job { pid, process, mapping, sink, path, replaying, hands_off, is_root, instrumented, signals } = job;
+    let mut collector = Collector {
+        pid,
+        process,
+        mapping,
+        sink: sink(),
+        path,
+        replaying,
+        hands_off,
+        is_root,
+        instrumented,
+        signals,
+        drained: 0,
+        taken: 0,
+        stopped: None,
+        warnings: Vec::new(),
+        last_words: Outcome::Unknown,
+    };
     collector.follow();
     collector.finish()
 }
 
 impl Collector {
     fn region(&self) -> Region {
-        *self.job.mapping.region()
+        *self.mapping.region()
     }
 
     fn follow(&mut self) {
         let region = self.region();
         let header = region.header();
-        let mut watchdog = Watchdog::new(self.job.pid, self.job.replaying);
+        let mut watchdog = Watchdog::new(self.pid, self.replaying);
         let mut hanging: Option<Instant> = None;
         loop {
             self.drain();
-            let signals = &self.job.signals;
-            if self.job.process.has_ended() || signals.finish.load(Ordering::Acquire) {
+            let signals = &self.signals;
+            if self.process.has_ended() || signals.finish.load(Ordering::Acquire) {
                 break;
             }
-            if header.hang.load(Ordering::Acquire) != 0 && !self.job.hands_off {
+            if header.hang.load(Ordering::Acquire) != 0 && !self.hands_off {
                 let since = *hanging.get_or_insert_with(Instant::now);
                 if since.elapsed() >= HANG_GRACE {
-                    self.job.process.kill(libc::SIGKILL);
+                    self.process.kill(libc::SIGKILL);
                 }
-            } else if !self.job.hands_off {
+            } else if !self.hands_off {
                 watchdog.tick(&region);
             }
             let filled = header.filled.load(Ordering::Acquire);
             if filled == self.drained {
                 sys::futex_wait(&header.filled, filled, Some(TICK.as_nanos() as u64));
+                if self.sink.takes_pieces() && header.filled.load(Ordering::Acquire) == filled {
+                    self.drain_open_chunk();
+                }
             }
         }
         self.drain();
@@ -138,14 +171,15 @@ impl Collector {
                 return;
             }
             let len = header.chunk_len[self.drained as usize % CHUNKS].load(Ordering::Acquire) as usize;
-            self.take(self.drained, len);
+            self.take(len);
+            self.taken = 0;
             self.drained = self.drained.wrapping_add(1);
             header.drained.store(self.drained, Ordering::Release);
             sys::futex_wake(&header.drained);
         }
     }
 
-    /// After the end: what stands in the chunk that was being filled. A write whose value never came is cut off.
+    /// What stands in the chunk that is being filled, up to a write whose value has not come yet.
     fn drain_open_chunk(&mut self) {
         let region = self.region();
         let header = region.header();
@@ -154,35 +188,39 @@ impl Collector {
         if pending != 0 {
             len = len.min(pending - 1);
         }
-        // Once the target discards, the open chunk is a continuation of something that was not taken.
-        if header.discard.load(Ordering::Acquire) == 0 {
-            self.take(self.drained, len);
+        // If it has been handed over meanwhile, the length may be that of the next one. Once the target discards, the open chunk
+        // is a continuation of something that was not taken.
+        if header.filled.load(Ordering::Acquire) == self.drained && header.discard.load(Ordering::Acquire) == 0 {
+            self.take(len);
         }
     }
 
-    fn take(&mut self, sequence: u32, len: usize) {
+    /// Gives the sink the next chunk up to `len` bytes.
+    fn take(&mut self, len: usize) {
         let region = self.region();
         let len = len.min(CHUNK_BYTES) / 8 * 8;
-        if self.stopped.is_some() || len == 0 {
+        if self.stopped.is_some() || len <= self.taken {
             return;
         }
+        let sequence = self.drained;
         let thread = region.header().chunk_thread[sequence as usize % CHUNKS].load(Ordering::Acquire);
         let thread = if thread == reweave_conductor::NO_THREAD { 0 } else { thread };
+        let (from, until) = (self.taken / 8, len / 8);
         // SAFETY: inside the mapping, page aligned, and no longer written by the target.
-        let words = unsafe { std::slice::from_raw_parts(region.chunk(sequence).cast::<u64>(), len / 8) };
-        match self.job.writer.event_words(words, ThreadId(thread)) {
-            Ok(()) => {}
-            Err(error @ reweave_trace::Error::BadRecord { .. }) => self.warnings.push(error.to_string()),
-            Err(error) => {
-                let next = if error.is_disk_full() { ": make room, or record elsewhere with -o" } else { "" };
-                self.stop(format!("{error}{next}"));
-                return;
-            }
-        }
+        let words = unsafe { std::slice::from_raw_parts(region.chunk(sequence).cast::<u64>().add(from), until - from) };
+        self.taken = len;
+        let stalls = stalls(&region);
+        // A panic here would leave the program waiting for us for ever.
+        let taken = panic::catch_unwind(AssertUnwindSafe(|| match from {
+            0 => self.sink.take(words, ThreadId(thread), stalls),
+            _ => self.sink.more(words, stalls),
+        }));
+        let taken = taken.unwrap_or_else(|_| Err(Trouble::Stop("an internal error: please report it".into())));
         self.remember_last_words(words);
-        if self.job.writer.bytes_written() > self.job.max_bytes {
-            let size = self.job.max_bytes;
-            self.stop(format!("the trace reached its limit of {}: raise it with --max-trace", human_size(size)));
+        match taken {
+            Ok(()) => {}
+            Err(Trouble::Warning(warning)) => self.warnings.push(warning),
+            Err(Trouble::Stop(why)) => self.stop(why),
         }
     }
 
@@ -199,8 +237,7 @@ impl Collector {
     /// How the process says it ends, for those whose status the kernel does not tell us. Events of that kind are rare
     /// and last, so only chunks that hold one are searched.
     fn remember_last_words(&mut self, mut words: &[u64]) {
-        let writer = &self.job.writer;
-        if writer.count_of(kind::EXIT) + writer.count_of(kind::FATAL) == 0 {
+        if !self.sink.has_last_words() {
             return;
         }
         while let Ok((record, len)) = wire::decode(words) {
@@ -216,18 +253,18 @@ impl Collector {
     }
 
     fn outcome(&self) -> Outcome {
-        let header = self.job.mapping.region().header();
+        let header = self.mapping.region().header();
         if header.hang.load(Ordering::Acquire) != 0 {
             return Outcome::Hung;
         }
-        let signals = &self.job.signals;
+        let signals = &self.signals;
         if signals.finish.load(Ordering::Acquire) && !signals.abandon.load(Ordering::Acquire) {
             return Outcome::Exec;
         }
         if signals.abandon.load(Ordering::Acquire) {
             return Outcome::Stopped { why: "the process went on after the program had ended".into() };
         }
-        if !self.job.is_root {
+        if !self.is_root {
             return self.last_words.clone();
         }
         let status = signals.status.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
@@ -239,7 +276,7 @@ impl Collector {
     }
 
     fn finish(mut self) -> Collected {
-        let header = self.job.mapping.region().header();
+        let header = self.region().header();
         let outcome = self.outcome();
         if let Some(why) = &self.stopped {
             self.warnings.push(format!("recording stopped, the program ran on: {why}"));
@@ -250,32 +287,33 @@ impl Collector {
             segment: header.diverged_segment.load(Ordering::Relaxed),
             thread: header.diverged_thread.load(Ordering::Relaxed),
         });
-        let writer = &mut self.job.writer;
-        let symbols = Symbols::resolve(writer.modules(), &writer.pcs());
-        let mut footer = Footer { outcome: outcome.clone(), warnings: self.warnings.clone(), ..Footer::default() };
-        if self.stopped.is_some() {
-            footer.other.insert(PARTIAL.into(), true.into());
-        }
-        if let Err(error) = writer.finish(footer, Some(&symbols))
-            && self.stopped.is_none()
-        {
-            self.warnings.push(format!("{error}: the trace has no symbols"));
-        }
+        let stalls = stalls(&self.region());
+        let end = End { outcome: &outcome, warnings: &self.warnings, cut: self.stopped.is_some(), stalls };
+        let last = self.sink.finish(&end);
+        self.warnings.extend(last);
+        let Totals { events, threads, bytes } = self.sink.totals();
         Collected {
-            path: self.job.path,
-            pid: self.job.pid,
-            is_root: self.job.is_root,
-            instrumented: self.job.instrumented,
+            path: self.path,
+            pid: self.pid,
+            is_root: self.is_root,
+            instrumented: self.instrumented,
             outcome,
-            events: writer.event_count(),
-            threads: writer.count_of(kind::BEGIN),
-            bytes: writer.bytes_written(),
+            events,
+            threads,
+            bytes,
+            stalls,
             diverged,
             pauses: header.pauses.load(Ordering::Relaxed),
             thrashes: header.thrashes.load(Ordering::Relaxed),
             warnings: self.warnings,
         }
     }
+}
+
+fn stalls(region: &Region) -> Stalls {
+    let header = region.header();
+    let times = header.stalls.load(Ordering::Relaxed).into();
+    Stalls { times, nanoseconds: header.stalled.load(Ordering::Relaxed) }
 }
 
 pub fn outcome_of(status: ExitStatus) -> Outcome {

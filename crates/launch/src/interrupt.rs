@@ -1,5 +1,6 @@
 //! Ctrl-C and friends while a target runs. A key of the terminal reaches the target by itself, as it is in the same
-//! foreground group; a signal sent to `reweave` alone is passed on. Either way `reweave` stays to finish the trace.
+//! foreground group; a signal sent to `reweave` alone is passed on. Either way `reweave` stays to finish the trace. A watched
+//! program that does not end by the first Ctrl-C is ended by the second one, so that the summary comes.
 
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 
@@ -7,11 +8,19 @@ use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 const SIGNALS: [i32; 5] = [libc::SIGINT, libc::SIGQUIT, libc::SIGTERM, libc::SIGHUP, libc::SIGXFSZ];
 
 static TARGET: AtomicI32 = AtomicI32::new(0);
+/// Whether asking twice ends the target.
+static INSIST: AtomicBool = AtomicBool::new(false);
+static ASKED_TARGET: AtomicBool = AtomicBool::new(false);
 
 extern "C" fn pass_on(signal: i32, info: *mut libc::siginfo_t, _context: *mut libc::c_void) {
     let target = TARGET.load(Ordering::Relaxed);
     // SAFETY: the kernel passes a valid siginfo. The terminal sends with SI_KERNEL, `kill` with SI_USER.
     let from_terminal = unsafe { (*info).si_code } == libc::SI_KERNEL;
+    let asks_to_end = matches!(signal, libc::SIGINT | libc::SIGTERM);
+    if target > 0 && asks_to_end && ASKED_TARGET.swap(true, Ordering::Relaxed) && INSIST.load(Ordering::Relaxed) {
+        // SAFETY: kill is async-signal-safe.
+        unsafe { libc::kill(target, libc::SIGKILL) };
+    }
     if target > 0 && !from_terminal && signal != libc::SIGXFSZ {
         // SAFETY: kill is async-signal-safe.
         unsafe { libc::kill(target, signal) };
@@ -43,6 +52,12 @@ impl Guard {
             }
         }
         Self { old }
+    }
+
+    /// Whether a target that was asked to end twice is ended.
+    pub fn insist(&self, insist: bool) {
+        ASKED_TARGET.store(false, Ordering::Relaxed);
+        INSIST.store(insist, Ordering::Relaxed);
     }
 
     pub fn target(&self, pid: u32) {

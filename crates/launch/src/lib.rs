@@ -23,7 +23,9 @@ pub mod region;
 mod registry;
 pub mod replay;
 pub mod session;
+pub mod sink;
 pub mod target;
+pub mod watch;
 mod watchdog;
 
 pub use collector::{Collected, Divergence, human_size};

@@ -14,12 +14,13 @@ use std::thread::JoinHandle;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use reweave_conductor::shared::Hello;
-use reweave_trace::{Aslr, Meta, Writer};
+use reweave_trace::{Aslr, Meta};
 
 use crate::collector::{self, Collected, Job, Signals};
 use crate::pidfd::PidFd;
 use crate::region::{Configuration, Mapping};
 use crate::session::{Options, Script};
+use crate::sink::ToTrace;
 use crate::target::Input;
 use crate::{Error, Result, beside, handshake};
 
@@ -31,6 +32,8 @@ pub struct Registry {
     scripts: Vec<Option<Script>>,
     numbered: u32,
     pub jobs: Vec<(u32, Arc<Signals>, JoinHandle<Collected>)>,
+    /// Of jobs that are over.
+    pub collected: Vec<Collected>,
     pub warnings: Vec<String>,
     pub root_status: Option<ExitStatus>,
     hands_off: bool,
@@ -74,6 +77,7 @@ impl Registry {
             scripts: options.scripts.iter().cloned().map(Some).collect(),
             numbered: 0,
             jobs: Vec::new(),
+            collected: Vec::new(),
             warnings: Vec::new(),
             root_status: None,
             hands_off,
@@ -109,14 +113,16 @@ impl Registry {
         let mapping = Mapping::new(&configuration).map_err(Error::system("making shared memory"))?;
         let path = self.path_for(instrumented);
         let meta = self.meta(hello, &configuration, executable);
-        let writer = Writer::create(&path, &meta)?;
+        let sink = match &self.options.watcher {
+            Some(watcher) => watcher.admit(&meta),
+            None => ToTrace::open(&path, &meta, self.options.max_trace)?,
+        };
         Ok(Job {
             pid: hello.pid,
             process,
             mapping,
-            writer,
+            sink,
             path,
-            max_bytes: self.options.max_trace,
             replaying: configuration.schedule.is_some(),
             hands_off: self.hands_off,
             is_root,
@@ -125,7 +131,21 @@ impl Registry {
         })
     }
 
+    /// Ended threads keep their stacks until they are joined, and a test runner may start any number of processes.
+    fn reap(&mut self) {
+        let Self { jobs, collected, warnings, .. } = self;
+        for (pid, _, job) in jobs.extract_if(.., |(_, _, job)| job.is_finished()) {
+            match job.join() {
+                Ok(one) => collected.push(one),
+                Err(_) => warnings.push(lost(pid)),
+            }
+        }
+    }
+
     fn begin(&mut self, job: Job) {
+        if self.options.watcher.is_some() {
+            self.reap();
+        }
         let (pid, signals) = (job.pid, job.signals.clone());
         if let Some(status) = self.root_status.filter(|_| job.is_root) {
             tell_status(&signals, status);
@@ -136,7 +156,7 @@ impl Registry {
     /// The first instrumented process gets the name asked for, later ones a number.
     fn path_for(&mut self, instrumented: bool) -> PathBuf {
         if !instrumented {
-            return beside(&self.options.trace, &format!("plain{}", self.jobs.len()));
+            return beside(&self.options.trace, &format!("plain{}", self.jobs.len() + self.collected.len()));
         }
         self.numbered += 1;
         match self.numbered {
@@ -184,6 +204,10 @@ impl Registry {
 
 fn executable_of(pid: u32) -> String {
     fs::read_link(format!("/proc/{pid}/exe")).map_or_else(|_| String::new(), |path| path.display().to_string())
+}
+
+pub fn lost(pid: u32) -> String {
+    format!("the trace of process {pid} was lost by an internal error")
 }
 
 pub fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {

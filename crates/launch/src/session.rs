@@ -19,7 +19,8 @@ use crate::folder::{PrivateFolder, beside};
 use crate::interrupt;
 use crate::pidfd::PidFd;
 use crate::region::Policy;
-use crate::registry::{Registry, listen, lock, tell_status};
+use crate::registry::{Registry, listen, lock, lost, tell_status};
+use crate::sink::Watcher;
 use crate::target::{Input, Output, Program, Start, Started};
 use crate::{Error, Result};
 
@@ -56,6 +57,8 @@ pub struct Options {
     pub output: Output,
     pub scripts: Vec<Script>,
     pub timeout: Option<Duration>,
+    /// Takes the events in place of traces.
+    pub watcher: Option<Arc<dyn Watcher>>,
 }
 
 impl Options {
@@ -73,7 +76,14 @@ impl Options {
             output: Output::Ours,
             scripts: Vec::new(),
             timeout: None,
+            watcher: None,
         }
+    }
+
+    /// For a run of which nothing goes to disk, see [`crate::watch`].
+    pub fn watched(command: Vec<OsString>) -> Self {
+        let options = Self::new(command, PathBuf::new());
+        Self { input: Input::Ours { copy: None }, ..options }
     }
 }
 
@@ -157,7 +167,7 @@ impl Session {
         }
         self.stop_listening();
         let mut registry = self.registry();
-        let mut collected = Vec::new();
+        let mut collected = std::mem::take(&mut registry.collected);
         for (pid, signals, job) in std::mem::take(&mut registry.jobs) {
             // Symbols may take a while; only a process that still runs is left alone.
             if !job.is_finished() && PidFd::open(pid).is_ok_and(|process| !process.has_ended()) {
@@ -166,7 +176,7 @@ impl Session {
             }
             match job.join() {
                 Ok(one) => collected.push(one),
-                Err(_) => registry.warnings.push(format!("the trace of process {pid} was lost by an internal error")),
+                Err(_) => registry.warnings.push(lost(pid)),
             }
         }
         let warnings = std::mem::take(&mut registry.warnings);
@@ -185,10 +195,13 @@ impl Drop for Session {
 pub fn run(options: &Options) -> Result<Run> {
     let program = Program::find(&options.command, &options.cwd)?;
     let installed = reweave_native::cache::unpack()?;
-    clear_old(&options.trace)?;
+    if options.watcher.is_none() {
+        clear_old(&options.trace)?;
+    }
     let session = Session::new(options, false)?;
     let socket = session.socket();
     let guard = interrupt::Guard::new();
+    guard.insist(options.watcher.is_some());
     let began = Instant::now();
     let mut started = session.start(|| {
         Start {
@@ -223,7 +236,11 @@ pub fn run(options: &Options) -> Result<Run> {
     let took = began.elapsed();
     session.root_ended(status);
     let (mut processes, mut warnings) = session.finish();
-    settle_names(&options.trace, &mut processes, &mut warnings);
+    if options.watcher.is_none() {
+        settle_names(&options.trace, &mut processes, &mut warnings);
+    } else {
+        processes.sort_by_key(|process| !process.instrumented);
+    }
     Ok(Run { status, program, aslr: started.aslr, processes, warnings, timed_out, took })
 }
 

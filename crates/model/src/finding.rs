@@ -1,6 +1,6 @@
 //! Findings are data; only the report crate makes text of them.
 
-use crate::ids::{EventId, Pc, StackId, ThreadId};
+use crate::ids::{Addr, EventId, ObjectId, Pc, StackId, ThreadId};
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Kind {
@@ -103,4 +103,31 @@ impl Finding {
         let strength = if doubtful { Strength::Potential } else { Strength::Predicted };
         Self { kind, strength, analysis, accesses, weak_order: false, view: None, witness: Some(witness) }
     }
+}
+
+/// A finding made while the program runs. There is no trace to look things up in, so that it carries all there is to say.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Sighting {
+    pub kind: Kind,
+    pub strength: Strength,
+    pub analysis: &'static str,
+    /// A race by the theory of the analysis, although no witness was made and checked.
+    pub certain: bool,
+    pub accesses: Vec<Sighted>,
+}
+
+/// One of the accesses of a [`Sighting`].
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Sighted {
+    pub event: EventId,
+    pub thread: ThreadId,
+    pub pc: Pc,
+    /// Innermost call first.
+    pub stack: Vec<Pc>,
+    pub op: &'static str,
+    pub addr: Option<Addr>,
+    /// Each with where it was taken.
+    pub locks_held: Vec<(ObjectId, Pc)>,
+    /// False if the access itself was too long ago: then the rest is that of the last known one at the same place.
+    pub exact: bool,
 }

@@ -178,6 +178,23 @@ fn pair_of(finding: &Finding) -> Pcs {
     (pc(0).min(pc(1)), pc(0).max(pc(1)))
 }
 
+/// A new analysis that needs one pass only, by name.
+pub fn streaming(name: &str) -> Option<Box<dyn Linear>> {
+    Some(match name {
+        "lockset" => Box::new(lockset::LocksetRaces::default()),
+        "hb" => Box::new(hb::HbRaces::default()),
+        "shb" => Box::new(shb::ShbRaces::default()),
+        "syncp" => Box::new(syncp::SyncpRaces::default()),
+        "wcp" => Box::new(wcp::WcpRaces::default()),
+        "cp" => Box::new(cp::CpRaces::default()),
+        "lock-history" => Box::new(lock_history::LockHistoryRaces::comparing()),
+        "goodlock" => Box::new(goodlock::Goodlock::default()),
+        "sync-preserving-deadlock" => Box::new(syncp_deadlock::SyncpDeadlocks::default()),
+        "misuse" => Box::new(misuse::Misuses::default()),
+        _ => return None,
+    })
+}
+
 /// The streaming analyses among these, in one pass.
 fn candidates(
     trace: &Trace,
@@ -186,26 +203,8 @@ fn candidates(
     answer: &mut Answer,
     progress: &mut dyn FnMut(&'static str, f64),
 ) -> Result<Vec<(&'static str, Candidates)>> {
-    let mut running: Vec<(&'static str, Box<dyn Linear>)> = Vec::new();
-    for &name in names {
-        running.push((
-            name,
-            match name {
-                "lockset" => Box::new(lockset::LocksetRaces::default()),
-                "lock-history" => Box::new(lock_history::LockHistoryRaces::comparing()),
-                "hb" => Box::new(hb::HbRaces::default()),
-                "shb" => Box::new(shb::ShbRaces::default()),
-                "syncp" => Box::new(syncp::SyncpRaces::default()),
-                "wcp" => Box::new(wcp::WcpRaces::default()),
-                "cp" => Box::new(cp::CpRaces::default()),
-                "misuse" => Box::new(misuse::Misuses::default()),
-                "goodlock" => Box::new(goodlock::Goodlock::default()),
-                "sync-preserving-deadlock" => Box::new(syncp_deadlock::SyncpDeadlocks::default()),
-                _ => continue,
-            },
-        ));
-    }
-    let (names, mut analyses): (Vec<&'static str>, Vec<Box<dyn Linear>>) = running.into_iter().unzip();
+    let running = names.iter().filter_map(|&name| Some((name, streaming(name)?)));
+    let (names, mut analyses): (Vec<&'static str>, Vec<Box<dyn Linear>>) = running.unzip();
     // Also with none of them: whether the trace can have happened is to be known before anything else.
     answer.events = linear::run(trace, &mut analyses, &mut |done| {
         progress("reading", done);

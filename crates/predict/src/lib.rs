@@ -26,6 +26,7 @@ mod driver;
 pub mod feasible;
 pub mod history;
 pub mod linear;
+pub mod live;
 pub mod lock_history;
 pub mod lower;
 pub mod nondeterminism;
@@ -36,5 +37,5 @@ pub mod stalls;
 pub mod testing;
 pub mod witness;
 
-pub use driver::{ANALYSES, About, Answer, Options, predict};
+pub use driver::{ANALYSES, About, Answer, Options, predict, streaming};
 pub use search::Limits;

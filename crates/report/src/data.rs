@@ -16,7 +16,7 @@ pub struct Report {
     pub stats: BTreeMap<String, u64>,
 }
 
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Item {
     pub id: u32,
     /// The same for the same bug in another run or build.

@@ -4,6 +4,7 @@
 pub mod data;
 pub mod describe;
 pub mod explain;
+pub mod live;
 pub mod overview;
 mod reads;
 pub mod resolve;

@@ -1,7 +1,7 @@
 //! From findings (ids and addresses of one trace) to items of a report (names and lines).
 
 use reweave_model::{Accessor, BlockedOn, EventId, Finding, Kind, LockMode, ObjectId, Op, Pc, StackId, Strength};
-use reweave_trace::Trace;
+use reweave_trace::{Symbols, Trace};
 
 use crate::data::{AccessItem, Item, Location};
 use crate::describe::Describer;
@@ -48,45 +48,46 @@ pub fn item(id: u32, finding: &Finding, trace: &Trace) -> Item {
         strength: strength_name(finding.strength).into(),
         analysis: finding.analysis.into(),
         summary,
-        block: None,
         accesses,
         view,
-        witness: None,
-        schedule: None,
-        outcome: None,
-        why_unconfirmed: None,
-        preemptions: None,
-        tries: None,
+        ..Item::default()
     }
 }
 
 fn access_item(access: &Accessor, trace: &Trace) -> AccessItem {
-    let mut frames = frames(access.pc, trace);
+    let mut frames = frames(access.pc, trace.symbols());
     let location = if frames.is_empty() { Location::default() } else { frames.remove(0) };
     frames.extend(stack(access.stack, trace));
     let locks_held = access.locks_held.iter().filter_map(|event| lock_name(*event, trace)).collect();
     AccessItem { thread: access.thread.0, op: access.op.clone(), location, stack: frames, locks_held }
 }
 
-fn frames(pc: Pc, trace: &Trace) -> Vec<Location> {
-    let frames = trace.symbols().frames(pc);
+pub(crate) fn frames(pc: Pc, symbols: &Symbols) -> Vec<Location> {
+    let frames = symbols.frames(pc);
     frames.map(|f| Location { file: f.file.into(), line: f.line, function: f.function.into() }).collect()
 }
 
 fn stack(stack: StackId, trace: &Trace) -> Vec<Location> {
+    calls(trace.stacks().walk(stack), trace.symbols())
+}
+
+pub(crate) fn calls(stack: impl Iterator<Item = Pc>, symbols: &Symbols) -> Vec<Location> {
     // Our runtime starts every thread, but is no part of the program.
-    let symbols = trace.symbols();
     let ours = |pc: &Pc| symbols.module_of(pc.0).is_some_and(|module| module.name() == "libreweave_runtime.so");
-    trace.stacks().walk(stack).filter(|pc| !ours(pc)).take(32).flat_map(|pc| frames(pc, trace)).collect()
+    stack.filter(|pc| !ours(pc)).take(32).flat_map(|pc| frames(pc, symbols)).collect()
 }
 
 /// `account (taken at bank.c:21)`
 fn lock_name(event: EventId, trace: &Trace) -> Option<String> {
     let mut events = trace.events_from(event).ok()?;
     let event = events.next().ok()??;
-    let describer = Describer { symbols: trace.symbols() };
     let (Op::Acquire { object, .. } | Op::Woken { mutex: object, .. }) = event.op else { return None };
-    Some(format!("{} (taken at {})", describer.object(object), describer.place(event.pc)))
+    Some(taken_lock(object, event.pc, trace.symbols()))
+}
+
+pub(crate) fn taken_lock(object: ObjectId, pc: Pc, symbols: &Symbols) -> String {
+    let describer = Describer { symbols };
+    format!("{} (taken at {})", describer.object(object), describer.place(pc))
 }
 
 fn summary(finding: &Finding, accesses: &[AccessItem], trace: &Trace) -> String {

@@ -16,7 +16,7 @@ pub mod text;
 pub use builder::TraceBuilder;
 pub use error::{Error, Result};
 pub use format::reader::{Damage, Trace};
-pub use format::{Events, RawChunk, WordAccess, Writer, kind_name};
+pub use format::{Context, Events, RawChunk, RawEvents, WordAccess, Writer, kind_name};
 pub use meta::{Aslr, Footer, Meta, Outcome};
 pub use schedule::schedule_of;
 pub use stacks::Stacks;

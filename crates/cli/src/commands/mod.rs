@@ -10,3 +10,4 @@ pub mod record;
 pub mod replay;
 pub mod report;
 pub mod test;
+pub mod watch;

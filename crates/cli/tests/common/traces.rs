@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use reweave_model::Op;
+use reweave_predict::live::{Live, Options, Totals};
 use reweave_trace::check::{Report, check};
 use reweave_trace::{Outcome, Trace};
 
@@ -65,6 +66,18 @@ impl Checked {
             count += usize::from(wanted(&event.op));
         }
         count
+    }
+
+    /// What the live analyses come to on this trace if they look at fewer accesses, next to what they come to without.
+    pub fn sampled(&self) -> Result<Totals, String> {
+        let options = Options { analyses: vec!["hb", "lockset"], sample: true, check: true };
+        let mut live = Live::new(&options);
+        let mut events = self.trace.events();
+        while let Some(chunk) = events.next_chunk() {
+            live.chunk(chunk.words, chunk.thread).map_err(|error| error.to_string())?;
+        }
+        live.finish();
+        Ok(live.totals())
     }
 
     pub fn threads(&self) -> usize {

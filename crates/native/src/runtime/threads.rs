@@ -280,9 +280,13 @@ interpose! {
         if handle == libc::pthread_self() {
             return libc::EDEADLK;
         }
+        let child = by_handle(handle);
         join(&mut inside, pc, handle, Deadline::Never);
         let status = real!(pthread_join: Join)(handle, value);
         if status == 0 {
+            if let Some(child) = child {
+                conductor().forget_thread(child);
+            }
             super::super::ranges::wrote(inside.thread, value.cast(), size_of::<*mut c_void>(), pc);
         }
         status

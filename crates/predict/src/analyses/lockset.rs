@@ -12,8 +12,8 @@
 use reweave_model::{EventId, Pc};
 
 use crate::linear::{
-    Access, AccessKind, Candidates, Edges, FastMap, Linear, LocksetId, Locksets, Order, PcId, Pcs, Sync, Thread, Touch,
-    Word,
+    Access, AccessKind, Candidate, Candidates, Edges, FastMap, Gone, Linear, LocksetId, Locksets, Order, PcId, Pcs,
+    Sync, Thread, Touch, Word,
 };
 
 /// Entries per word and thread; beyond this they are not kept, and counted.
@@ -32,6 +32,8 @@ struct Key {
     locks: LocksetId,
     mask: u8,
     kind: AccessKind,
+    /// It held locks that are gone, so that it was compared with less than a new access under the others would be.
+    held_more: bool,
 }
 
 struct Slot {
@@ -130,7 +132,7 @@ impl LocksetRaces {
     }
 
     fn kept(&mut self, event: EventId, thread: Thread, pc: Pc, kind: AccessKind) -> Kept {
-        let key = Key { pc: self.pcs.id(pc), locks: self.locksets.held(thread), mask: 0, kind };
+        let key = Key { pc: self.pcs.id(pc), locks: self.locksets.held(thread), mask: 0, kind, held_more: false };
         Kept { event, epoch: self.order.epoch(thread), key }
     }
 }
@@ -172,6 +174,31 @@ impl Linear for LocksetRaces {
         if let Some(slots) = self.words.get_mut(word.index()) {
             slots.clear();
         }
+    }
+
+    fn retire(&mut self, gone: Gone<'_>) -> bool {
+        self.order.retire(gone);
+        let mut renumbered = std::mem::take(&mut self.locksets).without(gone);
+        for slot in self.words.iter_mut().flatten() {
+            let mut changed = false;
+            for kept in &mut slot.kept {
+                let (locks, lost) = renumbered.id(kept.key.locks);
+                kept.key = Key { locks, held_more: kept.key.held_more || lost, ..kept.key };
+                changed |= lost;
+            }
+            if changed {
+                // What differed only in locks that are gone is the same now: the later one stays.
+                slot.kept.sort_by_key(|kept| std::cmp::Reverse((kept.epoch, kept.event)));
+                let mut seen: Vec<Key> = Vec::new();
+                slot.kept.retain(|kept| !seen.contains(&kept.key) && (seen.push(kept.key), true).1);
+            }
+        }
+        self.locksets = renumbered.done();
+        true
+    }
+
+    fn news(&mut self) -> Vec<Candidate> {
+        self.pcs.news()
     }
 
     fn finish(&mut self) -> Candidates {

@@ -14,7 +14,9 @@ use std::rc::Rc;
 
 use reweave_model::EventId;
 
-use crate::linear::{Access, Candidates, Edges, LastWrites, Linear, Order, Races, Sync, Thread, Touch, Word};
+use crate::linear::{
+    Access, Candidate, Candidates, Edges, Gone, LastWrites, Linear, Order, Races, Sync, Thread, Touch, Word,
+};
 
 /// A write: its epoch, and the clock of its thread before.
 struct Write {
@@ -121,6 +123,15 @@ impl Linear for ShbRaces {
     fn forget(&mut self, word: Word) {
         self.races.forget(word);
         self.writes.forget(word);
+    }
+
+    fn retire(&mut self, gone: Gone<'_>) -> bool {
+        self.order.retire(gone);
+        true
+    }
+
+    fn news(&mut self) -> Vec<Candidate> {
+        self.races.pcs.news()
     }
 
     fn finish(&mut self) -> Candidates {

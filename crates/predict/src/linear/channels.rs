@@ -95,6 +95,11 @@ pub(super) struct Channels {
     barriers: FastMap<ObjectId, Barrier>,
     barrier_lives: FastMap<ObjectId, u32>,
     streams: FastMap<ObjectId, Stream>,
+    /// Streams kept at once, and in which order they came: pipes have new names for ever.
+    max_streams: Option<usize>,
+    stream_order: VecDeque<ObjectId>,
+    /// What was sent on streams that are kept no more.
+    evicted: Option<Channel>,
     /// Semaphores, onces: one channel that grows; and for refusals the takes of semaphores and acquisitions of locks.
     objects: FastMap<ObjectId, Channel>,
     refusers: FastMap<ObjectId, Channel>,
@@ -131,6 +136,40 @@ impl<L: Linear + ?Sized> To<'_, L> {
 impl Channels {
     pub fn new(hints: Hints) -> Self {
         Self { hints, ..Self::default() }
+    }
+
+    /// Keeps no more than so many streams. What was sent on an older one counts as received by whoever receives on a stream
+    /// that is not known: more order, so that races are missed, never invented.
+    pub fn bound_streams(&mut self, max: usize) {
+        self.max_streams = Some(max);
+    }
+
+    /// Room for one more stream.
+    fn evict<L: Linear + ?Sized>(&mut self, new: ObjectId, to: &mut To<'_, L>) {
+        let Some(max) = self.max_streams.filter(|_| !self.streams.contains_key(&new)) else { return };
+        while self.streams.len() >= max
+            && let Some(oldest) = self.stream_order.pop_front()
+        {
+            if let Some(from) = self.streams.get(&oldest).and_then(|stream| stream.all) {
+                let evicted = self.evicted.unwrap_or_else(|| self.channel());
+                self.evicted = Some(evicted);
+                to.send(Sync::Copy { from, to: evicted, fresh: false });
+            }
+            self.end_of_stream(oldest, to);
+        }
+        // Those that ended by themselves leave their names behind.
+        if self.stream_order.len() > 2 * max {
+            let streams = &self.streams;
+            self.stream_order.retain(|object| streams.contains_key(object));
+        }
+        self.stream_order.push_back(new);
+    }
+
+    fn end_of_stream<L: Linear + ?Sized>(&mut self, object: ObjectId, to: &mut To<'_, L>) {
+        if let Some(stream) = self.streams.remove(&object) {
+            let sends = stream.sends.into_iter().map(|(_, _, channel)| channel);
+            sends.chain(stream.all).for_each(|channel| self.give_back(channel, to));
+        }
     }
 
     fn channel(&mut self) -> Channel {
@@ -220,14 +259,13 @@ impl Channels {
 
     fn end_of<L: Linear + ?Sized>(&mut self, object: ObjectId, to: &mut To<'_, L>) {
         self.barriers.remove(&object);
-        *self.barrier_lives.entry(object).or_default() += 1;
+        if !self.hints.firm_barriers.is_empty() {
+            *self.barrier_lives.entry(object).or_default() += 1;
+        }
         for channel in [self.objects.remove(&object), self.refusers.remove(&object)].into_iter().flatten() {
             self.give_back(channel, to);
         }
-        if let Some(stream) = self.streams.remove(&object) {
-            let sends = stream.sends.into_iter().map(|(_, _, channel)| channel);
-            sends.chain(stream.all).for_each(|channel| self.give_back(channel, to));
-        }
+        self.end_of_stream(object, to);
     }
 
     fn is_firm(&self, barrier: ObjectId) -> bool {
@@ -263,6 +301,7 @@ impl Channels {
     }
 
     fn send<L: Linear + ?Sized>(&mut self, object: ObjectId, position: u64, size: u64, to: &mut To<'_, L>) {
+        self.evict(object, to);
         let channel = self.channel();
         to.send(Sync::Publish { channel, fresh: false, firm: true });
         let all = self.streams.entry(object).or_default().all.unwrap_or_else(|| self.channel());
@@ -278,12 +317,16 @@ impl Channels {
     }
 
     fn receive<L: Linear + ?Sized>(&mut self, object: ObjectId, position: u64, size: u64, to: &mut To<'_, L>) {
-        let Some(stream) = self.streams.get_mut(&object) else { return };
+        let Some(stream) = self.streams.get_mut(&object) else {
+            to.observe(self.evicted);
+            return;
+        };
         let end = position.saturating_add(size);
         let oldest = stream.sends.front().map_or(u64::MAX, |&(from, ..)| from);
         if size == 0 || position < oldest {
             // The end of the stream, or something looked at before.
             to.observe(stream.all);
+            to.observe(self.evicted);
         }
         for &(from, until, channel) in &stream.sends {
             if from < end && position < until {
@@ -361,6 +404,11 @@ impl Channels {
             _ => to.send(Sync::Publish { channel, fresh, firm: false }),
         }
         true
+    }
+
+    /// For an analysis that starts over: what atomics carried comes from before.
+    pub fn forget_all_atomics(&mut self) {
+        self.free.extend(self.atomics.drain().map(|(_, channel)| channel));
     }
 
     /// The word at this address starts a new life.

@@ -5,58 +5,40 @@ use reweave_trace::{Error, Result, Trace, WordAccess};
 use std::path::PathBuf;
 
 use super::channels::{Channels, Hints, To};
-use super::hash::FastMap;
+use super::locks::{Locks, State};
 use super::order::at;
+use super::threads::{Known, Life, Threads};
 use super::words::Words;
-use super::{Access, AccessKind, Linear, Lock, Meeting, Sync, Thread, Touch, Word};
+use super::{Access, AccessKind, Linear, Meeting, Sync, Thread, Touch, Word};
 
 /// Of a longer access only the words that are known already are looked at; the others are counted.
 const LONG_ACCESS: u64 = 1 << 20;
 /// Accesses given to the analysis at once: enough to hide the latency of memory.
 const BATCH: usize = 16;
 
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-enum Life {
-    #[default]
-    Unseen,
-    Forked,
-    Running,
-    Ended,
-    Joined,
+/// When a pass without end forgets what is over.
+#[derive(Clone, Copy, Debug)]
+pub struct Bounds {
+    /// Locks whose life is over before their numbers are used again.
+    pub retired: usize,
+    /// Pipes and the like that are told apart.
+    pub streams: usize,
 }
 
-#[derive(Clone, Copy, Default)]
-struct Known {
-    life: Life,
-    thread: Thread,
-}
-
-/// What a dense thread holds and can give away.
-#[derive(Default)]
-struct Row {
-    held: Vec<(Lock, LockMode)>,
-    /// Numbers of threads it joined: for its next children.
-    joined: Vec<Thread>,
-}
-
-#[derive(Clone, Copy, Default)]
-struct LockState {
-    owner: Option<Thread>,
-    readers: u32,
-    /// Unlocked by somebody who did not hold it: who holds it is anybody's guess.
-    doubtful: bool,
+impl Default for Bounds {
+    fn default() -> Self {
+        Self { retired: 4096, streams: 4096 }
+    }
 }
 
 pub struct Front {
     path: PathBuf,
-    known: Vec<Known>,
-    rows: Vec<Row>,
+    threads: Threads,
     /// A thread that may act: found right at its last event.
     running: Option<(ThreadId, Thread)>,
     /// Some thread has a begin: then all have.
     began: bool,
-    locks: FastMap<ObjectId, Lock>,
-    lock_states: Vec<LockState>,
+    locks: Locks,
     words: Words,
     has_atomics: Vec<bool>,
     channels: Channels,
@@ -77,6 +59,15 @@ impl Front {
         Self::with(path.into(), Hints::unknown())
     }
 
+    /// For events that never end: memory follows what is alive rather than what has been.
+    pub fn bounded(path: impl Into<PathBuf>, bounds: Bounds) -> Self {
+        let mut front = Self::new(path);
+        front.locks.max_over = Some(bounds.retired);
+        front.threads.bounded = true;
+        front.channels.bound_streams(bounds.streams);
+        front
+    }
+
     pub fn of(trace: &Trace) -> Result<Self> {
         Ok(Self::with(trace.path().to_owned(), Hints::of(trace)?))
     }
@@ -84,12 +75,10 @@ impl Front {
     fn with(path: PathBuf, hints: Hints) -> Self {
         Self {
             path,
-            known: Vec::new(),
-            rows: Vec::new(),
+            threads: Threads::default(),
             running: None,
             began: false,
-            locks: FastMap::default(),
-            lock_states: Vec::new(),
+            locks: Locks::default(),
             words: Words::default(),
             has_atomics: Vec::new(),
             channels: Channels::new(hints),
@@ -143,13 +132,15 @@ impl Front {
     /// As [`Front::event`], without the detour for the most frequent case: a running thread accesses a single word.
     #[inline]
     pub fn access<L: Linear + ?Sized>(&mut self, access: &WordAccess, out: &mut L) -> Result<()> {
-        let known = self.known.get(access.thread.index()).filter(|known| known.life == Life::Running);
+        let thread = match self.running {
+            Some((id, thread)) if id == access.thread => Some(thread),
+            _ => None,
+        };
         let (addr, size) = (access.addr.0, access.size());
         let one_word = (addr & 7) + u64::from(size) <= 8 && !access.flags().has(AccessFlags::FREE);
-        let Some(known) = known.filter(|_| access.id == self.next && one_word) else {
+        let Some(thread) = thread.filter(|_| access.id == self.next && one_word) else {
             return self.event(&access.event(), out);
         };
-        let thread = known.thread;
         self.next = EventId(access.id.0 + 1);
         let kind = if access.is_write() { AccessKind::WRITE } else { AccessKind::READ };
         self.one_word(Access { event: access.id, thread, pc: access.pc(), kind }, addr, size, out);
@@ -170,6 +161,38 @@ impl Front {
         if !self.batch.is_empty() {
             out.accesses(&self.batch);
             self.batch.clear();
+        }
+    }
+
+    /// The event is left out: the next one has the next id.
+    #[inline]
+    pub fn pass_over(&mut self, access: &WordAccess) {
+        self.next = EventId(access.id.0 + 1);
+    }
+
+    /// Threads taken for the continuation of others that ended long ago.
+    pub fn recycled_threads(&self) -> u64 {
+        self.threads.recycled
+    }
+
+    /// Gives the analysis what it has not got yet, so that it can be asked for news.
+    pub fn catch_up<L: Linear + ?Sized>(&mut self, out: &mut L) {
+        self.flush(out);
+    }
+
+    /// Goes on with a fresh analysis, which has not seen what was before: memory is new to it, and whoever holds a lock takes
+    /// it now. Two events from here on are ordered as they would have been, because a chain between them lies between them.
+    pub fn start_over<L: Linear + ?Sized>(&mut self, out: &mut L) {
+        self.batch.clear();
+        self.words = Words::default();
+        self.has_atomics = Vec::new();
+        self.channels.forget_all_atomics();
+        self.locks.retire_all(self.threads.held());
+        let before = EventId(self.next.0.saturating_sub(1));
+        for (index, row) in self.threads.rows.iter().enumerate() {
+            for &(lock, mode) in &row.held {
+                out.sync(before, Thread(index as u32), Sync::Acquire { lock, mode });
+            }
         }
     }
 
@@ -227,22 +250,21 @@ impl Front {
             }
             Op::Refused { object, .. } => {
                 self.channels.event(&event.op, &mut to);
-                let lock = self.locks.get(&object).map(|&lock| Meeting::Refused(lock));
+                let lock = self.locks.known(object).map(Meeting::Refused);
                 to.meet(lock.unwrap_or(Meeting::Object(object)));
             }
             Op::Fork { child, .. } => {
-                if self.known.get(child.index()).is_some_and(|known| known.life != Life::Unseen) && !self.gap {
+                if self.threads.get(child).life != Life::Unseen && !self.gap {
                     return Err(self.refuse(event, format_args!("thread {child} is forked but exists already")));
                 }
-                let number = at(&mut self.rows, thread.index()).joined.pop();
-                let number = number.unwrap_or_else(|| self.new_thread());
-                *at(&mut self.known, child.index()) = Known { life: Life::Forked, thread: number };
+                let number = self.threads.number_for(child, thread);
+                self.threads.set(child, Known { life: Life::Forked, thread: number });
                 to.send(Sync::Fork { child: number });
             }
             Op::Join { child } => {
-                let known = *at(&mut self.known, child.index());
+                let known = self.threads.get(child);
                 match known.life {
-                    Life::Ended => {}
+                    Life::Ended | Life::Recycled => {}
                     Life::Forked | Life::Running if !self.began => {}
                     _ if self.gap => {}
                     Life::Unseen => {
@@ -255,17 +277,16 @@ impl Front {
                         return Err(self.refuse(event, format_args!("thread {child} is joined but has not ended")));
                     }
                 }
-                if known.life != Life::Unseen && known.thread != thread {
+                let unknown = matches!(known.life, Life::Unseen | Life::Recycled | Life::Joined);
+                if !unknown && known.thread != thread {
                     to.send(Sync::Join { child: known.thread });
-                    if at(&mut self.rows, known.thread.index()).held.is_empty() {
-                        self.rows[thread.index()].joined.push(known.thread);
-                    }
+                    self.threads.joined(thread, child, known.thread);
                 }
-                self.known[child.index()].life = Life::Joined;
+                self.threads.set(child, Known { life: Life::Joined, ..known });
                 self.running = None;
             }
             Op::End => {
-                self.known[event.thread.index()].life = Life::Ended;
+                self.threads.set(event.thread, Known { life: Life::Ended, thread });
                 self.running = None;
             }
             Op::Atomic { kind, order, addr, size, .. } => {
@@ -294,11 +315,11 @@ impl Front {
                 });
             }
             Op::Create { object, .. } | Op::Destroy { object, .. } => {
-                // Whoever still holds it keeps the old one.
-                if let Some(lock) = self.locks.remove(&object) {
-                    self.lock_states[lock.index()].doubtful = true;
-                }
+                self.locks.end(object);
                 self.channels.event(&event.op, &mut to);
+                if self.locks.is_time(self.words.len()) {
+                    self.locks.retire(self.threads.held(), |gone| out.retire(gone));
+                }
             }
             Op::Misused { what: Misuse::UnlockByNonOwner | Misuse::UnlockUnlocked, object } => {
                 self.unlocked_by_others(object, &mut to);
@@ -308,16 +329,11 @@ impl Front {
         Ok(())
     }
 
-    fn new_thread(&mut self) -> Thread {
-        self.rows.push(Row::default());
-        Thread(self.rows.len() as u32 - 1)
-    }
-
     /// The dense number of the thread that acts, if it may; `None` for what is no action of a thread.
     #[inline(never)]
     fn thread(&mut self, event: &Event<'_>) -> Result<Option<Thread>> {
         let id = event.thread;
-        let known = *at(&mut self.known, id.index());
+        let known = self.threads.get(id);
         let wrong = match (event.op, known.life) {
             (Op::Begin, Life::Unseen | Life::Forked) => None,
             (op, _) if !op.is_step() => return Ok(None),
@@ -327,25 +343,17 @@ impl Front {
             (_, Life::Forked) if self.began => Some("acts before its begin"),
             (_, Life::Unseen) if self.began => Some("was neither forked nor begun"),
             (_, Life::Forked | Life::Unseen) => None,
-            (_, Life::Ended) => Some("acts after its end"),
+            (_, Life::Ended | Life::Recycled) => Some("acts after its end"),
             (_, Life::Joined) => Some("acts after it was joined"),
         };
         if let Some(wrong) = wrong {
             return Err(self.refuse(event, format_args!("thread {id} {wrong}")));
         }
         self.began |= event.op == Op::Begin;
-        let thread = if known.life == Life::Unseen { self.new_thread() } else { known.thread };
-        self.known[id.index()] = Known { life: Life::Running, thread };
+        let thread = if known.life == Life::Unseen { self.threads.adopt(id) } else { known.thread };
+        self.threads.set(id, Known { life: Life::Running, thread });
         self.running = Some((id, thread));
         Ok(Some(thread))
-    }
-
-    fn lock(&mut self, object: ObjectId) -> Lock {
-        let states = &mut self.lock_states;
-        *self.locks.entry(object).or_insert_with(|| {
-            states.push(LockState::default());
-            Lock(states.len() as u32 - 1)
-        })
     }
 
     fn acquire<L: Linear + ?Sized>(
@@ -355,8 +363,8 @@ impl Front {
         mode: LockMode,
         to: &mut To<'_, L>,
     ) -> Result<()> {
-        let lock = self.lock(object);
-        let state = self.lock_states[lock.index()];
+        let lock = self.locks.at(object);
+        let state = *self.locks.state(lock);
         let held_against = state.owner.is_some() || mode == LockMode::Exclusive && state.readers > 0;
         if held_against && !self.gap && !state.doubtful {
             let thread = event.thread;
@@ -365,12 +373,12 @@ impl Front {
                 format_args!("thread {thread} acquires lock {:#x}, which is held against it", object.0),
             ));
         }
-        let state = &mut self.lock_states[lock.index()];
+        let state = self.locks.state(lock);
         match mode {
             LockMode::Exclusive => state.owner = Some(to.thread),
             LockMode::Shared => state.readers += 1,
         }
-        self.rows[to.thread.index()].held.push((lock, mode));
+        self.threads.rows[to.thread.index()].held.push((lock, mode));
         to.send(Sync::Acquire { lock, mode });
         self.channels.taken(object, to);
         Ok(())
@@ -383,10 +391,10 @@ impl Front {
         mode: LockMode,
         to: &mut To<'_, L>,
     ) -> Result<()> {
-        let lock = self.lock(object);
-        let held = &mut self.rows[to.thread.index()].held;
+        let lock = self.locks.at(object);
+        let held = &mut self.threads.rows[to.thread.index()].held;
         let Some(place) = held.iter().rposition(|&entry| entry == (lock, mode)) else {
-            if self.gap || self.lock_states[lock.index()].doubtful {
+            if self.gap || self.locks.state(lock).doubtful {
                 return Ok(());
             }
             let thread = event.thread;
@@ -394,7 +402,7 @@ impl Front {
             return Err(self.refuse(event, what));
         };
         held.remove(place);
-        let state = &mut self.lock_states[lock.index()];
+        let state = self.locks.state(lock);
         match mode {
             LockMode::Exclusive => state.owner = None,
             LockMode::Shared => state.readers = state.readers.saturating_sub(1),
@@ -405,9 +413,9 @@ impl Front {
 
     /// The lock is free although its holder did not release it: as if it had.
     fn unlocked_by_others<L: Linear + ?Sized>(&mut self, object: ObjectId, to: &mut To<'_, L>) {
-        let lock = self.lock(object);
-        self.lock_states[lock.index()] = LockState { doubtful: true, ..LockState::default() };
-        for (index, row) in self.rows.iter_mut().enumerate() {
+        let lock = self.locks.at(object);
+        *self.locks.state(lock) = State { doubtful: true, ..State::default() };
+        for (index, row) in self.threads.rows.iter_mut().enumerate() {
             for (_, mode) in row.held.extract_if(.., |(held, _)| *held == lock) {
                 to.out.sync(to.event, Thread(index as u32), Sync::Release { lock, mode });
             }
@@ -418,6 +426,6 @@ impl Front {
     fn after_gap(&mut self) {
         self.gap = true;
         self.running = None;
-        self.lock_states.iter_mut().for_each(|state| state.doubtful = true);
+        self.locks.doubt_all();
     }
 }

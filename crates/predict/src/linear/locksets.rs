@@ -4,7 +4,7 @@ use reweave_model::LockMode;
 
 use super::hash::FastMap;
 use super::order::at;
-use super::{Lock, Sync, Thread};
+use super::{Gone, Lock, Sync, Thread};
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
 pub struct LocksetId(pub u32);
@@ -92,5 +92,49 @@ impl Locksets {
             let clash = |a: &Held, b: &Held| a >> 1 == b >> 1 && a & b & 1 == 0;
             sets[key.0 as usize].iter().any(|a| sets[key.1 as usize].iter().any(|b| clash(a, b)))
         })
+    }
+}
+
+/// Sets without locks that are gone, under new numbers. A lock nobody will ever take again excludes nothing that is still
+/// to come, so that a set without it is as good.
+pub struct Renumbered {
+    sets: Locksets,
+    /// From old numbers to new ones, as far as anybody asked.
+    ids: Vec<Option<(LocksetId, bool)>>,
+    old: Vec<Vec<Held>>,
+    gone: Vec<bool>,
+}
+
+impl Locksets {
+    /// Sets that are not asked for by [`Renumbered::id`] are forgotten.
+    pub fn without(self, gone: Gone<'_>) -> Renumbered {
+        let ids = vec![None; self.sets.len()];
+        let mut renumbered = Renumbered { sets: Self::default(), ids, old: self.sets, gone: gone.0.to_vec() };
+        let current = self.current.into_iter().map(|id| renumbered.id(id).0).collect();
+        renumbered.sets.current = current;
+        renumbered
+    }
+}
+
+impl Renumbered {
+    /// The new number, and whether the set has lost a lock.
+    pub fn id(&mut self, old: LocksetId) -> (LocksetId, bool) {
+        if let Some(id) = self.ids[old.0 as usize] {
+            return id;
+        }
+        let gone = |held: &Held| self.gone.get((held >> 1) as usize).copied().unwrap_or(false);
+        let set: Vec<Held> = self.old[old.0 as usize].iter().copied().filter(|held| !gone(held)).collect();
+        let lost = set.len() < self.old[old.0 as usize].len();
+        let next = LocksetId(self.sets.sets.len() as u32);
+        let id = *self.sets.ids.entry(set.clone()).or_insert(next);
+        if id == next {
+            self.sets.sets.push(set);
+        }
+        self.ids[old.0 as usize] = Some((id, lost));
+        (id, lost)
+    }
+
+    pub fn done(self) -> Locksets {
+        self.sets
     }
 }

@@ -12,14 +12,16 @@ mod ahead;
 mod channels;
 mod front;
 mod hash;
+mod locks;
 mod locksets;
 mod order;
 mod pairs;
 mod races;
+mod threads;
 mod words;
 mod writes;
 
-pub use front::Front;
+pub use front::{Bounds, Front};
 pub use hash::FastMap;
 pub use locksets::{LocksetId, Locksets};
 pub use order::{Edges, Order, VectorClock};
@@ -29,7 +31,7 @@ pub use writes::{LastWrites, Source as WriteSource};
 
 use ahead::StdAhead;
 use reweave_model::{Event, EventId, LockMode, ObjectId, Pc};
-use reweave_trace::{Events, Result, StdEvents, Trace, WordAccess};
+use reweave_trace::{Events, RawEvents, Result, StdEvents, Trace, WordAccess};
 
 index!(
     /// A thread. A number is used again for a child forked by the thread that joined its last user: the two are ordered by
@@ -180,6 +182,19 @@ pub trait Linear {
     /// The life of the word is over: its number will stand for another one.
     fn forget(&mut self, word: Word);
 
+    /// These locks are gone and held by nobody: nothing will ever be done with them again. An analysis that keeps no trace
+    /// of their numbers from here on returns true, and the numbers stand for other locks afterwards.
+    fn retire(&mut self, gone: Gone<'_>) -> bool {
+        let _ = gone;
+        false
+    }
+
+    /// Candidates that were found since this was last asked, while the pass goes on. An analysis that knows them only at the
+    /// end tells none.
+    fn news(&mut self) -> Vec<Candidate> {
+        Vec::new()
+    }
+
     /// What was found. The analysis is of no use afterwards.
     fn finish(&mut self) -> Candidates;
 
@@ -191,6 +206,20 @@ pub trait Linear {
     /// Acquisitions that may wait for each other, the earlier one first.
     fn deadlocks(&self) -> Vec<(EventId, EventId)> {
         Vec::new()
+    }
+}
+
+/// Locks whose life is over.
+#[derive(Clone, Copy)]
+pub struct Gone<'a>(&'a [bool]);
+
+impl Gone<'_> {
+    pub fn has(self, lock: Lock) -> bool {
+        self.0.get(lock.index()).copied().unwrap_or(false)
+    }
+
+    pub fn locks(self) -> impl Iterator<Item = Lock> {
+        self.0.iter().zip(0..).filter(|(gone, _)| **gone).map(|(_, lock)| Lock(lock))
     }
 }
 
@@ -216,6 +245,18 @@ impl<L: Linear + ?Sized> Linear for Vec<Box<L>> {
     }
     fn forget(&mut self, word: Word) {
         self.iter_mut().for_each(|one| one.forget(word));
+    }
+    fn retire(&mut self, gone: Gone<'_>) -> bool {
+        // Everyone is asked, also after a no: those that can forget save memory.
+        let mut all = true;
+        for one in self {
+            all &= one.retire(gone);
+        }
+        all
+    }
+    /// All together; ask each one for its own.
+    fn news(&mut self) -> Vec<Candidate> {
+        self.iter_mut().flat_map(|one| one.news()).collect()
     }
     /// All together; ask each one for its own.
     fn finish(&mut self) -> Candidates {
@@ -253,6 +294,19 @@ impl Source for Events<'_> {
     }
     fn progress(&self) -> f64 {
         Events::progress(self)
+    }
+}
+
+impl Source for RawEvents<'_> {
+    fn next(&mut self) -> Result<Option<Event<'_>>> {
+        Ok(RawEvents::next(self))
+    }
+    #[inline(always)]
+    fn next_access(&mut self) -> Option<WordAccess> {
+        RawEvents::next_access(self)
+    }
+    fn progress(&self) -> f64 {
+        1.0
     }
 }
 

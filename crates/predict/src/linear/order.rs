@@ -2,7 +2,7 @@
 
 use reweave_model::LockMode;
 
-use super::{Channel, Sync, Thread};
+use super::{Channel, Gone, Sync, Thread};
 
 /// Entry `t`: up to which of its epochs (or events: that is up to the analysis) thread `t` is known.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
@@ -140,6 +140,15 @@ impl Order {
     fn observe(&mut self, thread: Thread, channel: Channel) {
         if let Some(clock) = self.channels.get(channel.index()) {
             at(&mut self.threads, thread.index()).join(clock);
+        }
+    }
+
+    /// Forgets locks that nobody will take again.
+    pub fn retire(&mut self, gone: Gone<'_>) {
+        for lock in gone.locks() {
+            if let Some(clocks) = self.locks.get_mut(lock.index()) {
+                *clocks = LockClocks::default();
+            }
         }
     }
 

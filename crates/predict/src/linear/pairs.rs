@@ -1,5 +1,7 @@
 //! Candidates: what analyses return. Races are pairs of accesses, one for each pair of code positions.
 
+use std::collections::hash_map::Entry;
+
 use reweave_model::{EventId, Pc};
 
 use super::hash::FastMap;
@@ -74,6 +76,8 @@ pub struct Pcs {
     recent: Box<[PcId; RECENT_PCS]>,
     /// The first events of each pair, smaller position first.
     pairs: FastMap<(u32, u32), (EventId, EventId)>,
+    /// Pairs that [`Pcs::news`] has not told yet.
+    fresh: Vec<(u32, u32)>,
     /// Pairs seen lately: a program that races there races there again and again.
     seen: Box<[(u32, u32); RECENT]>,
     limit: usize,
@@ -92,6 +96,7 @@ impl Default for Pcs {
             all: Vec::new(),
             recent: Box::new([PcId(0); RECENT_PCS]),
             pairs: FastMap::default(),
+            fresh: Vec::new(),
             seen: Box::new([(u32::MAX, u32::MAX); RECENT]),
             limit: LIMIT,
             dropped: 0,
@@ -135,15 +140,17 @@ impl Pcs {
         }
         *seen = key;
         let (one, two) = if first.1.0 == key.0 { (first.0, second.0) } else { (second.0, first.0) };
-        let before = self.pairs.len();
-        self.pairs.entry(key).or_insert((one, two));
-        self.pairs.len() > before
+        let Entry::Vacant(place) = self.pairs.entry(key) else { return false };
+        place.insert((one, two));
+        self.fresh.push(key);
+        true
     }
 
     /// Forgets that there was such a pair: the next one counts as the first.
     pub fn forget(&mut self, one: PcId, two: PcId) {
         let key = (one.0.min(two.0), one.0.max(two.0));
         self.pairs.remove(&key);
+        self.fresh.retain(|fresh| *fresh != key);
         let seen = &mut self.seen[place(key)];
         if *seen == key {
             *seen = (u32::MAX, u32::MAX);
@@ -154,14 +161,21 @@ impl Pcs {
         self.all[id.0 as usize]
     }
 
+    fn candidate(&self, (one, two): (u32, u32), (a, b): (EventId, EventId)) -> Candidate {
+        let (one, two) = (self.all[one as usize], self.all[two as usize]);
+        let (first, second, first_pc, second_pc) = if a <= b { (a, b, one, two) } else { (b, a, two, one) };
+        Candidate { first, second, first_pc, second_pc }
+    }
+
+    /// The pairs that came since this was last asked.
+    pub fn news(&mut self) -> Vec<Candidate> {
+        let fresh = std::mem::take(&mut self.fresh);
+        fresh.iter().filter_map(|key| Some(self.candidate(*key, *self.pairs.get(key)?))).collect()
+    }
+
     pub fn finish(&mut self) -> Candidates {
         let pairs = std::mem::take(&mut self.pairs);
-        let candidate = |(&(one, two), &(a, b)): (&(u32, u32), &(EventId, EventId))| {
-            let (one, two) = (self.all[one as usize], self.all[two as usize]);
-            let (first, second, first_pc, second_pc) = if a <= b { (a, b, one, two) } else { (b, a, two, one) };
-            Candidate { first, second, first_pc, second_pc }
-        };
-        let mut pairs: Vec<_> = pairs.iter().map(candidate).collect();
+        let mut pairs: Vec<_> = pairs.iter().map(|(key, events)| self.candidate(*key, *events)).collect();
         pairs.sort_unstable_by_key(|c| (c.second, c.first, c.first_pc, c.second_pc));
         Candidates { pairs, dropped: self.dropped, ..Candidates::default() }
     }

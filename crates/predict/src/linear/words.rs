@@ -33,6 +33,11 @@ impl Default for Words {
 }
 
 impl Words {
+    /// How many words there are, live or not.
+    pub const fn len(&self) -> usize {
+        self.next as usize
+    }
+
     /// The word that holds the address.
     #[inline]
     pub fn at(&mut self, addr: u64) -> Word {

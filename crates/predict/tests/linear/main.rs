@@ -1,6 +1,7 @@
 //! The streaming analyses: against the definitions on random traces, against each other, and on the examples of the papers.
 
 mod examples;
+mod live;
 mod random;
 mod reference;
 mod refused;

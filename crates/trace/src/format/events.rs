@@ -39,8 +39,8 @@ pub struct WordAccess {
     pub thread: ThreadId,
     pub stack: StackId,
     pub addr: Addr,
-    head: u64,
-    value: u64,
+    pub(super) head: u64,
+    pub(super) value: u64,
 }
 
 impl WordAccess {
@@ -278,6 +278,6 @@ impl<'t> Events<'t> {
     }
 }
 
-const fn valid_size(head: u64) -> bool {
+pub(super) const fn valid_size(head: u64) -> bool {
     matches!(head >> 8 & 15, 1..=8)
 }

@@ -6,6 +6,7 @@
 mod ahead;
 mod events;
 pub mod pack;
+mod raw;
 pub mod reader;
 mod record;
 pub mod v1;
@@ -13,6 +14,7 @@ mod writer;
 
 pub(crate) use events::MAX_THREADS;
 pub use events::{Events, RawChunk, WordAccess};
+pub use raw::{Context, RawEvents};
 pub use record::kind_name;
 pub use writer::Writer;
 

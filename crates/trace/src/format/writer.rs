@@ -270,7 +270,15 @@ impl Writer {
 impl Module {
     fn from_record(words: &[u64]) -> Option<Self> {
         match wire::decode(words) {
-            Ok((Record::Event { op: Op::Module { base, size, bias, path }, .. }, _)) => {
+            Ok((Record::Event { op, .. }, _)) => Self::from_op(&op),
+            _ => None,
+        }
+    }
+
+    /// What a module event says.
+    pub fn from_op(op: &Op<'_>) -> Option<Self> {
+        match *op {
+            Op::Module { base, size, bias, path } => {
                 Some(Self { path: String::from_utf8_lossy(path).into_owned(), base: base.0, size, bias })
             }
             _ => None,

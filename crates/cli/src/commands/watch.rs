@@ -1,0 +1,214 @@
+//! `reweave watch`
+
+use std::ffi::OsString;
+use std::fs;
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+use reweave_launch::watch::{self, MAX_MEMORY, News, Plan, Watched};
+use reweave_launch::{Error, Options, exit, human_size};
+use reweave_predict::{ANALYSES, live, streaming};
+use reweave_report::{Style, text};
+
+use super::record::Scheduling;
+use crate::output::{self, grouped};
+use crate::size::parse_size;
+
+/// Run a program and tell what is wrong with it while it runs
+///
+/// The events go straight into the analyses: nothing is written to disk, and memory stays bounded, so that servers and long
+/// tests can be watched for hours. Where the analyses are slower than the program, the program waits. Every finding is
+/// potential: `reweave test` settles them. Every process of the program that was built with `reweave cc` is watched.
+#[derive(clap::Args)]
+#[command(override_usage = "reweave watch [OPTIONS] -- PROG [ARGS]...", after_help = after_help())]
+pub struct Args {
+    /// Only these analyses
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    analysis: Vec<String>,
+    /// Look at fewer accesses: none that a weaker one stands for, and ever fewer of those that come again and again
+    #[arg(long)]
+    sample: bool,
+    /// With --sample: also look at all of them, and count the pairs of places that were lost
+    #[arg(long, requires = "sample")]
+    check: bool,
+    /// Forget what was seen of earlier accesses when `reweave` itself needs more memory than this
+    #[arg(long, value_name = "SIZE", value_parser = parse_size, default_value = "2G")]
+    max_memory: u64,
+    /// Write the findings as JSON at the end
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    #[command(flatten)]
+    scheduling: Scheduling,
+    /// The program and its arguments
+    #[arg(required = true, last = true, value_name = "PROG")]
+    command: Vec<OsString>,
+}
+
+/// What runs unless something else is asked for, as far as this build has it.
+const DEFAULT: [&str; 4] = ["hb", "lockset", "lock-history", "goodlock"];
+
+/// Analyses whose memory does not grow with the length of the run.
+fn known() -> impl Iterator<Item = &'static str> {
+    let bounded = |name: &str| DEFAULT.contains(&name) || name == "shb";
+    ANALYSES.iter().map(|about| about.name).filter(move |name| bounded(name) && streaming(name).is_some())
+}
+
+fn after_help() -> String {
+    let mut text = String::from("Analyses (* by default):\n");
+    for about in ANALYSES.iter().filter(|about| known().any(|name| name == about.name)) {
+        let mark = if DEFAULT.contains(&about.name) { '*' } else { ' ' };
+        text += &format!("  {mark} {:<12} {}\n", about.name, about.what);
+    }
+    text + "\nCtrl-C goes to the program; a second one ends it. Either way the summary comes.\n\
+        \nExamples:\n  \
+        reweave watch -- ./server --port 8000\n  \
+        reweave watch --sample --json findings.json -- ./long_test\n  \
+        reweave watch --analysis hb -- make check"
+}
+
+/// The analyses asked for.
+fn chosen(asked: &[String], sample: bool) -> Result<Vec<&'static str>, String> {
+    let names: Vec<&'static str> = if asked.is_empty() {
+        known().filter(|name| DEFAULT.contains(name)).collect()
+    } else {
+        let find = |name: &String| {
+            known().find(|known| known == name).ok_or_else(|| {
+                let there: Vec<&str> = known().collect();
+                match ANALYSES.iter().any(|about| about.name == name) {
+                    true => format!(
+                        "`{name}` needs a recorded trace: use `reweave predict`, or choose from {}",
+                        there.join(", ")
+                    ),
+                    false => format!("there is no analysis `{name}`: choose from {}", there.join(", ")),
+                }
+            })
+        };
+        asked.iter().map(find).collect::<Result<_, _>>()?
+    };
+    match names.iter().find(|name| sample && !live::SAMPLED.contains(name)) {
+        Some(name) => Err(format!("`{name}` needs every access: leave it out, or watch without --sample")),
+        None => Ok(names),
+    }
+}
+
+pub fn run(args: Args) -> i32 {
+    debug_assert_eq!(MAX_MEMORY, 2 << 30, "the default of --max-memory");
+    let analyses = match chosen(&args.analysis, args.sample) {
+        Ok(analyses) => analyses,
+        Err(why) => {
+            eprintln!("reweave: {why}");
+            return exit::USAGE;
+        }
+    };
+    // Found out before the program runs for hours.
+    if let Some(path) = &args.json
+        && let Err(source) = fs::write(path, "")
+    {
+        return output::fail(&Error::Output { action: "write", path: path.clone(), source });
+    }
+    let mut options = Options::watched(args.command);
+    args.scheduling.apply(&mut options);
+    let plan = Plan {
+        options: live::Options { analyses, sample: args.sample, check: args.check },
+        max_memory: args.max_memory,
+    };
+    let style = Style::for_stderr();
+    let watched = watch::watch(options, plan, &mut |news| {
+        let mut out = io::stderr().lock();
+        // Nobody may be there to read it; the program matters more.
+        let _ = match news {
+            News::Found(item) => text::write_item(item, "", style, &mut out).and_then(|()| writeln!(out)),
+            News::Slowed => {
+                writeln!(out, "reweave: the analysis is slower than the program, which waits for it: no event is lost")
+            }
+            News::Forgot => writeln!(
+                out,
+                "reweave: memory is at its limit: what was seen so far is forgotten (--max-memory allows more)"
+            ),
+        };
+    });
+    let watched = match watched {
+        Ok(watched) => watched,
+        Err(error) => return output::fail(&error),
+    };
+    summary(&watched, args.check);
+    if let Some(path) = args.json
+        && let Err(source) = fs::write(&path, watched.report.to_json())
+    {
+        output::fail(&Error::Output { action: "write", path, source });
+    }
+    exit::of_program(watched.run.status)
+}
+
+fn summary(watched: &Watched, checked: bool) {
+    let Watched { run, report, totals, stalls, untold, peak_memory } = watched;
+    output::run_warnings(run);
+    let seconds = run.took.as_secs_f64().max(1e-9);
+    eprintln!(
+        "reweave: watched {} events of {} threads in {} for {seconds:.1} s: {:.1} million events/s, at most {}",
+        grouped(totals.events),
+        grouped(totals.threads),
+        output::counted(run.processes.len() as u64, "process", "processes"),
+        totals.events as f64 / seconds / 1e6,
+        human_size(*peak_memory),
+    );
+    // The last one, if it went on as another program.
+    if let Some(process) = run.processes.iter().rfind(|process| process.is_root)
+        && let Some(how) = reweave_report::describe::outcome(&process.outcome)
+    {
+        eprintln!("reweave: the program {how}");
+    }
+    if stalls.times > 0 {
+        let waited = stalls.nanoseconds as f64 / 1e9;
+        let share = 100.0 * waited / seconds;
+        let times = output::counted(stalls.times, "time", "times");
+        eprintln!(
+            "reweave: the program waited {times} for the analysis, {waited:.1} s in all ({share:.0} % of the time); no event was lost"
+        );
+    }
+    let skipped = totals.skipped;
+    if skipped.weaker + skipped.sampled > 0 {
+        eprintln!(
+            "reweave: left out {} accesses that a weaker one stands for and {} by sampling: {:.0} % of all events",
+            grouped(skipped.weaker),
+            grouped(skipped.sampled),
+            100.0 * (skipped.weaker + skipped.sampled) as f64 / totals.events.max(1) as f64,
+        );
+    }
+    if checked {
+        eprintln!(
+            "reweave: sampling lost {} of {} pairs of places that looking at everything found",
+            totals.lost_pairs, totals.checked_pairs
+        );
+    }
+    for (number, what) in [
+        (totals.restarts, "times everything seen of earlier accesses was forgotten (--max-memory allows more)"),
+        (
+            totals.recycled_threads,
+            "threads were taken for the continuation of others that ended long ago: races between them are missed",
+        ),
+        (totals.dropped, "accesses or pairs were beyond the limits of the analyses"),
+        (*untold, "more findings were not told"),
+    ] {
+        if number > 0 {
+            eprintln!("reweave: {} {what}", grouped(number));
+        }
+    }
+    let mut by_analysis: Vec<(&str, usize)> = Vec::new();
+    for item in &report.findings {
+        match by_analysis.iter_mut().find(|(name, _)| *name == item.analysis) {
+            Some((_, count)) => *count += 1,
+            None => by_analysis.push((&item.analysis, 1)),
+        }
+    }
+    if by_analysis.is_empty() {
+        eprintln!("reweave: no findings");
+    } else {
+        let each: Vec<String> = by_analysis.iter().map(|(name, count)| format!("{count} by {name}")).collect();
+        eprintln!(
+            "reweave: {} ({})",
+            output::counted(report.findings.len() as u64, "potential finding", "potential findings"),
+            each.join(", ")
+        );
+    }
+}

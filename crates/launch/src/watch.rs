@@ -1,0 +1,320 @@
+//! Analysis while the program runs: `reweave watch`.
+//!
+//! Each process of the program gets an analysis of its own, in the thread that collects its events; nothing goes to disk. What
+//! they see goes to one *teller*, which resolves symbols, drops what was told before (by source position, so that it does not
+//! matter in which process) and tells the rest. The program waits where the analysis is slower than it is, which is counted.
+//!
+//! Memory is bounded: beyond the limit an analysis starts over (see [`Live::start_over`]), which is counted too.
+
+use std::collections::{BTreeSet, HashMap};
+use std::fs;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex};
+
+use reweave_model::{Sighting, ThreadId};
+use reweave_predict::live::{self, Live};
+use reweave_report::{Item, Report, data, live as resolve};
+use reweave_trace::{Meta, Module, Symbols};
+
+use crate::Result;
+use crate::registry::lock;
+use crate::session::{self, Options, Run};
+use crate::sink::{End, Open, Sink, Stalls, Totals, Trouble, Watcher};
+
+/// Findings told one by one; further ones are counted.
+const MAX_TOLD: usize = 1000;
+/// Chunks between two looks at our memory.
+const LOOK_EVERY: u64 = 16;
+/// Chunks an analysis takes before it starts over again: forgetting more often helps nobody.
+const BETWEEN_RESTARTS: u64 = 64;
+pub const MAX_MEMORY: u64 = 2 << 30;
+
+#[derive(Clone, Debug)]
+pub struct Plan {
+    pub options: live::Options,
+    /// Of this process, in bytes.
+    pub max_memory: u64,
+}
+
+/// What the watcher hears while the program runs.
+pub enum News<'a> {
+    Found(&'a Item),
+    /// The program waits for the analysis: told once.
+    Slowed,
+    /// Memory is at its limit: told once.
+    Forgot,
+}
+
+pub struct Watched {
+    pub run: Run,
+    pub report: Report,
+    pub totals: live::Totals,
+    pub stalls: Stalls,
+    /// Findings beyond the limit.
+    pub untold: u64,
+    pub peak_memory: u64,
+}
+
+enum Message {
+    Sightings { process: Arc<Process>, modules: Arc<[Module]>, sightings: Vec<Sighting> },
+    Slowed,
+    Forgot,
+}
+
+/// Code addresses mean something only within one process.
+#[derive(Debug)]
+struct Process {
+    serial: u64,
+}
+
+/// Hands out sinks and gathers what they come to.
+struct Hub {
+    plan: Plan,
+    teller: SyncSender<Message>,
+    processes: AtomicU64,
+    slowed: AtomicBool,
+    forgot: AtomicBool,
+    sums: Mutex<(live::Totals, Stalls)>,
+}
+
+impl std::fmt::Debug for Hub {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Hub").field("plan", &self.plan).finish_non_exhaustive()
+    }
+}
+
+/// The [`Watcher`] that a session holds; the hub outlives it.
+#[derive(Debug)]
+struct Admission(Arc<Hub>);
+
+impl Watcher for Admission {
+    fn admit(&self, _: &Meta) -> Open {
+        let hub = Arc::clone(&self.0);
+        let process = Arc::new(Process { serial: hub.processes.fetch_add(1, Ordering::Relaxed) });
+        Box::new(move || {
+            let live = Live::new(&hub.plan.options);
+            Box::new(ToAnalysis { hub, process, live, modules: Arc::from([]), chunks: 0, started: 0 })
+        })
+    }
+}
+
+/// Into an analysis.
+struct ToAnalysis {
+    hub: Arc<Hub>,
+    process: Arc<Process>,
+    live: Live,
+    /// As the teller got them last.
+    modules: Arc<[Module]>,
+    chunks: u64,
+    /// The number of the chunk with which the analysis last started over.
+    started: u64,
+}
+
+impl ToAnalysis {
+    fn tell(&mut self, sightings: Vec<Sighting>) {
+        if sightings.is_empty() {
+            return;
+        }
+        if self.modules.len() != self.live.modules().len() {
+            self.modules = self.live.modules().into();
+        }
+        let (process, modules) = (Arc::clone(&self.process), Arc::clone(&self.modules));
+        // It goes before us only by a panic.
+        let _ = self.hub.teller.send(Message::Sightings { process, modules, sightings });
+    }
+
+    fn taken(
+        &mut self,
+        news: reweave_trace::Result<Vec<Sighting>>,
+        stalls: Stalls,
+    ) -> std::result::Result<(), Trouble> {
+        match news {
+            Ok(sightings) => self.tell(sightings),
+            Err(error) => return Err(Trouble::Stop(format!("the analysis cannot go on: {error}"))),
+        }
+        self.mind_memory();
+        if stalls.times > 0 && !self.hub.slowed.swap(true, Ordering::Relaxed) {
+            let _ = self.hub.teller.send(Message::Slowed);
+        }
+        Ok(())
+    }
+
+    fn mind_memory(&mut self) {
+        if !self.chunks.is_multiple_of(LOOK_EVERY) || self.chunks - self.started < BETWEEN_RESTARTS {
+            return;
+        }
+        if memory("VmRSS:") > self.hub.plan.max_memory {
+            self.started = self.chunks;
+            let last = self.live.start_over();
+            self.tell(last);
+            // SAFETY: gives free pages back; there is nothing it could break.
+            unsafe { libc::malloc_trim(0) };
+            if !self.hub.forgot.swap(true, Ordering::Relaxed) {
+                let _ = self.hub.teller.send(Message::Forgot);
+            }
+        }
+    }
+}
+
+impl Sink for ToAnalysis {
+    fn take(&mut self, words: &[u64], thread: ThreadId, stalls: Stalls) -> std::result::Result<(), Trouble> {
+        let news = self.live.chunk(words, thread);
+        self.chunks += 1;
+        self.taken(news, stalls)
+    }
+
+    /// A server that does little fills a chunk in hours: what it did is told at once.
+    fn takes_pieces(&self) -> bool {
+        true
+    }
+
+    fn more(&mut self, words: &[u64], stalls: Stalls) -> std::result::Result<(), Trouble> {
+        let news = self.live.more(words);
+        self.taken(news, stalls)
+    }
+
+    fn has_last_words(&self) -> bool {
+        self.live.has_last_words()
+    }
+
+    fn finish(&mut self, end: &End<'_>) -> Vec<String> {
+        let last = self.live.finish();
+        self.tell(last);
+        let mut sums = lock(&self.hub.sums);
+        sums.0.add(&self.live.totals());
+        sums.1.times += end.stalls.times;
+        sums.1.nanoseconds += end.stalls.nanoseconds;
+        Vec::new()
+    }
+
+    fn totals(&self) -> Totals {
+        let live::Totals { events, threads, .. } = self.live.totals();
+        Totals { events, threads, bytes: 0 }
+    }
+}
+
+/// Resolves, sifts and tells.
+struct Teller<'a> {
+    tell: &'a mut (dyn FnMut(News<'_>) + Send),
+    items: Vec<Item>,
+    by_fingerprint: HashMap<String, usize>,
+    untold: u64,
+    /// Of the process that was heard last: resolving reads its files again.
+    symbols: Option<(u64, BTreeSet<reweave_model::Pc>, Symbols)>,
+}
+
+impl Teller<'_> {
+    fn listen(&mut self, news: Receiver<Message>) {
+        while let Ok(message) = news.recv() {
+            match message {
+                Message::Slowed => (self.tell)(News::Slowed),
+                Message::Forgot => (self.tell)(News::Forgot),
+                Message::Sightings { process, modules, sightings } => self.sightings(&process, &modules, &sightings),
+            }
+        }
+    }
+
+    fn sightings(&mut self, process: &Process, modules: &[Module], sightings: &[Sighting]) {
+        let wanted: BTreeSet<_> = sightings.iter().flat_map(resolve::addresses).filter(|pc| pc.0 != 0).collect();
+        let known = self.symbols.as_ref().filter(|(serial, pcs, _)| *serial == process.serial && wanted.is_subset(pcs));
+        if known.is_none() {
+            let mut pcs = wanted;
+            if let Some((_, old, _)) = self.symbols.take().filter(|(serial, ..)| *serial == process.serial) {
+                pcs.extend(old);
+            }
+            let all: Vec<_> = pcs.iter().copied().collect();
+            self.symbols = Some((process.serial, pcs, Symbols::resolve(modules, &all)));
+        }
+        let Some((_, _, symbols)) = &self.symbols else { return };
+        for sighting in sightings {
+            let item = resolve::item(self.items.len() as u32 + 1, sighting, symbols);
+            match self.by_fingerprint.get(&item.fingerprint) {
+                Some(&place) => {
+                    // Happens-before says more than a pattern: the summary has the better reason.
+                    let told = &mut self.items[place];
+                    if rank(&item.analysis) < rank(&told.analysis) {
+                        let id = told.id;
+                        *told = Item { id, ..item };
+                    }
+                }
+                None if self.items.len() < MAX_TOLD => {
+                    (self.tell)(News::Found(&item));
+                    self.by_fingerprint.insert(item.fingerprint.clone(), self.items.len());
+                    self.items.push(item);
+                }
+                None => self.untold += 1,
+            }
+        }
+    }
+}
+
+/// The less, the more it says.
+fn rank(analysis: &str) -> usize {
+    ["hb", "shb", "lock-history", "goodlock", "lockset"].iter().position(|name| *name == analysis).unwrap_or(usize::MAX)
+}
+
+/// Runs the program to its end and tells what the analyses see meanwhile.
+pub fn watch(mut options: Options, plan: Plan, tell: &mut (dyn FnMut(News<'_>) + Send)) -> Result<Watched> {
+    // A few messages may wait; with more, the analysis waits for the teller.
+    let (sender, receiver) = sync_channel(64);
+    let hub = Arc::new(Hub {
+        plan,
+        teller: sender,
+        processes: AtomicU64::new(0),
+        slowed: AtomicBool::new(false),
+        forgot: AtomicBool::new(false),
+        sums: Mutex::default(),
+    });
+    options.watcher = Some(Arc::new(Admission(Arc::clone(&hub))));
+    let mut teller = Teller { tell, items: Vec::new(), by_fingerprint: HashMap::new(), untold: 0, symbols: None };
+    let (run, totals, stalls) = std::thread::scope(|scope| {
+        let told = scope.spawn(|| teller.listen(receiver));
+        let run = session::run(&options);
+        options.watcher = None;
+        let (totals, stalls) = *lock(&hub.sums);
+        // With the last sender the teller ends.
+        drop(hub);
+        let _ = told.join();
+        (run, totals, stalls)
+    });
+    let run = run?;
+    let Teller { items, untold, .. } = teller;
+    let peak_memory = memory("VmHWM:");
+    let command = options.command.iter().map(|word| word.to_string_lossy().into_owned());
+    let seconds = run.took.as_secs_f64().max(1e-9);
+    let numbers = [
+        ("events", totals.events),
+        ("threads", totals.threads),
+        ("processes", run.processes.len() as u64),
+        ("milliseconds", run.took.as_millis() as u64),
+        ("events_per_second", (totals.events as f64 / seconds) as u64),
+        ("stalls", stalls.times),
+        ("stalled_ms", stalls.nanoseconds / 1_000_000),
+        ("peak_memory_kb", peak_memory >> 10),
+        ("skipped_weaker", totals.skipped.weaker),
+        ("skipped_sampled", totals.skipped.sampled),
+        ("checked_pairs", totals.checked_pairs),
+        ("lost_pairs", totals.lost_pairs),
+        ("restarts", totals.restarts),
+        ("recycled_threads", totals.recycled_threads),
+        ("dropped", totals.dropped),
+        ("untold_findings", untold),
+        ("unknown_pairs", 0),
+    ];
+    let report = Report {
+        reweave: env!("CARGO_PKG_VERSION").into(),
+        schema: data::SCHEMA,
+        program: command.collect(),
+        findings: items,
+        stats: numbers.into_iter().map(|(name, number)| (name.to_owned(), number)).collect(),
+    };
+    Ok(Watched { run, report, totals, stalls, untold, peak_memory })
+}
+
+/// A line of our own status, in bytes.
+fn memory(field: &str) -> u64 {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix(field));
+    line.and_then(|rest| rest.split_whitespace().next()?.parse::<u64>().ok()).unwrap_or(0) << 10
+}

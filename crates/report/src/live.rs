@@ -1,0 +1,75 @@
+//! From sightings (findings made while the program runs) to items of a report.
+
+use reweave_model::{Kind, Pc, Sighted, Sighting};
+use reweave_trace::Symbols;
+
+use crate::data::{AccessItem, Item, Location};
+use crate::describe::Describer;
+use crate::resolve::{calls, fingerprint, frames, kind_name, strength_name, taken_lock};
+
+/// Every code address that an item of it names.
+pub fn addresses(sighting: &Sighting) -> impl Iterator<Item = Pc> {
+    sighting.accesses.iter().flat_map(|access| {
+        let taken = access.locks_held.iter().map(|(_, pc)| *pc);
+        std::iter::once(access.pc).chain(access.stack.iter().copied()).chain(taken)
+    })
+}
+
+/// Makes an item; the symbols know at least its [`addresses`].
+pub fn item(id: u32, sighting: &Sighting, symbols: &Symbols) -> Item {
+    let accesses: Vec<AccessItem> = sighting.accesses.iter().map(|access| access_item(access, symbols)).collect();
+    let kind = kind_name(sighting.kind);
+    Item {
+        id,
+        fingerprint: fingerprint(kind, &accesses),
+        kind: kind.into(),
+        strength: strength_name(sighting.strength).into(),
+        analysis: sighting.analysis.into(),
+        summary: summary(sighting, &accesses, symbols),
+        accesses,
+        why_unconfirmed: Some(worth(sighting)),
+        ..Item::default()
+    }
+}
+
+fn access_item(access: &Sighted, symbols: &Symbols) -> AccessItem {
+    let mut stack = frames(access.pc, symbols);
+    let location = if stack.is_empty() { Location::default() } else { stack.remove(0) };
+    stack.extend(calls(access.stack.iter().copied(), symbols));
+    let locks_held = access.locks_held.iter().map(|&(object, pc)| taken_lock(object, pc, symbols)).collect();
+    AccessItem { thread: access.thread.0, op: access.op.into(), location, stack, locks_held }
+}
+
+fn summary(sighting: &Sighting, accesses: &[AccessItem], symbols: &Symbols) -> String {
+    if sighting.kind != Kind::Race {
+        return kind_name(sighting.kind).into();
+    }
+    let variable = sighting.accesses.iter().rev().find_map(|access| access.addr);
+    let on = variable.map_or(String::new(), |addr| format!(" on {}", Describer { symbols }.address(addr)));
+    let ops = accesses.iter().map(|access| access.op.as_str()).collect::<Vec<_>>().join(" and ");
+    format!("data race{on}: {ops} are not ordered")
+}
+
+/// What the analysis can say without a witness.
+fn worth(sighting: &Sighting) -> String {
+    let test = "`reweave test` runs it again";
+    let text = match (sighting.analysis, sighting.certain) {
+        ("hb", true) => format!("the first two that nothing ordered in this run, so a race; {test} to make it happen"),
+        (_, true) => format!("nothing ordered the two in this run, so a race; {test} to make it happen"),
+        ("hb", false) => {
+            format!("nothing ordered the two in this run, unless an earlier race is why; {test} to settle it")
+        }
+        ("lockset", _) => format!("no common lock keeps the two apart, but something else may; {test} to settle it"),
+        _ => format!("a pattern seen while the program ran; {test} to settle it"),
+    };
+    let old: Vec<String> = sighting
+        .accesses
+        .iter()
+        .zip(1..)
+        .filter(|(access, _)| !access.exact)
+        .map(|(_, number)| {
+            format!("; ({number}) was long ago, its thread, stack and locks are of the last one known there")
+        })
+        .collect();
+    text + &old.concat()
+}

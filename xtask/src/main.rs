@@ -17,6 +17,9 @@ const USAGE: &str = "usage: cargo xtask COMMAND
   oracle [SMALL] [LARGE]
                  the engine against the oracle on so many random histories of up to 16 events (default 100000)
                  and of up to 24 (default 10000)
+  oracle-blocks [SMALL] [LARGE]
+                 predicted atomicity violations against the oracle on so many random histories of up to 12 events
+                 (default 100000) and of up to 16 (default 500)
   bench          what recording costs against plain and libtsan, as ratios
   bench-predict  how fast the analyses are: streaming ones on 10 M events, the engine per question (REWEAVE_Z3: against Z3)
   lint           rustfmt and clippy, as the rules of the repository want them
@@ -34,6 +37,10 @@ fn main() -> ExitCode {
         Some("oracle") => {
             soak::oracle(rest.first().map_or("100000", String::as_str), rest.get(1).map_or("10000", String::as_str))
         }
+        Some("oracle-blocks") => soak::oracle_blocks(
+            rest.first().map_or("100000", String::as_str),
+            rest.get(1).map_or("500", String::as_str),
+        ),
         Some("bench") => bench(),
         Some("bench-predict") => bench_predict(),
         Some("lint") => lint(),

@@ -20,6 +20,7 @@ macro_rules! index {
 }
 
 pub mod analyses;
+pub mod atomicity;
 mod driver;
 pub mod feasible;
 pub mod history;

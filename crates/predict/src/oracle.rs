@@ -8,6 +8,8 @@
 //! or a wait needs the lock to be held by its thread; the pair of a race is in no reordering, so its own reads may return
 //! anything (except in [`Mode::Said`], where the pair is part of the complete reordering).
 
+pub mod atomicity;
+
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use reweave_model::LockMode;

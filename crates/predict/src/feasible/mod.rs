@@ -1,4 +1,4 @@
-//! The feasible-reordering engine: is there a reordering after which these events are next?
+//! The feasible-reordering engine: is there a reordering after which these events are next, or that has these in this order?
 //!
 //! Source: the maximal causal model with control flow (Huang, Meredith, Roşu, PLDI 2014), by the definition in
 //! [`history`](crate::history). Sound and maximal: it says [`Answer::No`] only if no feasible reordering exists, and every
@@ -48,6 +48,8 @@ pub struct Question<'i, 'h> {
     pub(in crate::feasible) mode: Mode,
     /// The events that must be next.
     pub(in crate::feasible) goals: Vec<Pos>,
+    /// Both events are in the reordering, the first before the second.
+    pub(in crate::feasible) precede: Vec<(Pos, Pos)>,
     /// Events of each thread that can be in the reordering at all, and those that must be.
     pub(in crate::feasible) limit: Vec<u32>,
     pub(in crate::feasible) required: Vec<u32>,
@@ -57,15 +59,26 @@ pub struct Question<'i, 'h> {
 impl<'i, 'h> Question<'i, 'h> {
     /// `None`: no reordering can have these events next.
     pub fn new(index: &'i Index<'h>, mode: Mode, goals: &[Pos]) -> Option<Self> {
-        Self::with(index, mode, goals, None)
+        Self::with(index, mode, goals, &[], None)
     }
 
     /// As if a rule of the definition did not exist: to see that tests miss it.
     pub fn without(rule: Rule, index: &'i Index<'h>, mode: Mode, goals: &[Pos]) -> Option<Self> {
-        Self::with(index, mode, goals, Some(rule))
+        Self::with(index, mode, goals, &[], Some(rule))
     }
 
-    fn with(index: &'i Index<'h>, mode: Mode, goals: &[Pos], off: Option<Rule>) -> Option<Self> {
+    /// A reordering that has all these events, of each pair the first before the second. `None`: there is none.
+    pub fn in_order(index: &'i Index<'h>, mode: Mode, precede: &[(Pos, Pos)]) -> Option<Self> {
+        Self::with(index, mode, &[], precede, None)
+    }
+
+    fn with(
+        index: &'i Index<'h>,
+        mode: Mode,
+        goals: &[Pos],
+        precede: &[(Pos, Pos)],
+        off: Option<Rule>,
+    ) -> Option<Self> {
         let history = index.history;
         let mut limit: Vec<u32> = history.threads.iter().map(|events| events.len() as u32).collect();
         let mut required = vec![0; history.threads.len()];
@@ -78,6 +91,10 @@ impl<'i, 'h> Question<'i, 'h> {
                 let thread = history.step(before).thread.index();
                 required[thread] = required[thread].max(index.place[before.index()] + 1);
             }
+        }
+        for &pos in precede.iter().flat_map(|(first, second)| [first, second]) {
+            let thread = history.step(pos).thread.index();
+            required[thread] = required[thread].max(index.place[pos.index()] + 1);
         }
         if mode != Mode::Said {
             // What needs an event that comes too late comes too late itself.
@@ -101,7 +118,8 @@ impl<'i, 'h> Question<'i, 'h> {
             }
         }
         let possible = required.iter().zip(&limit).all(|(required, limit)| required <= limit);
-        possible.then(|| Self { index, mode, goals: goals.to_vec(), limit, required, off })
+        let (goals, precede) = (goals.to_vec(), precede.to_vec());
+        possible.then_some(Self { index, mode, goals, precede, limit, required, off })
     }
 
     /// Whether an event may be in the reordering.
@@ -185,6 +203,10 @@ impl<'i, 'h> Question<'i, 'h> {
             if let Some(&last) = required.checked_sub(1).and_then(|last| history.threads[thread].get(last as usize)) {
                 problem.edge(nodes[last.index()].expect("required events are possible"), cut);
             }
+        }
+        for (first, second) in &self.precede {
+            let node = |pos: &Pos| nodes[pos.index()].expect("required events are possible");
+            problem.edge(node(first), node(second));
         }
         let clauses = Clauses::new(self, nodes, events, cut, &mut problem);
         (problem, clauses)

@@ -1,13 +1,14 @@
 //! The pairs of a window that are worth a question: conflicting accesses that neither a common lock nor an order that every
 //! reordering keeps forbids (the quick check), by pair of code positions, likely ones first.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashSet};
 
-use reweave_model::{LockMode, Pc};
+use reweave_model::Pc;
 
 use crate::feasible::Index;
 use crate::history::*;
 use crate::lower::Lowered;
+use crate::search::Context;
 
 /// Questions per pair of code positions; a pair that is no race by so many tries is given up (and counted).
 const TRIES: usize = 100;
@@ -20,67 +21,6 @@ pub(super) struct Group {
     pub pairs: Vec<(Pos, Pos)>,
     /// More pairs passed the quick check than are listed.
     pub more: bool,
-}
-
-/// What forbids a race at an event.
-struct Context {
-    /// Per thread: how many of its events come before this one in every reordering.
-    clocks: Vec<Vec<u32>>,
-    /// The set of locks held, as a number.
-    locks: Vec<u32>,
-    sets: Vec<Vec<(Lock, LockMode)>>,
-}
-
-impl Context {
-    fn new(history: &History, index: &Index<'_>) -> Self {
-        let threads = history.threads.len();
-        let mut last: Vec<Vec<u32>> = vec![vec![0; threads]; threads];
-        let mut held: Vec<Vec<(Lock, LockMode)>> = vec![Vec::new(); threads];
-        let mut numbers: HashMap<Vec<(Lock, LockMode)>, u32> = HashMap::new();
-        let mut context = Context { clocks: Vec::new(), locks: Vec::new(), sets: Vec::new() };
-        for pos in history.positions() {
-            let step = history.step(pos);
-            let thread = step.thread.index();
-            for &before in index.needs(pos) {
-                let other = &context.clocks[before.index()];
-                last[thread].iter_mut().zip(other).for_each(|(mine, theirs)| *mine = (*mine).max(*theirs));
-            }
-            last[thread][thread] += 1;
-            context.clocks.push(last[thread].clone());
-            match step.action {
-                Action::Acquire { lock, mode } => held[thread].push((lock, mode)),
-                Action::Woken { lock, .. } => held[thread].push((lock, LockMode::Exclusive)),
-                Action::Release { lock, .. } | Action::Wait { lock, .. } => {
-                    held[thread].retain(|(other, _)| *other != lock);
-                }
-                _ => {}
-            }
-            let mut set = held[thread].clone();
-            set.sort_unstable_by_key(|(lock, _)| *lock);
-            let next = numbers.len() as u32;
-            let number = *numbers.entry(set).or_insert_with_key(|set| {
-                context.sets.push(set.clone());
-                next
-            });
-            context.locks.push(number);
-        }
-        context
-    }
-
-    /// Whether the first comes before the second in every reordering.
-    fn ordered(&self, history: &History, first: Pos, second: Pos) -> bool {
-        let thread = history.step(first).thread.index();
-        self.clocks[first.index()][thread] <= self.clocks[second.index()][thread]
-    }
-
-    /// Whether a lock is held at both.
-    fn excluded(&self, one: u32, two: u32) -> bool {
-        self.sets[one as usize].iter().any(|(lock, mode)| {
-            self.sets[two as usize].iter().any(|(other, other_mode)| {
-                lock == other && (*mode == LockMode::Exclusive || *other_mode == LockMode::Exclusive)
-            })
-        })
-    }
 }
 
 /// Accesses that are alike: code position, thread, whether they write, whether they are plain, set of locks held.

@@ -1,6 +1,7 @@
 //! What every search by questions to the [engine](crate::feasible) shares: the windows of a trace, how long it may take, and
 //! how an order of a window's events becomes part of a finding.
 
+mod context;
 mod paths;
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,6 +13,7 @@ use reweave_trace::{Result, Trace};
 
 use crate::history::*;
 use crate::lower::{Lowered, Windows};
+pub use context::Context;
 pub use paths::{Path, witnesses};
 
 /// Kept events per window, unless the whole trace has fewer than [`WHOLE`].

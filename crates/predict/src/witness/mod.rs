@@ -4,11 +4,13 @@
 //! they get wrong together can pass. Exact: it accepts an order if and only if it is a feasible reordering, whomever a
 //! notify could have chosen. Cost: one pass, independent of how the state looks; see `notifies` for the one exception.
 
+mod blocks;
 mod notifies;
 mod rejection;
 mod replay;
 mod weak;
 
+pub use blocks::check_violation;
 pub use rejection::{Rejection, Why};
 pub use weak::check_weak_order;
 

@@ -73,6 +73,8 @@ pub enum Why {
     NotInOrder,
     /// C11 orders it after this one.
     HappensAfter(Pos),
+    /// Its block could as well have run in one go.
+    Serializable,
 }
 
 impl fmt::Display for Rejection {
@@ -116,6 +118,7 @@ impl fmt::Display for Rejection {
             Why::AlreadyHappened => write!(f, "should be next after the order, but is in it"),
             Why::NotAdjacent(other) => write!(f, "is not next to event {}", other.0),
             Why::NotInOrder => write!(f, "should be in the order"),
+            Why::Serializable => write!(f, "is in a block that no cycle of the order goes through"),
             Why::HappensAfter(other) => write!(f, "happens after event {} by the rules of C11", other.0),
         }
     }

@@ -1,0 +1,1 @@
+//! Where atomic blocks are.

@@ -99,9 +99,10 @@ fn agree(name: &str, seeds: std::ops::Range<u64>, size: usize) {
          violations, {data_abstract} data-abstract violations, {long} by three threads or more"
     );
     let mut enough = totals.violated.iter();
-    assert!(enough.all(|&violated| violated > histories / 10), "too few to tell: {:?}", totals.violated);
+    let few = histories < 100;
+    assert!(few || enough.all(|&violated| violated > histories / 10), "too few to tell: {:?}", totals.violated);
     assert!(skipped < histories, "{skipped} of {} were too large for the oracle", 4 * histories);
-    assert!(long > 0 || histories < 400, "no cycle through three threads");
+    assert!(few || long > 0, "no cycle through three threads");
 }
 
 fn counts() -> (u64, u64) {

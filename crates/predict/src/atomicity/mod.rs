@@ -17,6 +17,8 @@ mod cycles;
 mod depend;
 pub mod serializability;
 
+use reweave_model::Op;
+
 use crate::history::{History, Pos};
 
 pub use cycles::{Bounds, Cycle, Cycles};
@@ -76,4 +78,18 @@ impl Transactions {
     pub fn start(&self, pos: Pos) -> Pos {
         self.block(pos).map_or(pos, |block| self.ends(block).0)
     }
+}
+
+/// Whether a thread waits for others to do something by this operation: a block that does is not atomic. Waiting for a lock
+/// does not count.
+pub fn waits(op: &Op<'_>) -> bool {
+    matches!(
+        op,
+        Op::Wait { .. }
+            | Op::Woken { .. }
+            | Op::BarrierArrive { .. }
+            | Op::Join { .. }
+            | Op::SemaphoreTake { .. }
+            | Op::Receive { .. }
+    )
 }

@@ -8,6 +8,7 @@
 //! Two accesses conflict if they are of different threads, share a byte, at least one writes, and not both are atomic.
 
 mod ahead;
+mod blocks;
 mod channels;
 mod front;
 mod hash;
@@ -18,9 +19,11 @@ mod races;
 mod words;
 mod writes;
 
+pub use blocks::{OpenBlock, OpenBlocks};
 pub use front::Front;
 pub use hash::FastMap;
 pub use locksets::{LocksetId, Locksets};
+pub(crate) use order::at;
 pub use order::{Edges, Order, VectorClock};
 pub use pairs::{Candidate, Candidates, PcId, Pcs};
 pub use races::{Kept, Races};
@@ -133,6 +136,18 @@ impl Sync {
     }
 }
 
+/// Atomic blocks as the trace has them. They may lie within each other.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum BlockEdge {
+    Enter,
+    Exit,
+    /// The thread waits for others, in a block or not.
+    Wait,
+    /// It acquires its first lock, and releases its last one: an outermost critical section.
+    Lock,
+    Unlock,
+}
+
 /// An analysis in the course of one pass.
 pub trait Linear {
     /// All words of one access, in ascending order.
@@ -156,6 +171,11 @@ pub trait Linear {
 
     fn sync(&mut self, event: EventId, thread: Thread, sync: Sync);
 
+    /// Where atomic blocks begin and end; what ends one comes after the synchronization of the same event, the rest before.
+    fn block(&mut self, event: EventId, thread: Thread, pc: Pc, edge: BlockEdge) {
+        let _ = (event, thread, pc, edge);
+    }
+
     /// The life of the word is over: its number will stand for another one.
     fn forget(&mut self, word: Word);
 
@@ -176,6 +196,9 @@ impl<L: Linear + ?Sized> Linear for Vec<Box<L>> {
     }
     fn sync(&mut self, event: EventId, thread: Thread, sync: Sync) {
         self.iter_mut().for_each(|one| one.sync(event, thread, sync));
+    }
+    fn block(&mut self, event: EventId, thread: Thread, pc: Pc, edge: BlockEdge) {
+        self.iter_mut().for_each(|one| one.block(event, thread, pc, edge));
     }
     fn forget(&mut self, word: Word) {
         self.iter_mut().for_each(|one| one.forget(word));

@@ -4,6 +4,7 @@ mod examples;
 mod random;
 mod reference;
 mod refused;
+mod serializability;
 mod whole;
 
 use reweave_predict::analyses::cp::CpRaces;

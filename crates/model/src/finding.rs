@@ -51,7 +51,20 @@ pub struct Finding {
     pub strength: Strength,
     pub analysis: &'static str,
     pub accesses: Vec<Accessor>,
+    /// Of an atomicity violation: the block that is not atomic.
+    pub block: Option<AtomicBlock>,
     /// A race only by the memory model: the accesses are ordered by atomics that are too weak to order them.
     pub weak_order: bool,
     pub witness: Option<Witness>,
+}
+
+/// Code that should run as if in one step.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct AtomicBlock {
+    /// By the program or by the user; otherwise it was guessed from the code.
+    pub declared: bool,
+    pub enter: Pc,
+    pub exit: Pc,
+    /// What the program or the user calls it.
+    pub label: Option<String>,
 }

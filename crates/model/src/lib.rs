@@ -13,6 +13,6 @@ pub use event::{
     AccessFlags, AtomicKind, BlockedOn, Event, InputSource, LockMode, MemoryOrder, Misuse, ObjectKind, Op, RefusedWhy,
     Value, WakeReason,
 };
-pub use finding::{Accessor, Finding, Kind, Place, Strength, Witness};
+pub use finding::{Accessor, AtomicBlock, Finding, Kind, Place, Strength, Witness};
 pub use ids::{Addr, EventId, ObjectId, Pc, StackId, ThreadId};
 pub use schedule::{Schedule, Segment, ThreadName};

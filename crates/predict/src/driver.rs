@@ -5,12 +5,14 @@
 //! `predicted` only with a witness that the checker accepted. What the engine refutes is gone; what it cannot settle is
 //! counted. An analysis asked for by name also shows its candidates that stay without a witness, as `potential`.
 
+mod atomicity;
+
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use reweave_model::{Accessor, EventId, Finding, Kind, Op, Pc, Strength, ThreadId};
 use reweave_trace::{Result, Trace};
 
-use crate::analyses::{cp, hb, lockset, maximal, shb, syncp, wcp};
+use crate::analyses::{cp, hb, lock_reacquire, lockset, maximal, reduction, serializability, shb, syncp, wcp};
 use crate::history::Mode;
 use crate::linear::{self, Candidate, Linear};
 use crate::lower::called;
@@ -36,6 +38,10 @@ pub const ANALYSES: &[About] = &[
     about("maximal", "every race that some feasible reordering of the trace shows", true),
     about("prefix", "the same, if every read keeps its value", false),
     about("said", "the same over complete traces (Said et al.)", false),
+    about("serializability", "every order of the trace in which an atomic block could not have run in one go", true),
+    about("access-triple", "the same by accesses of one other thread to one or two locations", false),
+    about("lock-reacquire", "atomic blocks that take a lock again (AtomFuzzer): patterns, may be false", false),
+    about("reduction", "atomic blocks that Lipton's reduction does not show atomic: patterns, may be false", false),
 ];
 
 const fn about(name: &'static str, what: &'static str, default: bool) -> About {
@@ -46,6 +52,8 @@ const fn about(name: &'static str, what: &'static str, default: bool) -> About {
 pub struct Options<'a> {
     /// By name; empty: the default ones.
     pub analyses: Vec<String>,
+    /// Functions that are to be atomic.
+    pub atomic: Vec<String>,
     pub limits: Limits<'a>,
 }
 
@@ -57,6 +65,8 @@ pub struct Answer {
     /// Pairs of code positions that may race and were not settled.
     pub unknown_pairs: u64,
     pub stats: BTreeMap<String, u64>,
+    /// Functions that are to be atomic and were never called.
+    pub unseen_functions: Vec<String>,
 }
 
 /// Events of a long trace.
@@ -79,8 +89,10 @@ pub fn predict(trace: &Trace, options: &Options<'_>, progress: &mut dyn FnMut(&'
     let hungry = |name: &str| options.analyses.is_empty() && trace.event_count() > LONG && name == "wcp";
     let chosen_ones = ANALYSES.iter().filter(|about| chosen(about.name, about.default) && !hungry(about.name));
     let names: Vec<&'static str> = chosen_ones.map(|about| about.name).collect();
-    let listed = candidates(trace, &names, options, &mut answer, progress)?;
+    let mut listed = candidates(trace, &names, options, &mut answer, progress)?;
+    let blocks = listed.extract_if(.., |(name, _)| atomicity::STREAMING.contains(name)).collect::<Vec<_>>();
     races(trace, &names, &listed, options, &mut answer, progress)?;
+    atomicity::atomicity(trace, &names, &blocks, options, &mut answer, progress)?;
     if options.limits.is_over() {
         answer.stats.insert("cut_short".to_owned(), 1);
     }
@@ -170,6 +182,9 @@ fn candidates(
                 "shb" => Box::new(shb::ShbRaces::default()),
                 "syncp" => Box::new(syncp::SyncpRaces::default()),
                 "wcp" => Box::new(wcp::WcpRaces::default()),
+                "serializability" => Box::new(serializability::Serializability::default()),
+                "lock-reacquire" => Box::new(lock_reacquire::LockReacquire::default()),
+                "reduction" => Box::new(reduction::Reduction::default()),
                 "cp" => Box::new(cp::CpRaces::default()),
                 _ => continue,
             },
@@ -195,34 +210,40 @@ fn candidates(
 
 /// Candidates without a witness.
 fn potential(trace: &Trace, name: &'static str, candidates: &[Candidate]) -> Result<Vec<Finding>> {
-    let wanted: HashSet<EventId> = candidates.iter().flat_map(|pair| [pair.first, pair.second]).collect();
-    let mut found: HashMap<EventId, Accessor> = HashMap::new();
-    let mut held: HashMap<ThreadId, Vec<(reweave_model::ObjectId, EventId)>> = HashMap::new();
-    let mut events = trace.events();
-    while found.len() < wanted.len() {
-        let Some(event) = events.next()? else { break };
-        let locks = held.entry(event.thread).or_default();
-        match event.op {
-            Op::Acquire { object, .. } | Op::Woken { mutex: object, .. } => locks.push((object, event.id)),
-            Op::Release { object, .. } | Op::Wait { mutex: object, .. } => locks.retain(|(other, _)| *other != object),
-            _ => {}
-        }
-        if wanted.contains(&event.id) {
-            let (thread, pc, stack) = (event.thread, event.pc, event.stack);
-            let op = called(&event.op).to_owned();
-            let locks_held = locks.iter().map(|(_, event)| *event).collect();
-            found.insert(event.id, Accessor { event: event.id, thread, pc, stack, op, locks_held });
-        }
-    }
+    let found = accessors(trace, candidates.iter().flat_map(|pair| [pair.first, pair.second]).collect())?;
     let finding = |pair: &Candidate| {
         Some(Finding {
             kind: Kind::Race,
             strength: Strength::Potential,
             analysis: name,
             accesses: vec![found.get(&pair.first)?.clone(), found.get(&pair.second)?.clone()],
+            block: None,
             weak_order: false,
             witness: None,
         })
     };
     Ok(candidates.iter().filter_map(finding).collect())
+}
+
+/// These events as findings have them.
+fn accessors(trace: &Trace, wanted: HashSet<EventId>) -> Result<HashMap<EventId, Accessor>> {
+    let mut found: HashMap<EventId, Accessor> = HashMap::new();
+    let mut held: HashMap<ThreadId, Vec<(reweave_model::ObjectId, EventId)>> = HashMap::new();
+    let mut events = trace.events();
+    while found.len() < wanted.len() {
+        let Some(event) = events.next()? else { break };
+        let locks = held.entry(event.thread).or_default();
+        if wanted.contains(&event.id) {
+            let (thread, pc, stack) = (event.thread, event.pc, event.stack);
+            let op = called(&event.op).to_owned();
+            let locks_held = locks.iter().map(|(_, event)| *event).collect();
+            found.insert(event.id, Accessor { event: event.id, thread, pc, stack, op, locks_held });
+        }
+        match event.op {
+            Op::Acquire { object, .. } | Op::Woken { mutex: object, .. } => locks.push((object, event.id)),
+            Op::Release { object, .. } | Op::Wait { mutex: object, .. } => locks.retain(|(other, _)| *other != object),
+            _ => {}
+        }
+    }
+    Ok(found)
 }

@@ -27,11 +27,23 @@ pub struct Item {
     pub summary: String,
     /// `declared`, `inferred`, or none.
     pub block: Option<String>,
+    /// Where that block is.
+    #[serde(default)]
+    pub block_at: Option<BlockItem>,
     pub accesses: Vec<AccessItem>,
     pub witness: Option<String>,
     pub schedule: Option<String>,
     pub outcome: Option<String>,
     pub why_unconfirmed: Option<String>,
+}
+
+/// An atomic block.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct BlockItem {
+    /// What the program or the user calls it.
+    pub label: Option<String>,
+    pub enter: Location,
+    pub exit: Location,
 }
 
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]

@@ -1,9 +1,9 @@
 //! From findings (ids and addresses of one trace) to items of a report (names and lines).
 
-use reweave_model::{Accessor, EventId, Finding, Kind, Op, Pc, StackId, Strength};
+use reweave_model::{Accessor, AtomicBlock, EventId, Finding, Kind, Op, Pc, StackId, Strength};
 use reweave_trace::Trace;
 
-use crate::data::{AccessItem, Item, Location};
+use crate::data::{AccessItem, BlockItem, Item, Location};
 use crate::describe::Describer;
 
 pub const fn kind_name(kind: Kind) -> &'static str {
@@ -36,13 +36,60 @@ pub fn item(id: u32, finding: &Finding, trace: &Trace) -> Item {
         strength: strength_name(finding.strength).into(),
         analysis: finding.analysis.into(),
         summary,
-        block: None,
+        block: finding.block.as_ref().map(|block| if block.declared { "declared" } else { "inferred" }.into()),
+        block_at: finding.block.as_ref().map(|block| block_item(block, trace)),
         accesses,
         witness: None,
         schedule: None,
         outcome: None,
         why_unconfirmed: None,
     }
+}
+
+fn block_item(block: &AtomicBlock, trace: &Trace) -> BlockItem {
+    let place = |pc| frames(pc, trace).into_iter().next().unwrap_or_default();
+    BlockItem { label: block.label.clone(), enter: place(block.enter), exit: place(block.exit) }
+}
+
+/// `atomic block "transfer" in transfer (bank.c:12-18)`
+fn block_name(block: &AtomicBlock, trace: &Trace) -> String {
+    let BlockItem { label, enter, exit } = block_item(block, trace);
+    let mut name = if block.declared { "atomic block".to_owned() } else { "inferred atomic block".to_owned() };
+    if let Some(label) = label.filter(|label| *label != enter.function) {
+        name += &format!(" \"{label}\"");
+    }
+    if !enter.function.is_empty() {
+        name += &format!(" in {}", enter.function);
+    }
+    if enter.line != 0 {
+        name += &format!(" ({}:{}", crate::describe::file_name(&enter.file), enter.line);
+        name +=
+            &if exit.file == enter.file && exit.line > enter.line { format!("-{})", exit.line) } else { ")".into() };
+    }
+    name
+}
+
+/// What is wrong with a block. With a witness the accesses are in the order in which they happen.
+fn atomicity(finding: &Finding, block: &AtomicBlock, trace: &Trace) -> String {
+    let name = block_name(block, trace);
+    if finding.witness.is_none() {
+        let what = match finding.analysis {
+            "lock-reacquire" => "takes a lock again that it gave up: another thread may come in between",
+            "reduction" => "may not be atomic: (2) and what precedes it cannot be moved past other threads",
+            _ => "did not run as if in one step",
+        };
+        return format!("{name} {what}");
+    }
+    let own = finding.accesses.first().map(|access| access.thread);
+    let numbers = |mine: bool| {
+        let all = finding.accesses.iter().enumerate().filter(|(_, access)| (Some(access.thread) == own) == mine);
+        all.map(|(i, _)| format!("({})", i + 1)).collect::<Vec<_>>().join(", ")
+    };
+    format!(
+        "{name} is not atomic: no order of whole blocks explains {} with {} of other threads",
+        numbers(true),
+        numbers(false)
+    )
 }
 
 fn access_item(access: &Accessor, trace: &Trace) -> AccessItem {
@@ -85,6 +132,9 @@ fn summary(finding: &Finding, accesses: &[AccessItem], trace: &Trace) -> String 
             } else {
                 format!("data race{on}: {ops} are not ordered")
             }
+        }
+        Kind::Atomicity if finding.block.is_some() => {
+            finding.block.as_ref().map(|block| atomicity(finding, block, trace)).unwrap_or_default()
         }
         kind => kind_name(kind).into(),
     }

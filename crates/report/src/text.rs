@@ -95,6 +95,9 @@ pub fn write(report: &Report, folder: &str, style: Style, out: &mut dyn Write) -
             "{n} pairs of places may race and were not settled: too many accesses to try them all, or too little time"
         )?,
     }
+    if stat("atomicity_unknown") > 0 {
+        writeln!(out, "{} atomic blocks (with places that may interfere) were not settled", stat("atomicity_unknown"))?;
+    }
     if stat("windows") > 1 {
         writeln!(
             out,

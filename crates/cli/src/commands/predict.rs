@@ -32,6 +32,9 @@ pub struct Args {
     /// Wall time (ms, s, m, h); what is not settled by then is counted
     #[arg(long, value_name = "TIME", value_parser = parse_time)]
     budget: Option<Duration>,
+    /// Functions that should be atomic: a file with one name per line (# begins a comment)
+    #[arg(long, value_name = "FILE")]
+    atomic: Option<PathBuf>,
     /// Also write the findings as JSON
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
@@ -64,7 +67,7 @@ fn after_help() -> String {
     let mut text = String::from("Analyses (* by default):\n");
     for about in ANALYSES {
         let mark = if about.default { '*' } else { ' ' };
-        text += &format!("  {mark} {:<9} {}\n", about.name, about.what);
+        text += &format!("  {mark} {:<15} {}\n", about.name, about.what);
     }
     text + "\nExamples:\n  \
         reweave predict reweave.rwt\n  \
@@ -97,6 +100,7 @@ fn predict(args: &Args) -> Result<Report, Error> {
     let trace = reweave_trace::open(&args.trace)?;
     let options = reweave_predict::Options {
         analyses: args.analysis.clone(),
+        atomic: args.atomic.as_deref().map(crate::atomic::function_names).transpose()?.unwrap_or_default(),
         limits: Limits {
             mode: args.mode.mode(),
             window: args.window.map(|window| window as usize),
@@ -115,6 +119,9 @@ fn predict(args: &Args) -> Result<Report, Error> {
         }
     })?;
     bar.into_iter().for_each(|(_, bar)| bar.done());
+    for name in &answer.unseen_functions {
+        eprintln!("reweave: warning: no event of the trace is in `{name}`: check how --atomic spells it");
+    }
     let report = report(&trace, answer);
     if let Some(path) = &args.json {
         fs::write(path, report.to_json()).map_err(|source| Error::Output {

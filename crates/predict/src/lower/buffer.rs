@@ -140,6 +140,17 @@ pub(crate) fn called(op: &Op<'_>) -> &'static str {
         Op::Atomic { kind, .. } if !kind.writes() => "atomic load",
         Op::Atomic { kind, .. } if !kind.reads() => "atomic store",
         Op::Atomic { .. } => "atomic update",
+        Op::Acquire { .. } => "acquire",
+        Op::Woken { .. } => "acquire after a wait",
+        Op::Release { .. } => "release",
+        Op::Wait { .. } => "release by a wait",
+        Op::Fork { .. } => "fork",
+        Op::Begin => "begin",
+        Op::End => "end",
+        Op::Join { .. } => "join",
+        Op::Send { .. } => "send",
+        Op::Receive { .. } => "receive",
+        Op::AtomicEnter { .. } => "enter",
         _ => "",
     }
 }

@@ -64,6 +64,7 @@ pub fn races(
         strength: if found.doubtful { Strength::Potential } else { Strength::Predicted },
         analysis: name,
         accesses: found.accesses.into(),
+        block: None,
         weak_order: found.weak_order,
         witness: Some(witness),
     });

@@ -5,9 +5,9 @@
 //! a common cell and one of them writes it, if the earlier one gives up a lock and the later one gets it (not both shared),
 //! or if the earlier one stands in the later one's [`Step::after`](crate::history::Step::after) (fork, join, send…). The graph over
 //! transactions has program order and these dependences as edges. A block is **violated** by a reordering if a way along the
-//! edges leaves it at one of its events and comes back at a later one, over transactions of other threads. A graph has a cycle
-//! through some block if and only if some block is violated: of a shortest cycle each thread has one transaction or two that
-//! follow each other, and somewhere it comes back later than it left.
+//! edges leaves it at one of its events, goes through other threads, through none of them twice, and comes back at a later
+//! event. A graph has a cycle (every cycle goes through a block) if and only if some block is violated: of a shortest cycle each
+//! thread has one transaction or two that follow each other, and somewhere it comes back later than it left.
 //!
 //! [`serializability`] asks the [engine](crate::feasible) for a reordering that violates a block; [`blocks`] says where blocks
 //! are; `analyses::serializability` looks at the observed order alone.

@@ -1,5 +1,6 @@
 //! Which blocks some reordering violates, by brute force: all reorderings, told apart by who depends on whom, and the graph
-//! over transactions of each longest one, by the definition in [`atomicity`](crate::atomicity).
+//! over transactions of each longest one, by the definition in [`atomicity`](crate::atomicity); and that a
+//! graph has a cycle if and only if it violates some block.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -96,40 +97,79 @@ fn depended_on(history: &History, state: &State, later: Pos) -> u64 {
 
 /// The blocks that one reordering violates.
 fn violated_in(history: &History, transactions: &Transactions, state: &State, depends: &[u64]) -> Vec<Block> {
-    let done: Vec<Pos> = history
-        .threads
-        .iter()
-        .zip(&state.done)
-        .flat_map(|(events, &done)| events[..done as usize].iter().copied())
-        .collect();
-    let same = |a: Pos, b: Pos| a == b || transactions.block(a).is_some_and(|it| transactions.block(b) == Some(it));
-    let thread = |pos: Pos| history.step(pos).thread;
-    // From the transaction of the first to that of the second.
-    let edge = |a: Pos, b: Pos| depends[b.index()] >> a.0 & 1 != 0 || thread(a) == thread(b) && (a < b || same(a, b));
-    let mut found = Vec::new();
-    for block in transactions.blocks() {
-        let own = transactions.ends(block).0;
-        let mine: Vec<Pos> = done.iter().copied().filter(|&pos| transactions.block(pos) == Some(block)).collect();
-        let others: Vec<Pos> = done.iter().copied().filter(|&pos| thread(pos) != thread(own)).collect();
-        for (i, &exit) in mine.iter().enumerate() {
-            let mut reached: Vec<Pos> =
-                others.iter().copied().filter(|pos| depends[pos.index()] >> exit.0 & 1 != 0).collect();
-            let mut at = 0;
-            while at < reached.len() {
-                for &next in &others {
-                    // Any event of a transaction stands for all of it.
-                    if !reached.contains(&next) && edge(reached[at], next) {
-                        reached.push(next);
-                    }
-                }
-                at += 1;
+    let graph = Graph { history, transactions, state, depends };
+    let violates = |block: &Block| {
+        let events = &history.threads[history.step(transactions.ends(*block).0).thread.index()];
+        let done = &events[..state.done[history.step(transactions.ends(*block).0).thread.index()] as usize];
+        let mine: Vec<Pos> = done.iter().copied().filter(|&pos| transactions.block(pos) == Some(*block)).collect();
+        mine.iter()
+            .enumerate()
+            .any(|(i, &exit)| graph.comes_back(exit, &mine[i + 1..], &mut vec![thread_of(history, exit)]))
+    };
+    let violated: Vec<Block> = transactions.blocks().filter(violates).collect();
+    assert_eq!(graph.has_cycle(), !violated.is_empty(), "a graph has a cycle if and only if a block is violated");
+    violated
+}
+
+fn thread_of(history: &History, pos: Pos) -> usize {
+    history.step(pos).thread.index()
+}
+
+struct Graph<'a> {
+    history: &'a History,
+    transactions: &'a Transactions,
+    state: &'a State,
+    depends: &'a [u64],
+}
+
+impl Graph<'_> {
+    /// Whether the graph over transactions, each of which goes by its first event, has a cycle at all.
+    fn has_cycle(&self) -> bool {
+        let mut reached = vec![0u64; self.history.steps.len()];
+        let node = |pos: Pos| self.transactions.start(pos);
+        for (events, &done) in self.history.threads.iter().zip(&self.state.done) {
+            let done = &events[..done as usize];
+            for pair in done.windows(2).filter(|pair| node(pair[0]) != node(pair[1])) {
+                reached[node(pair[0]).index()] |= 1 << node(pair[1]).0;
             }
-            let back = |entry: &Pos| reached.iter().any(|from| depends[entry.index()] >> from.0 & 1 != 0);
-            if mine[i + 1..].iter().any(back) {
-                found.push(block);
-                break;
+            for &later in done {
+                for earlier in (0..64).filter(|earlier| self.depends[later.index()] >> earlier & 1 != 0) {
+                    reached[node(Pos(earlier)).index()] |= 1 << node(later).0;
+                }
             }
         }
+        for over in 0..reached.len() {
+            for from in 0..reached.len() {
+                if reached[from] >> over & 1 != 0 {
+                    reached[from] |= reached[over];
+                }
+            }
+        }
+        reached.iter().enumerate().any(|(at, reached)| reached >> at & 1 != 0)
     }
-    found
+
+    /// Whether a way from this event to another thread leads to one of `targets`, to each thread at most once.
+    fn comes_back(&self, exit: Pos, targets: &[Pos], used: &mut Vec<usize>) -> bool {
+        let follows = |pos: &Pos| self.depends[pos.index()] >> exit.0 & 1 != 0;
+        if used.len() > 1 && targets.iter().any(follows) {
+            return true;
+        }
+        for (thread, events) in self.history.threads.iter().enumerate() {
+            if used.contains(&thread) {
+                continue;
+            }
+            let done = &events[..self.state.done[thread] as usize];
+            for entry in done.iter().filter(|pos| follows(pos)) {
+                used.push(thread);
+                // It goes on with any event of this transaction or of a later one of the thread.
+                let start = self.transactions.start(*entry);
+                let found = done.iter().filter(|pos| **pos >= start).any(|&next| self.comes_back(next, targets, used));
+                used.pop();
+                if found {
+                    return true;
+                }
+            }
+        }
+        false
+    }
 }

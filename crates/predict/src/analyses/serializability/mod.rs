@@ -250,18 +250,26 @@ impl Serializability {
         }
     }
 
+    /// The access comes after those it conflicts with.
     #[inline]
-    fn touch(&mut self, access: &Access, touch: Touch) {
-        let Touch { word, mask } = touch;
+    fn follow_word(&mut self, access: &Access, Touch { word, mask }: Touch) {
         let (thread, writes) = (access.thread, access.kind.writes());
         let here = Here { event: access.event, pc: access.pc };
-        let mut entries = std::mem::take(at(&mut self.words, word.index()));
+        let entries = std::mem::take(at(&mut self.words, word.index()));
         for entry in &entries {
             if entry.mask & mask != 0 && (writes || entry.writes) && entry.thread != thread {
                 self.follow(thread, entry.slot, here);
             }
         }
+        self.words[word.index()] = entries;
+    }
+
+    /// Later ones come after the access.
+    #[inline]
+    fn enter_word(&mut self, access: &Access, Touch { word, mask }: Touch) {
+        let (thread, writes) = (access.thread, access.kind.writes());
         let slot = self.remembered(thread);
+        let entries = &mut self.words[word.index()];
         let entry = Entry { slot, thread, mask, writes };
         if writes {
             if entries.len() == 1 && entries[0].mask & !mask == 0 {
@@ -279,7 +287,6 @@ impl Serializability {
                 None => entries.push(entry),
             }
         }
-        self.words[word.index()] = entries;
     }
 }
 
@@ -289,9 +296,9 @@ impl Linear for Serializability {
         if self.clocks.is_crowded() {
             self.collect();
         }
-        for &touch in touched {
-            self.touch(access, touch);
-        }
+        // Whoever meets one of the words must know what came before all of them.
+        touched.iter().for_each(|&touch| self.follow_word(access, touch));
+        touched.iter().for_each(|&touch| self.enter_word(access, touch));
     }
 
     fn left_out(&mut self, words: u64) {

@@ -85,6 +85,7 @@ fn bench_predict() -> bool {
     let formulas = root().join("target/bench/formulas");
     let formulas = formulas.to_string_lossy();
     example("speed", &["10000000", "hb", "hb-std", "shb", "lockset", "wcp"])
+        && example("speed", &["10000000", "blocks", "serializability", "lock-reacquire", "reduction"])
         && example("speed", &["1000000", "syncp", "cp"])
         && example("questions", &["10000", "10000", &formulas])
         && example("questions", &["100000", "100000"])

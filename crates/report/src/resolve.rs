@@ -47,7 +47,12 @@ pub fn item(id: u32, finding: &Finding, trace: &Trace) -> Item {
 }
 
 fn block_item(block: &AtomicBlock, trace: &Trace) -> BlockItem {
-    let place = |pc| frames(pc, trace).into_iter().next().unwrap_or_default();
+    // What the compiler put into a function named by the user is part of it.
+    let named = |frame: &Location| block.label.as_ref().is_some_and(|label| frame.function == *label);
+    let place = |pc| {
+        let frames = frames(pc, trace);
+        frames.iter().find(|frame| named(frame)).or(frames.first()).cloned().unwrap_or_default()
+    };
     BlockItem { label: block.label.clone(), enter: place(block.enter), exit: place(block.exit) }
 }
 

@@ -85,10 +85,20 @@ struct Begun {
 }
 
 /// A call of a function: who called, by a fingerprint of the stack, and where in the function the thread is.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 struct Call {
     frame: (u64, usize),
     at: Pc,
+}
+
+/// A call that goes on.
+struct OpenCall {
+    call: Call,
+    /// Where its first event is: the next event there is that of another call.
+    first: (Pc, StackId),
+    /// Where in the function it was last.
+    last: Pc,
+    begun: Begun,
 }
 
 /// An acquisition of a lock by a thread: the calls it was made in, innermost first.
@@ -97,7 +107,8 @@ struct Taken {
     first: EventId,
     enter: Pc,
     chain: Vec<Pc>,
-    again: bool,
+    /// Where in the function that took it before it is taken again.
+    again: Option<Pc>,
 }
 
 #[derive(Default)]
@@ -106,8 +117,9 @@ struct Row {
     declared: Option<Begun>,
     held: Vec<ObjectId>,
     section: Option<Begun>,
-    call: Option<(Call, Begun)>,
+    call: Option<OpenCall>,
     taken: HashMap<ObjectId, Taken>,
+    /// The last event.
     last: (EventId, Pc),
     /// The last wait.
     waited: EventId,
@@ -148,7 +160,7 @@ impl<'t> Reader<'t> {
         if waits(&event.op) {
             row.waited = event.id;
             for block in
-                row.declared.iter_mut().chain(&mut row.section).chain(row.call.as_mut().map(|(_, begun)| begun))
+                row.declared.iter_mut().chain(&mut row.section).chain(row.call.as_mut().map(|call| &mut call.begun))
             {
                 block.waited = true;
             }
@@ -178,10 +190,10 @@ impl<'t> Reader<'t> {
                 row.held.retain(|held| *held != object);
                 if row.held.is_empty() {
                     ended = row.section.take().map(|begun| (begun, false));
-                    let (waited, again) = (row.waited, row.taken.get(&object).filter(|taken| taken.again));
-                    if let Some(taken) = again.filter(|taken| waited < taken.first) {
-                        let begun = Begun { first: taken.first, enter: taken.enter, label: None, waited: false };
-                        self.end(event.thread, begun, false, true, (event.id, event.pc));
+                    let waited = row.waited;
+                    if let Some(&Taken { first, enter, again: Some(again), .. }) = row.taken.get(&object) {
+                        let begun = Begun { first, enter, label: None, waited: waited > first };
+                        self.end(event.thread, begun, false, true, (event.id, again));
                     }
                 }
             }
@@ -205,20 +217,26 @@ impl<'t> Reader<'t> {
     fn function(&mut self, event: &Event<'_>) {
         let call = self.call(event);
         let row = self.rows.entry(event.thread).or_default();
-        let last = row.last;
-        let same = matches!((&row.call, &call), (Some((old, _)), Some(new)) if old.frame == new.frame);
-        if same && row.call.as_ref().is_some_and(|(old, _)| call.as_ref().is_none_or(|new| old.at != new.at)) {
+        let first = (event.pc, event.stack);
+        let same = row.call.as_mut().filter(|open| call.is_some_and(|call| call.frame == open.call.frame));
+        let is_same = same.is_some();
+        if let (Some(open), Some(call)) = (same, call)
+            && open.first != first
+        {
+            open.last = call.at;
             return;
         }
+        let last = row.last.0;
         let fresh = call.map(|call| {
-            if !same {
-                self.beginnings[call.frame.1].insert(call.at);
+            if !is_same {
+                self.beginnings[call.frame.1].insert(event.pc);
             }
             let label = Some(self.wanted.functions[call.frame.1].clone());
-            (call, Begun { first: event.id, enter: event.pc, label, waited: false })
+            let begun = Begun { first: event.id, enter: call.at, label, waited: false };
+            OpenCall { call, first, last: call.at, begun }
         });
-        if let Some((_, begun)) = std::mem::replace(&mut row.call, fresh) {
-            self.end(event.thread, begun, true, true, last);
+        if let Some(open) = std::mem::replace(&mut row.call, fresh) {
+            self.end(event.thread, open.begun, true, true, (last, open.last));
         }
     }
 
@@ -234,8 +252,8 @@ impl<'t> Reader<'t> {
             }
             self.calls.insert(event.stack, found);
         }
-        if let Some(outer) = &self.calls[&event.stack] {
-            return Some(outer.clone());
+        if let Some(outer) = self.calls[&event.stack] {
+            return Some(outer);
         }
         let function = self.named(event.pc)?;
         let chain = self.trace.stacks().resolve(event.stack);
@@ -260,9 +278,11 @@ impl<'t> Reader<'t> {
         let symbols = self.trace.symbols();
         chain.retain(|pc| symbols.module_of(pc.0).is_none_or(|module| module.name() != "libreweave_runtime.so"));
         let row = self.rows.entry(event.thread).or_default();
-        let before = row.taken.get(&object).filter(|before| in_one_call(self.trace, &before.chain, &chain));
-        let (first, enter, again) =
-            before.map_or((event.id, event.pc, false), |before| (before.first, before.enter, true));
+        let before = row.taken.get(&object);
+        let again = before.and_then(|before| Some((before, in_one_call(self.trace, &before.chain, &chain)?)));
+        let (first, enter, again) = again.map_or((event.id, event.pc, None), |(before, (enter, again))| {
+            (before.first, if before.again.is_some() { before.enter } else { enter }, Some(again))
+        });
         row.taken.insert(object, Taken { first, enter, chain, again });
     }
 
@@ -295,16 +315,16 @@ impl<'t> Reader<'t> {
     }
 }
 
-/// Whether two chains of calls (innermost first) part at different places of one function's call, in forward direction, that
-/// somebody called.
-fn in_one_call(trace: &Trace, one: &[Pc], two: &[Pc]) -> bool {
+/// Where two chains of calls (innermost first) part, if that is at different places of one function's call, in forward
+/// direction, and somebody called it.
+fn in_one_call(trace: &Trace, one: &[Pc], two: &[Pc]) -> Option<(Pc, Pc)> {
     let common = one.iter().rev().zip(two.iter().rev()).take_while(|(a, b)| a == b).count();
     if common == 0 || common == one.len() || common == two.len() {
-        return false;
+        return None;
     }
     let (a, b) = (one[one.len() - common - 1], two[two.len() - common - 1]);
-    let function = |pc: Pc| trace.symbols().frames(pc).next_back().map(|frame| frame.function.to_owned());
-    a < b && function(a).is_some() && function(a) == function(b)
+    let function = |pc: Pc| trace.symbols().frames(pc).next_back().map(|frame| frame.function);
+    (a < b && function(a).is_some() && function(a) == function(b)).then_some((a, b))
 }
 
 fn fingerprint(chain: &[Pc]) -> u64 {

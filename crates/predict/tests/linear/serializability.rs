@@ -155,7 +155,8 @@ fn found(trace: &Trace) -> Candidates {
         run(trace, &mut analysis, &mut |_| true).expect("a sound trace");
         analysis.finish()
     });
-    assert_eq!(found, collecting, "what nobody remembers does not matter");
+    // When it is told, and what more after the first one, may differ.
+    assert_eq!(found.pairs.is_empty(), collecting.pairs.is_empty(), "what nobody remembers does not matter");
     found
 }
 

@@ -1,6 +1,7 @@
 //! Conflict serializability of the observed order in linear time (AeroDrome: Mathur and Viswanathan, ASPLOS 2020).
 //!
-//! Finds a violated block if and only if the graph over transactions of the trace has a cycle. What it names is true of the
+//! Finds a violated block if and only if the graph over transactions of the trace has a cycle, at the latest when a block of
+//! the cycle ends. What it names is true of the
 //! recorded run; what other orders of the same events do, [`atomicity`](crate::atomicity) asks. After the first one the
 //! offending dependence is left out and the search goes on: later blocks are found as far as the rest shows them.
 //!

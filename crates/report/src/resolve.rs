@@ -51,7 +51,8 @@ fn block_item(block: &AtomicBlock, trace: &Trace) -> BlockItem {
     let named = |frame: &Location| block.label.as_ref().is_some_and(|label| frame.function == *label);
     let place = |pc| {
         let frames = frames(pc, trace);
-        frames.iter().find(|frame| named(frame)).or(frames.first()).cloned().unwrap_or_default()
+        let own = frames.iter().find(|frame| !frame.file.ends_with("reweave.h"));
+        frames.iter().find(|frame| named(frame)).or(own).cloned().unwrap_or_default()
     };
     BlockItem { label: block.label.clone(), enter: place(block.enter), exit: place(block.exit) }
 }

@@ -1,6 +1,6 @@
 // primitive: REWEAVE_ATOMIC_BEGIN
 // kind: atomicity
-// lines: 14 21
+// lines: 13 14 15 20 21 22
 // about: Program 2.4 of the active-testing thesis: every list operation is locked, yet two consumers can both see the last item.
 #include <pthread.h>
 #include <reweave.h>

@@ -155,8 +155,9 @@ impl<'t> Reader<'t> {
         if !self.wanted.functions.is_empty() {
             self.function(event);
         }
+        let here = outside_of_header(self.trace, event);
         let row = self.rows.entry(event.thread).or_default();
-        let begun = |label| Begun { first: event.id, enter: event.pc, label, waited: false };
+        let begun = |label| Begun { first: event.id, enter: here, label, waited: false };
         if waits(&event.op) {
             row.waited = event.id;
             for block in
@@ -192,7 +193,8 @@ impl<'t> Reader<'t> {
                     ended = row.section.take().map(|begun| (begun, false));
                     let waited = row.waited;
                     if let Some(&Taken { first, enter, again: Some(again), .. }) = row.taken.get(&object) {
-                        let begun = Begun { first, enter, label: None, waited: waited > first };
+                        let label = function(self.trace, enter).map(str::to_owned);
+                        let begun = Begun { first, enter, label, waited: waited > first };
                         self.end(event.thread, begun, false, true, (event.id, again));
                     }
                 }
@@ -200,7 +202,7 @@ impl<'t> Reader<'t> {
             _ => {}
         }
         if let Some((begun, declared)) = ended {
-            self.end(event.thread, begun, declared, true, (event.id, event.pc));
+            self.end(event.thread, begun, declared, true, (event.id, here));
         }
         self.rows.entry(event.thread).or_default().last = (event.id, event.pc);
     }
@@ -323,8 +325,25 @@ fn in_one_call(trace: &Trace, one: &[Pc], two: &[Pc]) -> Option<(Pc, Pc)> {
         return None;
     }
     let (a, b) = (one[one.len() - common - 1], two[two.len() - common - 1]);
-    let function = |pc: Pc| trace.symbols().frames(pc).next_back().map(|frame| frame.function);
-    (a < b && function(a).is_some() && function(a) == function(b)).then_some((a, b))
+    (a < b && function(trace, a).is_some() && function(trace, a) == function(trace, b)).then_some((a, b))
+}
+
+/// The function at a code position, not what the compiler put into it.
+fn function(trace: &Trace, pc: Pc) -> Option<&str> {
+    trace.symbols().frames(pc).next_back().map(|frame| frame.function)
+}
+
+/// Where the program enters or leaves a block: not in a function of `reweave.h` that the compiler left as a call.
+fn outside_of_header(trace: &Trace, event: &Event<'_>) -> Pc {
+    let symbols = trace.symbols();
+    let ours = |pc: Pc| {
+        let mut frames = symbols.frames(pc);
+        frames.len() > 0 && frames.all(|frame| frame.file.ends_with("reweave.h"))
+    };
+    if !matches!(event.op, Op::AtomicEnter { .. } | Op::AtomicExit) || !ours(event.pc) {
+        return event.pc;
+    }
+    trace.stacks().walk(event.stack).find(|&pc| !ours(pc)).unwrap_or(event.pc)
 }
 
 fn fingerprint(chain: &[Pc]) -> u64 {

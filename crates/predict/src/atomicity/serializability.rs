@@ -63,6 +63,8 @@ struct Found {
     block: AtomicBlock,
     path: Path,
     doubtful: bool,
+    /// By accesses to memory alone.
+    data: bool,
 }
 
 /// Looks for violations of these blocks under `name`.
@@ -80,6 +82,10 @@ pub fn violations(
         search::each_window(trace, limits, progress, &mut |window, progress| search.window(window, progress))?;
     }
     let mut found: Vec<Found> = search.found.into_values().collect();
+    // Where data shows that a block is torn apart, that the locks around it do too says nothing new.
+    let shown = found.iter().filter(|found| found.data && !found.doubtful).map(|found| found.block.enter);
+    let shown: HashSet<Pc> = shown.collect();
+    found.retain(|found| found.data || !shown.contains(&found.block.enter));
     found.sort_by_key(|found| found.accesses.iter().map(|access| access.event).max());
     search.stats.unknown = search.unknown.len() as u64;
     let paths: Vec<&Path> = found.iter().map(|found| &found.path).collect();
@@ -199,6 +205,7 @@ fn found(window: &Lowered, order: &[Pos], cycle: &Cycle, span: &Span) -> Found {
         accesses: in_order.into_iter().map(|pos| search::accessor(window, pos)).collect(),
         block: span.block.clone(),
         path: Path::new(window, order, &[]),
+        data: cycle.is_data(history),
         doubtful: !span.certain || order.iter().any(|&pos| history.step(pos).doubtful),
     }
 }

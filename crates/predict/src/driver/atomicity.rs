@@ -73,7 +73,7 @@ fn potential(trace: &Trace, name: &'static str, left: &[Candidate], blocks: &Blo
     let found = accessors(trace, events)?;
     let finding = |one: &Candidate| {
         let enter = found.get(&one.first)?;
-        let span = blocks.at(enter.thread, one.first).filter(|span| span.block.enter == enter.pc);
+        let span = blocks.at(enter.thread, one.first).filter(|span| span.first == one.first);
         let declared = enter.op == "enter";
         let unknown = AtomicBlock { declared, enter: enter.pc, exit: enter.pc, label: None };
         Some(Finding {

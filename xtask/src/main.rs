@@ -20,6 +20,9 @@ const USAGE: &str = "usage: cargo xtask COMMAND
                  and of up to 24 (default 10000)
   lock-history [N]
                  lock histories against the oracle on N random histories of each of four kinds (default 100000)
+  oracle-blocks [SMALL] [LARGE]
+                 predicted atomicity violations against the oracle on so many random histories of up to 12 events
+                 (default 100000) and of up to 16 (default 500)
   bench          what recording costs against plain and libtsan, as ratios
   bench-predict  how fast the analyses are: streaming ones on 10 M events, the engine per question (REWEAVE_Z3: against Z3)
   bench-lock-history [TRACE…]
@@ -45,6 +48,10 @@ fn main() -> ExitCode {
             soak::oracle(rest.first().map_or("100000", String::as_str), rest.get(1).map_or("10000", String::as_str))
         }
         Some("lock-history") => soak::lock_history(rest.first().map_or("100000", String::as_str)),
+        Some("oracle-blocks") => soak::oracle_blocks(
+            rest.first().map_or("100000", String::as_str),
+            rest.get(1).map_or("500", String::as_str),
+        ),
         Some("bench") => bench(),
         Some("bench-lock-history") => bench_lock_history(&rest),
         Some("bench-predict") => bench_predict(),
@@ -106,6 +113,7 @@ fn bench_predict() -> bool {
     let formulas = root().join("target/bench/formulas");
     let formulas = formulas.to_string_lossy();
     example("speed", &["10000000", "hb", "hb-std", "shb", "lockset", "wcp"])
+        && example("speed", &["10000000", "blocks", "serializability", "lock-reacquire", "reduction"])
         && example("speed", &["1000000", "syncp", "cp"])
         && example("questions", &["10000", "10000", &formulas])
         && example("questions", &["100000", "100000"])

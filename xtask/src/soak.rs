@@ -44,6 +44,13 @@ pub fn lock_history(count: &str) -> bool {
     soak("reweave-predict", "lock_history", ("REWEAVE_LOCK_HISTORY", count), &what)
 }
 
+/// Predicted atomicity violations against the oracle.
+pub fn oracle_blocks(small: &str, large: &str) -> bool {
+    let violations = ["control-flow violations", "prefix violations", "said violations", "data-abstract violations"];
+    let what = [&["histories", "blocks judged", "cycles asked"], violations.as_slice()].concat();
+    soak("reweave-predict", "atomicity", ("REWEAVE_BLOCKS", &format!("{small},{large}")), &what)
+}
+
 /// Runs one test file and adds up what its summaries (`golden mutex: 56 runs, 3180 events, …`) say.
 fn soak(package: &str, test: &str, (variable, value): (&str, &str), what: &[&str]) -> bool {
     let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());

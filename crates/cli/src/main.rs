@@ -1,5 +1,6 @@
 //! `reweave`: one file per subcommand under `commands`, none of which holds logic.
 
+mod atomic;
 mod commands;
 mod output;
 mod progress;

@@ -95,6 +95,7 @@ const REQUIRED: &[(Language, &[&str])] = &[
             "__tsan_acquire",
             "__tsan_mutex_pre_lock",
             "AnnotateHappensBefore",
+            "REWEAVE_ATOMIC_BEGIN",
             "no_sanitize",
         ],
     ),
@@ -102,6 +103,7 @@ const REQUIRED: &[(Language, &[&str])] = &[
         Language::Cxx,
         &[
             "std::thread",
+            "reweave::atomic_block",
             "std::mutex",
             "std::recursive_mutex",
             "std::timed_mutex",

@@ -40,12 +40,14 @@ pub struct Plan {
     pub folder: PathBuf,
     /// Wall time for everything; a run that has begun is let finish.
     pub budget: Duration,
+    /// Functions that are to be atomic.
+    pub atomic: Vec<String>,
 }
 
 impl Plan {
     pub fn new(command: Vec<OsString>, folder: PathBuf) -> Self {
         let options = Options::new(command, folder.join(RECORDING));
-        Self { options, folder, budget: Duration::from_secs(60) }
+        Self { options, folder, budget: Duration::from_secs(60), atomic: Vec::new() }
     }
 }
 
@@ -137,7 +139,7 @@ impl Hunt<'_> {
                     self.items.push(item);
                 }
             }
-            let answer = predict(&trace, Instant::now() + self.left() / 2, watch)?;
+            let answer = predict(&trace, Instant::now() + self.left() / 2, &self.plan.atomic, watch)?;
             *self.stats.entry("unknown_pairs".into()).or_default() += answer.unknown_pairs;
             for (key, value) in answer.stats {
                 *self.stats.entry(key).or_default() += value;
@@ -224,9 +226,14 @@ fn prepare_folder(folder: &Path) -> Result<()> {
 }
 
 /// The default analyses over one trace.
-pub fn predict(trace: &Trace, deadline: Instant, watch: &mut dyn FnMut(Stage<'_>)) -> Result<reweave_predict::Answer> {
+pub fn predict(
+    trace: &Trace,
+    deadline: Instant,
+    atomic: &[String],
+    watch: &mut dyn FnMut(Stage<'_>),
+) -> Result<reweave_predict::Answer> {
     let limits = Limits { deadline: Some(deadline), ..Limits::default() };
-    let options = reweave_predict::Options { limits, ..reweave_predict::Options::default() };
+    let options = reweave_predict::Options { limits, atomic: atomic.to_vec(), ..reweave_predict::Options::default() };
     Ok(reweave_predict::predict(trace, &options, &mut |_, done| watch(Stage::Predicting(done)))?)
 }
 
@@ -245,7 +252,7 @@ pub fn confirm_again(folder: &Path, command: Option<&[OsString]>, budget: Durati
     let began = Instant::now();
     let mut report = load_report(folder)?;
     let trace = Trace::open(folder.join(RECORDING))?;
-    for finding in predict(&trace, began + budget / 2, &mut |_| {})?.findings {
+    for finding in predict(&trace, began + budget / 2, &[], &mut |_| {})?.findings {
         let fresh = resolve::item(0, &finding, &trace);
         let known = report.findings.iter().position(|item| item.fingerprint == fresh.fingerprint);
         // Another program than the recorded one has to show it itself.

@@ -51,6 +51,8 @@ pub struct Finding {
     pub strength: Strength,
     pub analysis: &'static str,
     pub accesses: Vec<Accessor>,
+    /// Of an atomicity violation: the block that is not atomic.
+    pub block: Option<AtomicBlock>,
     /// A race only by the memory model: the accesses are ordered by atomics that are too weak to order them.
     pub weak_order: bool,
     /// Of a nondeterministic read.
@@ -89,7 +91,7 @@ pub enum Feeds {
 
 impl Finding {
     pub const fn new(kind: Kind, strength: Strength, analysis: &'static str, accesses: Vec<Accessor>) -> Self {
-        Self { kind, strength, analysis, accesses, weak_order: false, view: None, witness: None }
+        Self { kind, strength, analysis, accesses, block: None, weak_order: false, view: None, witness: None }
     }
 
     /// With a witness that the checker accepted; one that passes something doubtful proves nothing.
@@ -101,7 +103,7 @@ impl Finding {
         witness: Witness,
     ) -> Self {
         let strength = if doubtful { Strength::Potential } else { Strength::Predicted };
-        Self { kind, strength, analysis, accesses, weak_order: false, view: None, witness: Some(witness) }
+        Self { kind, strength, analysis, accesses, block: None, weak_order: false, view: None, witness: Some(witness) }
     }
 }
 
@@ -130,4 +132,15 @@ pub struct Sighted {
     pub locks_held: Vec<(ObjectId, Pc)>,
     /// False if the access itself was too long ago: then the rest is that of the last known one at the same place.
     pub exact: bool,
+}
+
+/// Code that should run as if in one step.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct AtomicBlock {
+    /// By the program or by the user; otherwise it was guessed from the code.
+    pub declared: bool,
+    pub enter: Pc,
+    pub exit: Pc,
+    /// What the program or the user calls it.
+    pub label: Option<String>,
 }

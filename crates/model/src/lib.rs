@@ -13,6 +13,6 @@ pub use event::{
     AccessFlags, AtomicKind, BlockedOn, Event, InputSource, LockMode, MemoryOrder, Misuse, ObjectKind, Op, RefusedWhy,
     Value, WakeReason,
 };
-pub use finding::{Accessor, Feeds, Finding, Kind, Place, Sighted, Sighting, Strength, View, Witness};
+pub use finding::{Accessor, AtomicBlock, Feeds, Finding, Kind, Place, Sighted, Sighting, Strength, View, Witness};
 pub use ids::{Addr, EventId, ObjectId, Pc, StackId, ThreadId, module_id};
 pub use schedule::{Schedule, Segment, ThreadName};

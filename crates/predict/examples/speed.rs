@@ -1,7 +1,8 @@
-//! How fast the streaming analyses are: `cargo run --release -p reweave-predict --example speed -- EVENTS [racy] [hb wcp…]`.
+//! How fast the streaming analyses are: `cargo run --release -p reweave-predict --example speed -- EVENTS [racy] [blocks] [hb wcp…]`.
 //!
 //! Makes a random trace of 10 threads, 10 locks and 1,000 locations (60 % reads, short critical sections), as our file and as
-//! STD text. Each location belongs to a lock and one access in a thousand forgets it; with `racy` locks protect nothing.
+//! STD text. Each location belongs to a lock and one access in a thousand forgets it; with `racy` locks protect nothing. With `blocks` every critical section is
+//! an atomic block, and every tenth goes on over the next critical section of its thread.
 //!
 //! Prints for reading alone and for each analysis the events per second that its busiest thread gets through (by processor
 //! time: what a machine with two processors and nothing else to do reaches), and beside it what this machine did. Where
@@ -13,7 +14,7 @@ use std::process::Command;
 use std::time::Instant;
 
 use reweave_model::{AccessFlags, Addr, LockMode, ObjectId, Op, Pc, ThreadId, Value};
-use reweave_predict::analyses::{cp, hb, lockset, shb, syncp, wcp};
+use reweave_predict::analyses::{cp, hb, lock_reacquire, lockset, reduction, serializability, shb, syncp, wcp};
 use reweave_predict::linear::{Front, Linear, run, run_std};
 use reweave_trace::{Meta, Result, StdEvents, Trace, TraceBuilder, text};
 
@@ -28,7 +29,7 @@ impl Random {
     }
 }
 
-fn make(path: &Path, events: u64, racy: bool) -> Result<()> {
+fn make(path: &Path, events: u64, racy: bool, blocks: bool) -> Result<()> {
     let mut builder = TraceBuilder::create(path, &Meta::default())?;
     let mut random = Random(0x1234_5678_9abc_def1);
     let lock = |index: u64| ObjectId(0x7000_0000 + 64 * index);
@@ -41,6 +42,7 @@ fn make(path: &Path, events: u64, racy: bool) -> Result<()> {
     let mut holds: [Option<u64>; 10] = [None; 10];
     let mut taken = [false; 10];
     let mut left = [0u64; 10];
+    let mut in_block = [false; 10];
     while builder.next_event().0 < events {
         let thread = random.below(10) as usize;
         let id = ThreadId(thread as u32);
@@ -50,6 +52,9 @@ fn make(path: &Path, events: u64, racy: bool) -> Result<()> {
                 None if random.below(2) == 0 => {
                     let wanted = random.below(10);
                     if !taken[wanted as usize] {
+                        if blocks && !std::mem::replace(&mut in_block[thread], true) {
+                            builder.push(id, pc(4, wanted), Op::AtomicEnter { name: Addr(0) })?;
+                        }
                         let op = Op::Acquire { object: lock(wanted), mode: LockMode::Exclusive, tried: false };
                         builder.push(id, pc(2, wanted), op)?;
                         taken[wanted as usize] = true;
@@ -61,6 +66,10 @@ fn make(path: &Path, events: u64, racy: bool) -> Result<()> {
                     let op = Op::Release { object: lock(held), mode: LockMode::Exclusive };
                     builder.push(id, pc(3, held), op)?;
                     taken[held as usize] = false;
+                    if in_block[thread] && random.below(10) != 0 {
+                        in_block[thread] = false;
+                        builder.push(id, pc(5, held), Op::AtomicExit)?;
+                    }
                     holds[thread] = None;
                     continue;
                 }
@@ -123,7 +132,7 @@ fn report(what: &str, mut run: impl FnMut() -> Result<(u64, usize)>) -> Result<(
     }
     let (this, ahead) = best;
     let speed = total as f64 / this.max(ahead);
-    print!("{what:10} {:8.2} M events/s (here {:6.2})", speed / 1e6, total as f64 / wall / 1e6);
+    print!("{what:15} {:8.2} M events/s (here {:6.2})", speed / 1e6, total as f64 / wall / 1e6);
     print!(" {this:7.3} s cpu and {ahead:5.2} s ahead {found:6} pairs");
     match RAPID.iter().find(|(name, _)| *name == what) {
         Some((_, rapid)) => println!("  {:4.0} x RAPID's {:.0} K/s", speed / rapid, rapid / 1e3),
@@ -155,19 +164,22 @@ fn report_memory(name: &str, paths: [&Path; 2]) {
     };
     let [(few, few_mapped), (all, all_mapped)] = paths.map(peak);
     println!(
-        "{name:10} {few:8.1} MiB, then {all:8.1} MiB (VmHWM with the mapped file {few_mapped:.1}, {all_mapped:.1})"
+        "{name:15} {few:8.1} MiB, then {all:8.1} MiB (VmHWM with the mapped file {few_mapped:.1}, {all_mapped:.1})"
     );
 }
 
 /// A fresh analysis by name.
 type Make = fn() -> Box<dyn Linear>;
 
-const ANALYSES: [(&str, Make); 6] = [
+const ANALYSES: [(&str, Make); 9] = [
     ("hb", || Box::<hb::HbRaces>::default()),
     ("shb", || Box::<shb::ShbRaces>::default()),
     ("lockset", || Box::<lockset::LocksetRaces>::default()),
     ("wcp", || Box::<wcp::WcpRaces>::default()),
     ("syncp", || Box::<syncp::SyncpRaces>::default()),
+    ("serializability", || Box::<serializability::Serializability>::default()),
+    ("lock-reacquire", || Box::<lock_reacquire::LockReacquire>::default()),
+    ("reduction", || Box::<reduction::Reduction>::default()),
     ("cp", || Box::<cp::CpRaces>::default()),
 ];
 
@@ -179,13 +191,13 @@ fn main() -> Result<()> {
     }
     let events = args.next().and_then(|count| count.parse().ok()).unwrap_or(1_000_000);
     let rest: Vec<String> = args.collect();
-    let racy = rest.iter().any(|arg| arg == "racy");
-    let named: Vec<&String> = rest.iter().filter(|arg| *arg != "racy").collect();
+    let [racy, blocks] = ["racy", "blocks"].map(|flag| rest.iter().any(|arg| arg == flag));
+    let named: Vec<&String> = rest.iter().filter(|arg| *arg != "racy" && *arg != "blocks").collect();
     let wanted = |name: &str| named.is_empty() || named.iter().any(|arg| *arg == name);
     let folder = std::env::temp_dir().join(format!("reweave-speed-{}", std::process::id()));
     std::fs::create_dir_all(&folder).expect("a folder for temporary files");
     let (ours, std_text) = (folder.join("random.rwt"), folder.join("random.std"));
-    make(&ours, events, racy)?;
+    make(&ours, events, racy, blocks)?;
     let size = |path: &Path| std::fs::metadata(path).map_or(0, |about| about.len()) as f64 / events as f64;
     println!("{events} events; {:.2} bytes/event as .rwt", size(&ours));
     if wanted("read-std") || wanted("hb-std") {
@@ -233,7 +245,7 @@ fn main() -> Result<()> {
     }
     println!("peak memory, {} and {events} events:", events / 10);
     let fewer = folder.join("fewer.rwt");
-    make(&fewer, events / 10, racy)?;
+    make(&fewer, events / 10, racy, blocks)?;
     for (name, _) in ANALYSES.iter().filter(|(name, _)| wanted(name)) {
         report_memory(name, [&fewer, &ours]);
     }

@@ -5,6 +5,7 @@
 //! `predicted` only with a witness that the checker accepted. What the engine refutes is gone; what it cannot settle is
 //! counted. An analysis asked for by name also shows its candidates that stay without a witness, as `potential`.
 
+mod atomicity;
 mod deadlocks;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -13,7 +14,8 @@ use reweave_model::{Accessor, EventId, Finding, Kind, Op, Pc, Strength, ThreadId
 use reweave_trace::{Result, Trace};
 
 use crate::analyses::{
-    cp, goodlock, hb, lock_history, lockset, maximal, misuse, nondeterminism, shb, syncp, syncp_deadlock, wcp,
+    cp, goodlock, hb, lock_history, lock_reacquire, lockset, maximal, misuse, nondeterminism, reduction,
+    serializability, shb, syncp, syncp_deadlock, wcp,
 };
 use crate::history::Mode;
 use crate::linear::{self, Candidate, Candidates, Linear};
@@ -41,6 +43,10 @@ pub const ANALYSES: &[About] = &[
     about("maximal", "every race that some feasible reordering of the trace shows", true),
     about("prefix", "the same, if every read keeps its value", false),
     about("said", "the same over complete traces (Said et al.)", false),
+    about("serializability", "every order of the trace in which an atomic block could not have run in one go", true),
+    about("access-triple", "the same by accesses of one other thread to one or two locations", false),
+    about("lock-reacquire", "atomic blocks that take a lock again (AtomFuzzer): patterns, may be false", false),
+    about("reduction", "atomic blocks that Lipton's reduction does not show atomic: patterns, may be false", false),
     about("goodlock", "threads that may wait for each other's locks: patterns, may be false", true),
     about("sync-preserving-deadlock", "deadlocks that keep the order of critical sections", false),
     about("maximal-deadlock", "every deadlock that some feasible reordering of the trace shows", true),
@@ -61,6 +67,8 @@ const fn about(name: &'static str, what: &'static str, default: bool) -> About {
 pub struct Options<'a> {
     /// By name; empty: the default ones.
     pub analyses: Vec<String>,
+    /// Functions that are to be atomic.
+    pub atomic: Vec<String>,
     pub limits: Limits<'a>,
     pub nondeterminism: crate::nondeterminism::Options,
 }
@@ -73,6 +81,8 @@ pub struct Answer {
     /// Pairs of code positions that may race and were not settled.
     pub unknown_pairs: u64,
     pub stats: BTreeMap<String, u64>,
+    /// Functions that are to be atomic and were never called.
+    pub unseen_functions: Vec<String>,
 }
 
 /// Events of a long trace.
@@ -95,13 +105,15 @@ pub fn predict(trace: &Trace, options: &Options<'_>, progress: &mut dyn FnMut(&'
     let hungry = |name: &str| options.analyses.is_empty() && trace.event_count() > LONG && name == "wcp";
     let chosen_ones = ANALYSES.iter().filter(|about| chosen(about.name, about.default) && !hungry(about.name));
     let names: Vec<&'static str> = chosen_ones.map(|about| about.name).collect();
-    let listed = candidates(trace, &names, options, &mut answer, progress)?;
+    let mut listed = candidates(trace, &names, options, &mut answer, progress)?;
+    let blocks = listed.extract_if(.., |(name, _)| atomicity::STREAMING.contains(name)).collect::<Vec<_>>();
     let pairs: Vec<(&'static str, Vec<Candidate>)> =
         listed.iter().map(|(name, found)| (*name, found.pairs.clone())).collect();
     races(trace, &names, &pairs, options, &mut answer, progress)?;
     deadlocks::deadlocks(trace, &names, &listed, options, &mut answer, progress)?;
     deadlocks::stalls(trace, &names, options, &mut answer, progress)?;
     misuses(trace, &listed, &mut answer)?;
+    atomicity::atomicity(trace, &names, &blocks, options, &mut answer, progress)?;
     if names.contains(&nondeterminism::NAME) {
         let progress = &mut |done| progress(nondeterminism::NAME, done);
         let (how, limits) = (options.nondeterminism, &options.limits);
@@ -191,6 +203,9 @@ pub fn streaming(name: &str) -> Option<Box<dyn Linear>> {
         "goodlock" => Box::new(goodlock::Goodlock::default()),
         "sync-preserving-deadlock" => Box::new(syncp_deadlock::SyncpDeadlocks::default()),
         "misuse" => Box::new(misuse::Misuses::default()),
+        "serializability" => Box::new(serializability::Serializability::default()),
+        "lock-reacquire" => Box::new(lock_reacquire::LockReacquire::default()),
+        "reduction" => Box::new(reduction::Reduction::default()),
         _ => return None,
     })
 }

@@ -21,6 +21,7 @@ macro_rules! index {
 
 pub mod abstraction;
 pub mod analyses;
+pub mod atomicity;
 pub mod deadlocks;
 mod driver;
 pub mod feasible;

@@ -8,6 +8,7 @@
 //! or a wait needs the lock to be held by its thread; the pair of a race is in no reordering, so its own reads may return
 //! anything (except in [`Mode::Said`], where the pair is part of the complete reordering).
 
+pub mod atomicity;
 mod deadlocks;
 mod stalls;
 

@@ -27,6 +27,9 @@ pub struct Item {
     pub summary: String,
     /// `declared`, `inferred`, or none.
     pub block: Option<String>,
+    /// Where that block is.
+    #[serde(default)]
+    pub block_at: Option<BlockItem>,
     pub accesses: Vec<AccessItem>,
     /// Of a nondeterministic read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -69,6 +72,15 @@ pub struct ViewItem {
     pub other_value: Option<u64>,
     /// `choice`, `output`, `failure`, `nothing` or `unknown`: what follows the read without another choice.
     pub feeds: String,
+}
+
+/// An atomic block.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct BlockItem {
+    /// What the program or the user calls it.
+    pub label: Option<String>,
+    pub enter: Location,
+    pub exit: Location,
 }
 
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]

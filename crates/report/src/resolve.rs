@@ -1,9 +1,11 @@
 //! From findings (ids and addresses of one trace) to items of a report (names and lines).
 
-use reweave_model::{Accessor, BlockedOn, EventId, Finding, Kind, LockMode, ObjectId, Op, Pc, StackId, Strength};
+use reweave_model::{
+    Accessor, AtomicBlock, BlockedOn, EventId, Finding, Kind, LockMode, ObjectId, Op, Pc, StackId, Strength,
+};
 use reweave_trace::{Symbols, Trace};
 
-use crate::data::{AccessItem, Item, Location};
+use crate::data::{AccessItem, BlockItem, Item, Location};
 use crate::describe::Describer;
 use crate::reads;
 
@@ -48,10 +50,64 @@ pub fn item(id: u32, finding: &Finding, trace: &Trace) -> Item {
         strength: strength_name(finding.strength).into(),
         analysis: finding.analysis.into(),
         summary,
+        block: finding.block.as_ref().map(|block| if block.declared { "declared" } else { "inferred" }.into()),
+        block_at: finding.block.as_ref().map(|block| block_item(block, trace)),
         accesses,
         view,
         ..Item::default()
     }
+}
+
+fn block_item(block: &AtomicBlock, trace: &Trace) -> BlockItem {
+    // What the compiler put into a function named by the user is part of it.
+    let named = |frame: &Location| block.label.as_ref().is_some_and(|label| frame.function == *label);
+    let place = |pc| {
+        let frames = frames(pc, trace.symbols());
+        let own = frames.iter().find(|frame| !frame.file.ends_with("reweave.h"));
+        frames.iter().find(|frame| named(frame)).or(own).cloned().unwrap_or_default()
+    };
+    BlockItem { label: block.label.clone(), enter: place(block.enter), exit: place(block.exit) }
+}
+
+/// `atomic block "transfer" in transfer (bank.c:12-18)`
+fn block_name(block: &AtomicBlock, trace: &Trace) -> String {
+    let BlockItem { label, enter, exit } = block_item(block, trace);
+    let mut name = if block.declared { "atomic block".to_owned() } else { "inferred atomic block".to_owned() };
+    if let Some(label) = label.filter(|label| *label != enter.function) {
+        name += &format!(" \"{label}\"");
+    }
+    if !enter.function.is_empty() {
+        name += &format!(" in {}", enter.function);
+    }
+    if enter.line != 0 {
+        name += &format!(" ({}:{}", crate::describe::file_name(&enter.file), enter.line);
+        name +=
+            &if exit.file == enter.file && exit.line > enter.line { format!("-{})", exit.line) } else { ")".into() };
+    }
+    name
+}
+
+/// What is wrong with a block. With a witness the accesses are in the order in which they happen.
+fn atomicity(finding: &Finding, block: &AtomicBlock, trace: &Trace) -> String {
+    let name = block_name(block, trace);
+    if finding.witness.is_none() {
+        let what = match finding.analysis {
+            "lock-reacquire" => "takes a lock again that it gave up: another thread may come in between",
+            "reduction" => "may not be atomic: (2) and what precedes it cannot be moved past other threads",
+            _ => "did not run as if in one step",
+        };
+        return format!("{name} {what}");
+    }
+    let own = finding.accesses.first().map(|access| access.thread);
+    let numbers = |mine: bool| {
+        let all = finding.accesses.iter().enumerate().filter(|(_, access)| (Some(access.thread) == own) == mine);
+        all.map(|(i, _)| format!("({})", i + 1)).collect::<Vec<_>>().join(", ")
+    };
+    format!(
+        "{name} is not atomic: no order of whole blocks explains {} with {} of other threads",
+        numbers(true),
+        numbers(false)
+    )
 }
 
 fn access_item(access: &Accessor, trace: &Trace) -> AccessItem {
@@ -115,6 +171,9 @@ fn summary(finding: &Finding, accesses: &[AccessItem], trace: &Trace) -> String 
         Kind::Misuse => {
             let event = finding.accesses.first().and_then(|access| operation(access.event, trace, misused));
             event.unwrap_or_else(|| "misuse".into())
+        }
+        Kind::Atomicity if finding.block.is_some() => {
+            finding.block.as_ref().map(|block| atomicity(finding, block, trace)).unwrap_or_default()
         }
         kind => kind_name(kind).into(),
     }

@@ -123,6 +123,9 @@ pub fn write(report: &Report, folder: &str, style: Style, out: &mut dyn Write) -
     if stat("unknown_deadlocks") > 0 {
         writeln!(out, "{} possible deadlocks or stalls were not settled (see --budget)", stat("unknown_deadlocks"))?;
     }
+    if stat("atomicity_unknown") > 0 {
+        writeln!(out, "{} atomic blocks (with places that may interfere) were not settled", stat("atomicity_unknown"))?;
+    }
     if stat("windows") > 1 {
         writeln!(
             out,

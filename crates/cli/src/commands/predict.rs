@@ -46,6 +46,9 @@ pub struct Args {
     /// Also tell the numbers of each analysis
     #[arg(long)]
     stats: bool,
+    /// Functions that should be atomic: a file with one name per line (# begins a comment)
+    #[arg(long, value_name = "FILE")]
+    atomic: Option<PathBuf>,
     /// Also write the findings as JSON
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
@@ -138,6 +141,7 @@ fn predict(args: &Args) -> Result<Report, Error> {
     let trace = reweave_trace::open(&args.trace)?;
     let options = reweave_predict::Options {
         analyses: args.analysis.clone(),
+        atomic: args.atomic.as_deref().map(crate::atomic::function_names).transpose()?.unwrap_or_default(),
         limits: Limits {
             mode: args.mode.mode(),
             window: args.window.map(|window| window as usize),
@@ -157,6 +161,9 @@ fn predict(args: &Args) -> Result<Report, Error> {
         }
     })?;
     bar.into_iter().for_each(|(_, bar)| bar.done());
+    for name in &answer.unseen_functions {
+        eprintln!("reweave: warning: no event of the trace is in `{name}`: check how --atomic spells it");
+    }
     let report = report(&trace, answer);
     if let Some(path) = &args.json {
         fs::write(path, report.to_json()).map_err(|source| Error::Output {

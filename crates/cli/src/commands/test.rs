@@ -32,6 +32,9 @@ pub struct Args {
     /// Wall time for everything (ms, s, m, h)
     #[arg(long, value_name = "TIME", value_parser = parse_time, default_value = "60s")]
     budget: Duration,
+    /// Functions that should be atomic: a file with one name per line (# begins a comment)
+    #[arg(long, value_name = "FILE")]
+    atomic: Option<PathBuf>,
     #[command(flatten)]
     scheduling: Scheduling,
     /// The program and its arguments
@@ -42,6 +45,10 @@ pub struct Args {
 pub fn run(args: Args) -> i32 {
     let mut plan = Plan::new(args.command, args.output);
     plan.budget = args.budget;
+    match args.atomic.as_deref().map(crate::atomic::function_names).transpose() {
+        Ok(names) => plan.atomic = names.unwrap_or_default(),
+        Err(error) => return output::fail(&error),
+    }
     args.scheduling.apply(&mut plan.options);
     test(&plan)
 }

@@ -10,6 +10,8 @@ pub struct Goal {
     /// Every event has happened.
     pub ended: bool,
     pub last_write: Option<LastWrite>,
+    /// Both events have happened, the first before the second.
+    pub precede: Vec<(Pos, Pos)>,
 }
 
 /// Who wrote last to a cell.
@@ -23,12 +25,17 @@ pub struct LastWrite {
 impl Goal {
     /// The read is next and would return what `writer` put into the cell.
     pub fn reads_from(read: Pos, cell: Cell, writer: Option<Pos>) -> Self {
-        Self { next: vec![read], ended: false, last_write: Some(LastWrite { cell, writer }) }
+        Self { next: vec![read], last_write: Some(LastWrite { cell, writer }), ..Self::default() }
     }
 
     /// Everything is over and the cell holds what `writer` put into it.
     pub fn ends_with(cell: Cell, writer: Option<Pos>) -> Self {
-        Self { next: Vec::new(), ended: true, last_write: Some(LastWrite { cell, writer }) }
+        Self { ended: true, last_write: Some(LastWrite { cell, writer }), ..Self::default() }
+    }
+
+    /// All these events have happened, of each pair the first before the second.
+    pub fn in_order(precede: &[(Pos, Pos)]) -> Self {
+        Self { precede: precede.to_vec(), ..Self::default() }
     }
 }
 

@@ -1,5 +1,5 @@
 //! The feasible-reordering engine: is there a reordering that ends so? Most questions are whether some events can be next; a
-//! [`Goal`] can say more, such as who wrote last to a cell.
+//! [`Goal`] can say more, such as who wrote last to a cell, or which events come before which.
 //!
 //! Source: the maximal causal model with control flow (Huang, Meredith, Roşu, PLDI 2014), by the definition in
 //! [`history`](crate::history). Sound and maximal: it says [`Answer::No`] only if no feasible reordering exists, and every
@@ -83,6 +83,10 @@ impl<'i, 'h> Question<'i, 'h> {
         }
         if let Some(last) = goal.last_write {
             last_write(index, mode, off, last, &mut limit, &mut required);
+        }
+        for &pos in goal.precede.iter().flat_map(|(first, second)| [first, second]) {
+            let thread = history.step(pos).thread.index();
+            required[thread] = required[thread].max(index.place[pos.index()] + 1);
         }
         if mode != Mode::Said {
             // What needs an event that comes too late comes too late itself.
@@ -190,6 +194,10 @@ impl<'i, 'h> Question<'i, 'h> {
             if let Some(&last) = required.checked_sub(1).and_then(|last| history.threads[thread].get(last as usize)) {
                 problem.edge(nodes[last.index()].expect("required events are possible"), cut);
             }
+        }
+        for (first, second) in &self.goal.precede {
+            let node = |pos: &Pos| nodes[pos.index()].expect("required events are possible");
+            problem.edge(node(first), node(second));
         }
         let clauses = Clauses::new(self, nodes, events, cut, &mut problem);
         (problem, clauses)

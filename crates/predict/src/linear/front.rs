@@ -9,7 +9,7 @@ use super::locks::{Locks, State};
 use super::order::at;
 use super::threads::{Known, Life, Threads};
 use super::words::Words;
-use super::{Access, AccessKind, Linear, Meeting, Sync, Thread, Touch, Word};
+use super::{Access, AccessKind, BlockEdge, Linear, Meeting, Sync, Thread, Touch, Word};
 
 /// Of a longer access only the words that are known already are looked at; the others are counted.
 const LONG_ACCESS: u64 = 1 << 20;
@@ -231,6 +231,12 @@ impl Front {
     fn other<L: Linear + ?Sized>(&mut self, event: &Event<'_>, thread: Thread, out: &mut L) -> Result<()> {
         self.flush(out);
         out.event(event, thread);
+        match event.op {
+            Op::AtomicEnter { .. } => out.block(event.id, thread, event.pc, BlockEdge::Enter),
+            Op::AtomicExit => out.block(event.id, thread, event.pc, BlockEdge::Exit),
+            ref op if crate::atomicity::waits(op) => out.block(event.id, thread, event.pc, BlockEdge::Wait),
+            _ => {}
+        }
         let mut to = To { event: event.id, thread, out };
         match event.op {
             Op::Acquire { object, mode, .. } => self.acquire(event, object, mode, &mut to)?,
@@ -378,7 +384,11 @@ impl Front {
             LockMode::Exclusive => state.owner = Some(to.thread),
             LockMode::Shared => state.readers += 1,
         }
-        self.threads.rows[to.thread.index()].held.push((lock, mode));
+        let held = &mut self.threads.rows[to.thread.index()].held;
+        if held.is_empty() {
+            to.out.block(to.event, to.thread, event.pc, BlockEdge::Lock);
+        }
+        held.push((lock, mode));
         to.send(Sync::Acquire { lock, mode });
         self.channels.taken(object, to);
         Ok(())
@@ -402,12 +412,16 @@ impl Front {
             return Err(self.refuse(event, what));
         };
         held.remove(place);
+        let is_last = held.is_empty();
         let state = self.locks.state(lock);
         match mode {
             LockMode::Exclusive => state.owner = None,
             LockMode::Shared => state.readers = state.readers.saturating_sub(1),
         }
         to.send(Sync::Release { lock, mode });
+        if is_last {
+            to.out.block(to.event, to.thread, event.pc, BlockEdge::Unlock);
+        }
         Ok(())
     }
 

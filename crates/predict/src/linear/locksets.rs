@@ -19,6 +19,7 @@ pub struct Locksets {
     /// From a set and a change (a held lock, and one bit whether it goes) to the set after it.
     steps: FastMap<(u32, u64), LocksetId>,
     exclusions: FastMap<(u32, u32), bool>,
+    intersections: FastMap<(u32, u32), LocksetId>,
     current: Vec<LocksetId>,
 }
 
@@ -29,6 +30,7 @@ impl Default for Locksets {
             ids: std::iter::once((Vec::new(), LocksetId(0))).collect(),
             steps: FastMap::default(),
             exclusions: FastMap::default(),
+            intersections: FastMap::default(),
             current: Vec::new(),
         }
     }
@@ -68,16 +70,37 @@ impl Locksets {
                     Err(place) if !goes => set.insert(place, held),
                     _ => {}
                 }
-                let next = LocksetId(self.sets.len() as u32);
-                let after = *self.ids.entry(set.clone()).or_insert(next);
-                if after == next {
-                    self.sets.push(set);
-                }
+                let after = self.number(set);
                 self.steps.insert(key, after);
                 after
             }
         };
         *at(&mut self.current, thread.index()) = after;
+    }
+
+    fn number(&mut self, set: Vec<Held>) -> LocksetId {
+        let next = LocksetId(self.sets.len() as u32);
+        let id = *self.ids.entry(set.clone()).or_insert(next);
+        if id == next {
+            self.sets.push(set);
+        }
+        id
+    }
+
+    /// What is in both sets.
+    pub fn common(&mut self, one: LocksetId, two: LocksetId) -> LocksetId {
+        if one == two {
+            return one;
+        }
+        let key = (one.0.min(two.0), one.0.max(two.0));
+        if let Some(&common) = self.intersections.get(&key) {
+            return common;
+        }
+        let in_both = self.sets[key.0 as usize].iter().filter(|held| self.sets[key.1 as usize].contains(held));
+        let common: Vec<Held> = in_both.copied().collect();
+        let common = self.number(common);
+        self.intersections.insert(key, common);
+        common
     }
 
     /// Whether two threads can never hold these at the same time: a common lock, exclusive on at least one side.

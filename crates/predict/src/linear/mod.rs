@@ -9,6 +9,7 @@
 //! Two accesses conflict if they are of different threads, share a byte, at least one writes, and not both are atomic.
 
 mod ahead;
+mod blocks;
 mod channels;
 mod front;
 mod hash;
@@ -21,9 +22,11 @@ mod threads;
 mod words;
 mod writes;
 
+pub use blocks::{OpenBlock, OpenBlocks};
 pub use front::{Bounds, Front};
 pub use hash::FastMap;
 pub use locksets::{LocksetId, Locksets};
+pub(crate) use order::at;
 pub use order::{Edges, Order, VectorClock};
 pub use pairs::{Candidate, Candidates, Cycle, Misused, PcId, Pcs};
 pub use races::{Kept, Races};
@@ -145,6 +148,18 @@ pub enum Meeting {
     Refused(Lock),
 }
 
+/// Atomic blocks as the trace has them. They may lie within each other.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum BlockEdge {
+    Enter,
+    Exit,
+    /// The thread waits for others, in a block or not.
+    Wait,
+    /// It acquires its first lock, and releases its last one: an outermost critical section.
+    Lock,
+    Unlock,
+}
+
 /// An analysis in the course of one pass.
 pub trait Linear {
     /// All words of one access, in ascending order.
@@ -177,6 +192,11 @@ pub trait Linear {
     /// Any event of a thread that is no plain access, as it stands in the trace: comes before what it means as [`Sync`].
     fn event(&mut self, event: &Event<'_>, thread: Thread) {
         let _ = (event, thread);
+    }
+
+    /// Where atomic blocks begin and end; what ends one comes after the synchronization of the same event, the rest before.
+    fn block(&mut self, event: EventId, thread: Thread, pc: Pc, edge: BlockEdge) {
+        let _ = (event, thread, pc, edge);
     }
 
     /// The life of the word is over: its number will stand for another one.
@@ -242,6 +262,9 @@ impl<L: Linear + ?Sized> Linear for Vec<Box<L>> {
     }
     fn event(&mut self, event: &Event<'_>, thread: Thread) {
         self.iter_mut().for_each(|one| one.event(event, thread));
+    }
+    fn block(&mut self, event: EventId, thread: Thread, pc: Pc, edge: BlockEdge) {
+        self.iter_mut().for_each(|one| one.block(event, thread, pc, edge));
     }
     fn forget(&mut self, word: Word) {
         self.iter_mut().for_each(|one| one.forget(word));

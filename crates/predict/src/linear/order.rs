@@ -193,7 +193,7 @@ impl Order {
 
 /// The element, made first if need be.
 #[inline]
-pub(super) fn at<T: Default>(list: &mut Vec<T>, index: usize) -> &mut T {
+pub(crate) fn at<T: Default>(list: &mut Vec<T>, index: usize) -> &mut T {
     if list.len() <= index {
         list.resize_with(index + 1, T::default);
     }

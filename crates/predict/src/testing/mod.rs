@@ -3,6 +3,7 @@
 //! Guarantee: whatever comes from here is a history by the [definition](crate::history): its observed order is feasible, as
 //! the [checker](crate::witness) confirms.
 
+mod blocks;
 mod constructs;
 mod draft;
 mod generate;
@@ -11,6 +12,7 @@ mod random;
 mod shrink;
 mod trace;
 
+pub use blocks::blocks;
 pub use constructs::Construct;
 pub use draft::Draft;
 pub use generate::{generate, generate_aimed};

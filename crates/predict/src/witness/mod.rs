@@ -4,6 +4,7 @@
 //! they get wrong together can pass. Exact: it accepts an order if and only if it is a feasible reordering, whomever a
 //! notify could have chosen. Cost: one pass, independent of how the state looks; see `notifies` for the one exception.
 
+mod blocks;
 mod deadlock;
 mod notifies;
 mod rejection;
@@ -11,6 +12,7 @@ mod replay;
 mod stall;
 mod weak;
 
+pub use blocks::check_violation;
 pub use deadlock::check_deadlock;
 pub use rejection::{Rejection, Why};
 pub use stall::check_stall;

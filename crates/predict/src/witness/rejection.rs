@@ -93,6 +93,8 @@ pub enum Why {
     },
     /// C11 orders it after this one.
     HappensAfter(Pos),
+    /// Its block could as well have run in one go.
+    Serializable,
 }
 
 impl fmt::Display for Rejection {
@@ -147,6 +149,7 @@ impl fmt::Display for Rejection {
             Why::GoesOn => write!(f, "is the last that is known of its thread, which goes on"),
             Why::Circle(other) => write!(f, "waits for a lock in a circle, beside event {}", other.0),
             Why::NotBlocked { lock } => write!(f, "wants lock {}, which none of the others holds against it", lock.0),
+            Why::Serializable => write!(f, "is in a block that no cycle of the order goes through"),
             Why::HappensAfter(other) => write!(f, "happens after event {} by the rules of C11", other.0),
         }
     }

@@ -5,6 +5,7 @@ mod live;
 mod random;
 mod reference;
 mod refused;
+mod serializability;
 mod whole;
 
 use reweave_predict::analyses::cp::CpRaces;

@@ -26,6 +26,8 @@ pub const CHANNELS: u32 = 8;
 pub const JOINS: u32 = 16;
 pub const ALLOCS: u32 = 32;
 pub const BARRIERS: u32 = 64;
+/// Atomic blocks, also within each other.
+pub const BLOCKS: u32 = 128;
 
 struct Made {
     builder: TraceBuilder,
@@ -53,6 +55,7 @@ pub fn trace(seed: u64, kinds: u32, steps: u64) -> Trace {
     let mut locks: Vec<(Option<u64>, Vec<u64>)> = vec![(None, Vec::new()); 2 + random.below(2) as usize];
     let (mut sent, mut received, mut semaphore) = (0u64, 0u64, 0u32);
     let mut at_barrier: Vec<u64> = Vec::new();
+    let mut depth = [0u32; 8];
     let flags = AccessFlags(0);
     made.push(random, 0, Op::Begin);
     for _ in 0..steps {
@@ -141,6 +144,16 @@ pub fn trace(seed: u64, kinds: u32, steps: u64) -> Trace {
             }
             13 if kinds & ALLOCS != 0 && random.below(3) == 0 => {
                 made.push(random, thread, Op::Alloc { addr: Addr(0x1000), size: 16 });
+            }
+            14 | 15 if kinds & BLOCKS != 0 => {
+                let depth = &mut depth[thread as usize];
+                if *depth == 0 || *depth < 2 && random.below(4) == 0 {
+                    *depth += 1;
+                    made.push(random, thread, Op::AtomicEnter { name: Addr(0) });
+                } else {
+                    *depth -= 1;
+                    made.push(random, thread, Op::AtomicExit);
+                }
             }
             _ => {
                 let (addr, size) = [(0, 8), (0, 4), (4, 4), (8, 8), (16, 8), (6, 4)][random.below(6) as usize];

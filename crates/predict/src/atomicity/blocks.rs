@@ -1,0 +1,361 @@
+//! Where the atomic blocks of a trace are.
+//!
+//! **Declared**: between the macros of `reweave.h` (STD: `begin`, `end`), the outermost ones; and calls of functions that the
+//! user names. **Inferred**: outermost critical sections (Atomizer's heuristic), and the part of a function's call from the
+//! first to the last section of a lock that it takes more than once, at different places (check-then-act), unless it
+//! is a thread's first function, which would make the whole thread atomic. Blocks that [wait](super::waits) are none.
+//!
+//! A trace has no calls and returns, only the stack at each event. Two calls of a function from the same place with no event in
+//! between look like one, so a call is taken to begin anew at each event at the place of its first one; a loop back to
+//! there makes blocks smaller, never larger. If a function was seen to begin at several places, that does not tell calls
+//! apart: its blocks are *uncertain*, and what is found in them is potential.
+
+use std::collections::hash_map::DefaultHasher;
+use std::collections::{HashMap, HashSet};
+use std::hash::{Hash, Hasher};
+
+use reweave_model::{AtomicBlock, Event, EventId, ObjectId, Op, Pc, StackId, ThreadId};
+use reweave_trace::{Result, Trace};
+
+use super::waits;
+
+/// Which blocks to look for besides those that the trace itself declares.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct Wanted<'a> {
+    /// Names of functions that are to be atomic.
+    pub functions: &'a [String],
+    pub inferred: bool,
+}
+
+/// A block that ran.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Span {
+    pub first: EventId,
+    pub last: EventId,
+    pub block: AtomicBlock,
+    /// Whether it is one block for certain.
+    pub certain: bool,
+}
+
+/// All blocks of a trace.
+#[derive(Clone, Default, Debug)]
+pub struct Blocks {
+    // invariant: of one thread ascending, no two overlap
+    spans: HashMap<ThreadId, Vec<Span>>,
+    /// Functions that no event is in.
+    pub unseen: Vec<String>,
+}
+
+impl Blocks {
+    /// Reads the trace once.
+    pub fn of(trace: &Trace, wanted: Wanted<'_>) -> Result<Self> {
+        let mut reader = Reader::new(trace, wanted);
+        let mut events = trace.events();
+        while let Some(event) = events.next()? {
+            if event.op.is_step() {
+                reader.event(&event);
+            }
+        }
+        Ok(reader.finish())
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.spans.values().all(Vec::is_empty)
+    }
+
+    pub fn len(&self) -> usize {
+        self.spans.values().map(Vec::len).sum()
+    }
+
+    /// The block that an event of a thread is in.
+    pub fn at(&self, thread: ThreadId, event: EventId) -> Option<&Span> {
+        let spans = self.spans.get(&thread)?;
+        let next = spans.partition_point(|span| span.first <= event);
+        spans[..next].last().filter(|span| event <= span.last)
+    }
+}
+
+/// A block on its way, unless it waits.
+#[derive(Clone)]
+struct Begun {
+    first: EventId,
+    enter: Pc,
+    label: Option<String>,
+    waited: bool,
+}
+
+/// A call of a function: who called, by a fingerprint of the stack, and where in the function the thread is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Call {
+    frame: (u64, usize),
+    at: Pc,
+}
+
+/// A call that goes on.
+struct OpenCall {
+    call: Call,
+    /// Where its first event is: the next event there is that of another call.
+    first: (Pc, StackId),
+    /// Where in the function it was last.
+    last: Pc,
+    begun: Begun,
+}
+
+/// An acquisition of a lock by a thread: the calls it was made in, innermost first.
+struct Taken {
+    /// Where the block that takes the lock again and again begins: the first of those acquisitions.
+    first: EventId,
+    enter: Pc,
+    chain: Vec<Pc>,
+    /// Where in the function that took it before it is taken again.
+    again: Option<Pc>,
+}
+
+#[derive(Default)]
+struct Row {
+    depth: u32,
+    declared: Option<Begun>,
+    held: Vec<ObjectId>,
+    section: Option<Begun>,
+    call: Option<OpenCall>,
+    taken: HashMap<ObjectId, Taken>,
+    /// The last event.
+    last: (EventId, Pc),
+    /// The last wait.
+    waited: EventId,
+}
+
+struct Reader<'t> {
+    trace: &'t Trace,
+    wanted: Wanted<'t>,
+    rows: HashMap<ThreadId, Row>,
+    spans: HashMap<ThreadId, Vec<Span>>,
+    /// Functions asked for, as numbers, at a code position.
+    named: HashMap<Pc, Option<usize>>,
+    /// The outermost call of such a function in a stack.
+    calls: HashMap<StackId, Option<Call>>,
+    /// Where calls of each function were seen to begin.
+    beginnings: Vec<HashSet<Pc>>,
+}
+
+impl<'t> Reader<'t> {
+    fn new(trace: &'t Trace, wanted: Wanted<'t>) -> Self {
+        Self {
+            trace,
+            wanted,
+            rows: HashMap::new(),
+            spans: HashMap::new(),
+            named: HashMap::new(),
+            calls: HashMap::new(),
+            beginnings: vec![HashSet::new(); wanted.functions.len()],
+        }
+    }
+
+    fn event(&mut self, event: &Event<'_>) {
+        if !self.wanted.functions.is_empty() {
+            self.function(event);
+        }
+        let here = outside_of_header(self.trace, event);
+        let row = self.rows.entry(event.thread).or_default();
+        let begun = |label| Begun { first: event.id, enter: here, label, waited: false };
+        if waits(&event.op) {
+            row.waited = event.id;
+            for block in
+                row.declared.iter_mut().chain(&mut row.section).chain(row.call.as_mut().map(|call| &mut call.begun))
+            {
+                block.waited = true;
+            }
+        }
+        let mut ended = None;
+        match event.op {
+            Op::AtomicEnter { name } => {
+                row.depth += 1;
+                if row.depth == 1 {
+                    row.declared = Some(begun(text_at(self.trace, name)));
+                }
+            }
+            Op::AtomicExit => {
+                row.depth = row.depth.saturating_sub(1);
+                ended = row.declared.take_if(|_| row.depth == 0).map(|begun| (begun, true));
+            }
+            Op::Acquire { object, .. } | Op::Woken { mutex: object, .. } if self.wanted.inferred => {
+                if row.held.is_empty() {
+                    row.section = Some(begun(None));
+                }
+                row.held.push(object);
+                if row.held.len() == 1 {
+                    self.take(event, object);
+                }
+            }
+            Op::Release { object, .. } | Op::Wait { mutex: object, .. } if self.wanted.inferred => {
+                row.held.retain(|held| *held != object);
+                if row.held.is_empty() {
+                    ended = row.section.take().map(|begun| (begun, false));
+                    let waited = row.waited;
+                    if let Some(&Taken { first, enter, again: Some(again), .. }) = row.taken.get(&object) {
+                        let label = function(self.trace, enter).map(str::to_owned);
+                        let begun = Begun { first, enter, label, waited: waited > first };
+                        self.end(event.thread, begun, false, true, (event.id, again));
+                    }
+                }
+            }
+            _ => {}
+        }
+        if let Some((begun, declared)) = ended {
+            self.end(event.thread, begun, declared, true, (event.id, here));
+        }
+        self.rows.entry(event.thread).or_default().last = (event.id, event.pc);
+    }
+
+    fn end(&mut self, thread: ThreadId, begun: Begun, declared: bool, certain: bool, last: (EventId, Pc)) {
+        if begun.waited {
+            return;
+        }
+        let block = AtomicBlock { declared, enter: begun.enter, exit: last.1, label: begun.label };
+        self.spans.entry(thread).or_default().push(Span { first: begun.first, last: last.0, block, certain });
+    }
+
+    /// Whether the thread is in a call of a function that is asked for, and whether that is another one than before.
+    fn function(&mut self, event: &Event<'_>) {
+        let call = self.call(event);
+        let row = self.rows.entry(event.thread).or_default();
+        let first = (event.pc, event.stack);
+        let same = row.call.as_mut().filter(|open| call.is_some_and(|call| call.frame == open.call.frame));
+        let is_same = same.is_some();
+        if let (Some(open), Some(call)) = (same, call)
+            && open.first != first
+        {
+            open.last = call.at;
+            return;
+        }
+        let last = row.last.0;
+        let fresh = call.map(|call| {
+            if !is_same {
+                self.beginnings[call.frame.1].insert(event.pc);
+            }
+            let label = Some(self.wanted.functions[call.frame.1].clone());
+            let begun = Begun { first: event.id, enter: call.at, label, waited: false };
+            OpenCall { call, first, last: call.at, begun }
+        });
+        if let Some(open) = std::mem::replace(&mut row.call, fresh) {
+            self.end(event.thread, open.begun, true, true, (last, open.last));
+        }
+    }
+
+    /// The outermost call of a function asked for that an event lies in.
+    fn call(&mut self, event: &Event<'_>) -> Option<Call> {
+        if !self.calls.contains_key(&event.stack) {
+            let chain = self.trace.stacks().resolve(event.stack);
+            let mut found = None;
+            for (depth, &pc) in chain.iter().enumerate() {
+                if let Some(function) = self.named(pc) {
+                    found = Some(Call { frame: (fingerprint(&chain[depth + 1..]), function), at: pc });
+                }
+            }
+            self.calls.insert(event.stack, found);
+        }
+        if let Some(outer) = self.calls[&event.stack] {
+            return Some(outer);
+        }
+        let function = self.named(event.pc)?;
+        let chain = self.trace.stacks().resolve(event.stack);
+        Some(Call { frame: (fingerprint(&chain), function), at: event.pc })
+    }
+
+    fn named(&mut self, pc: Pc) -> Option<usize> {
+        let (symbols, functions) = (self.trace.symbols(), self.wanted.functions);
+        *self.named.entry(pc).or_insert_with(|| {
+            symbols.frames(pc).find_map(|frame| {
+                // C++ names may come with their parameters.
+                let bare = frame.function.split('(').next().unwrap_or_default();
+                functions.iter().position(|wanted| wanted == frame.function || wanted == bare)
+            })
+        })
+    }
+
+    /// A thread that held nothing takes a lock: perhaps for the second time in a function.
+    fn take(&mut self, event: &Event<'_>, object: ObjectId) {
+        let mut chain = vec![event.pc];
+        chain.extend(self.trace.stacks().walk(event.stack));
+        let symbols = self.trace.symbols();
+        chain.retain(|pc| symbols.module_of(pc.0).is_none_or(|module| module.name() != "libreweave_runtime.so"));
+        let row = self.rows.entry(event.thread).or_default();
+        let before = row.taken.get(&object);
+        let again = before.and_then(|before| Some((before, in_one_call(self.trace, &before.chain, &chain)?)));
+        let (first, enter, again) = again.map_or((event.id, event.pc, None), |(before, (enter, again))| {
+            (before.first, if before.again.is_some() { before.enter } else { enter }, Some(again))
+        });
+        row.taken.insert(object, Taken { first, enter, chain, again });
+    }
+
+    fn finish(mut self) -> Blocks {
+        let uncertain: HashSet<&String> = (self.wanted.functions.iter().zip(&self.beginnings))
+            .filter(|(_, places)| places.len() > 1)
+            .map(|(name, _)| name)
+            .collect();
+        for row in self.rows.values_mut() {
+            // What has not ended may still wait.
+            row.call = None;
+        }
+        for spans in self.spans.values_mut() {
+            for span in spans.iter_mut() {
+                span.certain &= span.block.label.as_ref().is_none_or(|label| !uncertain.contains(label));
+            }
+            // Declared ones first, and the outermost first: whatever lies in one of those belongs to it.
+            spans.sort_by_key(|span| (!span.block.declared, std::cmp::Reverse(span.last.0 - span.first.0)));
+            let mut kept: std::collections::BTreeMap<EventId, Span> = std::collections::BTreeMap::new();
+            for span in spans.drain(..) {
+                let before = kept.range(..=span.last).next_back();
+                if before.is_none_or(|(_, before)| before.last < span.first) {
+                    kept.insert(span.first, span);
+                }
+            }
+            spans.extend(kept.into_values());
+        }
+        let unseen = self.wanted.functions.iter().zip(&self.beginnings).filter(|(_, places)| places.is_empty());
+        Blocks { spans: self.spans, unseen: unseen.map(|(name, _)| name.clone()).collect() }
+    }
+}
+
+/// Where two chains of calls (innermost first) part, if that is at different places of one function's call, in forward
+/// direction, and somebody called it.
+fn in_one_call(trace: &Trace, one: &[Pc], two: &[Pc]) -> Option<(Pc, Pc)> {
+    let common = one.iter().rev().zip(two.iter().rev()).take_while(|(a, b)| a == b).count();
+    if common == 0 || common == one.len() || common == two.len() {
+        return None;
+    }
+    let (a, b) = (one[one.len() - common - 1], two[two.len() - common - 1]);
+    (a < b && function(trace, a).is_some() && function(trace, a) == function(trace, b)).then_some((a, b))
+}
+
+/// The function at a code position, not what the compiler put into it.
+fn function(trace: &Trace, pc: Pc) -> Option<&str> {
+    trace.symbols().frames(pc).next_back().map(|frame| frame.function)
+}
+
+/// Where the program enters or leaves a block: not in a function of `reweave.h` that the compiler left as a call.
+fn outside_of_header(trace: &Trace, event: &Event<'_>) -> Pc {
+    let symbols = trace.symbols();
+    let ours = |pc: Pc| {
+        let mut frames = symbols.frames(pc);
+        frames.len() > 0 && frames.all(|frame| frame.file.ends_with("reweave.h"))
+    };
+    if !matches!(event.op, Op::AtomicEnter { .. } | Op::AtomicExit) || !ours(event.pc) {
+        return event.pc;
+    }
+    trace.stacks().walk(event.stack).find(|&pc| !ours(pc)).unwrap_or(event.pc)
+}
+
+fn fingerprint(chain: &[Pc]) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    chain.hash(&mut hasher);
+    hasher.finish()
+}
+
+/// The text that a program has at an address, if its file tells.
+fn text_at(trace: &Trace, addr: reweave_model::Addr) -> Option<String> {
+    let byte =
+        |i: u64| trace.symbols().initial(reweave_model::Addr(addr.0 + i), 1).and_then(|bytes| bytes.first().copied());
+    let bytes: Vec<u8> = (0..128).map_while(byte).take_while(|byte| *byte != 0).collect();
+    String::from_utf8(bytes).ok().filter(|text| !text.is_empty())
+}

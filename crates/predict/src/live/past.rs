@@ -96,7 +96,7 @@ impl Past {
         }
     }
 
-    /// Remembers the last access of each code position.
+    /// Remembers the last access, or operation on a lock, of each code position.
     fn let_go(&mut self, chunk: &Chunk) {
         /// Most accesses are of a few places: these are found without hashing.
         const RECENT: usize = 1 << 10;
@@ -113,35 +113,35 @@ impl Past {
                     None => break,
                 },
             };
-            if op.is_empty() {
-                if follow(held, &event) {
-                    acting = None;
+            if !op.is_empty() {
+                let locks_held = match &acting {
+                    Some((thread, locks)) if *thread == event.thread => locks,
+                    _ => {
+                        let locks = held.get(&event.thread).map_or(&[][..], Vec::as_slice).into();
+                        &acting.insert((event.thread, locks)).1
+                    }
+                };
+                let slot = &mut recent[(event.pc.0 ^ event.pc.0 >> 10) as usize % RECENT];
+                match slot {
+                    Some((pc, known)) if *pc == event.pc => {
+                        (known.event, known.thread, known.stack) = (event.id, event.thread, event.stack);
+                        (known.op, known.addr) = (op, address(&event.op));
+                        if !Rc::ptr_eq(&known.locks_held, locks_held) {
+                            known.locks_held = Rc::clone(locks_held);
+                        }
+                    }
+                    _ => {
+                        let (id, thread, stack, addr) = (event.id, event.thread, event.stack, address(&event.op));
+                        let new = Gone { event: id, thread, stack, op, addr, locks_held: Rc::clone(locks_held) };
+                        if let Some((pc, old)) = slot.replace((event.pc, new)) {
+                            gone.insert(pc, old);
+                        }
+                    }
                 }
-                continue;
             }
-            let locks_held = match &acting {
-                Some((thread, locks)) if *thread == event.thread => locks,
-                _ => {
-                    let locks = held.get(&event.thread).map_or(&[][..], Vec::as_slice).into();
-                    &acting.insert((event.thread, locks)).1
-                }
-            };
-            let slot = &mut recent[(event.pc.0 ^ event.pc.0 >> 10) as usize % RECENT];
-            match slot {
-                Some((pc, known)) if *pc == event.pc => {
-                    (known.event, known.thread, known.stack) = (event.id, event.thread, event.stack);
-                    (known.op, known.addr) = (op, address(&event.op));
-                    if !Rc::ptr_eq(&known.locks_held, locks_held) {
-                        known.locks_held = Rc::clone(locks_held);
-                    }
-                }
-                _ => {
-                    let (id, thread, stack, addr) = (event.id, event.thread, event.stack, address(&event.op));
-                    let new = Gone { event: id, thread, stack, op, addr, locks_held: Rc::clone(locks_held) };
-                    if let Some((pc, old)) = slot.replace((event.pc, new)) {
-                        gone.insert(pc, old);
-                    }
-                }
+            // Afterwards: what an acquisition acquires, its thread does not hold yet.
+            if follow(held, &event) {
+                acting = None;
             }
         }
         gone.extend(recent.into_iter().flatten());

@@ -47,13 +47,16 @@ impl<'a> Limits<'a> {
     }
 }
 
+/// Sees a window, and tells how far it is with it.
+type Visit<'v> = dyn FnMut(&Lowered, &mut dyn FnMut(f64)) + 'v;
+
 /// Shows the windows of a trace to `visit` until the time is over. What comes with a window hears how far its visitor is; all
 /// such numbers go from 0 to 1.
 pub fn each_window(
     trace: &Trace,
     limits: &Limits<'_>,
     progress: &mut dyn FnMut(f64),
-    visit: &mut dyn FnMut(&Lowered, &mut dyn FnMut(f64)),
+    visit: &mut Visit<'_>,
 ) -> Result<()> {
     let mut windows = Windows::new(trace, limits.window.unwrap_or(WHOLE), &mut |done| {
         progress(done);

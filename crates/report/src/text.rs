@@ -126,6 +126,17 @@ pub fn write(report: &Report, folder: &str, style: Style, out: &mut dyn Write) -
     if stat("atomicity_unknown") > 0 {
         writeln!(out, "{} atomic blocks (with places that may interfere) were not settled", stat("atomicity_unknown"))?;
     }
+    match stat("nondeterminism.unknown_pairs") {
+        0 => {}
+        1 => writeln!(
+            out,
+            "1 pair of a read and a write was not settled: too many accesses to try them all, or too little time"
+        )?,
+        n => writeln!(
+            out,
+            "{n} pairs of a read and a write were not settled: too many accesses to try them all, or too little time"
+        )?,
+    }
     if stat("windows") > 1 {
         writeln!(
             out,

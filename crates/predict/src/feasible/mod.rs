@@ -110,7 +110,7 @@ impl<'i, 'h> Question<'i, 'h> {
             }
         }
         let possible = required.iter().zip(&limit).all(|(required, limit)| required <= limit);
-        possible.then(|| Self { index, mode, goal, limit, required, off })
+        possible.then_some(Self { index, mode, goal, limit, required, off })
     }
 
     /// Whether an event may be in the reordering.

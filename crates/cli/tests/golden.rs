@@ -196,8 +196,8 @@ macro_rules! folders {
 }
 
 folders! {
-    annotations atomics barrier c11 cond cxx heap io libc memory mutex patterns process replay rwlock semaphore signal spin
-    stack thread time
+    annotations atomicity atomics barrier c11 cond cxx heap io libc memory mutex patterns process replay rwlock semaphore signal
+    spin stack thread time
 }
 
 #[test]

@@ -58,10 +58,11 @@ pub(super) fn atomicity(
     }
     if by_name {
         for (name, Candidates { pairs: candidates, .. }) in listed {
-            let settles = *name == "serializability";
-            let left: Vec<Candidate> =
-                candidates.iter().filter(|one| !settles || !violated.contains(&one.first_pc)).copied().collect();
-            answer.findings.extend(potential(trace, name, &left, &blocks)?);
+            let mut left = potential(trace, name, candidates, &blocks)?;
+            if *name == "serializability" {
+                left.retain(|finding| finding.block.as_ref().is_none_or(|block| !violated.contains(&block.enter)));
+            }
+            answer.findings.extend(left);
         }
     }
     Ok(())

@@ -68,7 +68,7 @@ impl Graph {
                         word == other
                             && mask & other_mask != 0
                             && (kind.writes() || other_kind.writes())
-                            && !seen[i..j].iter().any(|entry| lives(entry))
+                            && !seen[i..j].iter().any(lives)
                     }
                     (Does::Release(lock, mode), Does::Acquire(other, other_mode)) => {
                         lock == other && (*mode, *other_mode) != (LockMode::Shared, LockMode::Shared)

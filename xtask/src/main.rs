@@ -17,6 +17,8 @@ const USAGE: &str = "usage: cargo xtask COMMAND
   oracle [SMALL] [LARGE]
                  the engine against the oracle on so many random histories of up to 16 events (default 100000)
                  and of up to 24 (default 10000)
+  oracle-deadlocks [SMALL] [LARGE]
+                 deadlocks and stalls against the oracle, likewise (default 100000 and 2000)
   bench          what recording costs against plain and libtsan, as ratios
   bench-predict  how fast the analyses are: streaming ones on 10 M events, the engine per question (REWEAVE_Z3: against Z3)
   lint           rustfmt and clippy, as the rules of the repository want them
@@ -34,6 +36,10 @@ fn main() -> ExitCode {
         Some("oracle") => {
             soak::oracle(rest.first().map_or("100000", String::as_str), rest.get(1).map_or("10000", String::as_str))
         }
+        Some("oracle-deadlocks") => soak::oracle_deadlocks(
+            rest.first().map_or("100000", String::as_str),
+            rest.get(1).map_or("2000", String::as_str),
+        ),
         Some("bench") => bench(),
         Some("bench-predict") => bench_predict(),
         Some("lint") => lint(),
@@ -79,6 +85,7 @@ fn bench_predict() -> bool {
     let formulas = formulas.to_string_lossy();
     example("speed", &["10000000", "hb", "hb-std", "shb", "lockset", "wcp"])
         && example("speed", &["1000000", "syncp", "cp"])
+        && example("speed", &["10000000", "nested", "goodlock", "sync-preserving-deadlock", "misuse"])
         && example("questions", &["10000", "10000", &formulas])
         && example("questions", &["100000", "100000"])
 }

@@ -108,8 +108,13 @@ fn golden_run(name: &str, arguments: &[&str]) -> (Value, PathBuf, bool) {
     let scratch = Scratch::new("deadlocks");
     let built = Program::read(&source).build(&scratch, GCC, "-O1").expect("it builds");
     let trace = record(&scratch, &built, arguments);
-    let report = json(&scratch, &trace, &["--analysis", "goodlock,sync-preserving-deadlock,maximal-deadlock,stall,misuse"]);
-    assert_eq!(report["stats"]["refused_witnesses"].as_u64().unwrap_or(0), 0, "{name}: the checker accepts every order");
+    let report =
+        json(&scratch, &trace, &["--analysis", "goodlock,sync-preserving-deadlock,maximal-deadlock,stall,misuse"]);
+    assert_eq!(
+        report["stats"]["refused_witnesses"].as_u64().unwrap_or(0),
+        0,
+        "{name}: the checker accepts every order"
+    );
     let hung = Checked::open(&trace).is_ok_and(|checked| checked.outcome() == Outcome::Hung);
     (report, source, hung)
 }
@@ -119,7 +124,9 @@ fn golden_run(name: &str, arguments: &[&str]) -> (Value, PathBuf, bool) {
 fn deadlocks_of_golden_programs() {
     for name in ["lock_order", "gate_lock", "philosophers", "hand_over_hand", "join_order", "one_thread"] {
         let (report, source) = golden_deadlocks(&format!("patterns/{name}_bad.c"), &[]);
-        let found = deadlocks(&report, "predicted");
+        let mut found = deadlocks(&report, "predicted");
+        // Compilers unroll loops: one line may be several code positions.
+        found.dedup();
         assert_eq!(found.len(), 1, "{name}: {report:#}");
         let lines = lines_of(&source);
         assert!(found[0].iter().all(|line| lines.contains(line)), "{name}: {found:?}, not at {lines:?}");
@@ -142,10 +149,8 @@ fn what_cannot_deadlock_is_not_reported() {
 fn a_missed_signal_is_a_stall() {
     let mut seen = 0;
     for seed in 0..20u32 {
-        let (report, _) = golden_deadlocks(
-            "patterns/missed_signal_bad.c",
-            &["--policy", "random", "--seed", &seed.to_string()],
-        );
+        let (report, _) =
+            golden_deadlocks("patterns/missed_signal_bad.c", &["--policy", "random", "--seed", &seed.to_string()]);
         for lines in deadlocks(&report, "predicted") {
             assert_eq!(lines, [29], "main waits for ever: {report:#}");
             seen += 1;
@@ -179,7 +184,8 @@ fn misuse_of_golden_programs() {
     };
     let (report, _) = golden_deadlocks("patterns/never_joined_bad.c", &[]);
     assert_eq!(misuses(&report), [22], "{report:#}");
-    for ok in ["patterns/never_joined_ok.c", "patterns/destroy_held_ok.c", "thread/detach_ok.c", "mutex/recursive_ok.c"] {
+    for ok in ["patterns/never_joined_ok.c", "patterns/destroy_held_ok.c", "thread/detach_ok.c", "mutex/recursive_ok.c"]
+    {
         let (report, _) = golden_deadlocks(ok, &[]);
         assert!(misuses(&report).is_empty(), "{ok}: {report:#}");
     }

@@ -271,7 +271,11 @@ impl Conductor {
             if state.value > 0 {
                 state.value -= 1;
                 let value = state.value;
-                self.step(thread, pc, Op::SemaphoreTake { semaphore: object, value, tried: deadline != Deadline::Never });
+                self.step(
+                    thread,
+                    pc,
+                    Op::SemaphoreTake { semaphore: object, value, tried: deadline != Deadline::Never },
+                );
                 return Wakeup::Granted;
             }
             if deadline == Deadline::Now {

@@ -1,7 +1,9 @@
-//! How fast the streaming analyses are: `cargo run --release -p reweave-predict --example speed -- EVENTS [racy] [hb wcp…]`.
+//! How fast the streaming analyses are: `cargo run --release -p reweave-predict --example speed -- EVENTS [racy] [nested]
+//! [hb wcp…]`.
 //!
 //! Makes a random trace of 10 threads, 10 locks and 1,000 locations (60 % reads, short critical sections), as our file and as
-//! STD text. Each location belongs to a lock and one access in a thousand forgets it; with `racy` locks protect nothing.
+//! STD text. Each location belongs to a lock and one access in a thousand forgets it; with `racy` locks protect nothing; with
+//! `nested` every third section takes a second lock inside, once in a while against the usual order.
 //!
 //! Prints for reading alone and for each analysis the events per second that its busiest thread gets through (by processor
 //! time: what a machine with two processors and nothing else to do reaches), and beside it what this machine did. Where
@@ -13,7 +15,7 @@ use std::process::Command;
 use std::time::Instant;
 
 use reweave_model::{AccessFlags, Addr, LockMode, ObjectId, Op, Pc, ThreadId, Value};
-use reweave_predict::analyses::{cp, hb, lockset, shb, syncp, wcp};
+use reweave_predict::analyses::{cp, goodlock, hb, lockset, misuse, shb, syncp, syncp_deadlock, wcp};
 use reweave_predict::linear::{Front, Linear, run, run_std};
 use reweave_trace::{Meta, Result, StdEvents, Trace, TraceBuilder, text};
 
@@ -28,7 +30,7 @@ impl Random {
     }
 }
 
-fn make(path: &Path, events: u64, racy: bool) -> Result<()> {
+fn make(path: &Path, events: u64, racy: bool, nested: bool) -> Result<()> {
     let mut builder = TraceBuilder::create(path, &Meta::default())?;
     let mut random = Random(0x1234_5678_9abc_def1);
     let lock = |index: u64| ObjectId(0x7000_0000 + 64 * index);
@@ -39,6 +41,7 @@ fn make(path: &Path, events: u64, racy: bool) -> Result<()> {
         builder.push(ThreadId(child), Pc(3), Op::Begin)?;
     }
     let mut holds: [Option<u64>; 10] = [None; 10];
+    let mut inner: [Option<u64>; 10] = [None; 10];
     let mut taken = [false; 10];
     let mut left = [0u64; 10];
     while builder.next_event().0 < events {
@@ -58,11 +61,27 @@ fn make(path: &Path, events: u64, racy: bool) -> Result<()> {
                     }
                 }
                 Some(held) if left[thread] == 0 => {
+                    if let Some(second) = inner[thread].take() {
+                        let op = Op::Release { object: lock(second), mode: LockMode::Exclusive };
+                        builder.push(id, pc(5, second), op)?;
+                        taken[second as usize] = false;
+                    }
                     let op = Op::Release { object: lock(held), mode: LockMode::Exclusive };
                     builder.push(id, pc(3, held), op)?;
                     taken[held as usize] = false;
                     holds[thread] = None;
                     continue;
+                }
+                Some(held) if nested && inner[thread].is_none() && random.below(6) == 0 => {
+                    let wanted = random.below(10);
+                    let usual = wanted > held || random.below(1000) == 0;
+                    if usual && wanted != held && !taken[wanted as usize] {
+                        let op = Op::Acquire { object: lock(wanted), mode: LockMode::Exclusive, tried: false };
+                        builder.push(id, pc(4, wanted), op)?;
+                        taken[wanted as usize] = true;
+                        inner[thread] = Some(wanted);
+                        continue;
+                    }
                 }
                 _ => {}
             }
@@ -123,8 +142,8 @@ fn report(what: &str, mut run: impl FnMut() -> Result<(u64, usize)>) -> Result<(
     }
     let (this, ahead) = best;
     let speed = total as f64 / this.max(ahead);
-    print!("{what:10} {:8.2} M events/s (here {:6.2})", speed / 1e6, total as f64 / wall / 1e6);
-    print!(" {this:7.3} s cpu and {ahead:5.2} s ahead {found:6} pairs");
+    print!("{what:24} {:8.2} M events/s (here {:6.2})", speed / 1e6, total as f64 / wall / 1e6);
+    print!(" {this:7.3} s cpu and {ahead:5.2} s ahead {found:6} found");
     match RAPID.iter().find(|(name, _)| *name == what) {
         Some((_, rapid)) => println!("  {:4.0} x RAPID's {:.0} K/s", speed / rapid, rapid / 1e3),
         None => println!(),
@@ -155,20 +174,23 @@ fn report_memory(name: &str, paths: [&Path; 2]) {
     };
     let [(few, few_mapped), (all, all_mapped)] = paths.map(peak);
     println!(
-        "{name:10} {few:8.1} MiB, then {all:8.1} MiB (VmHWM with the mapped file {few_mapped:.1}, {all_mapped:.1})"
+        "{name:24} {few:8.1} MiB, then {all:8.1} MiB (VmHWM with the mapped file {few_mapped:.1}, {all_mapped:.1})"
     );
 }
 
 /// A fresh analysis by name.
 type Make = fn() -> Box<dyn Linear>;
 
-const ANALYSES: [(&str, Make); 6] = [
+const ANALYSES: [(&str, Make); 9] = [
     ("hb", || Box::<hb::HbRaces>::default()),
     ("shb", || Box::<shb::ShbRaces>::default()),
     ("lockset", || Box::<lockset::LocksetRaces>::default()),
     ("wcp", || Box::<wcp::WcpRaces>::default()),
     ("syncp", || Box::<syncp::SyncpRaces>::default()),
     ("cp", || Box::<cp::CpRaces>::default()),
+    ("goodlock", || Box::<goodlock::Goodlock>::default()),
+    ("sync-preserving-deadlock", || Box::<syncp_deadlock::SyncpDeadlocks>::default()),
+    ("misuse", || Box::<misuse::Misuses>::default()),
 ];
 
 fn main() -> Result<()> {
@@ -180,12 +202,13 @@ fn main() -> Result<()> {
     let events = args.next().and_then(|count| count.parse().ok()).unwrap_or(1_000_000);
     let rest: Vec<String> = args.collect();
     let racy = rest.iter().any(|arg| arg == "racy");
-    let named: Vec<&String> = rest.iter().filter(|arg| *arg != "racy").collect();
+    let nested = rest.iter().any(|arg| arg == "nested");
+    let named: Vec<&String> = rest.iter().filter(|arg| *arg != "racy" && *arg != "nested").collect();
     let wanted = |name: &str| named.is_empty() || named.iter().any(|arg| *arg == name);
     let folder = std::env::temp_dir().join(format!("reweave-speed-{}", std::process::id()));
     std::fs::create_dir_all(&folder).expect("a folder for temporary files");
     let (ours, std_text) = (folder.join("random.rwt"), folder.join("random.std"));
-    make(&ours, events, racy)?;
+    make(&ours, events, racy, nested)?;
     let size = |path: &Path| std::fs::metadata(path).map_or(0, |about| about.len()) as f64 / events as f64;
     println!("{events} events; {:.2} bytes/event as .rwt", size(&ours));
     if wanted("read-std") || wanted("hb-std") {
@@ -227,13 +250,14 @@ fn main() -> Result<()> {
             report(name, || {
                 let mut analysis = make();
                 let seen = run(&trace, &mut *analysis, &mut |_| true)?;
-                Ok((seen, analysis.finish().pairs.len()))
+                let found = analysis.finish();
+                Ok((seen, found.pairs.len() + found.cycles.len()))
             })?;
         }
     }
     println!("peak memory, {} and {events} events:", events / 10);
     let fewer = folder.join("fewer.rwt");
-    make(&fewer, events / 10, racy)?;
+    make(&fewer, events / 10, racy, nested)?;
     for (name, _) in ANALYSES.iter().filter(|(name, _)| wanted(name)) {
         report_memory(name, [&fewer, &ours]);
     }

@@ -11,8 +11,8 @@ use reweave_predict::feasible::Index;
 use reweave_predict::history::{Action, History, Mode, Pos, Waking};
 use reweave_predict::linear::{Linear, run};
 use reweave_predict::oracle::Oracle;
-use reweave_predict::testing::{FIRST_PC, generate, generate_locking, is_history, shrink, trace_of};
 use reweave_predict::stalls::{self, Endings};
+use reweave_predict::testing::{FIRST_PC, generate, generate_locking, is_history, shrink, trace_of};
 use reweave_predict::{Limits, witness};
 use reweave_trace::Trace;
 
@@ -264,7 +264,7 @@ fn corpus_by_the_oracle() {
         return println!("left out: corpus_by_the_oracle: REWEAVE_CORPUS is not set");
     };
     for (name, deadlocks) in [("Bensalem.std", 1), ("Deadlock.std", 0), ("StringBuffer.std", 2)] {
-        let trace = reweave_trace::open(&corpus.join("deadlock").join(name)).expect("readable");
+        let trace = reweave_trace::open(corpus.join("deadlock").join(name)).expect("readable");
         let history = reweave_predict::lower::whole(&trace).expect("readable").history;
         let oracle = Oracle::new(&history, Mode::ControlFlow).deadlocks();
         assert_eq!(maximal(&history, Mode::ControlFlow).as_ref(), Ok(&oracle), "{name}");

@@ -80,7 +80,8 @@ impl Linear for Misuses {
     fn forget(&mut self, _: Word) {}
 
     fn finish(&mut self) -> Candidates {
-        let mut left: Vec<Child> = self.children.values().filter(|child| child.ended && !child.awaited).copied().collect();
+        let mut left: Vec<Child> =
+            self.children.values().filter(|child| child.ended && !child.awaited).copied().collect();
         left.sort_unstable_by_key(|child| child.fork);
         for Child { fork, pc, .. } in left {
             self.add(Misused { event: fork, pc, op: "fork" }, u64::MAX);

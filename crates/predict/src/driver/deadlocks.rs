@@ -31,8 +31,7 @@ pub(super) fn deadlocks(
     // Patterns alone are not asked about, and where there are none there is nothing to ask.
     if let Some(only) = only.filter(|only| !none && only.is_none_or(|only| !only.is_empty())) {
         let name = "maximal-deadlock";
-        let found =
-            crate::deadlocks::deadlocks(trace, name, &options.limits, only, &mut |done| progress(name, done))?;
+        let found = crate::deadlocks::deadlocks(trace, name, &options.limits, only, &mut |done| progress(name, done))?;
         for (key, value) in [
             ("deadlock_questions", found.stats.questions),
             ("unknown_deadlocks", found.stats.unknown),
@@ -79,7 +78,7 @@ pub(super) fn stalls(
     let name = "stall";
     let has = |kind: &&str| trace.footer().is_none_or(|footer| footer.kinds.get(*kind).is_some_and(|&count| count > 0));
     let waits = ["wait", "semaphore_take", "barrier_arrive", "join", "blocked"];
-    if !names.contains(&name) || !waits.iter().any(|kind| has(kind)) {
+    if !names.contains(&name) || !waits.iter().any(has) {
         return Ok(());
     }
     let found = crate::stalls::stalls(trace, name, &options.limits, &mut |done| progress(name, done))?;

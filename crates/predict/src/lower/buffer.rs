@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use reweave_model::{
-    Addr, AtomicKind, BlockedOn, Event, EventId, InputSource, MemoryOrder, Misuse, ObjectKind, Op, Pc, RefusedWhy, StackId, ThreadId,
-    Value, WakeReason,
+    Addr, AtomicKind, BlockedOn, Event, EventId, InputSource, MemoryOrder, Misuse, ObjectKind, Op, Pc, RefusedWhy,
+    StackId, ThreadId, Value, WakeReason,
 };
 use reweave_trace::Trace;
 

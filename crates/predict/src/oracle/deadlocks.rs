@@ -63,9 +63,8 @@ fn smallest_circles(
     for &next in &waits[&path[path.len() - 1]].1 {
         if next == path[0] && path.len() > 1 {
             let direct = |from: usize, to: usize| waits[&path[from]].1.contains(&path[to]);
-            let short_cut = (0..path.len()).any(|from| {
-                (0..path.len()).any(|to| to != from && to != (from + 1) % path.len() && direct(from, to))
-            });
+            let short_cut = (0..path.len())
+                .any(|from| (0..path.len()).any(|to| to != from && to != (from + 1) % path.len() && direct(from, to)));
             if !short_cut {
                 let mut members: Vec<Pos> = path.iter().map(|thread| waits[thread].0).collect();
                 members.sort_unstable();

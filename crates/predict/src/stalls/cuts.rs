@@ -81,7 +81,8 @@ fn likely(
     for (thread, stops) in choices.iter().enumerate() {
         for &stop in stops.iter().rev() {
             let Some(&pos) = history.threads[thread].get(stop as usize) else { continue };
-            let meets = matches!(history.step(pos).action, Action::Woken { .. } | Action::Leave { .. } | Action::Take { .. });
+            let meets =
+                matches!(history.step(pos).action, Action::Woken { .. } | Action::Leave { .. } | Action::Take { .. });
             let times = tried.entry((thread, pc_of(pos))).or_default();
             if !meets || *times >= TRIES {
                 continue;
@@ -245,9 +246,7 @@ fn without_rounds(history: &History, endings: &Endings<'_>, done: &[u32]) -> Opt
                 Action::Woken { how: Waking::Notified, .. } if !step.tried => cut.unnotified.push(step.thread),
                 Action::Leave { barrier, .. } => {
                     let mut before = events[..done[thread] as usize].iter().rev();
-                    let arrives = |pos: &&Pos| {
-                        matches!(history.step(**pos).action, Action::Arrive { barrier: at, .. } if at == barrier)
-                    };
+                    let arrives = |pos: &&Pos| matches!(history.step(**pos).action, Action::Arrive { barrier: at, .. } if at == barrier);
                     at_barriers[barrier.index()].waiting.extend(before.find(arrives));
                 }
                 Action::Take { semaphore } if !step.tried && sums.semaphores[semaphore.index()] == 0 => {}

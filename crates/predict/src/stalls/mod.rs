@@ -56,7 +56,7 @@ pub enum Verdict {
 
 pub fn ask(history: &History, endings: &Endings<'_>, limits: &Limits<'_>, cut: &Cut) -> Verdict {
     let mode = if limits.mode == Mode::Said { Mode::Prefix } else { limits.mode };
-    let prefixes = question::Prefixes::new(history, cut);
+    let Some(prefixes) = question::Prefixes::new(history, cut) else { return Verdict::None };
     let index = crate::feasible::Index::new(&prefixes.history);
     let Some(question) = Question::new(&index, mode, &prefixes.goals) else { return Verdict::None };
     match question.ask(limits.question()).0 {
@@ -96,12 +96,7 @@ struct Found {
 const TRIES: usize = 8;
 
 /// Looks for stalls of a trace under `name`.
-pub fn stalls(
-    trace: &Trace,
-    name: &'static str,
-    limits: &Limits<'_>,
-    progress: &mut dyn FnMut(f64),
-) -> Result<Stalls> {
+pub fn stalls(trace: &Trace, name: &'static str, limits: &Limits<'_>, progress: &mut dyn FnMut(f64)) -> Result<Stalls> {
     let mut found: BTreeMap<Vec<Pc>, Found> = BTreeMap::new();
     let mut unknown: HashMap<Vec<Pc>, ()> = HashMap::new();
     let mut stats = Stats::default();

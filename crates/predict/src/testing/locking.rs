@@ -4,7 +4,9 @@
 use reweave_model::{LockMode, MemoryOrder};
 
 use super::{Draft, Random};
-use crate::history::{Access, AccessKind, Action, Barrier, Cell, Condition, History, Lock, Pos, Semaphore, Val, Waking};
+use crate::history::{
+    Access, AccessKind, Action, Barrier, Cell, Condition, History, Lock, Pos, Semaphore, Val, Waking,
+};
 
 /// What a program does next; outcomes show when it runs.
 #[derive(Clone, Copy)]

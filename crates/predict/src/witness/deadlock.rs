@@ -27,10 +27,11 @@ pub fn check_deadlock(history: &History, mode: Mode, order: &[Pos], members: &[P
             Action::Woken { lock, .. } => (lock, LockMode::Exclusive),
             _ => return because(at, Why::NoRequest),
         };
-        let others: Vec<_> = members.iter().filter(|other| **other != at).map(|&pos| history.step(pos).thread).collect();
+        let others: Vec<_> =
+            members.iter().filter(|other| **other != at).map(|&pos| history.step(pos).thread).collect();
         if !replay.held_against(lock, mode).any(|holder| others.contains(&holder)) {
             return because(at, Why::NotBlocked { lock });
         }
     }
-    if let [] = members { because(Pos(0), Why::NoRequest) } else { Ok(()) }
+    if members.is_empty() { because(Pos(0), Why::NoRequest) } else { Ok(()) }
 }

@@ -6,7 +6,9 @@ use reweave_model::LockMode;
 
 use super::notifies::{Fate, Waits};
 use super::{Rejection, Why};
-use crate::history::{Access, AccessKind, Action, Barrier, Condition, History, Lock, Mode, Pos, Semaphore, Thread, Val, Waking};
+use crate::history::{
+    Access, AccessKind, Action, Barrier, Condition, History, Lock, Mode, Pos, Semaphore, Thread, Val, Waking,
+};
 
 /// Where an event that is not in the order stands.
 const ABSENT: usize = usize::MAX;

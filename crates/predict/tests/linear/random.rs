@@ -111,7 +111,11 @@ pub fn trace(seed: u64, kinds: u32, steps: u64) -> Trace {
                 }
                 3 if semaphore > 0 => {
                     semaphore -= 1;
-                    made.push(random, thread, Op::SemaphoreTake { semaphore: object(51), value: semaphore, tried: false });
+                    made.push(
+                        random,
+                        thread,
+                        Op::SemaphoreTake { semaphore: object(51), value: semaphore, tried: false },
+                    );
                 }
                 _ => {}
             },

@@ -274,9 +274,7 @@ impl Fields {
                 on: on()?,
                 why: RefusedWhy::from_bits(byte("why")?).ok_or_else(bad("why"))?,
             },
-            "wait" => {
-                Op::Wait { condition: object("condition")?, mutex: object("mutex")?, timed: bit("timed")? }
-            }
+            "wait" => Op::Wait { condition: object("condition")?, mutex: object("mutex")?, timed: bit("timed")? },
             "woken" => Op::Woken {
                 condition: object("condition")?,
                 mutex: object("mutex")?,

@@ -38,8 +38,14 @@ impl Prefixes {
         for &pos in &cut.members {
             let step = whole.step(pos);
             if !cut.unnotified.contains(&step.thread) {
-                let after = step.after.iter().filter_map(|before| now[before.index()]).collect();
-                let goal = this.push(Step { after, ..step.clone() }, None);
+                let after: Vec<Pos> = step.after.iter().filter_map(|before| now[before.index()]).collect();
+                let mut goal = Step { after, ..step.clone() };
+                if goal.after.len() < step.after.len() {
+                    // What it would do does not come into it: an arrival, say, is none of the barrier's.
+                    goal.guarded |= goal.action.is_outcome();
+                    goal.action = Action::Nothing;
+                }
+                let goal = this.push(goal, None);
                 this.goals.push(goal);
                 continue;
             }

@@ -23,6 +23,8 @@ const USAGE: &str = "usage: cargo xtask COMMAND
   oracle-blocks [SMALL] [LARGE]
                  predicted atomicity violations against the oracle on so many random histories of up to 12 events
                  (default 100000) and of up to 16 (default 500)
+  oracle-deadlocks [SMALL] [LARGE]
+                 deadlocks and stalls against the oracle, likewise (default 100000 and 2000)
   bench          what recording costs against plain and libtsan, as ratios
   bench-predict  how fast the analyses are: streaming ones on 10 M events, the engine per question (REWEAVE_Z3: against Z3)
   bench-lock-history [TRACE…]
@@ -51,6 +53,10 @@ fn main() -> ExitCode {
         Some("oracle-blocks") => soak::oracle_blocks(
             rest.first().map_or("100000", String::as_str),
             rest.get(1).map_or("500", String::as_str),
+        ),
+        Some("oracle-deadlocks") => soak::oracle_deadlocks(
+            rest.first().map_or("100000", String::as_str),
+            rest.get(1).map_or("2000", String::as_str),
         ),
         Some("bench") => bench(),
         Some("bench-lock-history") => bench_lock_history(&rest),
@@ -115,6 +121,7 @@ fn bench_predict() -> bool {
     example("speed", &["10000000", "hb", "hb-std", "shb", "lockset", "wcp"])
         && example("speed", &["10000000", "blocks", "serializability", "lock-reacquire", "reduction"])
         && example("speed", &["1000000", "syncp", "cp"])
+        && example("speed", &["10000000", "nested", "goodlock", "sync-preserving-deadlock", "misuse"])
         && example("questions", &["10000", "10000", &formulas])
         && example("questions", &["100000", "100000"])
 }

@@ -51,6 +51,16 @@ pub fn oracle_blocks(small: &str, large: &str) -> bool {
     soak("reweave-predict", "atomicity", ("REWEAVE_BLOCKS", &format!("{small},{large}")), &what)
 }
 
+/// Deadlocks and stalls against the oracle: so many small and so many larger histories.
+pub fn oracle_deadlocks(small: &str, large: &str) -> bool {
+    let deadlocks =
+        ["control-flow deadlocks", "prefix deadlocks", "data-abstract deadlocks", "of more than two threads"];
+    let streamed = ["traces", "goodlock cycles", "sync-preserving deadlocks"];
+    let stalls = ["control-flow stalls", "prefix stalls", "data-abstract stalls"];
+    let what = [&["histories"], deadlocks.as_slice(), &streamed, &stalls].concat();
+    soak("reweave-predict", "deadlocks", ("REWEAVE_ORACLE", &format!("{small},{large}")), &what)
+}
+
 /// Runs one test file and adds up what its summaries (`golden mutex: 56 runs, 3180 events, …`) say.
 fn soak(package: &str, test: &str, (variable, value): (&str, &str), what: &[&str]) -> bool {
     let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());

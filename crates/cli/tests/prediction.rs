@@ -124,7 +124,9 @@ fn golden_run(name: &str, arguments: &[&str]) -> (Value, PathBuf, bool) {
 fn deadlocks_of_golden_programs() {
     for name in ["lock_order", "gate_lock", "philosophers", "hand_over_hand", "join_order", "one_thread"] {
         let (report, source) = golden_deadlocks(&format!("patterns/{name}_bad.c"), &[]);
-        let found = deadlocks(&report, "predicted");
+        let mut found = deadlocks(&report, "predicted");
+        // Compilers unroll loops: one line may be several code positions.
+        found.dedup();
         assert_eq!(found.len(), 1, "{name}: {report:#}");
         let lines = lines_of(&source);
         assert!(found[0].iter().all(|line| lines.contains(line)), "{name}: {found:?}, not at {lines:?}");
@@ -182,8 +184,13 @@ fn misuse_of_golden_programs() {
     };
     let (report, _) = golden_deadlocks("patterns/never_joined_bad.c", &[]);
     assert_eq!(misuses(&report), [22], "{report:#}");
-    for ok in ["patterns/never_joined_ok.c", "patterns/destroy_held_ok.c", "thread/detach_ok.c", "mutex/recursive_ok.c"]
-    {
+    for ok in [
+        "patterns/never_joined_ok.c",
+        "patterns/destroy_held_ok.c",
+        "thread/detach_ok.c",
+        "mutex/recursive_ok.c",
+        "mutex/errorcheck_ok.c",
+    ] {
         let (report, _) = golden_deadlocks(ok, &[]);
         assert!(misuses(&report).is_empty(), "{ok}: {report:#}");
     }

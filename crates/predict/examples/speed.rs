@@ -1,8 +1,10 @@
-//! How fast the streaming analyses are: `cargo run --release -p reweave-predict --example speed -- EVENTS [racy] [blocks] [hb wcp…]`.
+//! How fast the streaming analyses are: `cargo run --release -p reweave-predict --example speed -- EVENTS [racy] [nested] [blocks]
+//! [hb wcp…]`.
 //!
 //! Makes a random trace of 10 threads, 10 locks and 1,000 locations (60 % reads, short critical sections), as our file and as
-//! STD text. Each location belongs to a lock and one access in a thousand forgets it; with `racy` locks protect nothing. With `blocks` every critical section is
-//! an atomic block, and every tenth goes on over the next critical section of its thread.
+//! STD text. Each location belongs to a lock and one access in a thousand forgets it; with `racy` locks protect nothing; with
+//! `nested` every third section takes a second lock inside, once in a while against the usual order; with `blocks` every
+//! critical section is an atomic block, and every tenth goes on over the next critical section of its thread.
 //!
 //! Prints for reading alone and for each analysis the events per second that its busiest thread gets through (by processor
 //! time: what a machine with two processors and nothing else to do reaches), and beside it what this machine did. Where
@@ -14,7 +16,9 @@ use std::process::Command;
 use std::time::Instant;
 
 use reweave_model::{AccessFlags, Addr, LockMode, ObjectId, Op, Pc, ThreadId, Value};
-use reweave_predict::analyses::{cp, hb, lock_reacquire, lockset, reduction, serializability, shb, syncp, wcp};
+use reweave_predict::analyses::{
+    cp, goodlock, hb, lock_reacquire, lockset, misuse, reduction, serializability, shb, syncp, syncp_deadlock, wcp,
+};
 use reweave_predict::linear::{Front, Linear, run, run_std};
 use reweave_trace::{Meta, Result, StdEvents, Trace, TraceBuilder, text};
 
@@ -29,7 +33,15 @@ impl Random {
     }
 }
 
-fn make(path: &Path, events: u64, racy: bool, blocks: bool) -> Result<()> {
+/// What the trace is like.
+#[derive(Clone, Copy)]
+struct Shape {
+    racy: bool,
+    nested: bool,
+    blocks: bool,
+}
+
+fn make(path: &Path, events: u64, Shape { racy, nested, blocks }: Shape) -> Result<()> {
     let mut builder = TraceBuilder::create(path, &Meta::default())?;
     let mut random = Random(0x1234_5678_9abc_def1);
     let lock = |index: u64| ObjectId(0x7000_0000 + 64 * index);
@@ -40,6 +52,7 @@ fn make(path: &Path, events: u64, racy: bool, blocks: bool) -> Result<()> {
         builder.push(ThreadId(child), Pc(3), Op::Begin)?;
     }
     let mut holds: [Option<u64>; 10] = [None; 10];
+    let mut inner: [Option<u64>; 10] = [None; 10];
     let mut taken = [false; 10];
     let mut left = [0u64; 10];
     let mut in_block = [false; 10];
@@ -63,6 +76,11 @@ fn make(path: &Path, events: u64, racy: bool, blocks: bool) -> Result<()> {
                     }
                 }
                 Some(held) if left[thread] == 0 => {
+                    if let Some(second) = inner[thread].take() {
+                        let op = Op::Release { object: lock(second), mode: LockMode::Exclusive };
+                        builder.push(id, pc(5, second), op)?;
+                        taken[second as usize] = false;
+                    }
                     let op = Op::Release { object: lock(held), mode: LockMode::Exclusive };
                     builder.push(id, pc(3, held), op)?;
                     taken[held as usize] = false;
@@ -72,6 +90,17 @@ fn make(path: &Path, events: u64, racy: bool, blocks: bool) -> Result<()> {
                     }
                     holds[thread] = None;
                     continue;
+                }
+                Some(held) if nested && inner[thread].is_none() && random.below(6) == 0 => {
+                    let wanted = random.below(10);
+                    let usual = wanted > held || random.below(1000) == 0;
+                    if usual && wanted != held && !taken[wanted as usize] {
+                        let op = Op::Acquire { object: lock(wanted), mode: LockMode::Exclusive, tried: false };
+                        builder.push(id, pc(4, wanted), op)?;
+                        taken[wanted as usize] = true;
+                        inner[thread] = Some(wanted);
+                        continue;
+                    }
                 }
                 _ => {}
             }
@@ -132,8 +161,8 @@ fn report(what: &str, mut run: impl FnMut() -> Result<(u64, usize)>) -> Result<(
     }
     let (this, ahead) = best;
     let speed = total as f64 / this.max(ahead);
-    print!("{what:15} {:8.2} M events/s (here {:6.2})", speed / 1e6, total as f64 / wall / 1e6);
-    print!(" {this:7.3} s cpu and {ahead:5.2} s ahead {found:6} pairs");
+    print!("{what:24} {:8.2} M events/s (here {:6.2})", speed / 1e6, total as f64 / wall / 1e6);
+    print!(" {this:7.3} s cpu and {ahead:5.2} s ahead {found:6} found");
     match RAPID.iter().find(|(name, _)| *name == what) {
         Some((_, rapid)) => println!("  {:4.0} x RAPID's {:.0} K/s", speed / rapid, rapid / 1e3),
         None => println!(),
@@ -164,14 +193,14 @@ fn report_memory(name: &str, paths: [&Path; 2]) {
     };
     let [(few, few_mapped), (all, all_mapped)] = paths.map(peak);
     println!(
-        "{name:15} {few:8.1} MiB, then {all:8.1} MiB (VmHWM with the mapped file {few_mapped:.1}, {all_mapped:.1})"
+        "{name:24} {few:8.1} MiB, then {all:8.1} MiB (VmHWM with the mapped file {few_mapped:.1}, {all_mapped:.1})"
     );
 }
 
 /// A fresh analysis by name.
 type Make = fn() -> Box<dyn Linear>;
 
-const ANALYSES: [(&str, Make); 9] = [
+const ANALYSES: [(&str, Make); 12] = [
     ("hb", || Box::<hb::HbRaces>::default()),
     ("shb", || Box::<shb::ShbRaces>::default()),
     ("lockset", || Box::<lockset::LocksetRaces>::default()),
@@ -181,6 +210,9 @@ const ANALYSES: [(&str, Make); 9] = [
     ("lock-reacquire", || Box::<lock_reacquire::LockReacquire>::default()),
     ("reduction", || Box::<reduction::Reduction>::default()),
     ("cp", || Box::<cp::CpRaces>::default()),
+    ("goodlock", || Box::<goodlock::Goodlock>::default()),
+    ("sync-preserving-deadlock", || Box::<syncp_deadlock::SyncpDeadlocks>::default()),
+    ("misuse", || Box::<misuse::Misuses>::default()),
 ];
 
 fn main() -> Result<()> {
@@ -191,13 +223,14 @@ fn main() -> Result<()> {
     }
     let events = args.next().and_then(|count| count.parse().ok()).unwrap_or(1_000_000);
     let rest: Vec<String> = args.collect();
-    let [racy, blocks] = ["racy", "blocks"].map(|flag| rest.iter().any(|arg| arg == flag));
-    let named: Vec<&String> = rest.iter().filter(|arg| *arg != "racy" && *arg != "blocks").collect();
+    let flag = |name: &str| rest.iter().any(|arg| arg == name);
+    let shape = Shape { racy: flag("racy"), nested: flag("nested"), blocks: flag("blocks") };
+    let named: Vec<&String> = rest.iter().filter(|arg| !["racy", "nested", "blocks"].contains(&arg.as_str())).collect();
     let wanted = |name: &str| named.is_empty() || named.iter().any(|arg| *arg == name);
     let folder = std::env::temp_dir().join(format!("reweave-speed-{}", std::process::id()));
     std::fs::create_dir_all(&folder).expect("a folder for temporary files");
     let (ours, std_text) = (folder.join("random.rwt"), folder.join("random.std"));
-    make(&ours, events, racy, blocks)?;
+    make(&ours, events, shape)?;
     let size = |path: &Path| std::fs::metadata(path).map_or(0, |about| about.len()) as f64 / events as f64;
     println!("{events} events; {:.2} bytes/event as .rwt", size(&ours));
     if wanted("read-std") || wanted("hb-std") {
@@ -239,13 +272,14 @@ fn main() -> Result<()> {
             report(name, || {
                 let mut analysis = make();
                 let seen = run(&trace, &mut *analysis, &mut |_| true)?;
-                Ok((seen, analysis.finish().pairs.len()))
+                let found = analysis.finish();
+                Ok((seen, found.pairs.len() + found.cycles.len()))
             })?;
         }
     }
     println!("peak memory, {} and {events} events:", events / 10);
     let fewer = folder.join("fewer.rwt");
-    make(&fewer, events / 10, racy, blocks)?;
+    make(&fewer, events / 10, shape)?;
     for (name, _) in ANALYSES.iter().filter(|(name, _)| wanted(name)) {
         report_memory(name, [&fewer, &ours]);
     }

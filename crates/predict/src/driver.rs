@@ -101,8 +101,9 @@ pub fn predict(trace: &Trace, options: &Options<'_>, progress: &mut dyn FnMut(&'
         if options.analyses.is_empty() { default } else { options.analyses.iter().any(|one| one == name) }
     };
     let mut answer = Answer::default();
-    // It keeps something of every event: on long traces only if asked for.
-    let hungry = |name: &str| options.analyses.is_empty() && trace.event_count() > LONG && name == "wcp";
+    // One keeps something of every event, the other needs the whole trace at once: on long traces only if asked for.
+    let hungry =
+        |name: &str| options.analyses.is_empty() && trace.event_count() > LONG && matches!(name, "wcp" | "stall");
     let chosen_ones = ANALYSES.iter().filter(|about| chosen(about.name, about.default) && !hungry(about.name));
     let names: Vec<&'static str> = chosen_ones.map(|about| about.name).collect();
     let mut listed = candidates(trace, &names, options, &mut answer, progress)?;

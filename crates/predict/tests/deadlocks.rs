@@ -229,6 +229,12 @@ fn checker_agrees_with_the_oracle() {
     assert!(accepted > 80 && rejected > 1_000, "{accepted} {rejected}");
 }
 
+/// Found by a long run: a thread that stands before its arrival at a barrier is not one of those who use it.
+#[test]
+fn an_arrival_to_come_fills_no_round() {
+    agree_on_stalls("found", 38_550..38_570, 14);
+}
+
 /// The checker accepts an order as one that leads to a stall if and only if the oracle says so.
 #[test]
 fn checker_agrees_with_the_oracle_on_stalls() {
@@ -264,7 +270,7 @@ fn corpus_by_the_oracle() {
         return println!("left out: corpus_by_the_oracle: REWEAVE_CORPUS is not set");
     };
     for (name, deadlocks) in [("Bensalem.std", 1), ("Deadlock.std", 0), ("StringBuffer.std", 2)] {
-        let trace = reweave_trace::open(&corpus.join("deadlock").join(name)).expect("readable");
+        let trace = reweave_trace::open(corpus.join("deadlock").join(name)).expect("readable");
         let history = reweave_predict::lower::whole(&trace).expect("readable").history;
         let oracle = Oracle::new(&history, Mode::ControlFlow).deadlocks();
         assert_eq!(maximal(&history, Mode::ControlFlow).as_ref(), Ok(&oracle), "{name}");

@@ -159,13 +159,12 @@ fn summary(finding: &Finding, accesses: &[AccessItem], trace: &Trace) -> String 
             }
         }
         Kind::Deadlock => {
-            let holds = |access: &Accessor| access.op.starts_with("acquire");
             let names: Vec<String> = finding.accesses.iter().filter_map(|access| awaited(access, trace)).collect();
             let threads = finding.accesses.len();
-            if finding.accesses.iter().all(holds) && threads > 1 {
-                format!("{threads} threads wait for each other: {}", names.join(", "))
-            } else {
+            if finding.analysis == "stall" {
                 format!("nobody is left to go on: {}", names.join(", "))
+            } else {
+                format!("{threads} threads wait for each other: {}", names.join(", "))
             }
         }
         Kind::Misuse => {

@@ -182,6 +182,24 @@ fn version_1_stays_readable() {
     assert_eq!(trace.stacks().resolve(StackId(1)), [Pc(0x1000)]);
 }
 
+/// Whether a wait or a take had a deadline came later than the first traces, which say it had none.
+#[test]
+fn deadlines_are_kept() {
+    let object = ObjectId(0x40);
+    let wait = |timed| Op::Wait { condition: object, mutex: ObjectId(0x80), timed };
+    let take = |tried| Op::SemaphoreTake { semaphore: object, value: 3, tried };
+    let ops = [wait(true), take(true), wait(false), take(false)];
+    let mut builder = TraceBuilder::default();
+    for op in ops {
+        builder.push(ThreadId(0), Pc(1), op).unwrap();
+    }
+    let trace = builder.into_trace().unwrap();
+    let mut events = trace.events();
+    for op in ops {
+        assert_eq!(events.next().unwrap().unwrap().op, op);
+    }
+}
+
 /// Reads everything there is to read; the point is that nothing panics.
 fn read_all(bytes: Vec<u8>) {
     if let Ok(trace) = Trace::from_bytes(bytes) {

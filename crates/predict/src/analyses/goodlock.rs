@@ -5,7 +5,8 @@
 //! requests that differ from all earlier ones, so a program that runs on adds nothing.
 //!
 //! Complete, not sound: after every feasible reordering in which threads wait for locks in a circle, the requests of a
-//! smallest circle are among the cycles, as long as nothing was dropped. Requests are acquisitions, and the ends of waits, which
+//! smallest circle are among the cycles, as long as nothing was dropped; of cycles with the same sites the first stands for all.
+//! Requests are acquisitions, and the ends of waits, which
 //! acquire again. A try or a timed acquisition waits for nobody for ever, so it makes no request; once it succeeds, its lock is
 //! held like any other.
 //!
@@ -25,8 +26,8 @@ const MAX_REQUESTS: usize = 1 << 16;
 /// Instances of one request that firm edges order differently.
 const MAX_INSTANCES: u32 = 16;
 /// Steps of the search for the cycles of one request.
-const MAX_SEARCH: u64 = 1 << 20;
-const MAX_CYCLES: usize = 1 << 14;
+const MAX_SEARCH: u64 = 1 << 14;
+const MAX_CYCLES: usize = 1 << 12;
 
 /// The locks a thread holds, in the order of acquisition, with the sites: a node of a tree, each one lock more than its parent.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -55,7 +56,8 @@ struct Request {
     event: EventId,
     pc: Pc,
     thread: Thread,
-    context: u32,
+    /// Its own and those of the locks held.
+    sites: Box<[Pc]>,
     epoch: u32,
     clock: Rc<VectorClock>,
 }
@@ -79,8 +81,8 @@ pub struct Goodlock {
     relation: Relation,
     // invariant: one for each dependency of the relation
     requests: Vec<Request>,
-    /// Threads and contexts of each cycle.
-    told: std::collections::HashSet<Vec<(u32, u32)>>,
+    /// The sites of each cycle: of its requests, and of what is held.
+    told: std::collections::HashSet<Vec<Vec<Pc>>>,
     cycles: Vec<Cycle>,
     dropped: u64,
 }
@@ -196,9 +198,10 @@ impl Goodlock {
             }
         };
         let mut held: Vec<_> = self.locks_of(context).map(|node| (node.lock, node.mode)).collect();
+        let sites = self.locks_of(context).map(|node| node.pc).collect();
         let wanted = held.remove(0);
         let id = self.relation.add(Dependency { thread: thread.0, held, wanted });
-        self.requests.push(Request { event, pc, thread, context, epoch, clock });
+        self.requests.push(Request { event, pc, thread, sites, epoch, clock });
         let Self { relation, requests, told, cycles, dropped, .. } = self;
         // Neither may have happened when the other's thread stands before its own.
         let together = |one: usize, two: usize| {
@@ -207,11 +210,13 @@ impl Goodlock {
         };
         let mut budget = MAX_SEARCH;
         relation.cycles_through(id, &mut budget, &together, &mut |path| {
-            let mut members: Vec<_> = path.iter().map(|&id| (requests[id].thread.0, requests[id].context)).collect();
-            members.sort_unstable();
-            if cycles.len() >= MAX_CYCLES {
+            let mut sites: Vec<Vec<Pc>> = path.iter().map(|&id| requests[id].sites.to_vec()).collect();
+            sites.sort_unstable();
+            let fresh = !told.contains(&sites);
+            if fresh && cycles.len() >= MAX_CYCLES {
                 *dropped += 1;
-            } else if told.insert(members) {
+            } else if fresh {
+                told.insert(sites);
                 // It begins with the thread that came first, whoever closed it.
                 let start = (0..path.len()).min_by_key(|&i| requests[path[i]].thread).unwrap_or(0);
                 let turned = path[start..].iter().chain(&path[..start]).map(|&id| &requests[id]);

@@ -1,15 +1,19 @@
 //! Misuse of synchronization that the recorded run shows: unlocking what one does not hold, locking twice, destroying what is held,
 //! joining or freeing twice, and threads that ended and were neither joined nor detached.
 //!
-//! Exact for the recorded run, and about nothing else: what other interleavings would misuse is not looked for.
+//! Exact for the recorded run, and about nothing else: what other interleavings would misuse is not looked for. An error-checking
+//! mutex answers instead of being misused: what it refuses is no misuse.
 
-use reweave_model::{Event, EventId, Op, Pc, ThreadId};
+use reweave_model::{Event, EventId, Misuse, ObjectId, ObjectKind, Op, Pc, ThreadId};
 
 use crate::linear::{Access, Candidates, FastMap, Linear, Misused, Sync, Thread, Touch, Word};
 use crate::lower::called;
 
 /// More misuses than this are counted.
 const MAX_FOUND: usize = 1 << 12;
+
+/// The type of such a mutex, as its creation tells it.
+const ERROR_CHECKING: u32 = 2;
 
 #[derive(Clone, Copy)]
 struct Child {
@@ -25,6 +29,10 @@ pub struct Misuses {
     found: Vec<Misused>,
     seen: FastMap<(u64, u64), ()>,
     children: FastMap<u32, Child>,
+    /// Mutexes that check for errors.
+    checking: FastMap<ObjectId, ()>,
+    /// By thread: a lock that it locks a second time.
+    twice: FastMap<u32, (ObjectId, Misused)>,
     dropped: u64,
 }
 
@@ -54,9 +62,23 @@ impl Linear for Misuses {
 
     fn event(&mut self, event: &Event<'_>, _: Thread) {
         match event.op {
-            Op::Misused { what, .. } => {
-                self.add(Misused { event: event.id, pc: event.pc, op: called(&event.op) }, what as u64);
+            Op::Misused { what, object } if !self.checking.contains_key(&object) => {
+                let misused = Misused { event: event.id, pc: event.pc, op: called(&event.op) };
+                match what {
+                    // Only whoever is stuck then; a check would have refused it.
+                    Misuse::DoubleLock => drop(self.twice.insert(event.thread.0, (object, misused))),
+                    _ => self.add(misused, what as u64),
+                }
             }
+            Op::Blocked { object, .. } => {
+                if let Some((_, misused)) = self.twice.remove(&event.thread.0).filter(|(twice, _)| *twice == object) {
+                    self.add(misused, Misuse::DoubleLock as u64);
+                }
+            }
+            Op::Create { object, kind: ObjectKind::Mutex, value } => match value {
+                ERROR_CHECKING => drop(self.checking.insert(object, ())),
+                _ => drop(self.checking.remove(&object)),
+            },
             Op::Fork { child, .. } => {
                 let (fork, pc) = (event.id, event.pc);
                 self.children.insert(child.0, Child { fork, pc, ended: false, awaited: false });

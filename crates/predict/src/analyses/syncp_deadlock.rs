@@ -15,8 +15,10 @@ use super::syncp::{Recorder, Stamp};
 use crate::deadlocks::relation::{Dependency, Relation};
 use crate::linear::{Access, Candidates, Cycle, FastMap, Linear, Lock, LocksetId, Locksets, Sync, Thread, Touch, Word};
 
-/// Steps of the search for all patterns.
-const MAX_SEARCH: u64 = 1 << 24;
+/// Steps of the search for the patterns of one abstract acquisition.
+const MAX_SEARCH: u64 = 1 << 14;
+/// Patterns looked at, short ones first.
+const MAX_PATTERNS: usize = 1 << 12;
 
 /// Thread, locks held, lock wanted, and whether shared.
 type Key = (u32, LocksetId, Lock, bool);
@@ -110,15 +112,20 @@ impl Linear for SyncpDeadlocks {
 
     fn finish(&mut self) -> Candidates {
         let mut relation = Relation::default();
-        let mut budget = MAX_SEARCH;
+        let mut given_up = 0;
         let mut patterns: Vec<Vec<usize>> = Vec::new();
         for &((thread, held, lock, shared), _) in &self.requests {
             let held = self.locksets.locks(held).map(|(lock, mode)| (lock.0, mode)).collect();
             let mode = if shared { LockMode::Shared } else { LockMode::Exclusive };
             let id = relation.add(Dependency { thread, held, wanted: (lock.0, mode) });
+            let mut budget = MAX_SEARCH;
             relation.cycles_through(id, &mut budget, &|_, _| true, &mut |pattern| patterns.push(pattern.to_vec()));
+            given_up += u64::from(budget == 0);
         }
-        let mut found = Candidates { dropped: self.dropped + u64::from(budget == 0), ..Candidates::default() };
+        patterns.sort_by_key(Vec::len);
+        let left_out = patterns.len().saturating_sub(MAX_PATTERNS) as u64 + given_up;
+        patterns.truncate(MAX_PATTERNS);
+        let mut found = Candidates { dropped: self.dropped + left_out, ..Candidates::default() };
         for pattern in patterns {
             let Some(mut requests) = self.instance(&pattern) else { continue };
             let first = (0..pattern.len()).min_by_key(|&i| self.requests[pattern[i]].0.0).unwrap_or(0);

@@ -11,8 +11,8 @@ use crate::history::*;
 
 /// Questions per set of code positions; what is no deadlock by so many tries is given up (and counted).
 const TRIES: usize = 100;
-/// Steps of the search for cycles of a window.
-const MAX_SEARCH: u64 = 1 << 22;
+/// Steps of the search for the cycles of one kind of request.
+const MAX_SEARCH: u64 = 1 << 14;
 
 /// Cycles with the same code positions.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -104,14 +104,16 @@ pub fn groups(history: &History, index: &Index<'_>, pc_of: &dyn Fn(Pos) -> Pc) -
         instances[id].push(pos);
     }
     let mut relation = Relation::default();
-    let mut budget = MAX_SEARCH;
+    let mut given_up = false;
     let mut patterns: Vec<Vec<Id>> = Vec::new();
     for (thread, held, wanted, _) in &keys {
         let id = relation.add(Dependency { thread: thread.0, held: held.clone(), wanted: *wanted });
+        let mut budget = MAX_SEARCH;
         relation.cycles_through(id, &mut budget, &|_, _| true, &mut |pattern| patterns.push(pattern.to_vec()));
+        given_up |= budget == 0;
     }
     if patterns.is_empty() {
-        return (Vec::new(), budget == 0);
+        return (Vec::new(), given_up);
     }
     let before = Before::new(history, index);
     let mut groups: BTreeMap<Vec<Pc>, Group> = BTreeMap::new();
@@ -138,7 +140,7 @@ pub fn groups(history: &History, index: &Index<'_>, pc_of: &dyn Fn(Pos) -> Pc) -
         group.more |= group.cycles.len() > TRIES;
         group.cycles.truncate(TRIES);
     }
-    (groups, budget == 0)
+    (groups, given_up)
 }
 
 /// One of each list, in all ways if these are few; otherwise those that lie side by side. Says whether some were left out.

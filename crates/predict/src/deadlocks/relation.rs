@@ -56,6 +56,10 @@ pub struct Relation {
 }
 
 impl Relation {
+    pub fn is_empty(&self) -> bool {
+        self.all.is_empty()
+    }
+
     pub fn len(&self) -> usize {
         self.all.len()
     }
@@ -73,8 +77,9 @@ impl Relation {
         id
     }
 
-    /// Tells every cycle of this dependency with earlier ones, itself first. `together`: whether two may be part of one
-    /// cycle, as far as the relation does not know. Each step of the search takes one from `budget`; at 0 it gives up.
+    /// Tells every cycle of this dependency with earlier ones, itself first, short ones before long ones. `together`: whether
+    /// two may be part of one cycle, as far as the relation does not know. Each step of the search takes one from `budget`; at 0
+    /// it gives up.
     pub fn cycles_through(
         &self,
         first: Id,
@@ -84,8 +89,14 @@ impl Relation {
     ) {
         let leading_back = self.leading_back(first);
         if leading_back.contains_key(&self.all[first].wanted.0) {
-            let mut search = Search { relation: self, leading_back, budget, together, found, path: vec![first] };
-            search.extend();
+            let path = vec![first];
+            let mut search =
+                Search { relation: self, leading_back, budget, together, found, path, length: 1, more: true };
+            while search.more && *search.budget > 0 {
+                search.length += 1;
+                search.more = false;
+                search.extend();
+            }
         }
     }
 
@@ -110,8 +121,12 @@ struct Search<'r> {
     budget: &'r mut u64,
     together: &'r dyn Fn(Id, Id) -> bool,
     found: &'r mut dyn FnMut(&[Id]),
-    // invariant: a chain without chords and no cycle
+    // invariant: a chain without chords and no cycle, shorter than `length`
     path: Vec<Id>,
+    /// Cycles of this length are told.
+    length: usize,
+    /// There are chains of this length that are no cycle: longer ones may be.
+    more: bool,
 }
 
 impl Search<'_> {
@@ -137,12 +152,19 @@ impl Search<'_> {
             if chord || !self.path.iter().all(fits) {
                 continue;
             }
-            self.path.push(id);
-            match next.waits_for(&all[first]) {
-                true => (self.found)(&self.path),
-                false => self.extend(),
+            let closes = next.waits_for(&all[first]);
+            let last = self.path.len() + 1 == self.length;
+            if closes && last || !closes && !last {
+                self.path.push(id);
+                match closes {
+                    true => (self.found)(&self.path),
+                    false => self.extend(),
+                }
+                self.path.pop();
+            } else {
+                // A longer chain for the next round, or a shorter cycle that was told in an earlier one.
+                self.more |= last;
             }
-            self.path.pop();
         }
     }
 }

@@ -74,7 +74,7 @@ pub(super) fn stalls(
     let name = "stall";
     let has = |kind: &&str| trace.footer().is_none_or(|footer| footer.kinds.get(*kind).is_some_and(|&count| count > 0));
     let waits = ["wait", "semaphore_take", "barrier_arrive", "join", "blocked"];
-    if !names.contains(&name) || !waits.iter().any(|kind| has(kind)) {
+    if !names.contains(&name) || !waits.iter().any(has) {
         return Ok(());
     }
     let found = crate::stalls::stalls(trace, name, &options.limits, &mut |done| progress(name, done))?;

@@ -56,7 +56,7 @@ pub enum Verdict {
 
 pub fn ask(history: &History, endings: &Endings<'_>, limits: &Limits<'_>, cut: &Cut) -> Verdict {
     let mode = if limits.mode == Mode::Said { Mode::Prefix } else { limits.mode };
-    let prefixes = question::Prefixes::new(history, cut);
+    let Some(prefixes) = question::Prefixes::new(history, cut) else { return Verdict::None };
     let index = crate::feasible::Index::new(&prefixes.history);
     let Some(question) = Question::new(&index, mode, prefixes.goals.as_slice()) else { return Verdict::None };
     match question.ask(limits.question()).0 {

@@ -1,5 +1,8 @@
 //! A cut as a history of its own, so that a question about all of it is one about the cut.
 
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
 use super::Cut;
 use crate::history::*;
 
@@ -13,7 +16,8 @@ pub struct Prefixes {
 }
 
 impl Prefixes {
-    pub fn new(whole: &History, cut: &Cut) -> Self {
+    /// `None`: the last rounds of barriers cannot come last.
+    pub fn new(whole: &History, cut: &Cut) -> Option<Self> {
         let threads = whole.threads.len();
         let history = History {
             steps: Vec::new(),
@@ -23,30 +27,10 @@ impl Prefixes {
         };
         let mut this = Self { history, origins: Vec::new(), goals: Vec::new() };
         let mut now: Vec<Option<Pos>> = vec![None; whole.steps.len()];
-        let mut done = vec![0; threads];
-        let mut all_arrivals = Vec::new();
-        for pos in whole.positions() {
+        let before = all_before(whole, cut);
+        for pos in sorted(whole, cut, &before)? {
             let step = whole.step(pos);
-            let place = &mut done[step.thread.index()];
-            *place += 1;
-            if *place > cut.done[step.thread.index()] || cut.arrivals.contains(&pos) {
-                continue;
-            }
-            let after = step.after.iter().filter_map(|before| now[before.index()]).collect();
-            let new = this.push(Step { after, ..step.clone() }, Some(pos));
-            now[pos.index()] = Some(new);
-            if let Action::Arrive { barrier, .. } = step.action {
-                all_arrivals.push((barrier, new));
-            }
-        }
-        // The last round of a barrier begins after all others: these arrivals are the last of their threads.
-        for &pos in &cut.arrivals {
-            let step = whole.step(pos);
-            let Action::Arrive { barrier, .. } = step.action else { continue };
-            let others = all_arrivals.iter().filter(|(other, _)| *other == barrier).map(|(_, new)| *new);
-            let mut after: Vec<Pos> =
-                step.after.iter().filter_map(|before| now[before.index()]).chain(others).collect();
-            after.retain(|&before| this.history.step(before).thread != step.thread);
+            let after = before[pos.index()].iter().filter_map(|before| now[before.index()]).collect();
             now[pos.index()] = Some(this.push(Step { after, ..step.clone() }, Some(pos)));
         }
         let last: Vec<Pos> = this.history.threads.iter().filter_map(|events| events.last().copied()).collect();
@@ -54,8 +38,14 @@ impl Prefixes {
         for &pos in &cut.members {
             let step = whole.step(pos);
             if !cut.unnotified.contains(&step.thread) {
-                let after = step.after.iter().filter_map(|before| now[before.index()]).collect();
-                let goal = this.push(Step { after, ..step.clone() }, None);
+                let after: Vec<Pos> = step.after.iter().filter_map(|before| now[before.index()]).collect();
+                let mut goal = Step { after, ..step.clone() };
+                if goal.after.len() < step.after.len() {
+                    // What it would do does not come into it: an arrival, say, is none of the barrier's.
+                    goal.guarded |= goal.action.is_outcome();
+                    goal.action = Action::Nothing;
+                }
+                let goal = this.push(goal, None);
                 this.goals.push(goal);
                 continue;
             }
@@ -79,7 +69,7 @@ impl Prefixes {
         };
         let end = this.push(everything, None);
         this.goals.push(end);
-        this
+        Some(this)
     }
 
     fn push(&mut self, step: Step, origin: Option<Pos>) -> Pos {
@@ -89,4 +79,56 @@ impl Prefixes {
         self.origins.push(origin);
         pos
     }
+}
+
+/// What must come before each event of the cut, besides its thread's events: also all other arrivals before those of a round that
+/// threads wait in.
+fn all_before(whole: &History, cut: &Cut) -> Vec<Vec<Pos>> {
+    let mut before: Vec<Vec<Pos>> = whole.steps.iter().map(|step| step.after.clone()).collect();
+    let barrier = |pos: Pos| match whole.step(pos).action {
+        Action::Arrive { barrier, .. } => Some(barrier),
+        _ => None,
+    };
+    let prefixes = whole.threads.iter().zip(&cut.done).flat_map(|(events, &done)| &events[..done as usize]);
+    let earlier: Vec<Pos> =
+        prefixes.copied().filter(|&pos| barrier(pos).is_some() && !cut.arrivals.contains(&pos)).collect();
+    for &last in &cut.arrivals {
+        let others = earlier.iter().filter(|&&other| barrier(other) == barrier(last));
+        let others = others.filter(|&&other| whole.step(other).thread != whole.step(last).thread);
+        before[last.index()].extend(others);
+    }
+    before
+}
+
+/// The events of the cut, each after what must come before it, otherwise as observed.
+fn sorted(whole: &History, cut: &Cut, before: &[Vec<Pos>]) -> Option<Vec<Pos>> {
+    let mut waits_for = vec![0usize; whole.steps.len()];
+    let mut followers: Vec<Vec<Pos>> = vec![Vec::new(); whole.steps.len()];
+    let mut ready = BinaryHeap::new();
+    let mut count = 0;
+    for (events, &done) in whole.threads.iter().zip(&cut.done) {
+        let events = &events[..done as usize];
+        count += events.len();
+        for (place, &pos) in events.iter().enumerate() {
+            let previous = place.checked_sub(1).map(|previous| events[previous]);
+            for &first in before[pos.index()].iter().chain(&previous) {
+                followers[first.index()].push(pos);
+                waits_for[pos.index()] += 1;
+            }
+            if waits_for[pos.index()] == 0 {
+                ready.push(Reverse(pos));
+            }
+        }
+    }
+    let mut order = Vec::with_capacity(count);
+    while let Some(Reverse(pos)) = ready.pop() {
+        order.push(pos);
+        for &follower in &followers[pos.index()] {
+            waits_for[follower.index()] -= 1;
+            if waits_for[follower.index()] == 0 {
+                ready.push(Reverse(follower));
+            }
+        }
+    }
+    (order.len() == count).then_some(order)
 }

@@ -33,5 +33,5 @@ pub fn check_deadlock(history: &History, mode: Mode, order: &[Pos], members: &[P
             return because(at, Why::NotBlocked { lock });
         }
     }
-    if let [] = members { because(Pos(0), Why::NoRequest) } else { Ok(()) }
+    if members.is_empty() { because(Pos(0), Why::NoRequest) } else { Ok(()) }
 }

@@ -45,6 +45,7 @@ struct List {
     points: Vec<Point>,
 }
 
+#[derive(Default)]
 pub struct SyncpRaces {
     recorder: Recorder,
     locksets: Locksets,
@@ -52,18 +53,6 @@ pub struct SyncpRaces {
     /// Lists of words whose life is over.
     old: Vec<Vec<List>>,
     pcs: Pcs,
-}
-
-impl Default for SyncpRaces {
-    fn default() -> Self {
-        Self {
-            recorder: Recorder::default(),
-            locksets: Locksets::default(),
-            words: Vec::new(),
-            old: Vec::new(),
-            pcs: Pcs::default(),
-        }
-    }
 }
 
 impl SyncpRaces {

@@ -343,6 +343,7 @@ fn recorded(id: u32, trace: &Trace, finding: &Finding, outcome: &Outcome, folder
     let goal = Goal {
         kind: resolve::kind_name(finding.kind).into(),
         memory_order: false,
+        block: None,
         command,
         cwd,
         accesses: Vec::new(),

@@ -4,8 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
-use reweave_model::{AccessFlags, EventId, Finding, Kind, ObjectId, Op, ThreadId};
+use reweave_model::{AccessFlags, EventId, Finding, Kind, ObjectId, Op, Pc, ThreadId};
 use reweave_predict::analyses::hb::HbRaces;
+use reweave_predict::analyses::serializability::Serializability;
 use reweave_predict::linear::{self, Linear};
 use reweave_trace::{Outcome, Trace};
 use serde::{Deserialize, Serialize};
@@ -23,6 +24,9 @@ pub struct Goal {
     pub memory_order: bool,
     pub command: Vec<String>,
     pub cwd: String,
+    /// Of an atomicity violation: where its block begins.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub block: Option<Code>,
     /// Code positions of the accesses (of a deadlock: of what each thread waits for).
     pub accesses: Vec<Code>,
     pub outcome: Outcome,
@@ -49,7 +53,8 @@ impl Goal {
             memory_order: finding.weak_order,
             command,
             cwd: trace.meta().cwd.clone(),
-            accesses: codes(trace, finding)?,
+            block: codes(trace, finding, finding.block.iter().map(|block| block.enter))?.pop(),
+            accesses: codes(trace, finding, finding.accesses.iter().map(|access| access.pc))?,
             outcome: Outcome::Unknown,
             trace: super::TRACE.into(),
         })
@@ -74,7 +79,10 @@ impl Goal {
             [one, two] if self.is(Kind::Race) && self.memory_order => unordered(trace, one, two),
             [one, two] if self.is(Kind::Race) => adjacent(trace, one, two),
             [..] if self.is(Kind::Deadlock) => stuck(trace, &self.accesses),
-            _ => Ok(None),
+            _ => match self.block {
+                Some(block) => torn(trace, block),
+                None => Ok(None),
+            },
         }
     }
 
@@ -92,8 +100,8 @@ impl Goal {
     }
 }
 
-/// The code positions of a finding's accesses.
-fn codes(trace: &Trace, finding: &Finding) -> Result<Vec<Code>> {
+/// Code positions of a finding by name.
+fn codes(trace: &Trace, finding: &Finding, pcs: impl Iterator<Item = Pc>) -> Result<Vec<Code>> {
     let mut names = Names::default();
     let last = finding.accesses.iter().map(|access| access.event).max().unwrap_or_default();
     let mut events = trace.events();
@@ -105,7 +113,7 @@ fn codes(trace: &Trace, finding: &Finding) -> Result<Vec<Code>> {
             names.see(&event);
         }
     }
-    Ok(finding.accesses.iter().map(|access| names.code(access.pc)).collect())
+    Ok(pcs.map(|pc| names.code(pc)).collect())
 }
 
 #[derive(Clone, Copy)]
@@ -199,6 +207,27 @@ fn unordered(trace: &Trace, one: Code, two: Code) -> Result<Option<Shown>> {
             && ((*first, code) == (one, two) || (*first, code) == (two, one))
         {
             return Ok(Some(Shown { first: *first, steps_before: steps }));
+        }
+        steps += u64::from(event.op.is_step());
+    }
+    Ok(None)
+}
+
+/// Whether the run itself is one that no order of whole blocks explains, because of a block that begins at this place.
+fn torn(trace: &Trace, block: Code) -> Result<Option<Shown>> {
+    let mut violations = Serializability::default();
+    linear::run(trace, &mut violations, &mut |_| true)?;
+    let pairs = violations.finish().pairs;
+    let mut names = Names::default();
+    let mut steps = 0u64;
+    let mut events = trace.events();
+    while let Some(event) = events.next()? {
+        if matches!(event.op, Op::Module { .. }) {
+            names.see(&event);
+        }
+        let here = pairs.iter().filter(|pair| pair.second == event.id);
+        if here.into_iter().any(|pair| names.code(pair.first_pc) == block) {
+            return Ok(Some(Shown { first: block, steps_before: steps }));
         }
         steps += u64::from(event.op.is_step());
     }

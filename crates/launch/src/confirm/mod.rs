@@ -127,7 +127,7 @@ pub fn confirm(
     };
     let _ = fs::remove_dir_all(folder);
     fs::rename(&kept, folder).map_err(Error::output("create", folder))?;
-    let swapped = goal.accesses.first() != Some(&shown.first);
+    let swapped = finding.kind == Kind::Race && goal.accesses.first() != Some(&shown.first);
     Ok((Confirmation::Confirmed { goal, swapped }, tries))
 }
 

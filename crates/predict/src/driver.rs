@@ -11,7 +11,7 @@ mod deadlocks;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use reweave_model::{Accessor, EventId, Finding, Kind, Op, Pc, Strength, ThreadId};
-use reweave_trace::{Result, Trace};
+use reweave_trace::{Outcome, Result, Trace};
 
 use crate::analyses::{
     cp, goodlock, hb, lock_history, lock_reacquire, lockset, maximal, misuse, nondeterminism, reduction,
@@ -247,9 +247,12 @@ fn candidates(
 
 /// What the recorded run did wrong by itself: it did it, so nothing is left to show.
 fn misuses(trace: &Trace, listed: &[(&'static str, Candidates)], answer: &mut Answer) -> Result<()> {
+    // A run that hung, crashed or was cut off did not come to its joins.
+    let ended = trace.footer().is_some_and(|footer| matches!(footer.outcome, Outcome::Exited { .. }));
     for (name, found) in listed.iter().filter(|(_, found)| !found.misuses.is_empty()) {
-        let accessors = accessors(trace, found.misuses.iter().map(|misused| misused.event).collect())?;
-        let misused = found.misuses.iter().filter_map(|misused| accessors.get(&misused.event));
+        let misuses = || found.misuses.iter().filter(|misused| ended || misused.op != "fork");
+        let accessors = accessors(trace, misuses().map(|misused| misused.event).collect())?;
+        let misused = misuses().filter_map(|misused| accessors.get(&misused.event));
         let finding =
             |accessor: &Accessor| Finding::new(Kind::Misuse, Strength::Confirmed, name, vec![accessor.clone()]);
         answer.findings.extend(misused.map(finding));

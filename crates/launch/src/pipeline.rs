@@ -33,6 +33,8 @@ const MINIMISING: Duration = Duration::from_secs(5);
 /// Further schedules that are tried, and how many in a row may show nothing new.
 const SCHEDULES: u64 = 60;
 const IDLE: u32 = 15;
+/// Numbers that mean nothing if those of several traces are added up.
+const PER_TRACE: [&str; 2] = ["windows", "cut_short"];
 
 #[derive(Clone, Debug)]
 pub struct Plan {
@@ -142,7 +144,9 @@ impl Hunt<'_> {
             let answer = predict(&trace, Instant::now() + self.left() / 2, &self.plan.atomic, watch)?;
             *self.stats.entry("unknown_pairs".into()).or_default() += answer.unknown_pairs;
             for (key, value) in answer.stats {
-                *self.stats.entry(key).or_default() += value;
+                let sum = self.stats.entry(key.clone()).or_default();
+                // Of one trace, or of none.
+                *sum = if PER_TRACE.contains(&key.as_str()) { value.max(*sum) } else { *sum + value };
             }
             let findings = answer.findings;
             for (done, finding) in findings.iter().enumerate() {
@@ -325,7 +329,8 @@ fn failure(id: u32, trace: &Trace, outcome: &Outcome, folder: &Path) -> Result<I
     let finding = Finding::new(Kind::Failure, Strength::Confirmed, "recording", last_places(trace, outcome)?);
     let mut item = recorded(id, trace, &finding, outcome, folder)?;
     let text = describe::outcome(outcome).unwrap_or_default();
-    item.summary = format!("the recorded run {text}");
+    let which = if trace.path().starts_with(folder) { "the recorded run" } else { "a run under another schedule" };
+    item.summary = format!("{which} {text}");
     Ok(item)
 }
 

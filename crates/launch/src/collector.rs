@@ -20,9 +20,6 @@ use crate::region::Mapping;
 use crate::sink::{End, Open, Sink, Stalls, Totals, Trouble};
 use crate::watchdog::{TICK, Watchdog};
 
-/// Marks, in the footer, a trace that ends before its program did.
-pub const PARTIAL: &str = "partial";
-
 /// A process that hangs gets this long to be looked at before it is ended.
 const HANG_GRACE: Duration = Duration::from_millis(100);
 

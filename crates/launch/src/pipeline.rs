@@ -67,6 +67,8 @@ pub enum Stage<'a> {
         done: usize,
         total: usize,
     },
+    /// No further schedules, because of this.
+    Stopped(&'a Error),
     /// Other schedules.
     Trying {
         done: usize,
@@ -89,8 +91,11 @@ pub fn test(plan: &Plan, watch: &mut dyn FnMut(Stage<'_>)) -> Result<Tested> {
     hunt.limit = Some((run.took * 20).max(Duration::from_secs(10)));
     // Half of the time for the first run: what it shows is surest.
     hunt.look_at(&run, watch)?;
-    if run.processes.iter().any(|process| process.instrumented) {
-        hunt.other_schedules(&run, watch)?;
+    if run.processes.iter().any(|process| process.instrumented)
+        && let Err(error) = hunt.other_schedules(&run, watch)
+    {
+        // What is known by then is worth more than nothing.
+        watch(Stage::Stopped(&error));
     }
     // The strongest first; ids are folder names already and stay.
     hunt.items.sort_by_key(|item| (rank(item), item.id));
@@ -312,7 +317,7 @@ fn settle(id: u32, trace: &Trace, finding: &Finding, folder: &Path, plain: &Plai
             item.strength = resolve::strength_name(Strength::Confirmed).into();
             item.schedule = Some(format!("{id}/{}", confirm::SCHEDULE));
             item.outcome = Some(describe::outcome(&goal.outcome).unwrap_or_else(|| "ended normally".into()));
-            let deadline = Instant::now() + left.min(MINIMISING);
+            let deadline = deadline.min(Instant::now() + MINIMISING);
             let minimised = confirm::minimise(&own, &mut goal, plain, deadline)?;
             item.preemptions = Some(minimised.after);
         }

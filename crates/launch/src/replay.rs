@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 use reweave_conductor::policy::active::Wish;
 use reweave_conductor::policy::replay::{RecordedInput, encode};
 use reweave_model::{Op, Schedule, Segment, ThreadId};
-use reweave_trace::{Meta, Outcome, Trace, schedule_of};
+use reweave_trace::{Meta, Outcome, PARTIAL, Trace, schedule_of};
 
-use crate::collector::{Collected, PARTIAL};
+use crate::collector::Collected;
 use crate::compare::{Comparison, compare};
 use crate::confirm::{self, Goal};
 use crate::folder::PrivateFolder;

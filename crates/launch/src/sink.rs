@@ -5,10 +5,10 @@ use std::path::Path;
 
 use reweave_model::ThreadId;
 use reweave_model::wire::kind;
-use reweave_trace::{Footer, Meta, Outcome, Symbols, Writer};
+use reweave_trace::{Footer, Meta, Outcome, PARTIAL, Symbols, Writer};
 
 use crate::Result;
-use crate::collector::{PARTIAL, human_size};
+use crate::collector::human_size;
 
 /// What taking a chunk came to, if not just done.
 #[derive(Debug)]

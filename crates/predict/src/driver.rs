@@ -11,7 +11,7 @@ mod deadlocks;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use reweave_model::{Accessor, EventId, Finding, Kind, Op, Pc, Strength, ThreadId};
-use reweave_trace::{Outcome, Result, Trace};
+use reweave_trace::{Footer, Outcome, PARTIAL, Result, Trace};
 
 use crate::analyses::{
     cp, goodlock, hb, lock_history, lock_reacquire, lockset, maximal, misuse, nondeterminism, reduction,
@@ -105,7 +105,10 @@ pub fn predict(trace: &Trace, options: &Options<'_>, progress: &mut dyn FnMut(&'
     let hungry =
         |name: &str| options.analyses.is_empty() && trace.event_count() > LONG && matches!(name, "wcp" | "stall");
     let chosen_ones = ANALYSES.iter().filter(|about| chosen(about.name, about.default) && !hungry(about.name));
-    let names: Vec<&'static str> = chosen_ones.map(|about| about.name).collect();
+    let mut names: Vec<&'static str> = chosen_ones.map(|about| about.name).collect();
+    if options.nondeterminism.wanted && !names.contains(&nondeterminism::NAME) {
+        names.push(nondeterminism::NAME);
+    }
     let mut listed = candidates(trace, &names, options, &mut answer, progress)?;
     let blocks = listed.extract_if(.., |(name, _)| atomicity::STREAMING.contains(name)).collect::<Vec<_>>();
     let pairs: Vec<(&'static str, Vec<Candidate>)> =
@@ -248,7 +251,9 @@ fn candidates(
 /// What the recorded run did wrong by itself: it did it, so nothing is left to show.
 fn misuses(trace: &Trace, listed: &[(&'static str, Candidates)], answer: &mut Answer) -> Result<()> {
     // A run that hung, crashed or was cut off did not come to its joins.
-    let ended = trace.footer().is_some_and(|footer| matches!(footer.outcome, Outcome::Exited { .. }));
+    let whole =
+        |footer: &Footer| matches!(footer.outcome, Outcome::Exited { .. }) && !footer.other.contains_key(PARTIAL);
+    let ended = trace.footer().is_some_and(whole);
     for (name, found) in listed.iter().filter(|(_, found)| !found.misuses.is_empty()) {
         let misuses = || found.misuses.iter().filter(|misused| ended || misused.op != "fork");
         let accessors = accessors(trace, misuses().map(|misused| misused.event).collect())?;

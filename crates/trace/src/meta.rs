@@ -70,6 +70,9 @@ pub enum Outcome {
     Unknown,
 }
 
+/// Marks, in the footer, a trace that ends before its program did.
+pub const PARTIAL: &str = "partial";
+
 #[derive(Clone, PartialEq, Default, Debug, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Footer {

@@ -40,7 +40,7 @@ pub struct Args {
     /// Leave out reads that would get the same known value from the other write
     #[arg(long)]
     values: bool,
-    /// Fail (exit code 1) on findings of this kind, too
+    /// Look for findings of this kind and fail (exit code 1) if there are any
     #[arg(long, value_enum, value_name = "KIND")]
     deny: Option<Deny>,
     /// Also tell the numbers of each analysis
@@ -148,7 +148,11 @@ fn predict(args: &Args) -> Result<Report, Error> {
             deadline: args.budget.map(|budget| Instant::now() + budget),
             interrupt: Some(interrupt::asked_to_stop()),
         },
-        nondeterminism: reweave_predict::nondeterminism::Options { rule: args.rule.rule(), values: args.values },
+        nondeterminism: reweave_predict::nondeterminism::Options {
+            wanted: args.deny == Some(Deny::Nondeterminism),
+            rule: args.rule.rule(),
+            values: args.values,
+        },
     };
     let mut bar: Option<(&str, Bar)> = None;
     let answer = reweave_predict::predict(&trace, &options, &mut |what, done| {

@@ -60,6 +60,7 @@ pub fn test(plan: &Plan) -> i32 {
         Stage::Recorded(run) => output::run_summary(run),
         Stage::Predicting(done) => show(&mut bar, "predicting", (done * 1000.0) as u64, 1000),
         Stage::Confirming { done, total } => show(&mut bar, "confirming", done as u64, total as u64),
+        Stage::Stopped(error) => eprintln!("reweave: warning: no further schedules were tried: {error}"),
         Stage::Trying { done, total } => show(&mut bar, "other schedules", done as u64, total as u64),
     });
     drop(bar);

@@ -168,9 +168,12 @@ impl Active {
         }
     }
 
+    /// The places of a code position: several threads can be wanted at the same one. The first that nobody stands at.
     fn place(&self, pc: u64) -> Option<u32> {
-        let at = self.places.binary_search_by_key(&pc, |(pc, _)| *pc).ok()?;
-        Some(self.places[at].1)
+        let from = self.places.partition_point(|(other, _)| *other < pc);
+        let here = || self.places[from..].iter().take_while(|(other, _)| *other == pc).map(|(_, place)| *place);
+        let is_free = |place: &u32| !self.paused.iter().any(|paused| paused.place == *place);
+        here().find(is_free).or_else(|| here().next())
     }
 
     /// Threads that meet if `thread` stands at a place, in the order in which they go.

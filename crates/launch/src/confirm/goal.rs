@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
-use reweave_model::{AccessFlags, EventId, Finding, Kind, ObjectId, Op, Pc, ThreadId};
+use reweave_model::{AccessFlags, EventId, Finding, Kind, Op, Pc, ThreadId};
 use reweave_predict::analyses::hb::HbRaces;
 use reweave_predict::analyses::serializability::Serializability;
 use reweave_predict::linear::{self, Linear};
@@ -235,12 +235,10 @@ fn torn(trace: &Trace, block: Code) -> Result<Option<Shown>> {
     Ok(None)
 }
 
-/// Whether the run ends with a thread waiting at each of the code positions, for good: each for a lock that another of them
-/// holds, or nobody can move any more.
+/// Whether the run ends with a thread waiting at each of the code positions, and nobody can move any more.
 fn stuck(trace: &Trace, places: &[Code]) -> Result<Option<Shown>> {
     let mut names = Names::default();
-    let mut waits: BTreeMap<ThreadId, (Code, ObjectId, u64)> = BTreeMap::new();
-    let mut holders: BTreeMap<ObjectId, BTreeSet<ThreadId>> = BTreeMap::new();
+    let mut waits: BTreeMap<ThreadId, (Code, u64)> = BTreeMap::new();
     let mut steps = 0u64;
     let mut events = trace.events();
     while let Some(event) = events.next()? {
@@ -252,47 +250,20 @@ fn stuck(trace: &Trace, places: &[Code]) -> Result<Option<Shown>> {
         }
         steps += 1;
         waits.remove(&event.thread);
-        match event.op {
-            Op::Acquire { object, .. } | Op::Woken { mutex: object, .. } => {
-                holders.entry(object).or_default().insert(event.thread);
-            }
-            Op::Release { object, .. } | Op::Wait { mutex: object, .. } => {
-                holders.entry(object).or_default().remove(&event.thread);
-            }
-            _ => {}
-        }
-        if let Op::Blocked { object, .. }
-        | Op::Wait { condition: object, .. }
-        | Op::BarrierArrive { barrier: object, .. } = event.op
-        {
-            waits.insert(event.thread, (names.code(event.pc), object, steps));
+        if matches!(event.op, Op::Blocked { .. } | Op::Wait { .. } | Op::BarrierArrive { .. }) {
+            waits.insert(event.thread, (names.code(event.pc), steps));
         }
     }
-    let mut wanted = places.to_vec();
-    wanted.sort_unstable();
+    // Otherwise somebody could still help, or a deadline could pass.
+    if trace.footer().is_none_or(|footer| footer.outcome != Outcome::Hung) {
+        return Ok(None);
+    }
     let shown = |threads: &[ThreadId]| {
-        let first = threads.iter().map(|thread| waits[thread]).min_by_key(|(_, _, step)| *step);
-        let last = threads.iter().map(|thread| waits[thread].2).max().unwrap_or(0);
+        let first = threads.iter().map(|thread| waits[thread]).min_by_key(|(_, step)| *step);
+        let last = threads.iter().map(|thread| waits[thread].1).max().unwrap_or(0);
         first.map(|(code, ..)| Shown { first: code, steps_before: last.saturating_sub(1) })
     };
-    // Who waits for whom: a circle with exactly the wanted places.
-    for &start in waits.keys() {
-        let mut circle: Vec<ThreadId> = Vec::new();
-        let mut at = start;
-        while let Some((_, object, _)) = waits.get(&at).filter(|_| !circle.contains(&at)) {
-            circle.push(at);
-            let holders = holders.get(object).into_iter().flatten();
-            let Some(&holder) = holders.into_iter().find(|holder| waits.contains_key(holder)) else { break };
-            at = holder;
-        }
-        let mut found: Vec<Code> = circle.iter().map(|thread| waits[thread].0).collect();
-        found.sort_unstable();
-        if at == start && !circle.is_empty() && found == wanted {
-            return Ok(shown(&circle));
-        }
-    }
-    let hung = trace.footer().is_some_and(|footer| footer.outcome == Outcome::Hung);
-    let mut left = wanted;
+    let mut left = places.to_vec();
     let mut threads = Vec::new();
     for (thread, (code, ..)) in &waits {
         if let Some(at) = left.iter().position(|place| place == code) {
@@ -300,5 +271,5 @@ fn stuck(trace: &Trace, places: &[Code]) -> Result<Option<Shown>> {
             threads.push(*thread);
         }
     }
-    Ok(if hung && left.is_empty() { shown(&threads) } else { None })
+    Ok(if left.is_empty() { shown(&threads) } else { None })
 }

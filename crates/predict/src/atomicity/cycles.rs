@@ -86,6 +86,9 @@ impl<'h> Cycles<'h> {
         // Entries to other threads, and where the block is left for them: the first possible exit, so each once.
         let mut entries = HashSet::new();
         for &exit in events {
+            if self.enough(&mut found) {
+                break;
+            }
             if self.history.step(exit).event.is_none() {
                 continue;
             }
@@ -108,6 +111,13 @@ impl<'h> Cycles<'h> {
         found
     }
 
+    /// There are so many already that the best of them will do.
+    fn enough(&self, found: &mut Found) -> bool {
+        let enough = found.cycles.len() / 4 > self.bounds.cycles;
+        found.more |= enough;
+        enough
+    }
+
     fn place(&self, pos: Pos) -> u32 {
         self.depend.place[pos.index()]
     }
@@ -128,6 +138,9 @@ impl<'h> Cycles<'h> {
         let (_, last) = self.transactions.ends(way.block);
         let block_thread = self.history.step(last).thread;
         for &back in &self.between(block_thread, self.place(left_at), self.place(last))[1..] {
+            if self.enough(way.found) {
+                return;
+            }
             if let Some(exit) = self.depend.first_before(thread, from, back)
                 && !self.context.ordered(self.history, back, exit)
             {
@@ -145,9 +158,7 @@ impl<'h> Cycles<'h> {
         let mut entries = HashSet::new();
         for &exit in self.between(thread, from, until).iter().take(self.bounds.near) {
             for next in self.near(exit, self.depend.later(exit), way.found) {
-                let enough = way.found.cycles.len() / 4 > self.bounds.cycles;
-                way.found.more |= enough;
-                if enough || !entries.insert(next) || self.context.ordered(self.history, next, exit) {
+                if self.enough(way.found) || !entries.insert(next) || self.context.ordered(self.history, next, exit) {
                     continue;
                 }
                 way.edges.push((exit, next));

@@ -11,8 +11,13 @@ use crate::history::*;
 
 /// Questions per set of code positions; what is no deadlock by so many tries is given up (and counted).
 const TRIES: usize = 100;
-/// Steps of the search for the cycles of one kind of request.
+/// Steps of the search for the cycles of one kind of request, and of all.
 const MAX_SEARCH: u64 = 1 << 14;
+const MAX_SEARCH_ALL: u64 = 1 << 20;
+/// Kinds of cycles that are looked at.
+const MAX_PATTERNS: usize = 1 << 14;
+/// Cycles of one set of code positions among which the likeliest are chosen.
+const MAX_CYCLES: usize = 100 * TRIES;
 
 /// Cycles with the same code positions.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -106,11 +111,20 @@ pub fn groups(history: &History, index: &Index<'_>, pc_of: &dyn Fn(Pos) -> Pc) -
     let mut relation = Relation::default();
     let mut given_up = false;
     let mut patterns: Vec<Vec<Id>> = Vec::new();
+    let mut left = MAX_SEARCH_ALL;
     for (thread, held, wanted, _) in &keys {
         let id = relation.add(Dependency { thread: thread.0, held: held.clone(), wanted: *wanted });
-        let mut budget = MAX_SEARCH;
-        relation.cycles_through(id, &mut budget, &|_, _| true, &mut |pattern| patterns.push(pattern.to_vec()));
-        given_up |= budget == 0;
+        let granted = left.min(MAX_SEARCH);
+        let mut budget = granted;
+        let mut more = false;
+        relation.cycles_through(id, &mut budget, &|_, _| true, &mut |pattern| {
+            more |= patterns.len() >= MAX_PATTERNS;
+            if !more {
+                patterns.push(pattern.to_vec());
+            }
+        });
+        given_up |= budget == 0 || more;
+        left -= granted - budget;
     }
     if patterns.is_empty() {
         return (Vec::new(), given_up);
@@ -125,12 +139,16 @@ pub fn groups(history: &History, index: &Index<'_>, pc_of: &dyn Fn(Pos) -> Pc) -
         pcs.sort_unstable();
         let group = groups.entry(pcs.clone()).or_insert(Group { pcs, cycles: Vec::new(), more: false });
         let lists: Vec<&[Pos]> = pattern.iter().map(|&id| instances[id].as_slice()).collect();
-        group.more |= tuples(&lists, &mut |cycle| {
+        let mut more = false;
+        let left_out = tuples(&lists, &mut |cycle| {
             let apart = |&one: &Pos| cycle.iter().any(|&two| one != two && before.ordered(history, one, two));
-            if !cycle.iter().any(apart) {
+            if group.cycles.len() >= MAX_CYCLES {
+                more = true;
+            } else if !cycle.iter().any(apart) {
                 group.cycles.push(cycle.to_vec());
             }
         });
+        group.more |= left_out || more;
     }
     let mut groups: Vec<Group> = groups.into_values().filter(|group| !group.cycles.is_empty() || group.more).collect();
     for group in &mut groups {

@@ -22,7 +22,7 @@ mod sharing;
 mod world;
 
 use reweave_model::{EventId, Pc, StackId};
-use reweave_trace::{Result, Symbols, Trace};
+use reweave_trace::{Outcome, Result, Symbols, Trace};
 
 use crate::history::{History, Pos, Val};
 use buffer::{Buffer, Kept};
@@ -152,7 +152,9 @@ impl<'t> Windows<'t> {
             }
         }
         let initial = initial(self.trace).filter(|_| first);
-        let blocked = if self.ended { self.buffer.blocked() } else { Vec::new() };
+        // Only then does nobody wait with a deadline.
+        let hung = self.trace.footer().is_none_or(|footer| footer.outcome == Outcome::Hung);
+        let blocked = if self.ended && hung { self.buffer.blocked() } else { Vec::new() };
         let mut window = build::build(&self.kept, &blocked, &self.world, initial);
         (window.first, window.last) = (first, self.ended);
         Ok(Some(window))

@@ -43,6 +43,8 @@ pub enum Rule {
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Options {
+    /// Even if the analysis is not asked for by name.
+    pub wanted: bool,
     pub rule: Rule,
     /// A read that gets the same known value from the other write is benign: counted, not listed.
     pub values: bool,

@@ -102,7 +102,15 @@ pub fn stalls(trace: &Trace, name: &'static str, limits: &Limits<'_>, progress: 
     let mut stats = Stats::default();
     // A handler may do what threads wait for.
     let signals = trace.footer().is_none_or(|footer| footer.kinds.get("signal").is_some_and(|&count| count > 0));
+    // One that has not begun may do so, too.
+    let kinds = |name: &str| trace.footer().and_then(|footer| footer.kinds.get(name).copied()).unwrap_or(0);
+    let unborn = kinds("begin") > 0 && kinds("fork") >= kinds("begin");
     search::each_window(trace, limits, progress, &mut |window, progress| {
+        // Whoever has no event in a part of the trace may still help.
+        if !(window.first && window.last) || unborn {
+            stats.unknown += 1;
+            return;
+        }
         let window = window.blocked.as_deref().unwrap_or(window);
         let history = &window.history;
         let starts = |pos: Pos| history.threads[history.step(pos).thread.index()].first() == Some(&pos);
@@ -134,7 +142,8 @@ pub fn stalls(trace: &Trace, name: &'static str, limits: &Limits<'_>, progress: 
                         unknown.insert(pcs.clone(), ());
                     }
                     Verdict::Stall(order) => {
-                        let doubtful = signals || order.iter().any(|&pos| history.step(pos).doubtful);
+                        let doubtful =
+                            signals || order.iter().chain(&cut.members).any(|&pos| history.step(pos).doubtful);
                         let accesses = cut.members.iter().map(|&pos| member(window, pos, &cut)).collect();
                         let path = Path::new(window, &order, &entered(history, &cut.members));
                         found.insert(pcs.clone(), Found { accesses, path, doubtful });
@@ -144,7 +153,7 @@ pub fn stalls(trace: &Trace, name: &'static str, limits: &Limits<'_>, progress: 
             }
         }
     })?;
-    stats.unknown = unknown.keys().filter(|pcs| !found.contains_key(*pcs)).count() as u64;
+    stats.unknown += unknown.keys().filter(|pcs| !found.contains_key(*pcs)).count() as u64;
     let found: Vec<Found> = found.into_values().collect();
     let paths: Vec<&Path> = found.iter().map(|found| &found.path).collect();
     let witnesses = search::witnesses(trace, &paths)?;

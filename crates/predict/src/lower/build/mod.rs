@@ -106,6 +106,11 @@ struct Builder {
     begun: HashSet<Thread>,
     forks: HashMap<ThreadId, Pos>,
     ends: HashMap<ThreadId, Pos>,
+    /// Ends that somebody waited for when the trace ended.
+    still_to_come: HashMap<ThreadId, Pos>,
+    /// Where the present life of an object began, and its last use by each thread.
+    renewed: HashMap<ObjectId, (Thread, Pos)>,
+    used: HashMap<ObjectId, HashMap<Thread, Pos>>,
     notifies: HashMap<u32, Pos>,
     onces: HashMap<ObjectId, Pos>,
     /// Per channel: the last send and the last receive, and which bytes each send carried.
@@ -171,6 +176,9 @@ impl Builder {
             begun: HashSet::new(),
             forks: HashMap::new(),
             ends: HashMap::new(),
+            still_to_come: HashMap::new(),
+            renewed: HashMap::new(),
+            used: HashMap::new(),
             notifies: HashMap::new(),
             onces: HashMap::new(),
             channels: HashMap::new(),

@@ -65,6 +65,26 @@ impl Builder {
     }
 
     pub(super) fn sync(&mut self, thread: Thread, kept: &Kept, op: &Op<'static>) {
+        let first = self.history.steps.len();
+        self.lower(thread, kept, op);
+        // What is done to an object belongs to this life of it: after its beginning, and before its end.
+        let pos = Pos(first as u32);
+        if let Op::Create { object, .. } | Op::Destroy { object, .. } = *op {
+            let used = self.used.remove(&object).unwrap_or_default();
+            let others = used.into_iter().filter(|(other, _)| *other != thread).map(|(_, last)| last);
+            self.history.steps[pos.index()].after.extend(others);
+            self.renewed.insert(object, (thread, pos));
+        }
+        for object in objects(op).into_iter().flatten() {
+            if let Some(&(_, life)) = self.renewed.get(&object).filter(|(other, _)| *other != thread) {
+                self.history.steps[pos.index()].after.push(life);
+            }
+            self.used.entry(object).or_default().insert(thread, pos);
+        }
+    }
+
+    /// Exactly one step.
+    fn lower(&mut self, thread: Thread, kept: &Kept, op: &Op<'static>) {
         let mut after = Vec::new();
         let action = match *op {
             Op::Fork { child, .. } => {
@@ -226,11 +246,11 @@ impl Builder {
             let What::Sync(Op::Blocked { on: BlockedOn::Join, object }) = kept.what else { continue };
             let child = ThreadId(object.0 as u32);
             let Some(&thread) = self.thread_of.get(&child) else { continue };
-            let end = match self.ends.get(&child) {
+            let end = match self.ends.get(&child).or(self.still_to_come.get(&child)) {
                 Some(&end) => end,
                 None => self.push(thread, Action::Nothing, Vec::new(), None),
             };
-            self.ends.insert(child, end);
+            self.still_to_come.insert(child, end);
             self.push(self.thread_of[&kept.thread], Action::Nothing, vec![end], Some(kept));
         }
     }
@@ -243,5 +263,17 @@ impl Builder {
             counts.push(count);
             Semaphore(counts.len() as u32 - 1)
         })
+    }
+}
+
+/// The objects that an operation uses, as long as their lives go.
+fn objects(op: &Op<'_>) -> [Option<ObjectId>; 2] {
+    match *op {
+        Op::Acquire { object, .. } | Op::Release { object, .. } | Op::Refused { object, .. } => [Some(object), None],
+        Op::Wait { condition, mutex, .. } | Op::Woken { condition, mutex, .. } => [Some(condition), Some(mutex)],
+        Op::Notify { condition, .. } => [Some(condition), None],
+        Op::BarrierArrive { barrier, .. } | Op::BarrierLeave { barrier, .. } => [Some(barrier), None],
+        Op::SemaphorePost { semaphore, .. } | Op::SemaphoreTake { semaphore, .. } => [Some(semaphore), None],
+        _ => [None, None],
     }
 }

@@ -12,8 +12,8 @@
 use reweave_model::{EventId, Pc};
 
 use crate::linear::{
-    Access, AccessKind, Candidate, Candidates, Edges, FastMap, Gone, Linear, LocksetId, Locksets, Order, PcId, Pcs,
-    Sync, Thread, Touch, Word,
+    Access, AccessKind, Candidates, Edges, FastMap, Gone, Linear, LocksetId, Locksets, Order, PcId, Pcs, Sync, Thread,
+    Touch, Word,
 };
 
 /// Entries per word and thread; beyond this they are not kept, and counted.
@@ -197,7 +197,7 @@ impl Linear for LocksetRaces {
         true
     }
 
-    fn news(&mut self) -> Vec<Candidate> {
+    fn news(&mut self) -> Candidates {
         self.pcs.news()
     }
 

@@ -196,7 +196,7 @@ macro_rules! folders {
 }
 
 folders! {
-    annotations atomics barrier c11 cond cxx heap io libc memory mutex patterns process replay rwlock semaphore signal spin
+    annotations atomicity atomics barrier c11 cond cxx heap io libc memory mutex patterns process replay rwlock semaphore signal spin
     stack thread time
 }
 

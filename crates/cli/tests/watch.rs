@@ -268,3 +268,85 @@ fn a_failing_program_keeps_its_status() {
         assert!(said.code == status && said.stderr.contains(how), "{source}: {said:?}");
     }
 }
+
+/// Two threads take two locks in opposite order, one after the other; then the program waits for a line of input.
+const INVERTS: &str = "#include <pthread.h>
+#include <stdio.h>
+static pthread_mutex_t left = PTHREAD_MUTEX_INITIALIZER, right = PTHREAD_MUTEX_INITIALIZER;
+static int shared, before;
+static void left_first(void) {
+    before = 1;
+    pthread_mutex_lock(&left);
+    pthread_mutex_lock(&right);
+    pthread_mutex_unlock(&right);
+    shared = 1;
+    pthread_mutex_unlock(&left);
+}
+static void *one(void *arg) { left_first(); return arg; }
+static void *two(void *arg) {
+    pthread_mutex_lock(&right);
+    pthread_mutex_lock(&left);
+    pthread_mutex_unlock(&left);
+    shared = 2;
+    pthread_mutex_unlock(&right);
+    before = 2;
+    return arg;
+}
+int main(void) {
+    char line[16];
+    pthread_t threads[2];
+    pthread_create(&threads[0], 0, one, 0);
+    pthread_create(&threads[1], 0, two, 0);
+    pthread_join(threads[0], 0);
+    pthread_join(threads[1], 0);
+    return !fgets(line, sizeof line, stdin);
+}
+";
+
+#[test]
+fn a_lock_order_inversion_is_told_as_a_deadlock_while_the_program_runs() {
+    let lab = Lab::new();
+    lab.build_text(INVERTS, "inverts");
+    let mut watching = Watching::start(&lab, &["--json", "findings.json", "--analysis", "goodlock", "--", "./inverts"]);
+    let told = watching.hears("2 threads wait for each other");
+    assert!(told.contains("potential") && told.contains("lock left") && told.contains("lock right"), "{told}");
+    assert!(watching.child.try_wait().expect("our child").is_none(), "it waits for us");
+    drop(watching.child.stdin.take());
+    watching.hears("1 potential finding (1 by goodlock)");
+    watching.ends_with(1);
+    let report =
+        Report::from_json(&std::fs::read_to_string(lab.path("findings.json")).expect("written")).expect("JSON");
+    let [deadlock] = report.findings.as_slice() else { panic!("{:?}", report.findings) };
+    assert_eq!((deadlock.kind.as_str(), deadlock.analysis.as_str()), ("deadlock", "goodlock"));
+    let members: Vec<_> =
+        deadlock.accesses.iter().map(|it| (it.location.line, it.op.as_str(), it.locks_held.len())).collect();
+    assert_eq!(members, [(8, "wait for lock right", 1), (16, "wait for lock left", 1)]);
+    assert!(deadlock.accesses[0].locks_held[0].starts_with("left (taken at inverts.c:7"), "{:?}", deadlock.accesses);
+    assert_eq!((deadlock.accesses[0].stack.len(), deadlock.accesses[0].stack[0].function.as_str()), (1, "one"));
+}
+
+/// What locks ordered in this run only is a race by lock histories; what their order keeps apart in every run is left to
+/// locksets. No analysis runs twice for that, and no pair is told twice.
+#[test]
+fn lock_histories_tell_races_that_happens_before_misses() {
+    let lab = Lab::new();
+    lab.build_text(INVERTS, "inverts");
+    let said = lab.shell("\"$REWEAVE\" watch --json findings.json -- ./inverts < /dev/null");
+    assert_eq!(said.code, 1, "{said:?}");
+    let report =
+        Report::from_json(&std::fs::read_to_string(lab.path("findings.json")).expect("written")).expect("JSON");
+    let told = |text: &str| -> Vec<(&str, &str)> {
+        let about = report.findings.iter().filter(|item| item.summary.contains(text));
+        about.map(|item| (item.kind.as_str(), item.analysis.as_str())).collect()
+    };
+    assert_eq!(told("data race on before"), [("race", "lock-history")], "{said:?}");
+    assert_eq!(told("data race on shared"), [("race", "lockset")], "{said:?}");
+    assert_eq!(told("wait for each other").len(), 1, "{said:?}");
+    assert_eq!(report.findings.len(), 3, "{said:?}");
+    assert!(said.stderr.contains("neither locks nor their order keep the two apart"), "{said:?}");
+    // Asked for alone, each says what it says.
+    for (analysis, races) in [("lockset", 2), ("lock-history", 1), ("hb", 0)] {
+        let said = lab.shell(&format!("\"$REWEAVE\" watch --analysis {analysis} -- ./inverts < /dev/null"));
+        assert_eq!(said.stderr.matches("potential: data race").count(), races, "{analysis}: {said:?}");
+    }
+}

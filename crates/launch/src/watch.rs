@@ -299,6 +299,7 @@ pub fn watch(mut options: Options, plan: Plan, tell: &mut (dyn FnMut(News<'_>) +
         ("restarts", totals.restarts),
         ("recycled_threads", totals.recycled_threads),
         ("dropped", totals.dropped),
+        ("forgotten_lock_operations", totals.forgotten),
         ("untold_findings", untold),
         ("unknown_pairs", 0),
     ];

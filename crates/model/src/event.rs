@@ -321,6 +321,20 @@ pub enum Op<'a> {
 }
 
 impl Op<'_> {
+    /// What a thread that cannot do it waits for. The end of a wait counts as taking the mutex again.
+    pub const fn awaits(&self) -> Option<(BlockedOn, ObjectId)> {
+        Some(match *self {
+            Op::Acquire { object, mode: LockMode::Shared, .. } => (BlockedOn::LockShared, object),
+            Op::Acquire { object, .. } => (BlockedOn::LockExclusive, object),
+            Op::Woken { mutex, .. } => (BlockedOn::LockExclusive, mutex),
+            Op::Blocked { on, object } => (on, object),
+            Op::SemaphoreTake { semaphore, .. } => (BlockedOn::Semaphore, semaphore),
+            Op::BarrierArrive { barrier, .. } | Op::BarrierLeave { barrier, .. } => (BlockedOn::Barrier, barrier),
+            Op::Join { child } => (BlockedOn::Join, ObjectId(child.0 as u64)),
+            _ => return None,
+        })
+    }
+
     /// Whether schedules count it: exactly those operations before which the scheduler was asked.
     pub const fn is_step(&self) -> bool {
         !matches!(

@@ -1,5 +1,6 @@
 //! Findings are data; only the report crate makes text of them.
 
+use crate::event::BlockedOn;
 use crate::ids::{Addr, EventId, ObjectId, Pc, StackId, ThreadId};
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -128,6 +129,8 @@ pub struct Sighted {
     pub stack: Vec<Pc>,
     pub op: &'static str,
     pub addr: Option<Addr>,
+    /// What it waits for if it waits.
+    pub awaits: Option<(BlockedOn, ObjectId)>,
     /// Each with where it was taken.
     pub locks_held: Vec<(ObjectId, Pc)>,
     /// False if the access itself was too long ago: then the rest is that of the last known one at the same place.

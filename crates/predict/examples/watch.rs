@@ -2,6 +2,7 @@
 //!
 //!     watch TRACE hb,lockset [--sample]
 //!
+//! `none` is the front end alone, `reading` only reads the trace, which is no part of watching.
 //! Prints the events and the processor time in seconds. Run it under `perf stat -e instructions:u` for a number that
 //! the load of the machine does not touch (`cargo xtask bench-watch` does).
 
@@ -20,8 +21,7 @@ fn main() {
     let sample = args.any(|arg| arg == "--sample");
     let find =
         |name: &str| ANALYSES.iter().map(|about| about.name).find(|known| *known == name && streaming(known).is_some());
-    // `none`: what reading alone costs.
-    let wanted = names.split(',').filter(|name| *name != "none");
+    let wanted = names.split(',').filter(|name| !["none", "reading"].contains(name));
     let Some(analyses) = wanted.map(find).collect::<Option<Vec<_>>>() else {
         eprintln!("not all of `{names}` are streaming analyses of this build");
         std::process::exit(3);
@@ -33,6 +33,12 @@ fn main() {
             std::process::exit(2);
         }
     };
+    if names == "reading" {
+        let mut chunks = trace.events();
+        while chunks.next_chunk().is_some() {}
+        println!("{} events 0 s", trace.event_count());
+        return;
+    }
     let mut live = Live::new(&Options { analyses, sample, check: false });
     let mut chunks = trace.events();
     let (mut took, mut told) = (0.0, 0);

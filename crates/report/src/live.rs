@@ -5,7 +5,7 @@ use reweave_trace::Symbols;
 
 use crate::data::{AccessItem, Item, Location};
 use crate::describe::Describer;
-use crate::resolve::{calls, fingerprint, frames, kind_name, strength_name, taken_lock};
+use crate::resolve::{calls, deadlock, fingerprint, frames, kind_name, strength_name, taken_lock};
 
 /// Every code address that an item of it names.
 pub fn addresses(sighting: &Sighting) -> impl Iterator<Item = Pc> {
@@ -17,11 +17,20 @@ pub fn addresses(sighting: &Sighting) -> impl Iterator<Item = Pc> {
 
 /// Makes an item; the symbols know at least its [`addresses`].
 pub fn item(id: u32, sighting: &Sighting, symbols: &Symbols) -> Item {
-    let accesses: Vec<AccessItem> = sighting.accesses.iter().map(|access| access_item(access, symbols)).collect();
+    let mut accesses: Vec<AccessItem> = sighting.accesses.iter().map(|access| access_item(access, symbols)).collect();
     let kind = kind_name(sighting.kind);
+    // Before objects are named: an address says nothing in another run.
+    let fingerprint = fingerprint(kind, &accesses);
+    if sighting.kind == Kind::Deadlock {
+        for (item, access) in accesses.iter_mut().zip(&sighting.accesses) {
+            if let Some(what) = awaited(access, symbols) {
+                item.op = format!("wait for {what}");
+            }
+        }
+    }
     Item {
         id,
-        fingerprint: fingerprint(kind, &accesses),
+        fingerprint,
         kind: kind.into(),
         strength: strength_name(sighting.strength).into(),
         analysis: sighting.analysis.into(),
@@ -41,8 +50,9 @@ fn access_item(access: &Sighted, symbols: &Symbols) -> AccessItem {
 }
 
 fn summary(sighting: &Sighting, accesses: &[AccessItem], symbols: &Symbols) -> String {
-    if sighting.kind != Kind::Race {
-        return kind_name(sighting.kind).into();
+    if sighting.kind == Kind::Deadlock {
+        let names: Vec<String> = sighting.accesses.iter().filter_map(|access| awaited(access, symbols)).collect();
+        return deadlock(sighting.analysis, &names);
     }
     let variable = sighting.accesses.iter().rev().find_map(|access| access.addr);
     let on = variable.map_or(String::new(), |addr| format!(" on {}", Describer { symbols }.address(addr)));
@@ -50,10 +60,23 @@ fn summary(sighting: &Sighting, accesses: &[AccessItem], symbols: &Symbols) -> S
     format!("data race{on}: {ops} are not ordered")
 }
 
+fn awaited(access: &Sighted, symbols: &Symbols) -> Option<String> {
+    access.awaits.map(|(on, object)| Describer { symbols }.blocked_on(on, object))
+}
+
 /// What the analysis can say without a witness.
 fn worth(sighting: &Sighting) -> String {
     let test = "`reweave test` runs it again";
     let text = match (sighting.analysis, sighting.certain) {
+        ("lock-history", _) if sighting.kind == Kind::Deadlock => {
+            format!("the locks let the threads come there, but what they read may not; {test} to settle it")
+        }
+        (_, _) if sighting.kind == Kind::Deadlock => {
+            format!("each takes what the next one holds, but something else may keep them apart; {test} to settle it")
+        }
+        ("lock-history", _) => {
+            format!("neither locks nor their order keep the two apart, but something else may; {test} to settle it")
+        }
         ("hb", true) => format!("the first two that nothing ordered in this run, so a race; {test} to make it happen"),
         (_, true) => format!("nothing ordered the two in this run, so a race; {test} to make it happen"),
         ("hb", false) => {

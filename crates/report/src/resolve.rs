@@ -1,8 +1,6 @@
 //! From findings (ids and addresses of one trace) to items of a report (names and lines).
 
-use reweave_model::{
-    Accessor, AtomicBlock, BlockedOn, EventId, Finding, Kind, LockMode, ObjectId, Op, Pc, StackId, Strength,
-};
+use reweave_model::{Accessor, AtomicBlock, BlockedOn, EventId, Finding, Kind, ObjectId, Op, Pc, StackId, Strength};
 use reweave_trace::{Symbols, Trace};
 
 use crate::data::{AccessItem, BlockItem, Item, Location};
@@ -160,12 +158,7 @@ fn summary(finding: &Finding, accesses: &[AccessItem], trace: &Trace) -> String 
         }
         Kind::Deadlock => {
             let names: Vec<String> = finding.accesses.iter().filter_map(|access| awaited(access, trace)).collect();
-            let threads = finding.accesses.len();
-            if finding.analysis == "stall" {
-                format!("nobody is left to go on: {}", names.join(", "))
-            } else {
-                format!("{threads} threads wait for each other: {}", names.join(", "))
-            }
+            deadlock(finding.analysis, &names)
         }
         Kind::Misuse => {
             let event = finding.accesses.first().and_then(|access| operation(access.event, trace, misused));
@@ -175,6 +168,14 @@ fn summary(finding: &Finding, accesses: &[AccessItem], trace: &Trace) -> String 
             finding.block.as_ref().map(|block| atomicity(finding, block, trace)).unwrap_or_default()
         }
         kind => kind_name(kind).into(),
+    }
+}
+
+/// What is wrong with threads that wait, by what they do and what they wait for.
+pub(crate) fn deadlock(analysis: &str, awaited: &[String]) -> String {
+    match analysis {
+        "stall" => format!("nobody is left to go on: {}", awaited.join(", ")),
+        _ => format!("{} threads wait for each other: {}", awaited.len(), awaited.join(", ")),
     }
 }
 
@@ -189,17 +190,10 @@ fn operation<R>(event: EventId, trace: &Trace, give: impl Fn(&Op<'_>, Describer<
 fn awaited(access: &Accessor, trace: &Trace) -> Option<String> {
     operation(access.event, trace, |op, describer| {
         let (on, object) = match *op {
-            Op::Acquire { object, mode: LockMode::Shared, .. } => (BlockedOn::LockShared, object),
-            Op::Acquire { object, .. } => (BlockedOn::LockExclusive, object),
             Op::Woken { condition, .. } | Op::Wait { condition, .. } if access.op == "wait" => {
                 (BlockedOn::Notify, condition)
             }
-            Op::Woken { mutex, .. } => (BlockedOn::LockExclusive, mutex),
-            Op::Blocked { on, object } => (on, object),
-            Op::SemaphoreTake { semaphore, .. } => (BlockedOn::Semaphore, semaphore),
-            Op::BarrierArrive { barrier, .. } | Op::BarrierLeave { barrier, .. } => (BlockedOn::Barrier, barrier),
-            Op::Join { child } => (BlockedOn::Join, ObjectId(child.0.into())),
-            _ => return None,
+            ref op => op.awaits()?,
         };
         Some(describer.blocked_on(on, object))
     })

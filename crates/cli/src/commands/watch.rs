@@ -188,6 +188,7 @@ fn summary(watched: &Watched, checked: bool) {
             "threads were taken for the continuation of others that ended long ago: races between them are missed",
         ),
         (totals.dropped, "accesses or pairs were beyond the limits of the analyses"),
+        (totals.forgotten, "lock operations were too long ago, or of locks that are gone, to be looked at again"),
         (*untold, "more findings were not told"),
     ] {
         if number > 0 {

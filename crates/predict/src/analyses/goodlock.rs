@@ -13,13 +13,19 @@
 //! Beyond the paper: what no reordering can bring together is left out, i.e. requests that fork, join, a message or a barrier
 //! order (*firm* edges). Locks are told apart by their lives, not by address. A thread that is blocked when the trace ends
 //! has made its request. A semaphore that only ever counts to one, and that whoever took it posts again, is a lock.
+//!
+//! A pass without end ([`Goodlock::bounded`]) forgets requests that mention locks which are gone. Cycles of them with earlier
+//! requests have been found by then; those with later ones are missed, and what was forgotten is counted.
 
+use std::collections::HashSet;
 use std::rc::Rc;
 
 use reweave_model::{BlockedOn, Event, EventId, LockMode, Misuse, ObjectId, Op, Pc};
 
 use crate::deadlocks::relation::{Dependency, Relation};
-use crate::linear::{Access, Candidates, Cycle, Edges, FastMap, Linear, Order, Sync, Thread, Touch, VectorClock, Word};
+use crate::linear::{
+    Access, Candidates, Cycle, Edges, FastMap, Gone, Linear, Order, Sync, Thread, Touch, VectorClock, Word,
+};
 
 /// Requests kept; beyond this they are counted.
 const MAX_REQUESTS: usize = 1 << 16;
@@ -28,6 +34,10 @@ const MAX_INSTANCES: u32 = 16;
 /// Steps of the search for the cycles of one request.
 const MAX_SEARCH: u64 = 1 << 14;
 const MAX_CYCLES: usize = 1 << 12;
+/// In a bounded pass: locks that are gone before what mentions them is forgotten.
+const MAX_GONE: usize = 1 << 12;
+/// In a bounded pass: ways of holding locks that are told apart before those that nobody needs are forgotten.
+const MAX_CONTEXTS: usize = 1 << 18;
 
 /// The locks a thread holds, in the order of acquisition, with the sites: a node of a tree, each one lock more than its parent.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -56,6 +66,7 @@ struct Request {
     event: EventId,
     pc: Pc,
     thread: Thread,
+    context: u32,
     /// Its own and those of the locks held.
     sites: Box<[Pc]>,
     epoch: u32,
@@ -82,9 +93,20 @@ pub struct Goodlock {
     // invariant: one for each dependency of the relation
     requests: Vec<Request>,
     /// The sites of each cycle: of its requests, and of what is held.
-    told: std::collections::HashSet<Vec<Vec<Pc>>>,
+    told: HashSet<Vec<Vec<Pc>>>,
+    /// Those that [`Linear::news`] has not told yet.
     cycles: Vec<Cycle>,
+    /// All there were.
+    found: usize,
     dropped: u64,
+    /// Locks that may be gone before what mentions them is forgotten; `None`: it never is.
+    max_gone: Option<usize>,
+    /// Locks that are gone since the last [`Goodlock::tidy`].
+    gone: usize,
+    /// Contexts at which it is time for the next one.
+    tidy_at: usize,
+    /// Requests that mentioned locks which are gone.
+    forgotten: u64,
 }
 
 impl Default for Goodlock {
@@ -101,14 +123,29 @@ impl Default for Goodlock {
             seen: FastMap::default(),
             relation: Relation::default(),
             requests: Vec::new(),
-            told: Default::default(),
+            told: HashSet::new(),
             cycles: Vec::new(),
+            found: 0,
             dropped: 0,
+            max_gone: None,
+            gone: 0,
+            tidy_at: MAX_CONTEXTS,
+            forgotten: 0,
         }
     }
 }
 
 impl Goodlock {
+    /// For events that never end: memory follows the locks that there are.
+    pub fn bounded() -> Self {
+        Self::forgetting_after(MAX_GONE)
+    }
+
+    /// As [`Goodlock::bounded`], after so many locks.
+    pub fn forgetting_after(locks: usize) -> Self {
+        Self { max_gone: Some(locks), ..Self::default() }
+    }
+
     fn row(&mut self, thread: Thread) -> &mut Row {
         if self.rows.len() <= thread.index() {
             self.rows.resize_with(thread.index() + 1, Row::default);
@@ -201,8 +238,8 @@ impl Goodlock {
         let sites = self.locks_of(context).map(|node| node.pc).collect();
         let wanted = held.remove(0);
         let id = self.relation.add(Dependency { thread: thread.0, held, wanted });
-        self.requests.push(Request { event, pc, thread, sites, epoch, clock });
-        let Self { relation, requests, told, cycles, dropped, .. } = self;
+        self.requests.push(Request { event, pc, thread, context, sites, epoch, clock });
+        let Self { relation, requests, told, cycles, found, dropped, .. } = self;
         // Neither may have happened when the other's thread stands before its own.
         let together = |one: usize, two: usize| {
             let (one, two) = (&requests[one], &requests[two]);
@@ -213,10 +250,11 @@ impl Goodlock {
             let mut sites: Vec<Vec<Pc>> = path.iter().map(|&id| requests[id].sites.to_vec()).collect();
             sites.sort_unstable();
             let fresh = !told.contains(&sites);
-            if fresh && cycles.len() >= MAX_CYCLES {
+            if fresh && *found >= MAX_CYCLES {
                 *dropped += 1;
             } else if fresh {
                 told.insert(sites);
+                *found += 1;
                 // It begins with the thread that came first, whoever closed it.
                 let start = (0..path.len()).min_by_key(|&i| requests[path[i]].thread).unwrap_or(0);
                 let turned = path[start..].iter().chain(&path[..start]).map(|&id| &requests[id]);
@@ -248,6 +286,64 @@ impl Goodlock {
         } else {
             self.counts(semaphore);
         }
+    }
+
+    /// Forgets requests that mention locks which are gone, and how locks were held unless a request or a thread needs it. What is
+    /// left is numbered anew.
+    #[cold]
+    fn tidy(&mut self) {
+        // A lock that is gone may still be held: its holder never released it.
+        let held = self.rows.iter().flat_map(|row| self.locks_of(row.context)).map(|node| node.lock);
+        let waited_for = self.rows.iter().filter_map(|row| row.blocked).map(|(_, _, lock, _)| lock);
+        let alive: HashSet<u32> = self.locks.values().copied().chain(held).chain(waited_for).collect();
+        let mut alive: Vec<u32> = alive.into_iter().collect();
+        alive.sort_unstable();
+        let number: FastMap<u32, u32> = alive.iter().copied().zip(0..).collect();
+        let is_kept = |request: &Request| self.locks_of(request.context).all(|node| number.contains_key(&node.lock));
+        let kept: Vec<bool> = self.requests.iter().map(is_kept).collect();
+
+        let needed = self.requests.iter().zip(&kept).filter(|(_, kept)| **kept).map(|(request, _)| request.context);
+        let mut is_needed = vec![false; self.contexts.len()];
+        for mut context in needed.chain(self.rows.iter().map(|row| row.context)) {
+            while !std::mem::replace(&mut is_needed[context as usize], true) {
+                context = self.contexts[context as usize].parent;
+            }
+        }
+        is_needed[EMPTY as usize] = true;
+        // A parent comes before its children, and keeps doing so.
+        let mut renamed = vec![EMPTY; self.contexts.len()];
+        let mut contexts = Vec::new();
+        self.context_ids.clear();
+        for (old, &context) in self.contexts.iter().enumerate().filter(|(old, _)| is_needed[*old]) {
+            let (id, parent) = (contexts.len() as u32, renamed[context.parent as usize]);
+            let lock = number.get(&context.lock).copied().unwrap_or(context.lock);
+            renamed[old] = id;
+            contexts.push(Context { parent, lock, ..context });
+            if id != EMPTY {
+                let shared = context.mode == LockMode::Shared;
+                self.context_ids.insert((parent, lock, shared, context.pc.0), id);
+            }
+        }
+        self.contexts = contexts;
+
+        let rename = |context: u32| renamed[context as usize];
+        let survives = |context: u32| is_needed[context as usize];
+        self.rows.iter_mut().for_each(|row| {
+            row.context = rename(row.context);
+            row.blocked = row.blocked.map(|(event, pc, lock, mode)| (event, pc, number[&lock], mode));
+        });
+        self.locks.values_mut().for_each(|lock| *lock = number[lock]);
+        self.next_lock = alive.len() as u32;
+        self.relation = std::mem::take(&mut self.relation).only(|id| kept[id], |lock| number[&lock]);
+        let mut requests = kept.iter();
+        let before = self.requests.len();
+        self.requests.retain(|_| requests.next().copied().unwrap_or(false));
+        self.requests.iter_mut().for_each(|request| request.context = rename(request.context));
+        self.forgotten += (before - self.requests.len()) as u64;
+        let seen = std::mem::take(&mut self.seen).into_iter().filter(|((_, context), _)| survives(*context));
+        self.seen = seen.map(|((thread, context), seen)| ((thread, rename(context)), seen)).collect();
+        self.gone = 0;
+        self.tidy_at = MAX_CONTEXTS.max(2 * self.contexts.len());
     }
 
     /// A semaphore turns out to be no lock: nobody holds it.
@@ -294,10 +390,13 @@ impl Linear for Goodlock {
             }
             Op::Refused { .. } => self.row(thread).blocked = None,
             Op::Create { object, .. } | Op::Destroy { object, .. } => {
-                self.locks.remove(&object);
+                self.gone += usize::from(self.locks.remove(&object).is_some());
                 self.counting.remove(&object);
             }
             _ => {}
+        }
+        if self.max_gone.is_some_and(|max| self.gone >= max || self.contexts.len() >= self.tidy_at) {
+            self.tidy();
         }
     }
 
@@ -316,6 +415,19 @@ impl Linear for Goodlock {
     }
 
     fn forget(&mut self, _: Word) {}
+
+    /// Locks have numbers of their own here, which [`Goodlock::tidy`] sees to.
+    fn retire(&mut self, _: Gone<'_>) -> bool {
+        self.max_gone.is_some()
+    }
+
+    fn news(&mut self) -> Candidates {
+        Candidates { cycles: std::mem::take(&mut self.cycles), ..Candidates::default() }
+    }
+
+    fn stats(&self) -> Vec<(&'static str, u64)> {
+        if self.max_gone.is_some() { vec![("forgotten_requests", self.forgotten)] } else { Vec::new() }
+    }
 
     fn finish(&mut self) -> Candidates {
         for thread in 0..self.rows.len() as u32 {

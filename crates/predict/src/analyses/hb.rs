@@ -8,7 +8,7 @@
 
 use reweave_model::EventId;
 
-use crate::linear::{Access, Candidate, Candidates, Edges, Gone, Linear, Order, Races, Sync, Thread, Touch, Word};
+use crate::linear::{Access, Candidates, Edges, Gone, Linear, Order, Races, Sync, Thread, Touch, Word};
 
 /// Happens-before in one pass. The candidates are exactly the pairs of code positions with a pair of conflicting accesses
 /// that no chain of synchronization orders. The first of a trace (by its second access) is a race; later ones may
@@ -55,7 +55,7 @@ impl Linear for HbRaces {
         true
     }
 
-    fn news(&mut self) -> Vec<Candidate> {
+    fn news(&mut self) -> Candidates {
         self.races.pcs.news()
     }
 

@@ -17,10 +17,12 @@
 //! Cost: lock operations are appended, other synchronization costs as much as in `hb`, and accesses cost nothing unless
 //! there is a new pair of code positions. Memory: [`Limits`]; a pair that needs more stays a candidate, and is counted.
 
-use reweave_model::EventId;
+use reweave_model::{EventId, Pc};
 
 use super::lockset::{Found, LocksetRaces};
-use crate::linear::{Access, Candidate, Candidates, FastMap, Linear, Meeting, PcId, Sync, Thread, Touch, Word};
+use crate::linear::{
+    Access, Candidate, Candidates, Cycle, FastMap, Gone, Linear, Meeting, PcId, Sync, Thread, Touch, Word,
+};
 use crate::lock_history::{Counts, Limits, LockHistories, Point, Reach, Strategy};
 
 /// Pairs of accesses asked about for one pair of code positions.
@@ -58,6 +60,10 @@ pub struct LockHistoryRaces {
     next_look: u64,
     after_hb: Option<u64>,
     all: Vec<Candidate>,
+    /// Refuted pairs of code positions that [`Linear::news`] has not told yet.
+    fresh_refuted: Vec<(u32, u32)>,
+    /// Lock operations forgotten with the locks they were of.
+    retired: u64,
 }
 
 impl Default for LockHistoryRaces {
@@ -79,6 +85,8 @@ impl LockHistoryRaces {
             next_look: FIRST_LOOK,
             after_hb: None,
             all: Vec::new(),
+            fresh_refuted: Vec::new(),
+            retired: 0,
         }
     }
 
@@ -93,6 +101,20 @@ impl LockHistoryRaces {
     /// What locksets leave, refuted or not. After [`Linear::finish`].
     pub fn lockset_candidates(&self) -> &[Candidate] {
         &self.all
+    }
+
+    /// The candidate for a pair of code positions, with the events there.
+    fn candidate(&self, key: (u32, u32), (a, b): (EventId, EventId)) -> Candidate {
+        let (one, two) = (self.lockset.pcs.pc(PcId(key.0)), self.lockset.pcs.pc(PcId(key.1)));
+        let (first, second, first_pc, second_pc) = if a <= b { (a, b, one, two) } else { (b, a, two, one) };
+        Candidate { first, second, first_pc, second_pc }
+    }
+
+    fn is_refuted(&self, pair: &Candidate) -> bool {
+        let known = |pc| self.lockset.pcs.known(pc);
+        let (Some(one), Some(two)) = (known(pair.first_pc), known(pair.second_pc)) else { return false };
+        let asked = self.asked.get(&(one.0.min(two.0), one.0.max(two.0)));
+        asked.is_some_and(|asked| asked.verdict == Verdict::Refuted)
     }
 
     fn ask_about_found(&mut self) {
@@ -120,6 +142,9 @@ impl LockHistoryRaces {
         let asked = self.asked.entry(key).or_insert(Asked { verdict, tries: 0, events });
         asked.tries += 1;
         asked.verdict = verdict;
+        if verdict == Verdict::Refuted && asked.tries == 1 {
+            self.fresh_refuted.push(key);
+        }
         if verdict == Verdict::Refuted && asked.tries < TRIES {
             self.lockset.pcs.forget(a, b);
             if self.until_look == u64::MAX {
@@ -173,22 +198,33 @@ impl Linear for LockHistoryRaces {
         self.lockset.forget(word);
     }
 
+    /// The histories end behind the last operation on a lock that is gone: what is left of them would say too much.
+    fn retire(&mut self, gone: Gone<'_>) -> bool {
+        self.retired += self.histories.retire(gone);
+        self.lockset.retire(gone)
+    }
+
+    fn news(&mut self) -> Candidates {
+        let mut news = self.lockset.news();
+        // Those that ran out of tries still count as found there.
+        news.pairs.retain(|pair| !self.is_refuted(pair));
+        let refuted = std::mem::take(&mut self.fresh_refuted);
+        news.refuted.extend(refuted.into_iter().filter_map(|key| {
+            let asked = self.asked.get(&key).filter(|asked| asked.verdict == Verdict::Refuted)?;
+            Some(self.candidate(key, asked.events))
+        }));
+        let cycle = |(one, two)| Cycle { requests: vec![one, two], pcs: vec![Pc(0); 2] };
+        news.cycles.extend(self.histories.take_fresh_deadlocks().into_iter().map(cycle));
+        news
+    }
+
     fn finish(&mut self) -> Candidates {
         let protected = self.lockset.protected.take();
         let mut found = self.lockset.finish();
-        let pcs = |key: &(u32, u32)| (self.lockset.pcs.pc(PcId(key.0)), self.lockset.pcs.pc(PcId(key.1)));
+        found.pairs.retain(|pair| !self.is_refuted(pair));
         let refuted = self.asked.iter().filter(|(_, asked)| asked.verdict == Verdict::Refuted);
-        let refuted: FastMap<_, _> = refuted.map(|(key, asked)| (pcs(key), asked.events)).collect();
-        let is_refuted = |pair: &Candidate| {
-            let (one, two) = (pair.first_pc, pair.second_pc);
-            refuted.contains_key(&(one, two)) || refuted.contains_key(&(two, one))
-        };
-        found.pairs.retain(|pair| !is_refuted(pair));
-        self.all.clone_from(&found.pairs);
-        self.all.extend(refuted.iter().map(|(&(one, two), &(a, b))| {
-            let (first, second, first_pc, second_pc) = if a <= b { (a, b, one, two) } else { (b, a, two, one) };
-            Candidate { first, second, first_pc, second_pc }
-        }));
+        found.refuted = refuted.map(|(&key, asked)| self.candidate(key, asked.events)).collect();
+        self.all = [found.pairs.as_slice(), found.refuted.as_slice()].concat();
         self.all.sort_unstable_by_key(|c| (c.second, c.first, c.first_pc, c.second_pc));
         let apart =
             |protected: FastMap<(u32, u32), ()>| protected.keys().filter(|key| !self.asked.contains_key(key)).count();
@@ -209,7 +245,7 @@ impl Linear for LockHistoryRaces {
             ("unknown", count(Verdict::Unknown)),
             ("unasked", self.asked.values().filter(unasked).count() as u64),
             ("questions", self.questions),
-            ("forgotten_events", self.histories.record().dropped),
+            ("forgotten_events", self.histories.record().dropped + self.retired),
             ("deadlocks", self.histories.deadlocks().len() as u64),
         ]);
         for (names, counts) in [(ONE, one), (ONE_ANEW, one_anew), (TWO, two), (TWO_ANEW, two_anew)] {

@@ -14,9 +14,7 @@ use std::rc::Rc;
 
 use reweave_model::EventId;
 
-use crate::linear::{
-    Access, Candidate, Candidates, Edges, Gone, LastWrites, Linear, Order, Races, Sync, Thread, Touch, Word,
-};
+use crate::linear::{Access, Candidates, Edges, Gone, LastWrites, Linear, Order, Races, Sync, Thread, Touch, Word};
 
 /// A write: its epoch, and the clock of its thread before.
 struct Write {
@@ -130,7 +128,7 @@ impl Linear for ShbRaces {
         true
     }
 
-    fn news(&mut self) -> Vec<Candidate> {
+    fn news(&mut self) -> Candidates {
         self.races.pcs.news()
     }
 

@@ -64,6 +64,16 @@ impl Relation {
         self.all.len()
     }
 
+    /// Only those for which `keep` says so, in the same order, with locks renumbered by `number`.
+    pub fn only(self, keep: impl Fn(Id) -> bool, number: impl Fn(u32) -> u32) -> Self {
+        let mut kept = Self::default();
+        for (_, mut dependency) in self.all.into_iter().enumerate().filter(|(id, _)| keep(*id)) {
+            dependency.held.iter_mut().chain([&mut dependency.wanted]).for_each(|(lock, _)| *lock = number(*lock));
+            kept.add(dependency);
+        }
+        kept
+    }
+
     pub fn add(&mut self, dependency: Dependency) -> Id {
         let id = self.all.len();
         let before = self.before.entry(dependency.wanted.0).or_default();

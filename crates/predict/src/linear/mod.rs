@@ -209,10 +209,10 @@ pub trait Linear {
         false
     }
 
-    /// Candidates that were found since this was last asked, while the pass goes on. An analysis that knows them only at the
-    /// end tells none.
-    fn news(&mut self) -> Vec<Candidate> {
-        Vec::new()
+    /// What was found since this was last asked, while the pass goes on. An analysis that knows it only at the end tells
+    /// nothing. What was told may come again with [`Linear::finish`].
+    fn news(&mut self) -> Candidates {
+        Candidates::default()
     }
 
     /// What was found. The analysis is of no use afterwards.
@@ -278,19 +278,15 @@ impl<L: Linear + ?Sized> Linear for Vec<Box<L>> {
         all
     }
     /// All together; ask each one for its own.
-    fn news(&mut self) -> Vec<Candidate> {
-        self.iter_mut().flat_map(|one| one.news()).collect()
+    fn news(&mut self) -> Candidates {
+        let mut all = Candidates::default();
+        self.iter_mut().for_each(|one| all.add(one.news()));
+        all
     }
     /// All together; ask each one for its own.
     fn finish(&mut self) -> Candidates {
         let mut all = Candidates::default();
-        for one in self {
-            let found = one.finish();
-            all.pairs.extend(found.pairs);
-            all.cycles.extend(found.cycles);
-            all.misuses.extend(found.misuses);
-            all.dropped += found.dropped;
-        }
+        self.iter_mut().for_each(|one| all.add(one.finish()));
         all
     }
 }

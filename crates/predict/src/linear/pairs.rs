@@ -21,6 +21,7 @@ pub struct Candidate {
 pub struct Cycle {
     /// An acquisition, the end of a wait, or the last thing its thread did: being blocked.
     pub requests: Vec<EventId>,
+    /// 0 where it is not known.
     pub pcs: Vec<Pc>,
 }
 
@@ -49,11 +50,22 @@ pub struct Candidates {
     /// In the order in which they were found complete.
     pub cycles: Vec<Cycle>,
     pub misuses: Vec<Misused>,
+    /// Pairs that an analysis inside this one lists and this one refutes.
+    pub refuted: Vec<Candidate>,
     /// What may be missing: pairs found or accesses forgotten beyond the limits.
     pub dropped: u64,
 }
 
 impl Candidates {
+    pub fn add(&mut self, other: Self) {
+        let Self { pairs, cycles, misuses, refuted, dropped } = other;
+        self.pairs.extend(pairs);
+        self.cycles.extend(cycles);
+        self.misuses.extend(misuses);
+        self.refuted.extend(refuted);
+        self.dropped += dropped;
+    }
+
     /// The unordered pairs of code positions, ascending.
     pub fn pcs(&self) -> Vec<(Pc, Pc)> {
         let ordered = |c: &Candidate| (c.first_pc.min(c.second_pc), c.first_pc.max(c.second_pc));
@@ -157,6 +169,11 @@ impl Pcs {
         }
     }
 
+    /// The number of a position that has one.
+    pub fn known(&self, pc: Pc) -> Option<PcId> {
+        self.ids.get(&pc.0).copied()
+    }
+
     pub fn pc(&self, id: PcId) -> Pc {
         self.all[id.0 as usize]
     }
@@ -168,9 +185,10 @@ impl Pcs {
     }
 
     /// The pairs that came since this was last asked.
-    pub fn news(&mut self) -> Vec<Candidate> {
+    pub fn news(&mut self) -> Candidates {
         let fresh = std::mem::take(&mut self.fresh);
-        fresh.iter().filter_map(|key| Some(self.candidate(*key, *self.pairs.get(key)?))).collect()
+        let pairs = fresh.iter().filter_map(|key| Some(self.candidate(*key, *self.pairs.get(key)?))).collect();
+        Candidates { pairs, ..Candidates::default() }
     }
 
     pub fn finish(&mut self) -> Candidates {

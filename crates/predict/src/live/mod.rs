@@ -16,11 +16,13 @@ pub use sample::{Sampler, Skipped};
 use std::collections::HashSet;
 use std::path::PathBuf;
 
-use reweave_model::{EventId, Kind, Op, Pc, Sighting, Strength, ThreadId};
+use reweave_model::{EventId, Kind, Op, Pc, Sighted, Sighting, Strength, ThreadId};
 use reweave_trace::{Context, Module, RawEvents, Result, Stacks};
 
+use crate::analyses::{goodlock::Goodlock, lock_history::LockHistoryRaces};
 use crate::driver::streaming;
-use crate::linear::{Bounds, Candidate, Front, Linear};
+use crate::linear::{Bounds, Candidate, Candidates, Cycle, Front, Linear};
+use crate::lock_history::Limits;
 use past::Past;
 
 /// Analyses that [`Sampler`] does not harm: `shb` and those above it need every write.
@@ -57,6 +59,8 @@ pub struct Totals {
     pub recycled_threads: u64,
     /// Accesses and pairs beyond the limits of the analyses.
     pub dropped: u64,
+    /// Lock operations and requests for locks that are kept no more, as too old or of locks that are gone.
+    pub forgotten: u64,
     /// Call stacks beyond the limit.
     pub nameless_stacks: u64,
 }
@@ -72,6 +76,7 @@ impl Totals {
         self.restarts += other.restarts;
         self.recycled_threads += other.recycled_threads;
         self.dropped += other.dropped;
+        self.forgotten += other.forgotten;
         self.nameless_stacks += other.nameless_stacks;
     }
 }
@@ -79,8 +84,30 @@ impl Totals {
 /// One pass: the front end and what it feeds.
 struct Pass {
     front: Front,
+    // invariant: one for each of the analyses
     names: Vec<&'static str>,
     analyses: Vec<Box<dyn Linear>>,
+    /// `lockset` is asked for and runs inside `lock-history`, so that what that one refutes is for it to tell.
+    lockset_within: bool,
+}
+
+/// What analyses found, by name.
+#[derive(Default)]
+struct Found {
+    races: Vec<(&'static str, Candidate)>,
+    deadlocks: Vec<(&'static str, Cycle)>,
+    dropped: u64,
+    /// Lock operations and requests for locks that are kept no more.
+    forgotten: u64,
+}
+
+/// A new analysis whose memory does not grow with the run.
+fn bounded(name: &str) -> Option<Box<dyn Linear>> {
+    Some(match name {
+        "lock-history" => Box::new(LockHistoryRaces::new(Limits::LIVE)),
+        "goodlock" => Box::new(Goodlock::bounded()),
+        _ => return streaming(name),
+    })
 }
 
 impl Pass {
@@ -89,44 +116,65 @@ impl Pass {
             front: Front::bounded(PathBuf::from("the running program"), Bounds::default()),
             names: names.to_vec(),
             analyses: Vec::new(),
+            lockset_within: names.contains(&"lockset") && names.contains(&"lock-history"),
         };
+        if pass.lockset_within {
+            pass.names.retain(|name| *name != "lockset");
+        }
         pass.analyses = pass.fresh();
         pass
     }
 
     fn fresh(&self) -> Vec<Box<dyn Linear>> {
-        let all = self
-            .names
-            .iter()
-            .map(|name| streaming(name).unwrap_or_else(|| panic!("`{name}` is no streaming analysis")));
+        let all =
+            self.names.iter().map(|name| bounded(name).unwrap_or_else(|| panic!("`{name}` is no streaming analysis")));
         all.collect()
     }
 
-    /// What is new, by analysis.
-    fn news(&mut self) -> Vec<(&'static str, Candidate)> {
+    /// What is new.
+    fn news(&mut self) -> Found {
         self.front.catch_up(&mut self.analyses);
-        let each = self.names.iter().zip(&mut self.analyses);
-        each.flat_map(|(&name, analysis)| analysis.news().into_iter().map(move |candidate| (name, candidate))).collect()
+        let (mut all, lockset_within) = (Found::default(), self.lockset_within);
+        for (&name, analysis) in self.names.iter().zip(&mut self.analyses) {
+            all.add(name, analysis.news(), lockset_within);
+        }
+        all
     }
 
     /// Everything, told before or not.
-    fn finish(&mut self) -> (Vec<(&'static str, Candidate)>, u64) {
+    fn finish(&mut self) -> Found {
+        let mut all = self.news();
         self.front.finish(&mut self.analyses);
-        let (mut all, mut dropped) = (Vec::new(), 0);
         for (&name, analysis) in self.names.iter().zip(&mut self.analyses) {
             let found = analysis.finish();
-            dropped += found.dropped;
-            all.extend(found.pairs.into_iter().map(|candidate| (name, candidate)));
+            all.dropped += found.dropped;
+            all.add(name, found, self.lockset_within);
+            let forgotten = analysis.stats().into_iter().filter(|(name, _)| name.starts_with("forgotten"));
+            all.forgotten += forgotten.map(|(_, count)| count).sum::<u64>();
         }
-        (all, dropped)
+        all
     }
 
     /// Forgets what was found and kept.
-    fn start_over(&mut self) -> (Vec<(&'static str, Candidate)>, u64) {
+    fn start_over(&mut self) -> Found {
         let last = self.finish();
         self.analyses = self.fresh();
         self.front.start_over(&mut self.analyses);
         last
+    }
+}
+
+impl Found {
+    fn add(&mut self, name: &'static str, found: Candidates, lockset_within: bool) {
+        self.races.extend(found.pairs.into_iter().map(|candidate| (name, candidate)));
+        self.deadlocks.extend(found.cycles.into_iter().map(|cycle| (name, cycle)));
+        if lockset_within {
+            self.races.extend(found.refuted.into_iter().map(|candidate| ("lockset", candidate)));
+        }
+    }
+
+    fn pairs(&self) -> impl Iterator<Item = Pair> {
+        self.races.iter().map(|(_, candidate)| pair(candidate))
     }
 }
 
@@ -153,6 +201,8 @@ pub struct Live {
     epoch_ends: u64,
     /// Pairs told, with the analysis.
     told: HashSet<(Pair, &'static str)>,
+    /// Code positions of the deadlocks told, ascending, with the analysis.
+    told_deadlocks: HashSet<(Vec<Pc>, &'static str)>,
     /// Happens-before has found something.
     raced: bool,
     last_words: bool,
@@ -174,6 +224,7 @@ impl Live {
             context: Context::default(),
             epoch_ends: 0,
             told: HashSet::new(),
+            told_deadlocks: HashSet::new(),
             raced: false,
             last_words: false,
             totals: Totals::default(),
@@ -247,7 +298,7 @@ impl Live {
         self.context = events.context();
         self.past.keep(words);
         if let Some((check, pairs)) = &mut self.check {
-            pairs.extend(check.news().iter().map(|(_, candidate)| pair(candidate)));
+            pairs.extend(check.news().pairs());
         }
         let news = self.pass.news();
         before.extend(self.tell(news));
@@ -271,10 +322,9 @@ impl Live {
     /// Forgets all that is kept of earlier accesses, but not what is held and who is alive: from here on, pairs with what was
     /// before are missed.
     pub fn start_over(&mut self) -> Vec<Sighting> {
-        let (found, dropped) = self.pass.start_over();
-        self.totals.dropped += dropped;
+        let found = self.pass.start_over();
         if let Some((check, pairs)) = &mut self.check {
-            pairs.extend(check.start_over().0.iter().map(|(_, candidate)| pair(candidate)));
+            pairs.extend(check.start_over().pairs());
         }
         self.epoch_ends = 0;
         self.totals.restarts += 1;
@@ -283,11 +333,10 @@ impl Live {
 
     /// What only the end brings.
     pub fn finish(&mut self) -> Vec<Sighting> {
-        let (found, dropped) = self.pass.finish();
-        self.totals.dropped += dropped;
+        let found = self.pass.finish();
         let sightings = self.tell(found);
         if let Some((check, pairs)) = &mut self.check {
-            pairs.extend(check.finish().0.iter().map(|(_, candidate)| pair(candidate)));
+            pairs.extend(check.finish().pairs());
             let told: HashSet<Pair> = self.told.iter().map(|(pair, _)| *pair).collect();
             self.totals.checked_pairs = pairs.len() as u64;
             self.totals.lost_pairs = pairs.difference(&told).count() as u64;
@@ -313,13 +362,50 @@ impl Live {
         (!std::mem::replace(&mut self.raced, true) && complete).then_some(first)
     }
 
-    fn tell(&mut self, found: Vec<(&'static str, Candidate)>) -> Vec<Sighting> {
-        let fresh: Vec<_> = found.into_iter().filter(|(name, found)| self.told.insert((pair(found), name))).collect();
-        if fresh.is_empty() {
+    fn tell(&mut self, found: Found) -> Vec<Sighting> {
+        let Found { mut races, mut deadlocks, dropped, forgotten } = found;
+        self.totals.dropped += dropped;
+        self.totals.forgotten += forgotten;
+        races.retain(|(name, found)| self.told.insert((pair(found), name)));
+        deadlocks.retain(|(name, cycle)| !self.told_deadlocks.contains(&(cycle.sorted_pcs(), name)));
+        if races.is_empty() && deadlocks.is_empty() {
             return Vec::new();
         }
-        let wanted = fresh.iter().flat_map(|(_, pair)| [(pair.first, pair.first_pc), (pair.second, pair.second_pc)]);
-        let known = self.past.look_up(wanted.collect(), &self.stacks);
+        let accesses = races.iter().flat_map(|(_, pair)| [(pair.first, pair.first_pc), (pair.second, pair.second_pc)]);
+        let requests = deadlocks.iter().flat_map(|(_, cycle)| cycle.requests.iter().copied().zip(cycle.pcs.clone()));
+        let known = self.past.look_up(accesses.chain(requests).collect(), &self.stacks);
+        let mut sightings = self.races(races, &known);
+        sightings.extend(self.deadlocks(deadlocks, &known));
+        sightings
+    }
+
+    /// Cycles whose code positions have not been told. Those without one, of events too long ago, are dropped.
+    fn deadlocks(
+        &mut self,
+        found: Vec<(&'static str, Cycle)>,
+        known: &impl Fn(EventId, Pc) -> Sighted,
+    ) -> Vec<Sighting> {
+        let mut sightings = Vec::new();
+        for (analysis, cycle) in found {
+            let requests = cycle.requests.iter().zip(&cycle.pcs);
+            let accesses: Vec<Sighted> = requests.map(|(&event, &pc)| known(event, pc)).collect();
+            let mut pcs: Vec<Pc> = accesses.iter().map(|access| access.pc).collect();
+            pcs.sort_unstable();
+            if accesses.iter().any(|access| !access.exact && access.pc == Pc(0)) {
+                self.totals.dropped += 1;
+            } else if self.told_deadlocks.insert((pcs, analysis)) {
+                let (kind, strength) = (Kind::Deadlock, Strength::Potential);
+                sightings.push(Sighting { kind, strength, analysis, certain: false, accesses });
+            }
+        }
+        sightings
+    }
+
+    fn races(
+        &mut self,
+        fresh: Vec<(&'static str, Candidate)>,
+        known: &impl Fn(EventId, Pc) -> Sighted,
+    ) -> Vec<Sighting> {
         let first = self.first_race(&fresh);
         let sighting = |(analysis, found): (&'static str, Candidate)| Sighting {
             kind: Kind::Race,

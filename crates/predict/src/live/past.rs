@@ -1,12 +1,12 @@
 //! The last chunks of a run, as they came, for telling how an access came about: its thread, stack and locks.
 //!
 //! Keeping them costs a copy of each chunk, and one more look at it when it goes; nothing per access while they are analysed.
-//! Of what has gone the last access of each code position is known.
+//! Of what has gone the last access, or request for a lock, of each code position is known.
 
 use std::collections::{HashMap, VecDeque};
 use std::rc::Rc;
 
-use reweave_model::{Addr, Event, EventId, ObjectId, Op, Pc, Sighted, StackId, ThreadId};
+use reweave_model::{Addr, BlockedOn, Event, EventId, ObjectId, Op, Pc, Sighted, StackId, ThreadId};
 use reweave_trace::{Context, RawEvents, Stacks};
 
 use crate::linear::FastMap;
@@ -31,11 +31,14 @@ struct Gone {
     stack: StackId,
     op: &'static str,
     addr: Option<Addr>,
+    awaits: Option<Awaited>,
     locks_held: Rc<[Taken]>,
 }
 
 /// A lock and where it was taken.
 type Taken = (ObjectId, Pc);
+/// What a thread waits for.
+type Awaited = (BlockedOn, ObjectId);
 type Held = HashMap<ThreadId, Vec<Taken>>;
 
 #[derive(Default)]
@@ -113,34 +116,38 @@ impl Past {
                     None => break,
                 },
             };
-            if !op.is_empty() {
-                let locks_held = match &acting {
-                    Some((thread, locks)) if *thread == event.thread => locks,
-                    _ => {
-                        let locks = held.get(&event.thread).map_or(&[][..], Vec::as_slice).into();
-                        &acting.insert((event.thread, locks)).1
+            let (addr, awaits) = (address(&event.op), event.op.awaits());
+            if addr.is_none() && awaits.is_none() {
+                if follow(held, &event) {
+                    acting = None;
+                }
+                continue;
+            }
+            let locks_held = match &acting {
+                Some((thread, locks)) if *thread == event.thread => locks,
+                _ => {
+                    let locks = held.get(&event.thread).map_or(&[][..], Vec::as_slice).into();
+                    &acting.insert((event.thread, locks)).1
+                }
+            };
+            let slot = &mut recent[(event.pc.0 ^ event.pc.0 >> 10) as usize % RECENT];
+            match slot {
+                Some((pc, known)) if *pc == event.pc => {
+                    (known.event, known.thread, known.stack) = (event.id, event.thread, event.stack);
+                    (known.op, known.addr, known.awaits) = (op, addr, awaits);
+                    if !Rc::ptr_eq(&known.locks_held, locks_held) {
+                        known.locks_held = Rc::clone(locks_held);
                     }
-                };
-                let slot = &mut recent[(event.pc.0 ^ event.pc.0 >> 10) as usize % RECENT];
-                match slot {
-                    Some((pc, known)) if *pc == event.pc => {
-                        (known.event, known.thread, known.stack) = (event.id, event.thread, event.stack);
-                        (known.op, known.addr) = (op, address(&event.op));
-                        if !Rc::ptr_eq(&known.locks_held, locks_held) {
-                            known.locks_held = Rc::clone(locks_held);
-                        }
-                    }
-                    _ => {
-                        let (id, thread, stack, addr) = (event.id, event.thread, event.stack, address(&event.op));
-                        let new = Gone { event: id, thread, stack, op, addr, locks_held: Rc::clone(locks_held) };
-                        if let Some((pc, old)) = slot.replace((event.pc, new)) {
-                            gone.insert(pc, old);
-                        }
+                }
+                _ => {
+                    let (id, thread, stack) = (event.id, event.thread, event.stack);
+                    let new = Gone { event: id, thread, stack, op, addr, awaits, locks_held: Rc::clone(locks_held) };
+                    if let Some((pc, old)) = slot.replace((event.pc, new)) {
+                        gone.insert(pc, old);
                     }
                 }
             }
-            // Afterwards: what an acquisition acquires, its thread does not hold yet.
-            if follow(held, &event) {
+            if awaits.is_some() && follow(held, &event) {
                 acting = None;
             }
         }
@@ -157,9 +164,9 @@ impl Past {
         let is_here = wanted.partition_point(|(event, _)| *event < oldest);
         for (event, pc) in wanted.drain(..is_here) {
             if let Some(gone) = self.gone.get(&pc) {
-                let Gone { thread, stack, op, addr, locks_held, .. } = gone.clone();
-                let (exact, locks_held) = (gone.event == event, locks_held.to_vec());
-                found.insert(event, Sighted { event, thread, pc, stack: walk(stack), op, addr, locks_held, exact });
+                let Gone { thread, stack, op, addr, awaits, locks_held, .. } = gone.clone();
+                let (exact, locks_held, stack) = (gone.event == event, locks_held.to_vec(), walk(stack));
+                found.insert(event, Sighted { event, thread, pc, stack, op, addr, awaits, locks_held, exact });
             }
         }
         if let Some(&(last, _)) = wanted.last() {
@@ -172,10 +179,11 @@ impl Past {
                         && id == event.id
                     {
                         while left.next_if(|(next, _)| *next == id).is_some() {}
-                        let Event { thread, pc, op, .. } = event;
+                        let Event { thread, pc, op, stack, .. } = event;
                         let locks_held = held.get(&thread).cloned().unwrap_or_default();
-                        let (op, addr, stack) = (called(&op), address(&op), walk(event.stack));
-                        found.insert(id, Sighted { event: id, thread, pc, stack, op, addr, locks_held, exact: true });
+                        let (event, exact) = (id, true);
+                        let (op, addr, awaits, stack) = (called(&op), address(&op), op.awaits(), walk(stack));
+                        found.insert(id, Sighted { event, thread, pc, stack, op, addr, awaits, locks_held, exact });
                     }
                     follow(&mut held, &event);
                 }
@@ -189,6 +197,7 @@ impl Past {
                 stack: Vec::new(),
                 op: "access",
                 addr: None,
+                awaits: None,
                 locks_held: Vec::new(),
                 exact: false,
             })

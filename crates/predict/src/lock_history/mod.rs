@@ -45,7 +45,7 @@ use std::collections::BTreeSet;
 
 use reweave_model::EventId;
 
-use crate::linear::{FastMap, Meeting, Sync, Thread};
+use crate::linear::{FastMap, Gone, Meeting, Sync, Thread};
 use checks::{Question, Side, Step};
 use search::Search;
 use starts::{Known, Sides};
@@ -150,6 +150,8 @@ pub struct LockHistories {
     counts: [(Counts, Counts); 2],
     /// invariant: the earlier one first
     deadlocks: BTreeSet<(EventId, EventId)>,
+    /// Those of them that nobody has taken yet.
+    fresh_deadlocks: Vec<(EventId, EventId)>,
 }
 
 impl Default for LockHistories {
@@ -168,6 +170,7 @@ impl LockHistories {
             compares: false,
             counts: Default::default(),
             deadlocks: BTreeSet::new(),
+            fresh_deadlocks: Vec::new(),
         }
     }
 
@@ -186,6 +189,14 @@ impl LockHistories {
         self.record.meet(event, thread, meeting);
     }
 
+    /// Forgets every history up to where it last mentions a lock that is gone. Returns how many lock events went.
+    pub fn retire(&mut self, gone: Gone<'_>) -> u64 {
+        // Searches know locks that others held where they started.
+        self.known.clear();
+        self.visited = 0;
+        self.record.retire(gone)
+    }
+
     pub fn record(&self) -> &Record {
         &self.record
     }
@@ -198,6 +209,11 @@ impl LockHistories {
     /// Acquisitions that wait for each other, in states that strategy II (hence some reordering) reaches. The earlier one first.
     pub fn deadlocks(&self) -> &BTreeSet<(EventId, EventId)> {
         &self.deadlocks
+    }
+
+    /// Those of [`LockHistories::deadlocks`] that came since this was last asked.
+    pub fn take_fresh_deadlocks(&mut self) -> Vec<(EventId, EventId)> {
+        std::mem::take(&mut self.fresh_deadlocks)
     }
 
     /// Whether the two threads can be at these points at the same time, whatever the reads return.
@@ -266,7 +282,7 @@ impl LockHistories {
     /// The answer; the search that reached the points is then the last of those known.
     fn answer(&mut self, a: Point, b: Point, strategy: Strategy) -> Reach {
         self.record.catch_up([a.thread, b.thread]);
-        let Self { record, known, limits, visited, counts, compares, deadlocks } = self;
+        let Self { record, known, limits, visited, counts, compares, deadlocks, fresh_deadlocks } = self;
         let sides = Sides::of(record, a, b, strategy);
         if a.thread == b.thread {
             return Reach::Unreachable;
@@ -304,7 +320,11 @@ impl LockHistories {
                     let two = sides.b.history.at(pair.b).filter(acquires)?.event;
                     Some((one.min(two), one.max(two)))
                 };
-                deadlocks.extend(known.search.deadlocks().iter().filter_map(waits));
+                for pair in known.search.deadlocks().iter().filter_map(waits) {
+                    if deadlocks.insert(pair) {
+                        fresh_deadlocks.push(pair);
+                    }
+                }
             }
             match found {
                 Found::Reached => return Reach::Reachable,

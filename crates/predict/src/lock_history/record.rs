@@ -11,7 +11,7 @@ use reweave_model::{EventId, LockMode, ObjectId};
 use super::Limits;
 use super::thread::{LockEvent, ThreadHistory, Time};
 use super::versions::Versions;
-use crate::linear::{Edges, FastMap, Lock, Meeting, Order, Sync, Thread, VectorClock};
+use crate::linear::{Edges, FastMap, Gone, Lock, Meeting, Order, Sync, Thread, VectorClock};
 
 /// Objects whose operations keep their order; beyond this all of them count as one, which only adds order.
 const MAX_OBJECTS: usize = 1 << 16;
@@ -31,7 +31,7 @@ struct Object {
     last: Option<Thread>,
 }
 
-/// Something that orders, yet to be worked out for strategy II.
+/// Something that orders, yet to be worked out for strategy II. The moment after it is a snapshot.
 #[derive(Clone, Copy)]
 struct Pending {
     event: EventId,
@@ -44,6 +44,8 @@ struct Pending {
 enum What {
     Edge(Sync),
     Meeting(ObjectId),
+    /// Nothing that orders.
+    Moment,
 }
 
 /// The lock histories of all threads.
@@ -148,7 +150,7 @@ impl Record {
         if self.now.0 == 0 {
             self.start_again();
         }
-        self.snapshot(event);
+        self.postpone(event, Thread(0), What::Moment);
     }
 
     #[cold]
@@ -163,11 +165,11 @@ impl Record {
     /// Times have run out: what came before is as if it had never been recorded.
     fn start_again(&mut self) {
         self.dropped += self.threads.iter().map(|history| history.kept_events() as u64).sum::<u64>();
-        let last = self.snapshots.back().map_or(EventId(0), |snapshot| snapshot.event);
+        let worked_out = self.snapshots.back().map(|snapshot| snapshot.event);
+        let last = self.pending.last().map(|pending| pending.event).or(worked_out).unwrap_or(EventId(0));
         self.threads.iter_mut().for_each(|history| history.drop_all(last));
         self.firm = Order::along(Edges::Firm);
         self.give_up_kept(last);
-        self.snapshots.clear();
         self.now = Time(1);
     }
 
@@ -177,8 +179,14 @@ impl Record {
         self.pending.clear();
         self.objects.clear();
         self.everything.clear();
+        self.snapshots.clear();
         self.threads.iter_mut().for_each(|history| history.kept = Versions::default());
         self.kept_since = Some(since);
+    }
+
+    /// As [`super::LockHistories::retire`].
+    pub fn retire(&mut self, gone: Gone<'_>) -> u64 {
+        self.threads.iter_mut().map(|history| history.retire(gone) as u64).sum()
     }
 
     fn history(&mut self, thread: Thread) -> &mut ThreadHistory {
@@ -195,11 +203,10 @@ impl Record {
         self.now.0 += 1;
     }
 
-    fn snapshot(&mut self, event: EventId) {
-        let new = Snapshot { event, time: self.now };
+    fn snapshot(&mut self, new: Snapshot) {
         match self.snapshots.back_mut() {
             // In the middle of an event nobody can stop.
-            Some(last) if last.event == event => *last = new,
+            Some(last) if last.event == new.event => *last = new,
             _ => self.snapshots.push_back(new),
         }
         if self.snapshots.len() > self.limits.history {
@@ -210,9 +217,9 @@ impl Record {
     #[inline]
     fn postpone(&mut self, event: EventId, thread: Thread, what: What) {
         self.pending.push(Pending { event, time: self.now, thread, what });
-        self.snapshot(event);
         if self.pending.len() > self.limits.history {
             self.give_up_kept(event);
+            self.snapshot(Snapshot { event, time: self.now });
         }
     }
 
@@ -239,18 +246,20 @@ impl Record {
             Meeting::Object(object) => self.postpone(event, thread, What::Meeting(object)),
             Meeting::Refused(_) => {
                 self.history(thread).refuses(event);
-                self.snapshot(event);
+                self.postpone(event, thread, What::Moment);
             }
         }
     }
 
     fn work_out(&mut self, Pending { event, time, thread, what }: Pending) {
+        self.snapshot(Snapshot { event, time });
         let object = match what {
             What::Edge(sync) => {
                 let when = (event, time, thread);
                 return follow(&mut self.kept, &mut self.threads, |history| &mut history.kept, when, sync);
             }
             What::Meeting(object) => object,
+            What::Moment => return,
         };
         if self.objects.len() >= MAX_OBJECTS {
             for (_, old) in self.objects.drain() {

@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use reweave_model::{EventId, LockMode};
 
 use super::versions::Versions;
-use crate::linear::{FastMap, Lock, VectorClock};
+use crate::linear::{FastMap, Gone, Lock, VectorClock};
 
 index!(
     /// A position in a lock history: how many lock events of the thread come before it, those that are kept no more included.
@@ -87,7 +87,7 @@ pub struct ThreadHistory {
     dropped_until: Time,
     /// The first clocks of the thread are those of its fork.
     pub(super) forked: bool,
-    // invariant: ascending in event and time
+    // invariant: ascending in event and time; a release is of what is held
     events: VecDeque<LockEvent>,
     held_at_base: Vec<Held>,
     uses: Uses,
@@ -157,12 +157,24 @@ impl ThreadHistory {
         let refused = (self.refused.len(), self.refused.get(self.refused.len() / 2).copied());
         let orders = [&self.firm, &self.kept].map(|order| (order.len(), order.middle()));
         let most = [events, refused].into_iter().chain(orders).max_by_key(|(count, _)| *count);
-        let Some(until) = most.and_then(|(_, middle)| middle) else { return 0 };
+        most.and_then(|(_, middle)| middle).map_or(0, |until| self.drop_before(until))
+    }
+
+    /// Drops everything up to the last mention of a lock that is gone, which by now nobody holds.
+    pub fn retire(&mut self, gone: Gone<'_>) -> usize {
+        self.held_at_base.retain(|(lock, _)| !gone.has(*lock));
+        let last = self.events.iter().rev().find(|event| gone.has(event.lock()));
+        last.copied().map_or(0, |last| self.drop_before(EventId(last.event.0 + 1)))
+    }
+
+    /// Drops what was before this event. Returns how many lock events went.
+    fn drop_before(&mut self, until: EventId) -> usize {
         let count = self.events.partition_point(|event| event.event < until);
-        for event in self.events.drain(..count) {
-            apply(&mut self.held_at_base, event);
-            self.dropped_until = event.time;
+        self.hold_as_after(count);
+        if let Some(last) = count.checked_sub(1).and_then(|last| self.events.get(last)) {
+            self.dropped_until = last.time;
         }
+        self.events.drain(..count);
         self.base.0 += count as u32;
         self.uses = Uses::default();
         // Everything before `until` is gone, whatever it was.
@@ -172,6 +184,24 @@ impl ThreadHistory {
         let old = self.refused.partition_point(|event| *event < until);
         self.refused.drain(..old);
         count
+    }
+
+    /// Makes `held_at_base` what is held after so many of the kept events. Only those since nothing was held are looked at one by
+    /// one: of the others, and these are most, it is enough to count.
+    fn hold_as_after(&mut self, count: usize) {
+        let (mut depth, mut empty) = (self.held_at_base.len() as i64, None);
+        for (event, after) in self.events.range(..count).zip(1..) {
+            depth += 1 - 2 * i64::from(event.code & 1);
+            if depth == 0 {
+                empty = Some(after);
+            }
+        }
+        if empty.is_some() {
+            self.held_at_base.clear();
+        }
+        for &event in self.events.range(empty.unwrap_or(0)..count) {
+            apply(&mut self.held_at_base, event);
+        }
     }
 
     /// A try failed.

@@ -1,17 +1,22 @@
 //! Analysis while the program runs: the same pairs as from the trace, in whatever pieces the events come; what is over is
 //! forgotten without harm; leaving out what weaker accesses stand for loses nothing.
 
+use std::collections::BTreeSet;
+
 use reweave_model::wire;
 use reweave_model::{
-    AccessFlags, Addr, EventId, LockMode, ObjectId, ObjectKind, Op, Pc, Sighting, StackId, ThreadId, Value,
+    AccessFlags, Addr, BlockedOn, EventId, Kind, LockMode, ObjectId, ObjectKind, Op, Pc, Sighting, StackId, ThreadId,
+    Value,
 };
-use reweave_predict::linear::{Access, Bounds, Candidates, Front, Linear, Sync, Thread, Touch, Word, run_on};
+use reweave_predict::linear::{Access, Bounds, Candidates, Front, Linear, Sync, Thread, Touch, Word, run, run_on};
 use reweave_predict::live::{Live, Options};
+use reweave_predict::lock_history::Limits;
 use reweave_trace::{Trace, TraceBuilder};
 
 use super::random::{self, ALLOCS, ATOMICS, CHANNELS, JOINS, LOCKS, Random, SHARED};
 use super::reference::PcPairs;
 use super::{HbRaces, LocksetRaces, found};
+use reweave_predict::analyses::{goodlock::Goodlock, lock_history::LockHistoryRaces};
 
 /// Barriers apart: which of them are firm is only known at the end, so that `lockset` lists more without it.
 const MIX: u32 = LOCKS | SHARED | ATOMICS | CHANNELS | JOINS | ALLOCS;
@@ -174,6 +179,118 @@ fn forgetting_dead_locks_changes_nothing() {
         seen += lockset.len();
     }
     assert!(seen > 1_000, "{seen} pairs");
+}
+
+/// What lock histories lose with locks that are gone makes them refute less, never more.
+#[test]
+fn lock_histories_forget_dead_locks() {
+    let (mut refuted, mut forgotten) = (0, 0);
+    for seed in 0..600u64 {
+        let trace = short_lived_locks(seed, 120);
+        let mut with = |retired: usize| -> (PcPairs, usize) {
+            let front = Front::bounded("bounded", Bounds { retired, streams: 100 });
+            let mut races = LockHistoryRaces::new(Limits::LIVE);
+            run_on(trace.events(), front, &mut races, &mut |_| true).expect("a sound trace");
+            let found = races.finish();
+            forgotten += races.stats().iter().find(|(name, _)| *name == "forgotten_events").map_or(0, |stat| stat.1);
+            (found.pcs().iter().map(|(one, two)| (one.0, two.0)).collect(), found.refuted.len())
+        };
+        let ((exact, apart), (eager, _)) = (with(usize::MAX), with(1));
+        assert!(exact.is_subset(&eager), "seed {seed} loses");
+        assert!(eager.is_subset(&found(&trace, LocksetRaces::default())), "seed {seed} invents");
+        refuted += apart;
+    }
+    assert!(refuted > 5 && forgotten > 1_000, "{refuted} refuted, {forgotten} forgotten");
+}
+
+/// Threads 0 and 1 take `left` and `right` in opposite order, between them many locks that come and go.
+fn inversion_among_short_lived_locks(short_lived: u64) -> Trace {
+    let mut builder = TraceBuilder::default();
+    builder.op(0, Op::Begin).op(0, Op::Fork { child: ThreadId(1), nth: 0 }).op(1, Op::Begin);
+    let (left, right, mode, kind) = (ObjectId(64), ObjectId(128), LockMode::Exclusive, ObjectKind::Mutex);
+    let mut nest = |thread: u32, outer: ObjectId, inner: ObjectId| {
+        for (place, op) in [
+            Op::Acquire { object: outer, mode, tried: false },
+            Op::Acquire { object: inner, mode, tried: false },
+            Op::Release { object: inner, mode },
+            Op::Release { object: outer, mode },
+        ]
+        .into_iter()
+        .enumerate()
+        {
+            let pc = Pc(u64::from(thread) * 100 + place as u64 + 1);
+            builder.push(ThreadId(thread), pc, op).expect("memory takes every write");
+        }
+        let object = inner;
+        if inner.0 > 128 {
+            builder.op(thread, Op::Destroy { object, kind });
+        }
+    };
+    nest(0, left, right);
+    (0..short_lived).for_each(|i| nest(0, left, ObjectId(4096 + 64 * i)));
+    nest(1, right, left);
+    builder.into_trace().expect("memory takes every write")
+}
+
+#[test]
+fn cycles_of_living_locks_survive_those_that_come_and_go() {
+    let trace = inversion_among_short_lived_locks(500);
+    let mut goodlock = Goodlock::forgetting_after(10);
+    let front = Front::bounded("bounded", Bounds { retired: 10, streams: 10 });
+    run_on(trace.events(), front, &mut goodlock, &mut |_| true).expect("a sound trace");
+    let cycles = goodlock.news().cycles;
+    assert_eq!(cycles.iter().map(|cycle| cycle.sorted_pcs()).collect::<Vec<_>>(), [[Pc(2), Pc(102)]]);
+    assert_eq!(goodlock.stats(), [("forgotten_requests", 500)]);
+    assert!(goodlock.finish().cycles.is_empty(), "told before");
+    // And with everything that runs by default: once each, with what is held.
+    let analyses = vec!["hb", "lockset", "lock-history", "goodlock"];
+    let told = feed(&trace, &mut Live::new(&Options { analyses, ..Options::default() }), &mut Random::new(1));
+    let [deadlock] = &told[..] else { panic!("{told:?}") };
+    assert_eq!((deadlock.kind, deadlock.analysis), (Kind::Deadlock, "goodlock"));
+    let [one, two] = &deadlock.accesses[..] else { panic!("{deadlock:?}") };
+    assert_eq!((one.pc, one.op, one.awaits), (Pc(2), "acquire", Some((BlockedOn::LockExclusive, ObjectId(128)))));
+    assert_eq!((one.locks_held.as_slice(), two.pc), (&[(ObjectId(64), Pc(1))][..], Pc(102)));
+}
+
+fn cycles(told: &[Sighting]) -> BTreeSet<Vec<Pc>> {
+    let sorted = |sighting: &Sighting| {
+        let mut pcs: Vec<Pc> = sighting.accesses.iter().map(|access| access.pc).collect();
+        pcs.sort_unstable();
+        pcs
+    };
+    told.iter().filter(|sighting| sighting.kind == Kind::Deadlock).map(sorted).collect()
+}
+
+/// Lock histories with locksets inside, and cycles, in pieces: what they say of the whole trace.
+#[test]
+fn the_same_of_locks_as_from_the_trace() {
+    let (mut apart, mut deadlocks) = (0, 0);
+    for seed in 0..600u64 {
+        let trace = random::trace(seed, MIX, 10 + seed % 150);
+        let analyses = vec!["lockset", "lock-history", "goodlock"];
+        let told = feed(&trace, &mut Live::new(&Options { analyses, ..Options::default() }), &mut Random::new(seed));
+        let races: Vec<Sighting> = told.iter().filter(|sighting| sighting.kind == Kind::Race).cloned().collect();
+        // Which pairs of accesses are asked about depends on where the pieces end; with one piece it is as with the trace.
+        let mut whole = Live::new(&options("lock-history", false));
+        let mut events = trace.events();
+        let mut by_histories = Vec::new();
+        while let Some(chunk) = events.next_chunk() {
+            by_histories.extend(whole.chunk(chunk.words, chunk.thread).expect("a sound trace"));
+        }
+        by_histories.extend(whole.finish());
+        by_histories.retain(|sighting| sighting.kind == Kind::Race);
+        assert_eq!(pairs(&by_histories), found(&trace, LockHistoryRaces::default()), "lock-history on seed {seed}");
+        let lockset = found(&trace, LocksetRaces::default());
+        assert_eq!(pairs(&races), lockset, "lockset on seed {seed}");
+        let goodlock: Vec<Sighting> = told.iter().filter(|sighting| sighting.analysis == "goodlock").cloned().collect();
+        let mut whole = Goodlock::default();
+        run(&trace, &mut whole, &mut |_| true).expect("a sound trace");
+        let expected: BTreeSet<Vec<Pc>> = whole.finish().cycles.iter().map(|cycle| cycle.sorted_pcs()).collect();
+        assert_eq!(cycles(&goodlock), expected, "goodlock on seed {seed}");
+        apart += lockset.len() - pairs(&by_histories).len();
+        deadlocks += expected.len();
+    }
+    assert!(apart > 50 && deadlocks > 50, "{apart} kept apart by histories, {deadlocks} cycles");
 }
 
 #[test]

@@ -64,8 +64,7 @@ pub fn soak(root: &Path, millions: u64, sample: bool) -> io::Result<bool> {
     let quarter = samples.len().div_ceil(4);
     let most = |samples: &[[u64; 3]], which: usize| samples.iter().map(|row| row[which]).max().unwrap_or(0);
     let mut steady = samples.len() >= 8;
-    // What our allocator keeps goes up and down by a few MiB; what the program and the disk need does not. One MiB is a table of
-    // the runtime that becomes twice as large.
+    // What our allocator keeps goes up and down by a few MiB; what the program and the disk need does not.
     for (which, (what, share, slack)) in
         [("reweave", 20, 8 << 10), ("program", u64::MAX, 1 << 10), ("disk", u64::MAX, 16)].into_iter().enumerate()
     {

@@ -83,10 +83,15 @@ pub struct Goodlock {
     order: Order,
     locks: FastMap<ObjectId, u32>,
     next_lock: u32,
+    /// The one that was asked for last: what is acquired is released.
+    recent: Option<(ObjectId, u32)>,
     /// Semaphores that are no locks.
     counting: FastMap<ObjectId, ()>,
     rows: Vec<Row>,
     contexts: Vec<Context>,
+    /// The child of each context that was last entered, or none: loops come back to the same ones, and need no hashing.
+    // invariant: one for each context
+    entered: Vec<u32>,
     context_ids: FastMap<(u32, u32, bool, u64), u32>,
     seen: FastMap<(u32, u32), Seen>,
     relation: Relation,
@@ -116,9 +121,11 @@ impl Default for Goodlock {
             order: Order::along(Edges::Firm),
             locks: FastMap::default(),
             next_lock: 0,
+            recent: None,
             counting: FastMap::default(),
             rows: Vec::new(),
             contexts: vec![nothing],
+            entered: vec![EMPTY],
             context_ids: FastMap::default(),
             seen: FastMap::default(),
             relation: Relation::default(),
@@ -154,20 +161,35 @@ impl Goodlock {
     }
 
     fn lock(&mut self, object: ObjectId) -> u32 {
+        if let Some((recent, lock)) = self.recent
+            && recent == object
+        {
+            return lock;
+        }
         let next = &mut self.next_lock;
-        *self.locks.entry(object).or_insert_with(|| {
+        let lock = *self.locks.entry(object).or_insert_with(|| {
             *next += 1;
             *next - 1
-        })
+        });
+        self.recent = Some((object, lock));
+        lock
     }
 
     /// The context with one lock more.
     fn with(&mut self, parent: u32, lock: u32, mode: LockMode, pc: Pc) -> u32 {
-        let contexts = &mut self.contexts;
-        *self.context_ids.entry((parent, lock, mode == LockMode::Shared, pc.0)).or_insert_with(|| {
-            contexts.push(Context { parent, lock, mode, pc });
+        let wanted = Context { parent, lock, mode, pc };
+        let last = self.entered[parent as usize];
+        if last != EMPTY && self.contexts[last as usize] == wanted {
+            return last;
+        }
+        let (contexts, entered) = (&mut self.contexts, &mut self.entered);
+        let id = *self.context_ids.entry((parent, lock, mode == LockMode::Shared, pc.0)).or_insert_with(|| {
+            contexts.push(wanted);
+            entered.push(EMPTY);
             contexts.len() as u32 - 1
-        })
+        });
+        entered[parent as usize] = id;
+        id
     }
 
     /// The locks of a context, the last one first.
@@ -324,7 +346,9 @@ impl Goodlock {
                 self.context_ids.insert((parent, lock, shared, context.pc.0), id);
             }
         }
+        self.entered = vec![EMPTY; contexts.len()];
         self.contexts = contexts;
+        self.recent = None;
 
         let rename = |context: u32| renamed[context as usize];
         let survives = |context: u32| is_needed[context as usize];
@@ -349,6 +373,7 @@ impl Goodlock {
     /// A semaphore turns out to be no lock: nobody holds it.
     fn counts(&mut self, semaphore: ObjectId) {
         self.counting.insert(semaphore, ());
+        self.recent = None;
         if let Some(lock) = self.locks.remove(&semaphore) {
             (0..self.rows.len() as u32).for_each(|thread| self.release(Thread(thread), lock));
         }
@@ -390,6 +415,7 @@ impl Linear for Goodlock {
             }
             Op::Refused { .. } => self.row(thread).blocked = None,
             Op::Create { object, .. } | Op::Destroy { object, .. } => {
+                self.recent = None;
                 self.gone += usize::from(self.locks.remove(&object).is_some());
                 self.counting.remove(&object);
             }

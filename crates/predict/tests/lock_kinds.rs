@@ -137,6 +137,7 @@ fn stuck_at_the_end() {
         (1, lock(B)),
         (0, blocked(B)),
         (1, blocked(A)),
+        (1, Op::Hang),
     ];
     for (pc, (thread, op)) in events.into_iter().enumerate() {
         builder.push(ThreadId(thread), Pc(pc as u64 + 1), op).expect("memory takes every write");

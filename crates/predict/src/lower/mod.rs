@@ -22,7 +22,7 @@ mod sharing;
 mod world;
 
 use reweave_model::{EventId, Pc, StackId};
-use reweave_trace::{Outcome, Result, Symbols, Trace};
+use reweave_trace::{Result, Symbols, Trace};
 
 use crate::history::{History, Pos, Val};
 use buffer::{Buffer, Kept};
@@ -153,7 +153,7 @@ impl<'t> Windows<'t> {
         }
         let initial = initial(self.trace).filter(|_| first);
         // Only then does nobody wait with a deadline.
-        let hung = self.trace.footer().is_none_or(|footer| footer.outcome == Outcome::Hung);
+        let hung = self.trace.footer().is_some_and(|footer| footer.kinds.contains_key("hang"));
         let blocked = if self.ended && hung { self.buffer.blocked() } else { Vec::new() };
         let mut window = build::build(&self.kept, &blocked, &self.world, initial);
         (window.first, window.last) = (first, self.ended);

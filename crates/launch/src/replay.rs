@@ -50,6 +50,11 @@ impl Recording {
     /// A trace, a schedule file beside one, or the folder of a finding.
     pub fn open(path: &Path) -> Result<Self> {
         let not = |why: &str| Error::NotReplayable { path: path.to_owned(), why: why.to_owned() };
+        if !path.exists() && path.parent().is_some_and(|folder| folder.join(crate::pipeline::REPORT).exists()) {
+            return Err(not(
+                "no run did it, so that there is none to replay: `reweave report` on the folder lists the findings",
+            ));
+        }
         if path.is_dir() {
             let goal = Goal::load(&path.join(confirm::COMMAND));
             let trace = path.join(goal.as_ref().map_or(confirm::TRACE, |goal| &goal.trace));

@@ -1,6 +1,8 @@
 //! Deadlocks with every kind of lock: shared ones, tries, semaphores, locks that die, threads that were stuck when the trace ended.
 
-use reweave_model::{BlockedOn, Kind, LockMode, ObjectId, ObjectKind, Op, Pc, Strength, ThreadId};
+use reweave_model::{
+    AccessFlags, Addr, BlockedOn, Kind, LockMode, ObjectId, ObjectKind, Op, Pc, Strength, ThreadId, Value,
+};
 use reweave_predict::{Options, predict};
 use reweave_trace::{Trace, TraceBuilder};
 
@@ -145,4 +147,47 @@ fn stuck_at_the_end() {
     let trace = builder.into_trace().expect("memory takes every write");
     assert_eq!(count(&trace, "goodlock", Strength::Potential), 1);
     assert_eq!(count(&trace, "maximal-deadlock", Strength::Predicted), 1);
+}
+
+/// What is done to a lock belongs to this life of it: the sections of two lives never overlap.
+#[test]
+fn sections_of_two_lives_do_not_race() {
+    let write = Op::Write { addr: Addr(0x1000), size: 4, value: Value::Word(1), flags: AccessFlags(0) };
+    let first = [lock(A), write, unlock(A)];
+    let renew = [
+        Op::Destroy { object: A, kind: ObjectKind::Mutex },
+        Op::Create { object: A, kind: ObjectKind::Mutex, value: 0 },
+    ];
+    let mut second = renew.to_vec();
+    second.extend([lock(A), write, unlock(A)]);
+    let options = Options { analyses: vec!["maximal".to_owned()], ..Options::default() };
+    let races = |second: &[Op<'static>]| {
+        predict(&trace(&first, second), &options, &mut |_, _| ()).expect("it is in memory").findings.len()
+    };
+    assert_eq!(races(&second), 0);
+    // Without the lock it is one.
+    assert_eq!(races(&[write]), 1);
+}
+
+/// One thread ends the process while the others wait: it has not ended, and could have gone on.
+#[test]
+fn a_thread_that_never_ended_can_help() {
+    let mut builder = TraceBuilder::default();
+    let mut push = |thread: u32, pc: u64, op: Op<'_>| {
+        builder.push(ThreadId(thread), Pc(pc), op).expect("memory takes every write");
+    };
+    push(0, 1, Op::Begin);
+    for child in 1..=2 {
+        push(0, 2, Op::Fork { child: ThreadId(child), nth: child - 1 });
+        push(child, 3, Op::Begin);
+    }
+    push(1, 4, lock(A));
+    push(1, 5, unlock(A));
+    push(1, 6, Op::End);
+    push(0, 7, Op::Join { child: ThreadId(1) });
+    push(0, 8, Op::Blocked { on: BlockedOn::Join, object: ObjectId(2) });
+    push(2, 9, lock(A));
+    push(2, 10, Op::Exit { status: 0 });
+    let trace = builder.into_trace().expect("memory takes every write");
+    assert_eq!(count(&trace, "stall", Strength::Predicted), 0);
 }

@@ -17,6 +17,7 @@ const ERROR_CHECKING: u32 = 2;
 
 #[derive(Clone, Copy)]
 struct Child {
+    parent: ThreadId,
     fork: EventId,
     pc: Pc,
     ended: bool,
@@ -33,6 +34,8 @@ pub struct Misuses {
     checking: FastMap<ObjectId, ()>,
     /// By thread: a lock that it locks a second time.
     twice: FastMap<u32, (ObjectId, Misused)>,
+    /// Threads that wait: another one that ends the process keeps them from what they still had to do.
+    waiting: FastMap<u32, ()>,
     dropped: u64,
 }
 
@@ -61,6 +64,11 @@ impl Linear for Misuses {
     fn left_out(&mut self, _: u64) {}
 
     fn event(&mut self, event: &Event<'_>, _: Thread) {
+        if matches!(event.op, Op::Blocked { .. } | Op::Wait { .. } | Op::BarrierArrive { .. } | Op::Leave { .. }) {
+            self.waiting.insert(event.thread.0, ());
+        } else {
+            self.waiting.remove(&event.thread.0);
+        }
         match event.op {
             Op::Misused { what, object } if !self.checking.contains_key(&object) => {
                 let misused = Misused { event: event.id, pc: event.pc, op: called(&event.op) };
@@ -80,8 +88,8 @@ impl Linear for Misuses {
                 _ => drop(self.checking.remove(&object)),
             },
             Op::Fork { child, .. } => {
-                let (fork, pc) = (event.id, event.pc);
-                self.children.insert(child.0, Child { fork, pc, ended: false, awaited: false });
+                let (parent, fork, pc) = (event.thread, event.id, event.pc);
+                self.children.insert(child.0, Child { parent, fork, pc, ended: false, awaited: false });
             }
             Op::End => {
                 if let Some(child) = self.child(event.thread) {
@@ -104,6 +112,7 @@ impl Linear for Misuses {
     fn finish(&mut self) -> Candidates {
         let mut left: Vec<Child> =
             self.children.values().filter(|child| child.ended && !child.awaited).copied().collect();
+        left.retain(|child| !self.waiting.contains_key(&child.parent.0));
         left.sort_unstable_by_key(|child| child.fork);
         for Child { fork, pc, .. } in left {
             self.add(Misused { event: fork, pc, op: "fork" }, u64::MAX);

@@ -11,7 +11,7 @@ mod common;
 use std::time::Duration;
 
 use common::Scratch;
-use common::golden::{Compiler, Ending, Program, compilers, folders, programs};
+use common::golden::{Compiler, Ending, GCC, Program, compilers, folders, programs};
 use common::run::run_with;
 use common::traces::{self, Checked};
 use reweave_trace::Outcome;
@@ -22,6 +22,10 @@ const LIMIT: Duration = Duration::from_secs(30);
 /// Known limit: locations are told by address, so a write through one view of a page does not explain a read through
 /// another. Whether such a read comes up depends on the schedule; it is shown, but fails nothing.
 const TWO_VIEWS: [&str; 2] = ["heap/shared_mapping_bad.c", "heap/shared_mapping_ok.c"];
+
+/// Known limit: clang does not instrument fields of locals that escaped (`tests/bad_days/escaped_local.c`), and the queue of
+/// these is such a local.
+const ESCAPED_LOCAL: [&str; 2] = ["patterns/queue_bad.cpp", "patterns/queue_ok.cpp"];
 
 /// How the threads take turns in one run.
 #[derive(Clone, Copy)]
@@ -106,7 +110,9 @@ impl Totals {
                 }
                 self.events += checked.report.events;
                 self.inconsistencies += checked.report.inconsistency_count;
-                let known = TWO_VIEWS.contains(&program.name().as_str());
+                let name = program.name();
+                let known =
+                    TWO_VIEWS.contains(&name.as_str()) || compiler != GCC && ESCAPED_LOCAL.contains(&name.as_str());
                 let list = if known { &mut self.known } else { &mut self.unexplained };
                 list.extend(
                     checked.unexplained().into_iter().map(|(count, place)| (count, format!("{label}: {place}"))),

@@ -5,7 +5,7 @@
 //! one right after the other and from then on everybody runs. No guarantee: it raises probabilities.
 //!
 //! From the papers: when all enabled threads are paused, one of them is let go (a *thrash*); the probability to pause at a
-//! target falls each time that was in vain; a thread yields before it takes the first lock of a cycle. Ours: a timeout is
+//! target falls each time that was in vain; a thread can yield at a place ([`YIELDS`]; nobody asks for that yet). Ours: a timeout is
 //! let happen before a paused thread is let go, and a thread that is paused for very long is let go, so that one that spins for
 //! its sake does not spin for ever.
 

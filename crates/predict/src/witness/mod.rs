@@ -1,6 +1,7 @@
 //! The judge of witnesses: whether an order of events is what an engine says it is.
 //!
-//! Source: the definition in [`history`](crate::history). It shares no code with the oracle or any engine, so that nothing
+//! Source: the definition in [`history`](crate::history). It shares no code with the oracle or any engine (what a block
+//! is and which threads ended, it is told), so that nothing
 //! they get wrong together can pass. Exact: it accepts an order if and only if it is a feasible reordering, whomever a
 //! notify could have chosen. Cost: one pass, independent of how the state looks; see `notifies` for the one exception.
 

@@ -12,6 +12,7 @@ pub mod compare;
 pub mod confirm;
 mod error;
 pub mod exit;
+pub mod explore;
 pub mod folder;
 pub mod gdb;
 mod handshake;

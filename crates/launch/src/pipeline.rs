@@ -19,9 +19,11 @@ use reweave_trace::{Outcome, Trace, schedule_of};
 
 use crate::classes::{Class, class_of};
 use crate::confirm::{self, Confirmation, Goal, Plain};
+use crate::explore::{self, Explored, Explorer};
 use crate::folder::{PrivateFolder, beside};
+use crate::names::{Code, Names};
 use crate::region::Policy;
-use crate::replay::{command_of, is_failure};
+use crate::replay::{base_options, command_of, is_failure, script};
 use crate::session::{self, Options, Run};
 use crate::target::{Input, Output};
 use crate::{Error, Result};
@@ -33,6 +35,8 @@ const MINIMISING: Duration = Duration::from_secs(5);
 /// Further schedules that are tried, and how many in a row may show nothing new.
 const SCHEDULES: u64 = 60;
 const IDLE: u32 = 15;
+/// For exploration, unless it is asked for.
+const EXPLORING: Duration = Duration::from_secs(15);
 /// Numbers that mean nothing if those of several traces are added up.
 const PER_TRACE: [&str; 2] = ["windows", "cut_short"];
 
@@ -44,18 +48,22 @@ pub struct Plan {
     pub budget: Duration,
     /// Functions that are to be atomic.
     pub atomic: Vec<String>,
+    /// All the time that is left goes to exploration, not only a share.
+    pub explore: bool,
 }
 
 impl Plan {
     pub fn new(command: Vec<OsString>, folder: PathBuf) -> Self {
         let options = Options::new(command, folder.join(RECORDING));
-        Self { options, folder, budget: Duration::from_secs(60), atomic: Vec::new() }
+        Self { options, folder, budget: Duration::from_secs(60), atomic: Vec::new(), explore: false }
     }
 }
 
 pub struct Tested {
     pub report: Report,
     pub run: Run,
+    /// How far exploration came, if it was begun.
+    pub explored: Option<Explored>,
 }
 
 /// What the pipeline is doing, for somebody who watches.
@@ -74,6 +82,7 @@ pub enum Stage<'a> {
         done: usize,
         total: usize,
     },
+    Exploring(&'a Explored),
 }
 
 pub fn test(plan: &Plan, watch: &mut dyn FnMut(Stage<'_>)) -> Result<Tested> {
@@ -84,18 +93,26 @@ pub fn test(plan: &Plan, watch: &mut dyn FnMut(Stage<'_>)) -> Result<Tested> {
         items: Vec::new(),
         stats: BTreeMap::from([("unknown_pairs".to_owned(), 0)]),
         classes: HashSet::new(),
+        code: HashSet::new(),
         limit: None,
     };
     let run = session::run(&plan.options)?;
     watch(Stage::Recorded(&run));
     hunt.limit = Some((run.took * 20).max(Duration::from_secs(10)));
     // Half of the time for the first run: what it shows is surest.
-    hunt.look_at(&run, watch)?;
-    if run.processes.iter().any(|process| process.instrumented)
-        && let Err(error) = hunt.other_schedules(&run, watch)
-    {
+    hunt.look_at(&run, Look::Closely, watch)?;
+    let mut explored = None;
+    if run.processes.iter().any(|process| process.instrumented) {
         // What is known by then is worth more than nothing.
-        watch(Stage::Stopped(&error));
+        match hunt.explore(&run, watch) {
+            Ok(done) => explored = done,
+            Err(error) => watch(Stage::Stopped(&error)),
+        }
+        if !explored.as_ref().is_some_and(|explored| explored.complete)
+            && let Err(error) = hunt.other_schedules(&run, watch)
+        {
+            watch(Stage::Stopped(&error));
+        }
     }
     // The strongest first; ids are folder names already and stay.
     hunt.items.sort_by_key(|item| (rank(item), item.id));
@@ -107,7 +124,7 @@ pub fn test(plan: &Plan, watch: &mut dyn FnMut(Stage<'_>)) -> Result<Tested> {
         stats: hunt.stats,
     };
     save_report(&report, &plan.folder)?;
-    Ok(Tested { report, run })
+    Ok(Tested { report, run, explored })
 }
 
 /// A test under way.
@@ -116,8 +133,9 @@ struct Hunt<'p> {
     deadline: Instant,
     items: Vec<Item>,
     stats: BTreeMap<String, u64>,
-    /// What runs did so far.
+    /// What runs did so far, and where they came.
     classes: HashSet<Class>,
+    code: HashSet<Code>,
     /// For one run.
     limit: Option<Duration>,
 }
@@ -128,7 +146,7 @@ impl Hunt<'_> {
     }
 
     /// Predicts from the traces of a run and confirms what is new. Says whether it did something no run did before.
-    fn look_at(&mut self, run: &Run, watch: &mut dyn FnMut(Stage<'_>)) -> Result<bool> {
+    fn look_at(&mut self, run: &Run, look: Look, watch: &mut dyn FnMut(Stage<'_>)) -> Result<bool> {
         let mut new = false;
         for process in &run.processes {
             let trace = Trace::open(&process.path)?;
@@ -136,6 +154,11 @@ impl Hunt<'_> {
                 continue;
             }
             new = true;
+            let known = self.code.len();
+            self.code.extend(code_of(&trace)?);
+            if look == Look::Quickly && known == self.code.len() && !is_failure(&process.outcome) {
+                continue;
+            }
             *self.stats.entry("events".into()).or_default() += process.events;
             if is_failure(&process.outcome) {
                 let item = failure(self.next_id(), &trace, &process.outcome, &self.plan.folder)?;
@@ -180,6 +203,58 @@ impl Hunt<'_> {
         self.items.iter().map(|item| item.id).max().unwrap_or(0) + 1
     }
 
+    /// Explores what else the program can do, see [`explore`].
+    fn explore(&mut self, first: &Run, watch: &mut dyn FnMut(Stage<'_>)) -> Result<Option<Explored>> {
+        let [process] = &first.processes[..] else { return Ok(None) };
+        if !explore::is_short(process.events) || self.left().is_zero() {
+            return Ok(None);
+        }
+        let share = if self.plan.explore { self.left() } else { (self.left() / 2).min(EXPLORING) };
+        let until = Instant::now() + share;
+        let trace = Trace::open(&process.path)?;
+        let mut explorer = Explorer::default();
+        explorer.learn(&trace)?;
+        let mut last;
+        loop {
+            let (targets, explored) = explorer.next(until);
+            watch(Stage::Exploring(&explored));
+            last = explored;
+            if targets.is_empty() {
+                break;
+            }
+            for target in targets {
+                if Instant::now() + first.took >= until {
+                    self.count(&last);
+                    return Ok(Some(last));
+                }
+                let folder = PrivateFolder::new()?;
+                let mut options = base_options(trace.meta(), folder.path().join(RECORDING));
+                let lengths = target.schedule.lengths();
+                let within = |thread: ThreadId, step| lengths.get(thread.index()).is_some_and(|length| step <= *length);
+                options.scripts.push(script(&trace, target.schedule.clone(), None, within)?);
+                options.output = Output::File(folder.path().join(confirm::OUTPUT));
+                options.timeout = Some(self.left().min(explore::limit(first.took)));
+                let run = session::run(&options)?;
+                if let Some((_, new)) = confirm::same_program(&run, trace.meta())? {
+                    explorer.learn(&new)?;
+                }
+                self.look_at(&run, Look::Quickly, watch)?;
+                last.runs += 1;
+                watch(Stage::Exploring(&last));
+            }
+        }
+        self.count(&last);
+        Ok(Some(last))
+    }
+
+    /// For the report.
+    fn count(&mut self, explored: &Explored) {
+        self.stats.insert("explored_runs".into(), explored.runs);
+        self.stats.insert("explored_classes".into(), explored.classes);
+        self.stats.insert("explored_states".into(), explored.states);
+        self.stats.insert("explored_all".into(), explored.complete.into());
+    }
+
     /// Runs the program under other schedules: code that the first run did not reach is not looked at otherwise.
     fn other_schedules(&mut self, first: &Run, watch: &mut dyn FnMut(Stage<'_>)) -> Result<()> {
         let until = Instant::now() + self.left() / 2;
@@ -203,12 +278,36 @@ impl Hunt<'_> {
             options.output = Output::File(folder.path().join(confirm::OUTPUT));
             options.timeout = Some(self.left().min(self.limit.unwrap_or(Duration::MAX)));
             let run = session::run(&options)?;
-            idle = if self.look_at(&run, watch)? { 0 } else { idle + 1 };
+            idle = if self.look_at(&run, Look::Closely, watch)? { 0 } else { idle + 1 };
             *self.stats.entry("schedules".into()).or_default() += 1;
         }
         self.stats.insert("classes".into(), self.classes.len() as u64);
         Ok(())
     }
+}
+
+/// How much is done with a run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Look {
+    Closely,
+    /// Only if it failed, or came to code that no run came to before.
+    Quickly,
+}
+
+/// The places in the code that a run came to.
+fn code_of(trace: &Trace) -> Result<HashSet<Code>> {
+    let mut names = Names::default();
+    let mut code = HashSet::new();
+    let mut events = trace.events();
+    while let Some(event) = events.next()? {
+        if matches!(event.op, Op::Module { .. }) {
+            names.see(&event);
+        }
+        if event.op.is_step() && event.pc.0 != 0 {
+            code.insert(names.code(event.pc));
+        }
+    }
+    Ok(code)
 }
 
 fn rank(item: &Item) -> u8 {

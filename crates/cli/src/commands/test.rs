@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use reweave_launch::exit;
+use reweave_launch::explore::Explored;
 use reweave_launch::pipeline::{self, Plan, Stage};
 use reweave_report::{Style, text};
 
@@ -23,6 +24,7 @@ use crate::size::parse_time;
     after_help = "Examples:\n  \
         reweave test -- ./bank\n  \
         reweave test -o out --budget 5m -- ctest\n  \
+        reweave test --explore --budget 10m -- ./queue_test\n  \
         reweave test --seed 3 -- ./server --self-test"
 )]
 pub struct Args {
@@ -32,6 +34,9 @@ pub struct Args {
     /// Wall time for everything (ms, s, m, h)
     #[arg(long, value_name = "TIME", value_parser = parse_time, default_value = "60s")]
     budget: Duration,
+    /// Spend all the time that is left on exploring what other schedules can do, until nothing new is to be expected
+    #[arg(long)]
+    explore: bool,
     /// Functions that should be atomic: a file with one name per line (# begins a comment)
     #[arg(long, value_name = "FILE")]
     atomic: Option<PathBuf>,
@@ -45,6 +50,7 @@ pub struct Args {
 pub fn run(args: Args) -> i32 {
     let mut plan = Plan::new(args.command, args.output);
     plan.budget = args.budget;
+    plan.explore = args.explore;
     match args.atomic.as_deref().map(crate::atomic::function_names).transpose() {
         Ok(names) => plan.atomic = names.unwrap_or_default(),
         Err(error) => return output::fail(&error),
@@ -61,6 +67,7 @@ pub fn test(plan: &Plan) -> i32 {
         Stage::Predicting(done) => show(&mut bar, "predicting", (done * 1000.0) as u64, 1000),
         Stage::Confirming { done, total } => show(&mut bar, "confirming", done as u64, total as u64),
         Stage::Stopped(error) => eprintln!("reweave: warning: no further schedules were tried: {error}"),
+        Stage::Exploring(explored) => show(&mut bar, "exploring", explored.runs, explored.runs + 1),
         Stage::Trying { done, total } => show(&mut bar, "other schedules", done as u64, total as u64),
     });
     drop(bar);
@@ -68,6 +75,9 @@ pub fn test(plan: &Plan) -> i32 {
         Ok(tested) => {
             let folder = plan.folder.display().to_string();
             eprintln!();
+            if let Some(explored) = &tested.explored {
+                eprintln!("reweave: {}", exploration(explored, plan.explore, tested.report.has_findings()));
+            }
             let _ = text::write(&tested.report, &folder, Style::for_stderr(), &mut io::stderr().lock());
             match () {
                 () if tested.report.has_findings() => exit::FINDINGS,
@@ -77,6 +87,19 @@ pub fn test(plan: &Plan) -> i32 {
             }
         }
         Err(error) => output::fail(&error),
+    }
+}
+
+/// How far exploration came, in words.
+fn exploration(explored: &Explored, asked: bool, findings: bool) -> String {
+    let Explored { runs, classes, .. } = explored;
+    let failure = if findings { "" } else { ", no failure" };
+    match explored.why_not {
+        None => format!("explored: all {classes} classes of executions covered in {runs} runs{failure}"),
+        Some(why) if asked => format!("explored: {classes} classes of executions in {runs} runs; not all: {why}"),
+        Some(why) => {
+            format!("explored: {classes} classes of executions in {runs} runs; not all: {why} (--explore takes longer)")
+        }
     }
 }
 

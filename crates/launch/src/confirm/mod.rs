@@ -168,10 +168,7 @@ fn run(
     tries: &mut Tries,
 ) -> Result<std::result::Result<(Goal, Shown), String>> {
     let schedule = attempt.schedule.clone();
-    let mut lengths = vec![0u64; schedule.threads.len()];
-    for segment in &schedule.segments {
-        lengths[segment.thread.index()] += u64::from(segment.steps);
-    }
+    let lengths = schedule.lengths();
     let within = |thread: ThreadId, step| lengths.get(thread.index()).is_some_and(|length| step <= *length);
     let mut options = base_options(trace.meta(), folder.join(TRACE));
     options.scripts.push(script(trace, schedule, attempt.wish.as_ref(), within)?);
@@ -205,7 +202,7 @@ fn run(
 }
 
 /// The process of a run that follows the script: the first of the same program.
-fn same_program<'a>(run: &'a Run, meta: &Meta) -> Result<Option<(&'a Collected, Trace)>> {
+pub(crate) fn same_program<'a>(run: &'a Run, meta: &Meta) -> Result<Option<(&'a Collected, Trace)>> {
     let identity = |meta: &Meta| [meta.other.get("executable").cloned(), meta.other.get("forked").cloned()];
     for process in &run.processes {
         let trace = Trace::open(&process.path)?;

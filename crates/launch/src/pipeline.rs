@@ -18,18 +18,20 @@ use reweave_report::{Describer, Item, Report, data, describe, resolve};
 use reweave_trace::{Outcome, Trace, schedule_of};
 
 use crate::classes::{Class, class_of};
-use crate::confirm::{self, Confirmation, Goal, Plain};
-use crate::explore::{self, Explored, Explorer};
+use crate::confirm::{self, Confirmation, Ending, Goal, Harm, Line, Plain, Stood, Usual};
+use crate::explore::{self, Explored};
 use crate::folder::{PrivateFolder, beside};
 use crate::names::{Code, Names};
 use crate::region::Policy;
-use crate::replay::{base_options, command_of, is_failure, script};
+use crate::replay::{Recording, command_of, is_failure, same_outcome};
 use crate::session::{self, Options, Run};
 use crate::target::{Input, Output};
 use crate::{Error, Result};
 
 pub const REPORT: &str = "report.json";
 pub const RECORDING: &str = "recording.rwt";
+/// The run of a concurrent breakpoint.
+pub const BREAKPOINT: &str = "breakpoint";
 /// For one finding.
 const MINIMISING: Duration = Duration::from_secs(5);
 /// Further schedules that are tried, and how many in a row may show nothing new.
@@ -95,6 +97,7 @@ pub fn test(plan: &Plan, watch: &mut dyn FnMut(Stage<'_>)) -> Result<Tested> {
         classes: HashSet::new(),
         code: HashSet::new(),
         limit: None,
+        usual: None,
     };
     let run = session::run(&plan.options)?;
     watch(Stage::Recorded(&run));
@@ -138,6 +141,8 @@ struct Hunt<'p> {
     code: HashSet<Code>,
     /// For one run.
     limit: Option<Duration>,
+    /// What the recorded run printed; `Some(None)`: nobody knows.
+    usual: Option<Option<Usual>>,
 }
 
 impl Hunt<'_> {
@@ -177,6 +182,9 @@ impl Hunt<'_> {
                 *sum = if PER_TRACE.contains(&key.as_str()) { value.max(*sum) } else { *sum + value };
             }
             let findings = answer.findings;
+            if !findings.is_empty() && self.usual.is_none() {
+                self.usual = Some(usual(&self.plan.folder.join(RECORDING), self.limit));
+            }
             for (done, finding) in findings.iter().enumerate() {
                 watch(Stage::Confirming { done, total: findings.len() });
                 // The same bug in another process or run is no other bug.
@@ -186,7 +194,8 @@ impl Hunt<'_> {
                     continue;
                 }
                 let id = known.map_or_else(|| self.next_id(), |known| self.items[known].id);
-                let plain = Plain { command: None, limit: self.limit };
+                let usual = self.usual.as_ref().and_then(Option::as_ref);
+                let plain = Plain { command: None, limit: self.limit, usual };
                 let item = settle(id, &trace, finding, &self.plan.folder, &plain, self.left())?;
                 match known {
                     None => self.items.push(item),
@@ -210,41 +219,14 @@ impl Hunt<'_> {
             return Ok(None);
         }
         let share = if self.plan.explore { self.left() } else { (self.left() / 2).min(EXPLORING) };
-        let until = Instant::now() + share;
         let trace = Trace::open(&process.path)?;
-        let mut explorer = Explorer::default();
-        explorer.learn(&trace)?;
-        let mut last;
-        loop {
-            let (targets, explored) = explorer.next(until);
-            watch(Stage::Exploring(&explored));
-            last = explored;
-            if targets.is_empty() {
-                break;
-            }
-            for target in targets {
-                if Instant::now() + first.took >= until {
-                    self.count(&last);
-                    return Ok(Some(last));
-                }
-                let folder = PrivateFolder::new()?;
-                let mut options = base_options(trace.meta(), folder.path().join(RECORDING));
-                let lengths = target.schedule.lengths();
-                let within = |thread: ThreadId, step| lengths.get(thread.index()).is_some_and(|length| step <= *length);
-                options.scripts.push(script(&trace, target.schedule.clone(), None, within)?);
-                options.output = Output::File(folder.path().join(confirm::OUTPUT));
-                options.timeout = Some(self.left().min(explore::limit(first.took)));
-                let run = session::run(&options)?;
-                if let Some((_, new)) = confirm::same_program(&run, trace.meta())? {
-                    explorer.learn(&new)?;
-                }
-                self.look_at(&run, Look::Quickly, watch)?;
-                last.runs += 1;
-                watch(Stage::Exploring(&last));
-            }
-        }
-        self.count(&last);
-        Ok(Some(last))
+        let limits = explore::Limits { until: Instant::now() + share, took: first.took };
+        let explored = explore::explore(&trace, &limits, &mut |run, explored| {
+            watch(Stage::Exploring(explored));
+            run.map_or(Ok(()), |run| self.look_at(run, Look::Quickly, watch).map(drop))
+        })?;
+        self.count(&explored);
+        Ok(Some(explored))
     }
 
     /// For the report.
@@ -310,12 +292,28 @@ fn code_of(trace: &Trace) -> Result<HashSet<Code>> {
     Ok(code)
 }
 
-fn rank(item: &Item) -> u8 {
-    match item.strength.as_str() {
+/// The surest first, and of those the worst.
+fn rank(item: &Item) -> (u8, usize) {
+    let strength = match item.strength.as_str() {
         "confirmed" => 0,
         "predicted" => 1,
         _ => 2,
-    }
+    };
+    (strength, Harm::rank(item.harm.as_deref()))
+}
+
+/// What the recorded run prints: it went to the terminal, so that it takes another one along the same schedule.
+fn usual(recording: &Path, limit: Option<Duration>) -> Option<Usual> {
+    let folder = PrivateFolder::new().ok()?;
+    let recording = Recording::open(recording).ok()?;
+    let mut options = recording.options(folder.path().join(RECORDING)).ok()?;
+    let output = folder.path().join(confirm::OUTPUT);
+    options.output = Output::File(output.clone());
+    options.timeout = limit;
+    let run = session::run(&options).ok()?;
+    let outcome = run.processes.first().filter(|process| process.diverged.is_none())?.outcome.clone();
+    let same = recording.trace.footer().is_some_and(|footer| same_outcome(&footer.outcome, &outcome));
+    same.then(|| Usual { printed: fs::read(&output).unwrap_or_default(), outcome })
 }
 
 /// Makes the folder, or empties one of an earlier run: only what such a run makes is removed.
@@ -369,7 +367,7 @@ pub fn confirm_again(folder: &Path, command: Option<&[OsString]>, budget: Durati
         }
         let next = report.findings.iter().map(|item| item.id).max().unwrap_or(0) + 1;
         let id = known.map_or(next, |i| report.findings[i].id);
-        let plain = Plain { command, limit: None };
+        let plain = Plain { command, limit: None, usual: None };
         let item = settle(id, &trace, &finding, folder, &plain, budget.saturating_sub(began.elapsed()))?;
         match known {
             Some(i) => report.findings[i] = item,
@@ -379,6 +377,19 @@ pub fn confirm_again(folder: &Path, command: Option<&[OsString]>, budget: Durati
     report.findings.sort_by_key(|item| (rank(item), item.id));
     save_report(&report, folder)?;
     Ok(report)
+}
+
+/// Brings two threads to two lines at once, in the program of an earlier test; the run that does it is kept beside the findings.
+pub fn break_at(
+    folder: &Path,
+    lines: [&Line; 2],
+    command: Option<&[OsString]>,
+    budget: Duration,
+) -> Result<(Stood, PathBuf)> {
+    let trace = Trace::open(folder.join(RECORDING))?;
+    let own = folder.join(BREAKPOINT);
+    let plain = Plain { command, limit: None, usual: None };
+    Ok((confirm::stand_at(&trace, lines, &own, &plain, Instant::now() + budget)?, own))
 }
 
 fn save_report(report: &Report, folder: &Path) -> Result<()> {
@@ -415,10 +426,13 @@ fn settle(id: u32, trace: &Trace, finding: &Finding, folder: &Path, plain: &Plai
             }
             item.strength = resolve::strength_name(Strength::Confirmed).into();
             item.schedule = Some(format!("{id}/{}", confirm::SCHEDULE));
-            item.outcome = Some(describe::outcome(&goal.outcome).unwrap_or_else(|| "ended normally".into()));
             let deadline = deadline.min(Instant::now() + MINIMISING);
             let minimised = confirm::minimise(&own, &mut goal, plain, deadline)?;
             item.preemptions = Some(minimised.after);
+            let trace = Trace::open(own.join(&goal.trace))?;
+            let ending = Ending::of(&trace, &goal.outcome, &own.join(confirm::OUTPUT), plain.usual)?;
+            item.harm = Some(ending.harm.name().into());
+            item.outcome = Some(ending.text);
         }
         Confirmation::Unconfirmed { why } => {
             let _ = fs::remove_dir_all(&own);
@@ -462,7 +476,10 @@ fn recorded(id: u32, trace: &Trace, finding: &Finding, outcome: &Outcome, folder
     goal.save(&own.join(confirm::COMMAND))?;
     let mut item = resolve::item(id, finding, trace);
     item.schedule = Some(format!("{id}/{}", confirm::SCHEDULE));
-    item.outcome = Some(describe::outcome(outcome).unwrap_or_else(|| "ended normally".into()));
+    // The output of a run of another schedule lies beside its trace.
+    let ending = Ending::of(trace, outcome, &trace.path().with_file_name(confirm::OUTPUT), None)?;
+    item.harm = Some(ending.harm.name().into());
+    item.outcome = Some(ending.text);
     Ok(item)
 }
 

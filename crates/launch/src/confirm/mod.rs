@@ -4,6 +4,8 @@
 //! it) by active testing: the same places, other schedules ([`reweave_conductor::policy::active`]). Of several runs that
 //! show it, the one that fails is kept: it tells more.
 
+mod breakpoints;
+mod ending;
 mod goal;
 mod minimise;
 
@@ -23,6 +25,8 @@ use crate::replay::{self, base_options, script};
 use crate::session::{self, Run};
 use crate::target::Output;
 use crate::{Error, Result};
+pub use breakpoints::{Line, Stood, stand_at};
+pub use ending::{Ending, Harm, Usual};
 pub use goal::{Goal, Shown};
 pub use minimise::{Minimised, minimise, preemptions};
 
@@ -71,6 +75,8 @@ pub struct Plain<'a> {
     pub command: Option<&'a [OsString]>,
     /// For one run.
     pub limit: Option<Duration>,
+    /// What a run does in which nothing goes wrong.
+    pub usual: Option<&'a Usual>,
 }
 
 /// Tries to make a finding happen. On success the folder holds its trace, schedule and command.

@@ -176,16 +176,25 @@ impl Futures {
 
     /// Whether nothing that others can still do before it depends on the next operation of this thread.
     pub fn is_alone(&self, tree: &Tree, state: &State, who: Who, node: NodeId) -> bool {
-        let Some(ask) = &tree.node(node).ask else { return false };
-        if matches!(ask, Ask::Exit | Ask::Wake { timed: true, .. } | Ask::Join { tried: true, .. }) {
-            return false;
+        let mut uses = Vec::new();
+        let mut ends = false;
+        let mut next = Some(node);
+        while let Some(node) = next.map(|id| tree.node(id)) {
+            match &node.ask {
+                None | Some(Ask::Exit | Ask::Wake { timed: true, .. } | Ask::Join { tried: true, .. }) => return false,
+                Some(ask) => {
+                    uses.extend(self::uses(ask));
+                    ends |= *ask == Ask::End;
+                }
+            }
+            // What cannot be held up goes with it.
+            next = node.edges.iter().map(|edge| edge.to).find(|&to| tree.node(to).fused);
         }
-        let uses = uses(ask);
         let mut others = state.threads().filter(|(other, _)| *other != who && !state.is_over(*other));
         others.all(|(_, other)| {
             let future = &self.of[other as usize];
             let cut_off = future.joined >> who & 1 == 0;
-            let end = *ask == Ask::End && future.asked >> who & 1 == 1;
+            let end = ends && future.asked >> who & 1 == 1;
             let depends = |&(thing, kind): &(Thing, Use)| {
                 let number = self.number[thing as usize];
                 number != ALONE

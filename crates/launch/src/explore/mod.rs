@@ -24,10 +24,17 @@ mod tree;
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
-use reweave_trace::{Result, Trace};
+use reweave_model::{Schedule, ThreadId};
+use reweave_trace::Trace;
 
-pub use search::Target;
-use search::{Found, Goal, Limits, Search};
+use crate::Result;
+use crate::classes::Class;
+use crate::confirm;
+use crate::folder::PrivateFolder;
+use crate::replay::{base_options, script};
+use crate::session::{self, Run};
+use crate::target::Output;
+use search::{Found, Goal, Search, Target};
 use tree::Tree;
 
 /// States of one search. Each takes some hundred bytes.
@@ -35,7 +42,9 @@ const STATES: usize = 300_000;
 /// Runs after one search, at first.
 const TARGETS: usize = 8;
 /// Longer runs are not explored: their model would take minutes to search.
-pub const LONGEST: u64 = 100_000;
+const LONGEST: u64 = 100_000;
+/// A run is given at least so long.
+const SHORTEST: Duration = Duration::from_secs(2);
 
 /// How far it came.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
@@ -50,7 +59,7 @@ pub struct Explored {
 
 /// What is known of a program.
 #[derive(Default)]
-pub struct Explorer {
+struct Explorer {
     tree: Tree,
     tried: HashSet<Goal>,
     runs: u64,
@@ -58,16 +67,16 @@ pub struct Explorer {
 
 impl Explorer {
     /// Learns from a run.
-    pub fn learn(&mut self, trace: &Trace) -> Result<()> {
+    fn learn(&mut self, trace: &Trace) -> Result<()> {
         self.tree.learn(trace)?;
         self.runs += 1;
         Ok(())
     }
 
     /// What to run next, until nothing new is to be expected: then an empty list.
-    pub fn next(&mut self, deadline: Instant) -> (Vec<Target>, Explored) {
+    fn next(&mut self, deadline: Instant) -> (Vec<Target>, Explored) {
         let targets = TARGETS.max(self.runs as usize / 2);
-        let limits = Limits { states: STATES, targets, deadline };
+        let limits = search::Limits { states: STATES, targets, deadline };
         let found = Search::new(&self.tree, &self.tried, limits).run();
         self.tried.extend(found.targets.iter().map(|target| target.goal.clone()));
         let explored = self.explored(&found);
@@ -101,12 +110,60 @@ impl Explorer {
     }
 }
 
+/// The class of a run, as exploration counts them: by names, not by addresses.
+pub fn class_of(trace: &Trace) -> Result<Option<Class>> {
+    Ok(Tree::default().learn(trace)?)
+}
+
 /// Whether a run is short enough to be learned from.
 pub const fn is_short(events: u64) -> bool {
     events <= LONGEST
 }
 
-/// How long one run may take.
-pub fn limit(took: Duration) -> Duration {
-    (took * 10).max(Duration::from_secs(2))
+/// How long it may take.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    pub until: Instant,
+    /// What a run took.
+    pub took: Duration,
+}
+
+/// Hears of every run, and how far it is; before the first one, and after each search, without a run.
+pub type Visit<'v> = dyn FnMut(Option<&Run>, &Explored) -> Result<()> + 'v;
+
+/// Explores from a recorded run on.
+pub fn explore(trace: &Trace, limits: &Limits, visit: &mut Visit<'_>) -> Result<Explored> {
+    let mut explorer = Explorer::default();
+    explorer.learn(trace)?;
+    loop {
+        let (targets, mut explored) = explorer.next(limits.until);
+        visit(None, &explored)?;
+        if targets.is_empty() {
+            return Ok(explored);
+        }
+        for target in targets {
+            if Instant::now() + limits.took >= limits.until {
+                return Ok(explored);
+            }
+            let folder = PrivateFolder::new()?;
+            let run = follow(trace, target.schedule, limits, &folder)?;
+            if let Some((_, new)) = confirm::same_program(&run, trace.meta())? {
+                explorer.learn(&new)?;
+            }
+            explored.runs += 1;
+            visit(Some(&run), &explored)?;
+        }
+    }
+}
+
+/// Runs the program of a trace along a schedule.
+fn follow(trace: &Trace, schedule: Schedule, limits: &Limits, folder: &PrivateFolder) -> Result<Run> {
+    let mut options = base_options(trace.meta(), folder.path().join(confirm::TRACE));
+    let lengths = schedule.lengths();
+    let within = |thread: ThreadId, step| lengths.get(thread.index()).is_some_and(|length| step <= *length);
+    options.scripts.push(script(trace, schedule, None, within)?);
+    options.output = Output::File(folder.path().join(confirm::OUTPUT));
+    let left = limits.until.saturating_duration_since(Instant::now());
+    options.timeout = Some(left.min((limits.took * 10).max(SHORTEST)));
+    session::run(&options)
 }

@@ -57,6 +57,8 @@ struct Record {
 }
 
 const ROOT: u32 = u32::MAX;
+/// Steps of a thread that nobody knows anything about.
+const FAR: u32 = 1 << 20;
 
 pub struct Search<'t> {
     tree: &'t Tree,
@@ -179,8 +181,11 @@ impl<'t> Search<'t> {
 
     /// The steps that lead a thread to an answer nobody knows what it does with.
     fn into_the_unknown(&self, who: Who, node: NodeId) -> (Who, u32) {
-        // A wait that times out takes two: to begin to wait, and to give up.
         let node = self.tree.node(node);
+        if node.ask.is_none() {
+            return (who, FAR);
+        }
+        // A wait that times out takes two: to begin to wait, and to give up.
         (who, node.lead + node.edges.iter().map(|edge| edge.steps).max().unwrap_or(1).max(1))
     }
 

@@ -196,6 +196,8 @@ pub struct Doubts {
 pub struct Tree {
     pub nodes: Vec<Node>,
     pub threads: Vec<ThreadName>,
+    /// The same, as numbers that do not depend on which thread was met with first.
+    descent: Vec<u64>,
     pub roots: Vec<NodeId>,
     things: HashMap<(Base, i64, bool), Thing>,
     bases: Vec<Base>,
@@ -228,7 +230,7 @@ impl Tree {
 
     /// The class of a run in which threads came so far.
     pub fn class(&self, at: impl Iterator<Item = (Who, NodeId)>) -> Class {
-        Class::of(at.map(|(who, node)| (u64::from(who), self.nodes[node as usize].digest)))
+        Class::of(at.map(|(who, node)| (self.descent[usize::from(who)], self.nodes[node as usize].digest)))
     }
 
     pub fn node(&self, id: NodeId) -> &Node {
@@ -251,6 +253,10 @@ impl Tree {
             return None;
         }
         self.threads.push(name);
+        let mut descent = Digest::NEW;
+        descent.word(self.descent.get(name.parent as usize).copied().unwrap_or(0));
+        descent.word(name.nth.into());
+        self.descent.push(descent.number());
         let root = self.add(Digest::NEW);
         self.roots.push(root);
         Some(self.threads.len() as Who - 1)
@@ -618,11 +624,11 @@ impl<'t> Learning<'t> {
         };
         let Ok(word) = <[u8; 8]>::try_from(&bytes[..]).map(u64::from_le_bytes) else { return Some(bytes) };
         if let Some(who) = self.handles.get(&word) {
-            return Some((HANDLES | u64::from(*who)).to_le_bytes().to_vec());
+            return Some((HANDLES | self.tree.descent[usize::from(*who)] >> 16).to_le_bytes().to_vec());
         }
         if let Name::Heap { thread, allocation, offset } = self.names.name(thread, word) {
             let mut digest = Digest::NEW;
-            digest.word(self.cursors.get(&thread)?.who.into());
+            digest.word(self.tree.descent[usize::from(self.cursors.get(&thread)?.who)]);
             digest.word(allocation.into());
             return Some(digest.number().wrapping_add(offset).to_le_bytes().to_vec());
         }

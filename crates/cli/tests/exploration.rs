@@ -73,7 +73,8 @@ fn explore(scratch: &Scratch, first: &Collected) -> (Explored, Ends) {
     let _ = scratch;
     let trace = Trace::open(&first.path).expect("the trace");
     let mut ends = Ends::from([end(&first.outcome)]);
-    let limits = Limits { until: Instant::now() + Duration::from_secs(60), took: Duration::from_millis(100) };
+    let until = Instant::now() + Duration::from_secs(60);
+    let limits = Limits { until, took: Duration::from_millis(100), jobs: 2, isolate: false };
     let explored = explore::explore(&trace, &limits, &mut |run, _| {
         ends.extend(run.and_then(|run| run.processes.first()).map(|process| end(&process.outcome)));
         Ok(())

@@ -42,6 +42,9 @@ pub enum Error {
     )]
     NoSuchLine { line: String, trace: PathBuf },
 
+    #[error("{folder} is too large to be copied for every run (--isolate): run reweave from a folder with less in it")]
+    TooMuchToCopy { folder: PathBuf },
+
     #[error("{path}: {why}")]
     NotReplayable { path: PathBuf, why: String },
 

@@ -17,6 +17,7 @@ pub mod folder;
 pub mod gdb;
 mod handshake;
 pub mod interrupt;
+mod jobs;
 pub mod names;
 mod pidfd;
 pub mod pipeline;

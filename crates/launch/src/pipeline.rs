@@ -21,6 +21,7 @@ use crate::classes::{Class, class_of};
 use crate::confirm::{self, Confirmation, Ending, Goal, Harm, Line, Plain, Stood, Usual};
 use crate::explore::{self, Explored};
 use crate::folder::{PrivateFolder, beside};
+use crate::jobs::side_by_side;
 use crate::names::{Code, Names};
 use crate::region::Policy;
 use crate::replay::{Recording, command_of, is_failure, same_outcome};
@@ -37,6 +38,8 @@ const MINIMISING: Duration = Duration::from_secs(5);
 /// Further schedules that are tried, and how many in a row may show nothing new.
 const SCHEDULES: u64 = 60;
 const IDLE: u32 = 15;
+/// Runs that show what the program prints when nothing goes wrong.
+const SERIAL: u64 = 6;
 /// For exploration, unless it is asked for.
 const EXPLORING: Duration = Duration::from_secs(15);
 /// Numbers that mean nothing if those of several traces are added up.
@@ -52,12 +55,14 @@ pub struct Plan {
     pub atomic: Vec<String>,
     /// All the time that is left goes to exploration, not only a share.
     pub explore: bool,
+    /// Runs at a time, once the program is recorded.
+    pub jobs: usize,
 }
 
 impl Plan {
     pub fn new(command: Vec<OsString>, folder: PathBuf) -> Self {
         let options = Options::new(command, folder.join(RECORDING));
-        Self { options, folder, budget: Duration::from_secs(60), atomic: Vec::new(), explore: false }
+        Self { options, folder, budget: Duration::from_secs(60), atomic: Vec::new(), explore: false, jobs: 1 }
     }
 }
 
@@ -161,11 +166,13 @@ impl Hunt<'_> {
             new = true;
             let known = self.code.len();
             self.code.extend(code_of(&trace)?);
-            if look == Look::Quickly && known == self.code.len() && !is_failure(&process.outcome) {
+            // One that we ended ourselves shows nothing.
+            let failed = is_failure(&process.outcome) && !run.timed_out;
+            if look == Look::Quickly && known == self.code.len() && !failed {
                 continue;
             }
             *self.stats.entry("events".into()).or_default() += process.events;
-            if is_failure(&process.outcome) {
+            if failed {
                 let item = failure(self.next_id(), &trace, &process.outcome, &self.plan.folder)?;
                 let known = self.items.iter().any(|known| known.fingerprint == item.fingerprint);
                 if known {
@@ -183,28 +190,50 @@ impl Hunt<'_> {
             }
             let findings = answer.findings;
             if !findings.is_empty() && self.usual.is_none() {
-                self.usual = Some(usual(&self.plan.folder.join(RECORDING), self.limit));
+                self.usual = Some(usual(&self.plan.folder.join(RECORDING), self.limit, self.plan.jobs));
             }
-            for (done, finding) in findings.iter().enumerate() {
-                watch(Stage::Confirming { done, total: findings.len() });
-                // The same bug in another process or run is no other bug.
-                let fingerprint = resolve::item(0, finding, &trace).fingerprint;
-                let known = self.items.iter().position(|item| item.fingerprint == fingerprint);
-                if known.is_some_and(|known| self.items[known].schedule.is_some()) {
-                    continue;
-                }
-                let id = known.map_or_else(|| self.next_id(), |known| self.items[known].id);
-                let usual = self.usual.as_ref().and_then(Option::as_ref);
-                let plain = Plain { command: None, limit: self.limit, usual };
-                let item = settle(id, &trace, finding, &self.plan.folder, &plain, self.left())?;
-                match known {
-                    None => self.items.push(item),
-                    Some(known) if rank(&item) < rank(&self.items[known]) => self.items[known] = item,
-                    Some(_) => {}
-                }
-            }
+            self.confirm(&trace, &findings, watch)?;
         }
         Ok(new)
+    }
+
+    /// Tries to confirm what is not confirmed yet, several at a time.
+    fn confirm(&mut self, trace: &Trace, findings: &[Finding], watch: &mut dyn FnMut(Stage<'_>)) -> Result<()> {
+        let mut todo: Vec<(u32, &Finding, Option<usize>)> = Vec::new();
+        let mut met: HashSet<String> = HashSet::new();
+        let mut next = self.next_id();
+        for finding in findings {
+            // The same bug in another process or run is no other bug.
+            let fingerprint = resolve::item(0, finding, trace).fingerprint;
+            let known = self.items.iter().position(|item| item.fingerprint == fingerprint);
+            if known.is_some_and(|known| self.items[known].schedule.is_some()) || !met.insert(fingerprint) {
+                continue;
+            }
+            let id = known.map_or(next, |known| self.items[known].id);
+            next += u32::from(known.is_none());
+            todo.push((id, finding, known));
+        }
+        let usual = self.usual.as_ref().and_then(Option::as_ref);
+        let plain = Plain { command: None, limit: self.limit, usual, isolate: self.plan.options.isolate };
+        let (folder, deadline, total) = (&self.plan.folder, self.deadline, todo.len());
+        let settled = side_by_side(
+            self.plan.jobs,
+            &todo,
+            |(id, finding, _)| {
+                let left = deadline.saturating_duration_since(Instant::now());
+                settle(*id, trace, finding, folder, &plain, left)
+            },
+            &mut |done| watch(Stage::Confirming { done, total }),
+        );
+        for ((_, _, known), item) in todo.into_iter().zip(settled) {
+            let item = item?;
+            match known {
+                None => self.items.push(item),
+                Some(known) if rank(&item) < rank(&self.items[known]) => self.items[known] = item,
+                Some(_) => {}
+            }
+        }
+        Ok(())
     }
 
     /// Ids are folder names: none is given twice.
@@ -220,7 +249,12 @@ impl Hunt<'_> {
         }
         let share = if self.plan.explore { self.left() } else { (self.left() / 2).min(EXPLORING) };
         let trace = Trace::open(&process.path)?;
-        let limits = explore::Limits { until: Instant::now() + share, took: first.took };
+        let limits = explore::Limits {
+            until: Instant::now() + share,
+            took: first.took,
+            jobs: self.plan.jobs,
+            isolate: self.plan.options.isolate,
+        };
         let explored = explore::explore(&trace, &limits, &mut |run, explored| {
             watch(Stage::Exploring(explored));
             run.map_or(Ok(()), |run| self.look_at(run, Look::Quickly, watch).map(drop))
@@ -302,18 +336,31 @@ fn rank(item: &Item) -> (u8, usize) {
     (strength, Harm::rank(item.harm.as_deref()))
 }
 
-/// What the recorded run prints: it went to the terminal, so that it takes another one along the same schedule.
-fn usual(recording: &Path, limit: Option<Duration>) -> Option<Usual> {
-    let folder = PrivateFolder::new().ok()?;
+/// What the program prints when its threads run one after the other: the recorded run's output went to the terminal.
+fn usual(recording: &Path, limit: Option<Duration>, jobs: usize) -> Option<Usual> {
     let recording = Recording::open(recording).ok()?;
-    let mut options = recording.options(folder.path().join(RECORDING)).ok()?;
-    let output = folder.path().join(confirm::OUTPUT);
-    options.output = Output::File(output.clone());
-    options.timeout = limit;
-    let run = session::run(&options).ok()?;
-    let outcome = run.processes.first().filter(|process| process.diverged.is_none())?.outcome.clone();
-    let same = recording.trace.footer().is_some_and(|footer| same_outcome(&footer.outcome, &outcome));
-    same.then(|| Usual { printed: fs::read(&output).unwrap_or_default(), outcome })
+    let once = |seed: u64| {
+        let folder = PrivateFolder::new().ok()?;
+        let mut options = recording.options(folder.path().join(RECORDING)).ok()?;
+        if seed > 0 {
+            options.scripts.clear();
+            options.seed = seed;
+            options.policy = Policy::Pct { depth: 1, length: 1000 };
+        }
+        let output = folder.path().join(confirm::OUTPUT);
+        options.output = Output::File(output.clone());
+        options.timeout = limit;
+        let run = session::run(&options).ok()?;
+        let outcome = run.processes.first().filter(|_| !run.timed_out)?.outcome.clone();
+        Some((fs::read(&output).unwrap_or_default(), outcome))
+    };
+    let (first, outcome) = once(0)?;
+    recording.trace.footer().filter(|footer| same_outcome(&footer.outcome, &outcome))?;
+    let seeds: Vec<u64> = (1..=SERIAL).collect();
+    let others = side_by_side(jobs, &seeds, |seed| once(*seed), &mut |_| {});
+    let others = others.into_iter().flatten().filter(|(_, other)| same_outcome(other, &outcome));
+    let printed = std::iter::once(first).chain(others.map(|(printed, _)| printed)).collect();
+    Some(Usual { printed, outcome })
 }
 
 /// Makes the folder, or empties one of an earlier run: only what such a run makes is removed.
@@ -339,7 +386,12 @@ pub fn predict(
     watch: &mut dyn FnMut(Stage<'_>),
 ) -> Result<reweave_predict::Answer> {
     let limits = Limits { deadline: Some(deadline), ..Limits::default() };
-    let options = reweave_predict::Options { limits, atomic: atomic.to_vec(), ..reweave_predict::Options::default() };
+    let options = reweave_predict::Options {
+        limits,
+        atomic: atomic.to_vec(),
+        inferred: true,
+        ..reweave_predict::Options::default()
+    };
     Ok(reweave_predict::predict(trace, &options, &mut |_, done| watch(Stage::Predicting(done)))?)
 }
 
@@ -367,7 +419,7 @@ pub fn confirm_again(folder: &Path, command: Option<&[OsString]>, budget: Durati
         }
         let next = report.findings.iter().map(|item| item.id).max().unwrap_or(0) + 1;
         let id = known.map_or(next, |i| report.findings[i].id);
-        let plain = Plain { command, limit: None, usual: None };
+        let plain = Plain { command, ..Plain::default() };
         let item = settle(id, &trace, &finding, folder, &plain, budget.saturating_sub(began.elapsed()))?;
         match known {
             Some(i) => report.findings[i] = item,
@@ -388,7 +440,7 @@ pub fn break_at(
 ) -> Result<(Stood, PathBuf)> {
     let trace = Trace::open(folder.join(RECORDING))?;
     let own = folder.join(BREAKPOINT);
-    let plain = Plain { command, limit: None, usual: None };
+    let plain = Plain { command, ..Plain::default() };
     Ok((confirm::stand_at(&trace, lines, &own, &plain, Instant::now() + budget)?, own))
 }
 
@@ -429,8 +481,15 @@ fn settle(id: u32, trace: &Trace, finding: &Finding, folder: &Path, plain: &Plai
             let deadline = deadline.min(Instant::now() + MINIMISING);
             let minimised = confirm::minimise(&own, &mut goal, plain, deadline)?;
             item.preemptions = Some(minimised.after);
-            let trace = Trace::open(own.join(&goal.trace))?;
-            let ending = Ending::of(&trace, &goal.outcome, &own.join(confirm::OUTPUT), plain.usual)?;
+            let shown = Trace::open(own.join(&goal.trace))?;
+            let ending = Ending::of(&shown, &goal.outcome, &own.join(confirm::OUTPUT), plain.usual)?;
+            // A block that nobody declared may be as it should be, unless something comes of it.
+            if finding.block.as_ref().is_some_and(|block| !block.declared) && ending.harm == Harm::Nothing {
+                let _ = fs::remove_dir_all(&own);
+                item = resolve::item(id, finding, trace);
+                item.why_unconfirmed = Some("a run did it, and nothing came of it".into());
+                return Ok(item);
+            }
             item.harm = Some(ending.harm.name().into());
             item.outcome = Some(ending.text);
         }
@@ -467,6 +526,8 @@ fn recorded(id: u32, trace: &Trace, finding: &Finding, outcome: &Outcome, folder
         kind: resolve::kind_name(finding.kind).into(),
         memory_order: false,
         block: None,
+        inferred: false,
+        threads: Vec::new(),
         command,
         cwd,
         accesses: Vec::new(),

@@ -69,6 +69,8 @@ pub struct Options<'a> {
     pub analyses: Vec<String>,
     /// Functions that are to be atomic.
     pub atomic: Vec<String>,
+    /// Blocks that nobody declared are looked at too: what is found in them is potential, and worth a run.
+    pub inferred: bool,
     pub limits: Limits<'a>,
     pub nondeterminism: crate::nondeterminism::Options,
 }

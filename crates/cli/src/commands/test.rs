@@ -37,6 +37,12 @@ pub struct Args {
     /// Spend all the time that is left on exploring what other schedules can do, until nothing new is to be expected
     #[arg(long)]
     explore: bool,
+    /// Runs of the program at a time, once it is recorded; 1 if they get in each other's way (files, ports)
+    #[arg(long, value_name = "N", default_value_t = cores(), value_parser = clap::value_parser!(u16).range(1..=256))]
+    jobs: u16,
+    /// Run the program in a copy of the current folder each time
+    #[arg(long)]
+    isolate: bool,
     /// Functions that should be atomic: a file with one name per line (# begins a comment)
     #[arg(long, value_name = "FILE")]
     atomic: Option<PathBuf>,
@@ -51,12 +57,18 @@ pub fn run(args: Args) -> i32 {
     let mut plan = Plan::new(args.command, args.output);
     plan.budget = args.budget;
     plan.explore = args.explore;
+    plan.jobs = args.jobs.into();
+    plan.options.isolate = args.isolate;
     match args.atomic.as_deref().map(crate::atomic::function_names).transpose() {
         Ok(names) => plan.atomic = names.unwrap_or_default(),
         Err(error) => return output::fail(&error),
     }
     args.scheduling.apply(&mut plan.options);
     test(&plan)
+}
+
+fn cores() -> u16 {
+    std::thread::available_parallelism().map_or(1, |cores| u16::try_from(cores.get()).unwrap_or(256).min(256))
 }
 
 /// Runs the pipeline and tells what it found.

@@ -95,6 +95,7 @@ pub fn stand_at(
         options.scripts.push(script(trace, Schedule::default(), Some(&wish), |_, _| true)?);
         options.command = plain.command.map_or(options.command, <[_]>::to_vec);
         options.seed = seed;
+        options.isolate = plain.isolate;
         options.output = Output::File(folder.join(OUTPUT));
         options.timeout = Some(plain.limit.map_or(left, |limit| limit.min(left)).max(Duration::from_millis(1)));
         let run = session::run(&options)?;
@@ -114,6 +115,8 @@ pub fn stand_at(
             command,
             cwd: new.meta().cwd.clone(),
             block: None,
+            inferred: false,
+            threads: Vec::new(),
             accesses: Vec::new(),
             outcome: process.outcome.clone(),
             trace: process.path.file_name().unwrap_or_default().to_string_lossy().into_owned(),

@@ -77,6 +77,8 @@ pub struct Plain<'a> {
     pub limit: Option<Duration>,
     /// What a run does in which nothing goes wrong.
     pub usual: Option<&'a Usual>,
+    /// In a copy of its folder.
+    pub isolate: bool,
 }
 
 /// Tries to make a finding happen. On success the folder holds its trace, schedule and command.
@@ -182,6 +184,7 @@ fn run(
         options.command = command.to_vec();
     }
     options.seed = attempt.seed;
+    options.isolate = plain.isolate;
     options.output = Output::File(folder.join(OUTPUT));
     options.timeout = Some(plain.limit.map_or(left, |limit| limit.min(left)));
     let run = session::run(&options)?;

@@ -31,6 +31,7 @@ use crate::Result;
 use crate::classes::Class;
 use crate::confirm;
 use crate::folder::PrivateFolder;
+use crate::jobs::side_by_side;
 use crate::replay::{base_options, script};
 use crate::session::{self, Run};
 use crate::target::Output;
@@ -126,6 +127,10 @@ pub struct Limits {
     pub until: Instant,
     /// What a run took.
     pub took: Duration,
+    /// Runs at a time.
+    pub jobs: usize,
+    /// Each in a copy of the program's folder.
+    pub isolate: bool,
 }
 
 /// Hears of every run, and how far it is; before the first one, and after each search, without a run.
@@ -141,17 +146,33 @@ pub fn explore(trace: &Trace, limits: &Limits, visit: &mut Visit<'_>) -> Result<
         if targets.is_empty() {
             return Ok(explored);
         }
-        for target in targets {
-            if Instant::now() + limits.took >= limits.until {
-                return Ok(explored);
-            }
-            let folder = PrivateFolder::new()?;
-            let run = follow(trace, target.schedule, limits, &folder)?;
+        let runs = side_by_side(
+            limits.jobs,
+            &targets,
+            |target| -> Result<Option<(Run, PrivateFolder)>> {
+                if Instant::now() + limits.took >= limits.until {
+                    return Ok(None);
+                }
+                let folder = PrivateFolder::new()?;
+                let run = follow(trace, target.schedule.clone(), limits, &folder)?;
+                Ok(Some((run, folder)))
+            },
+            &mut |_| {},
+        );
+        let mut over = false;
+        for run in runs {
+            let Some((run, _folder)) = run? else {
+                over = true;
+                continue;
+            };
             if let Some((_, new)) = confirm::same_program(&run, trace.meta())? {
                 explorer.learn(&new)?;
             }
             explored.runs += 1;
             visit(Some(&run), &explored)?;
+        }
+        if over {
+            return Ok(explored);
         }
     }
 }
@@ -162,6 +183,7 @@ fn follow(trace: &Trace, schedule: Schedule, limits: &Limits, folder: &PrivateFo
     let lengths = schedule.lengths();
     let within = |thread: ThreadId, step| lengths.get(thread.index()).is_some_and(|length| step <= *length);
     options.scripts.push(script(trace, schedule, None, within)?);
+    options.isolate = limits.isolate;
     options.output = Output::File(folder.path().join(confirm::OUTPUT));
     let left = limits.until.saturating_duration_since(Instant::now());
     options.timeout = Some(left.min((limits.took * 10).max(SHORTEST)));

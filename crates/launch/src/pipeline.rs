@@ -18,7 +18,7 @@ use reweave_report::{Describer, Item, Report, data, describe, resolve};
 use reweave_trace::{Outcome, Trace, schedule_of};
 
 use crate::classes::{Class, class_of};
-use crate::confirm::{self, Confirmation, Ending, Goal, Harm, Line, Plain, Stood, Usual};
+use crate::confirm::{self, Confirmation, Ending, Freed, Goal, Harm, Line, Plain, Stood, Usual};
 use crate::explore::{self, Explored};
 use crate::folder::{PrivateFolder, beside};
 use crate::jobs::side_by_side;
@@ -143,7 +143,7 @@ struct Hunt<'p> {
     stats: BTreeMap<String, u64>,
     /// What runs did so far, and where they came.
     classes: HashSet<Class>,
-    code: HashSet<Code>,
+    code: HashSet<(ThreadId, Code)>,
     /// For one run.
     limit: Option<Duration>,
     /// What the recorded run printed; `Some(None)`: nobody knows.
@@ -160,6 +160,12 @@ impl Hunt<'_> {
         let mut new = false;
         for process in &run.processes {
             let trace = Trace::open(&process.path)?;
+            if let Some(freed) = Freed::of(&trace)? {
+                let finding = freed_memory(&trace, freed)?;
+                let mut item = recorded(self.next_id(), &trace, &finding, &process.outcome, &self.plan.folder)?;
+                item.summary = format!("the program {}", freed.text());
+                self.keep(item);
+            }
             if !self.classes.insert(class_of(&trace)?) {
                 continue;
             }
@@ -174,12 +180,7 @@ impl Hunt<'_> {
             *self.stats.entry("events".into()).or_default() += process.events;
             if failed {
                 let item = failure(self.next_id(), &trace, &process.outcome, &self.plan.folder)?;
-                let known = self.items.iter().any(|known| known.fingerprint == item.fingerprint);
-                if known {
-                    let _ = fs::remove_dir_all(self.plan.folder.join(item.id.to_string()));
-                } else {
-                    self.items.push(item);
-                }
+                self.keep(item);
             }
             let answer = predict(&trace, Instant::now() + self.left() / 2, &self.plan.atomic, watch)?;
             *self.stats.entry("unknown_pairs".into()).or_default() += answer.unknown_pairs;
@@ -195,6 +196,15 @@ impl Hunt<'_> {
             self.confirm(&trace, &findings, watch)?;
         }
         Ok(new)
+    }
+
+    /// A failure is kept unless it is known.
+    fn keep(&mut self, item: Item) {
+        if self.items.iter().any(|known| known.fingerprint == item.fingerprint) {
+            let _ = fs::remove_dir_all(self.plan.folder.join(item.id.to_string()));
+        } else {
+            self.items.push(item);
+        }
     }
 
     /// Tries to confirm what is not confirmed yet, several at a time.
@@ -306,12 +316,12 @@ impl Hunt<'_> {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Look {
     Closely,
-    /// Only if it failed, or came to code that no run came to before.
+    /// Only if it failed, or a thread came to code that it came to in no run before.
     Quickly,
 }
 
-/// The places in the code that a run came to.
-fn code_of(trace: &Trace) -> Result<HashSet<Code>> {
+/// The places in the code that each thread of a run came to.
+fn code_of(trace: &Trace) -> Result<HashSet<(ThreadId, Code)>> {
     let mut names = Names::default();
     let mut code = HashSet::new();
     let mut events = trace.events();
@@ -320,7 +330,7 @@ fn code_of(trace: &Trace) -> Result<HashSet<Code>> {
             names.see(&event);
         }
         if event.op.is_step() && event.pc.0 != 0 {
-            code.insert(names.code(event.pc));
+            code.insert((event.thread, names.code(event.pc)));
         }
     }
     Ok(code)
@@ -509,6 +519,28 @@ fn failure(id: u32, trace: &Trace, outcome: &Outcome, folder: &Path) -> Result<I
     let which = if trace.path().starts_with(folder) { "the recorded run" } else { "a run under another schedule" };
     item.summary = format!("{which} {text}");
     Ok(item)
+}
+
+/// Memory used after it was freed, as a finding.
+fn freed_memory(trace: &Trace, freed: Freed) -> Result<Finding> {
+    let mut places = Vec::new();
+    let mut events = trace.events();
+    while let Some(event) = events.next()? {
+        if event.id == freed.free || event.id == freed.used {
+            places.push(Accessor {
+                event: event.id,
+                thread: event.thread,
+                pc: event.pc,
+                stack: event.stack,
+                op: describe::kind(&event.op).replace('_', " "),
+                locks_held: Vec::new(),
+            });
+        }
+        if event.id >= freed.used {
+            break;
+        }
+    }
+    Ok(Finding::new(Kind::Failure, Strength::Confirmed, "recording", places))
 }
 
 /// What the recorded run did itself: its own schedule repeats it.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use reweave_model::{Misuse, Op};
+use reweave_model::{EventId, Misuse, Op};
 use reweave_report::describe;
 use reweave_trace::{Outcome, Trace};
 
@@ -56,7 +56,7 @@ impl Ending {
     pub fn of(trace: &Trace, outcome: &Outcome, output: &Path, usual: Option<&Usual>) -> Result<Self> {
         let printed = fs::read(output).unwrap_or_default();
         let mut text = describe::outcome(outcome).unwrap_or_else(|| "ended normally".into());
-        let freed = freed_memory(trace)?;
+        let freed = Freed::of(trace)?;
         let harm = match outcome {
             Outcome::Signalled { .. } => {
                 if let Some(message) = message(&printed) {
@@ -76,7 +76,7 @@ impl Ending {
             _ => Harm::Nothing,
         };
         if let Some(freed) = freed {
-            text = format!("{text}; it {freed}");
+            text = format!("{text}; it {}", freed.text());
         }
         if harm != Harm::Nothing {
             return Ok(Self { harm, text });
@@ -141,38 +141,58 @@ fn message(printed: &[u8]) -> Option<String> {
     lines.iter().rev().take(20).find(telling).map(|line| shown(line))
 }
 
-/// Whether a run used memory that it had freed, in words.
-fn freed_memory(trace: &Trace) -> Result<Option<&'static str>> {
-    let mut freed: BTreeMap<u64, u64> = BTreeMap::new();
-    let mut events = trace.events();
-    while let Some(event) = events.next()? {
-        let (addr, size) = match event.op {
-            Op::Free { addr, size } => {
-                freed.insert(addr.0, size);
-                continue;
-            }
-            Op::Alloc { addr, size } => {
-                let end = addr.0.saturating_add(size.max(1));
-                // Those that begin in it, and the one that reaches into it.
-                let from = freed.range(..addr.0).next_back().filter(|(at, size)| **at + **size > addr.0);
-                let from = from.map_or(addr.0, |(at, _)| *at);
-                while let Some((&gone, _)) = freed.range(from..end).next() {
-                    freed.remove(&gone);
-                }
-                continue;
-            }
-            Op::Misused { what: Misuse::DoubleFree, .. } => return Ok(Some("freed memory twice")),
-            Op::Read { addr, size, .. } | Op::Write { addr, size, .. } | Op::Atomic { addr, size, .. } => {
-                (addr.0, u64::from(size))
-            }
-            _ => continue,
-        };
-        let before = freed.range(..addr + size).next_back();
-        if before.is_some_and(|(&at, &length)| addr < at + length) {
-            return Ok(Some("used memory that had been freed"));
-        }
+/// Memory that was used after it had been freed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Freed {
+    pub free: EventId,
+    /// An access, or another free.
+    pub used: EventId,
+    pub twice: bool,
+}
+
+impl Freed {
+    pub const fn text(&self) -> &'static str {
+        if self.twice { "freed memory twice" } else { "used memory that had been freed" }
     }
-    Ok(None)
+
+    /// The first time a run did so.
+    pub fn of(trace: &Trace) -> Result<Option<Self>> {
+        // Where the block begins: its size, and what freed it.
+        let mut freed: BTreeMap<u64, (u64, EventId)> = BTreeMap::new();
+        let mut events = trace.events();
+        while let Some(event) = events.next()? {
+            let (addr, size) = match event.op {
+                Op::Free { addr, size } => {
+                    freed.insert(addr.0, (size, event.id));
+                    continue;
+                }
+                Op::Alloc { addr, size } => {
+                    let end = addr.0.saturating_add(size.max(1));
+                    // Those that begin in it, and the one that reaches into it.
+                    let from = freed.range(..addr.0).next_back().filter(|(at, (size, _))| **at + *size > addr.0);
+                    let from = from.map_or(addr.0, |(at, _)| *at);
+                    while let Some((&gone, _)) = freed.range(from..end).next() {
+                        freed.remove(&gone);
+                    }
+                    continue;
+                }
+                Op::Misused { what: Misuse::DoubleFree, object } => {
+                    let free = freed.get(&object.0).map_or(event.id, |(_, free)| *free);
+                    return Ok(Some(Self { free, used: event.id, twice: true }));
+                }
+                Op::Read { addr, size, .. } | Op::Write { addr, size, .. } | Op::Atomic { addr, size, .. } => {
+                    (addr.0, u64::from(size))
+                }
+                _ => continue,
+            };
+            if let Some((&at, &(length, free))) = freed.range(..addr + size).next_back()
+                && addr < at + length
+            {
+                return Ok(Some(Self { free, used: event.id, twice: false }));
+            }
+        }
+        Ok(None)
+    }
 }
 
 #[cfg(test)]

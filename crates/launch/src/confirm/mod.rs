@@ -26,7 +26,7 @@ use crate::session::{self, Run};
 use crate::target::Output;
 use crate::{Error, Result};
 pub use breakpoints::{Line, Stood, stand_at};
-pub use ending::{Ending, Harm, Usual};
+pub use ending::{Ending, Freed, Harm, Usual};
 pub use goal::{Goal, Shown};
 pub use minimise::{Minimised, minimise, preemptions};
 

@@ -17,6 +17,7 @@
 //! ([`Explored::why_not`]). Loops that wait are followed for a few rounds only.
 
 mod futures;
+mod learn;
 mod search;
 mod state;
 mod tree;

@@ -25,6 +25,8 @@ pub enum Goal {
     Learn { node: NodeId, answer: Answer },
     /// Nobody can move: threads by where they stand.
     Hang { at: Vec<NodeId> },
+    /// A thread uses memory that has been freed.
+    Freed { node: NodeId },
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -167,6 +169,9 @@ impl<'t> Search<'t> {
         }
         let could_go_on = choices.iter().any(|(who, ..)| Some(*who) == last);
         for (who, node, answer) in choices {
+            if state.uses_freed(self.tree, &self.slots, who) {
+                self.want(Goal::Freed { node }, record, &[self.into_the_unknown(who, node)]);
+            }
             let mut next = state.clone();
             let Some(steps) = next.step(self.tree, &self.slots, who, answer) else {
                 self.want(Goal::Learn { node, answer }, record, &[self.into_the_unknown(who, node)]);
@@ -196,6 +201,10 @@ impl<'t> Search<'t> {
             let fused = fused.filter(|(who, node)| self.tree.node(*node).fused && !state.is_over(*who));
             let Some((who, node)) = fused.or_else(|| self.alone(state)) else { return };
             let Some(&answer) = state.answers(self.tree, &self.slots, who).first() else { return };
+            if state.uses_freed(self.tree, &self.slots, who) {
+                let way: Vec<(Who, u32)> = moves.iter().copied().chain([self.into_the_unknown(who, node)]).collect();
+                self.want(Goal::Freed { node }, record, &way);
+            }
             let Some(steps) = state.step(self.tree, &self.slots, who, answer) else {
                 let unknown = self.into_the_unknown(who, node);
                 let way: Vec<(Who, u32)> = moves.iter().copied().chain([unknown]).collect();

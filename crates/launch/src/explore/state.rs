@@ -17,6 +17,8 @@ pub struct Slots {
 }
 
 const PRIVATE: u32 = u32::MAX;
+/// What is known of a word in a block that is gone.
+const FREED: (u8, u64) = (0, u64::MAX);
 
 impl Slots {
     pub fn new(tree: &Tree, is_shared: impl Fn(Thing) -> bool) -> Self {
@@ -211,7 +213,11 @@ impl State {
             Ask::Access { .. } => {
                 edge.writes.iter().for_each(|&(word, mask, value)| self.put(slots, word, mask, value));
             }
-            Ask::Free { words } => words.iter().for_each(|&word| self.put(slots, word, 0, 0)),
+            Ask::Free { words } => {
+                for slot in words.iter().filter_map(|&word| slots.get(word)) {
+                    self.memory[slot] = FREED;
+                }
+            }
             &Ask::Acquire { lock, mode, .. } if answer == Answer::Done => self.acquire(lock, mode, who),
             &Ask::Release { lock, .. } => self.release(lock, who),
             &Ask::Wait { condition, lock } => {
@@ -292,6 +298,16 @@ impl State {
     fn leave_queue(&mut self, queue: Thing, who: Who) {
         entry(&mut self.queues, queue).retain(|waiter| *waiter != who);
         self.queues.retain(|(_, queue)| !queue.is_empty());
+    }
+
+    /// Whether the next operation of a thread uses memory that has been freed.
+    pub fn uses_freed(&self, tree: &Tree, slots: &Slots, who: Who) -> bool {
+        let is_freed = |word: Thing| slots.get(word).is_some_and(|slot| self.memory[slot] == FREED);
+        match self.node(who).and_then(|node| tree.node(node).ask.as_ref()) {
+            Some(Ask::Access { parts, .. }) => parts.iter().any(|part| is_freed(part.word)),
+            Some(Ask::Free { words }) => words.iter().any(|&word| is_freed(word)),
+            _ => false,
+        }
     }
 
     /// Whether a thread has ended: nothing comes after that.

@@ -1,39 +1,82 @@
 //! Ctrl-C and friends while a target runs. A key of the terminal reaches the target by itself, as it is in the same
 //! foreground group; a signal sent to `reweave` alone is passed on. Either way `reweave` stays to finish the trace. A watched
 //! program that does not end by the first Ctrl-C is ended by the second one, so that the summary comes.
+//!
+//! A signal that comes while the target is being started is kept for it. One that comes when it has just ended was meant for it
+//! too, and does not end `reweave` before it has told what it knows; SIGQUIT does.
 
-use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
 
 /// SIGXFSZ is among them so that a file-size limit is an error of ours to tell, not our end; it is never passed on.
 const SIGNALS: [i32; 5] = [libc::SIGINT, libc::SIGQUIT, libc::SIGTERM, libc::SIGHUP, libc::SIGXFSZ];
 
-static TARGET: AtomicI32 = AtomicI32::new(0);
+/// Its process, or one of the two below.
+static TARGET: AtomicI32 = AtomicI32::new(OVER);
+/// There is none any more: nobody to pass anything on to.
+const OVER: i32 = 0;
+/// It will be there soon.
+const STARTING: i32 = -1;
+
+/// Signals that came meanwhile, one bit each.
+static KEPT: AtomicU64 = AtomicU64::new(0);
 /// Whether asking twice ends the target.
 static INSIST: AtomicBool = AtomicBool::new(false);
 static ASKED_TARGET: AtomicBool = AtomicBool::new(false);
 
+fn send(target: i32, signal: i32) {
+    // SAFETY: kill is async-signal-safe.
+    unsafe { libc::kill(target, signal) };
+}
+
 extern "C" fn pass_on(signal: i32, info: *mut libc::siginfo_t, _context: *mut libc::c_void) {
-    let target = TARGET.load(Ordering::Relaxed);
+    let target = TARGET.load(Ordering::SeqCst);
+    if target == OVER && signal == libc::SIGQUIT {
+        // SAFETY: async-signal-safe.
+        unsafe { libc::_exit(128 + signal) };
+    }
+    if target == OVER || signal == libc::SIGXFSZ {
+        return;
+    }
+    let asks_to_end = matches!(signal, libc::SIGINT | libc::SIGTERM);
+    let asked_before = asks_to_end && ASKED_TARGET.swap(true, Ordering::SeqCst);
+    if target == STARTING {
+        // Also one of the terminal: it went to those who were there. A target that was there already gets it twice.
+        KEPT.fetch_or(1 << signal, Ordering::SeqCst);
+        // It may have come in the moment between: whoever takes it out of the set sends it.
+        pass_on_kept();
+        return;
+    }
+    if asked_before && INSIST.load(Ordering::SeqCst) {
+        send(target, libc::SIGKILL);
+    }
     // SAFETY: the kernel passes a valid siginfo. The terminal sends with SI_KERNEL, `kill` with SI_USER.
     let from_terminal = unsafe { (*info).si_code } == libc::SI_KERNEL;
-    let asks_to_end = matches!(signal, libc::SIGINT | libc::SIGTERM);
-    if target > 0 && asks_to_end && ASKED_TARGET.swap(true, Ordering::Relaxed) && INSIST.load(Ordering::Relaxed) {
-        // SAFETY: kill is async-signal-safe.
-        unsafe { libc::kill(target, libc::SIGKILL) };
-    }
-    if target > 0 && !from_terminal && signal != libc::SIGXFSZ {
-        // SAFETY: kill is async-signal-safe.
-        unsafe { libc::kill(target, signal) };
+    if !from_terminal {
+        send(target, signal);
     }
 }
 
-/// Handles the signals while it lives.
+/// Sends what was kept, if the target is there.
+fn pass_on_kept() {
+    let target = TARGET.load(Ordering::SeqCst);
+    if target > 0 {
+        let kept = KEPT.swap(0, Ordering::SeqCst);
+        SIGNALS.into_iter().filter(|signal| kept & 1 << signal != 0).for_each(|signal| send(target, signal));
+    }
+}
+
+/// Handles the signals while it lives, for a target that is about to be started. Guards may stand inside each other.
 pub(crate) struct Guard {
     old: Vec<(i32, libc::sigaction)>,
 }
 
 impl Guard {
-    pub fn new() -> Self {
+    /// `insist`: a target that was asked to end twice is ended.
+    pub fn new(insist: bool) -> Self {
+        KEPT.store(0, Ordering::SeqCst);
+        ASKED_TARGET.store(false, Ordering::SeqCst);
+        INSIST.store(insist, Ordering::SeqCst);
+        TARGET.store(STARTING, Ordering::SeqCst);
         let mut old = Vec::new();
         for signal in SIGNALS {
             // SAFETY: zeroed actions are valid; the handler only uses what it may. `exec` resets it in the target.
@@ -54,20 +97,28 @@ impl Guard {
         Self { old }
     }
 
-    /// Whether a target that was asked to end twice is ended.
-    pub fn insist(&self, insist: bool) {
-        ASKED_TARGET.store(false, Ordering::Relaxed);
-        INSIST.store(insist, Ordering::Relaxed);
+    /// For what is done before the target is started and after it has ended, in one piece.
+    pub fn around() -> Self {
+        let guard = Self::new(false);
+        guard.over();
+        guard
     }
 
+    /// The target is there.
     pub fn target(&self, pid: u32) {
-        TARGET.store(pid as i32, Ordering::Relaxed);
+        TARGET.store(pid as i32, Ordering::SeqCst);
+        pass_on_kept();
+    }
+
+    /// It has ended.
+    pub fn over(&self) {
+        TARGET.store(OVER, Ordering::SeqCst);
     }
 }
 
 impl Drop for Guard {
     fn drop(&mut self) {
-        TARGET.store(0, Ordering::Relaxed);
+        self.over();
         for (signal, action) in &self.old {
             // SAFETY: what was there before.
             unsafe { libc::sigaction(*signal, action, std::ptr::null_mut()) };
@@ -90,4 +141,63 @@ pub fn asked_to_stop() -> &'static AtomicBool {
     // SAFETY: the handler only touches an atomic.
     unsafe { libc::signal(libc::SIGINT, remember as *const () as usize) };
     &ASKED
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::process::{CommandExt, ExitStatusExt};
+    use std::process::Command;
+
+    fn signal_ourselves(signal: i32) {
+        // SAFETY: the guard handles it, in this thread and before this returns.
+        unsafe { libc::raise(signal) };
+    }
+
+    /// One test, because signals are the whole process's.
+    #[test]
+    fn signals_reach_the_target_whenever_they_come() {
+        // A shell's background job ignores it.
+        // SAFETY: nothing else here handles it.
+        unsafe { libc::signal(libc::SIGINT, libc::SIG_DFL) };
+        for before in [true, false] {
+            let guard = Guard::new(false);
+            if before {
+                signal_ourselves(libc::SIGINT);
+            }
+            let mut target = Command::new("sleep").arg("60").spawn().expect("sleep starts");
+            guard.target(target.id());
+            if !before {
+                signal_ourselves(libc::SIGINT);
+            }
+            let status = target.wait().expect("our child");
+            assert_eq!(status.signal(), Some(libc::SIGINT), "before it was there: {before}");
+            assert_eq!(KEPT.load(Ordering::SeqCst), 0, "it is sent once");
+        }
+        // One that does not listen is ended by the second, wherever the first came.
+        let guard = Guard::new(true);
+        signal_ourselves(libc::SIGINT);
+        let mut deaf = Command::new("sleep");
+        // SAFETY: async-signal-safe.
+        unsafe {
+            deaf.pre_exec(|| {
+                libc::signal(libc::SIGINT, libc::SIG_IGN);
+                Ok(())
+            });
+        }
+        let mut target = deaf.arg("60").spawn().expect("sleep starts");
+        guard.target(target.id());
+        signal_ourselves(libc::SIGINT);
+        assert_eq!(target.wait().expect("our child").signal(), Some(libc::SIGKILL));
+        // Nobody is there any more, and nobody will come: we go on.
+        guard.over();
+        signal_ourselves(libc::SIGINT);
+        assert_eq!(KEPT.load(Ordering::SeqCst), 0);
+        drop(guard);
+        let around = Guard::around();
+        drop(Guard::new(true));
+        signal_ourselves(libc::SIGINT);
+        assert_eq!(KEPT.load(Ordering::SeqCst), 0);
+        drop(around);
+    }
 }

@@ -119,7 +119,7 @@ impl ToAnalysis {
         if sightings.is_empty() {
             return;
         }
-        if self.modules.len() != self.live.modules().len() {
+        if *self.modules != *self.live.modules() {
             self.modules = self.live.modules().into();
         }
         let (process, modules) = (Arc::clone(&self.process), Arc::clone(&self.modules));

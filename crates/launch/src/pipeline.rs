@@ -21,6 +21,7 @@ use crate::classes::{Class, class_of};
 use crate::confirm::{self, Confirmation, Ending, Freed, Goal, Harm, Line, Plain, Stood, Usual};
 use crate::explore::{self, Explored};
 use crate::folder::{PrivateFolder, beside};
+use crate::interrupt;
 use crate::jobs::side_by_side;
 use crate::names::{Code, Names};
 use crate::region::Policy;
@@ -94,6 +95,7 @@ pub enum Stage<'a> {
 
 pub fn test(plan: &Plan, watch: &mut dyn FnMut(Stage<'_>)) -> Result<Tested> {
     prepare_folder(&plan.folder)?;
+    let _guard = interrupt::Guard::around();
     let mut hunt = Hunt {
         plan,
         deadline: Instant::now() + plan.budget,
@@ -104,7 +106,11 @@ pub fn test(plan: &Plan, watch: &mut dyn FnMut(Stage<'_>)) -> Result<Tested> {
         limit: None,
         usual: None,
     };
-    let run = session::run(&plan.options)?;
+    // A program that does not end by itself is looked at as far as it came.
+    let options = Options { timeout: Some(plan.options.timeout.unwrap_or(plan.budget / 2)), ..plan.options.clone() };
+    let run = session::run(&options)?;
+    // A Ctrl-C until here was for the program; from here on it ends the search, and what is known by then is told.
+    interrupt::forget();
     watch(Stage::Recorded(&run));
     hunt.limit = Some((run.took * 20).max(Duration::from_secs(10)));
     // Half of the time for the first run: what it shows is surest.
@@ -152,12 +158,16 @@ struct Hunt<'p> {
 
 impl Hunt<'_> {
     fn left(&self) -> Duration {
-        self.deadline.saturating_duration_since(Instant::now())
+        left(self.deadline)
     }
 
     /// Predicts from the traces of a run and confirms what is new. Says whether it did something no run did before.
     fn look_at(&mut self, run: &Run, look: Look, watch: &mut dyn FnMut(Stage<'_>)) -> Result<bool> {
         let mut new = false;
+        if interrupt::asked() {
+            // It may have been ended by that.
+            return Ok(false);
+        }
         for process in &run.processes {
             let trace = Trace::open(&process.path)?;
             if let Some(freed) = Freed::of(&trace)? {
@@ -229,10 +239,7 @@ impl Hunt<'_> {
         let settled = side_by_side(
             self.plan.jobs,
             &todo,
-            |(id, finding, _)| {
-                let left = deadline.saturating_duration_since(Instant::now());
-                settle(*id, trace, finding, folder, &plain, left)
-            },
+            |(id, finding, _)| settle(*id, trace, finding, folder, &plain, left(deadline)),
             &mut |done| watch(Stage::Confirming { done, total }),
         );
         for ((_, _, known), item) in todo.into_iter().zip(settled) {
@@ -287,7 +294,7 @@ impl Hunt<'_> {
         let length = first.processes.iter().map(|process| process.events).max().unwrap_or(0).max(10);
         let mut idle = 0;
         for number in 1..=SCHEDULES {
-            if idle >= IDLE || Instant::now() + first.took >= until {
+            if idle >= IDLE || Instant::now() + first.took >= until || interrupt::asked() {
                 break;
             }
             watch(Stage::Trying { done: number as usize - 1, total: SCHEDULES as usize });
@@ -310,6 +317,11 @@ impl Hunt<'_> {
         self.stats.insert("classes".into(), self.classes.len() as u64);
         Ok(())
     }
+}
+
+/// None once somebody has asked to end.
+fn left(deadline: Instant) -> Duration {
+    if interrupt::asked() { Duration::ZERO } else { deadline.saturating_duration_since(Instant::now()) }
 }
 
 /// How much is done with a run.
@@ -468,7 +480,9 @@ fn settle(id: u32, trace: &Trace, finding: &Finding, folder: &Path, plain: &Plai
     }
     let mut item = resolve::item(id, finding, trace);
     if left.is_zero() {
-        item.why_unconfirmed = Some("the time was used up: raise it with --budget".into());
+        let why =
+            if interrupt::asked() { "it was interrupted" } else { "the time was used up: raise it with --budget" };
+        item.why_unconfirmed = Some(why.into());
         return Ok(item);
     }
     let own = folder.join(id.to_string());

@@ -205,11 +205,10 @@ pub fn run(options: &Options) -> Result<Run> {
     }
     let session = Session::new(options, false)?;
     let socket = session.socket();
-    let mut guard = interrupt::Guard::new();
-    guard.insist(options.watcher.is_some());
+    let guard = interrupt::Guard::new(options.watcher.is_some());
     let began = Instant::now();
     let mut started = session.start(|| {
-        Start {
+        let started = Start {
             program: &program,
             cwd,
             env: &options.env,
@@ -218,9 +217,11 @@ pub fn run(options: &Options) -> Result<Run> {
             input: &options.input,
             output: &options.output,
         }
-        .start()
+        .start()?;
+        // Before its greeting is answered: when anything is told about it, signals for it are passed on.
+        guard.target(started.child.id());
+        Ok(started)
     })?;
-    guard.target(started.child.id());
     let mut timed_out = false;
     let status = match options.timeout {
         None => started.child.wait(),
@@ -236,7 +237,7 @@ pub fn run(options: &Options) -> Result<Run> {
             }
         },
     };
-    guard.target(0);
+    guard.over();
     let status = status.map_err(Error::system("waiting for the program"))?;
     let took = began.elapsed();
     session.root_ended(status);

@@ -20,6 +20,7 @@ use reweave_model::{Finding, Kind, Schedule, ThreadId};
 use reweave_trace::{Meta, Trace, schedule_of};
 
 use crate::collector::{Collected, Divergence};
+use crate::interrupt;
 use crate::names::Code;
 use crate::replay::{self, base_options, script};
 use crate::session::{self, Run};
@@ -102,7 +103,7 @@ pub fn confirm(
     for (number, attempt) in along.into_iter().chain(active(&goal)).enumerate() {
         // Active testing only if the witness did not do.
         let left = deadline.saturating_duration_since(Instant::now());
-        if left.is_zero() || number >= followed && best.is_some() {
+        if left.is_zero() || interrupt::asked() || number >= followed && best.is_some() {
             break;
         }
         let own = folder.with_extension(format!("try{number}"));
@@ -188,6 +189,9 @@ fn run(
     options.output = Output::File(folder.join(OUTPUT));
     options.timeout = Some(plain.limit.map_or(left, |limit| limit.min(left)));
     let run = session::run(&options)?;
+    if interrupt::asked() {
+        return Ok(Err("it was interrupted".into()));
+    }
     let Some((process, new)) = same_program(&run, trace.meta())? else {
         return Ok(Err("the program could not be recorded again".into()));
     };

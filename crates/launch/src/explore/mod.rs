@@ -32,6 +32,7 @@ use crate::Result;
 use crate::classes::Class;
 use crate::confirm;
 use crate::folder::PrivateFolder;
+use crate::interrupt;
 use crate::jobs::side_by_side;
 use crate::replay::{base_options, script};
 use crate::session::{self, Run};
@@ -151,7 +152,7 @@ pub fn explore(trace: &Trace, limits: &Limits, visit: &mut Visit<'_>) -> Result<
             limits.jobs,
             &targets,
             |target| -> Result<Option<(Run, PrivateFolder)>> {
-                if Instant::now() + limits.took >= limits.until {
+                if Instant::now() + limits.took >= limits.until || interrupt::asked() {
                     return Ok(None);
                 }
                 let folder = PrivateFolder::new()?;

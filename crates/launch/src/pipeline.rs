@@ -176,7 +176,7 @@ impl Hunt<'_> {
                 item.summary = format!("the program {}", freed.text());
                 self.keep(item);
             }
-            if !self.classes.insert(class_of(&trace)?) {
+            if !self.classes.insert(class_of(&trace)?) && look != Look::Again {
                 continue;
             }
             new = true;
@@ -274,7 +274,10 @@ impl Hunt<'_> {
         };
         let explored = explore::explore(&trace, &limits, &mut |run, explored| {
             watch(Stage::Exploring(explored));
-            run.map_or(Ok(()), |run| self.look_at(run, Look::Quickly, watch).map(drop))
+            let Some((run, race)) = run else { return Ok(()) };
+            // A race may be in a run that read what others read.
+            let look = if race { Look::Again } else { Look::Quickly };
+            self.look_at(run, look, watch).map(drop)
         })?;
         self.count(&explored);
         Ok(Some(explored))
@@ -328,6 +331,8 @@ fn left(deadline: Instant) -> Duration {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Look {
     Closely,
+    /// Even if an earlier one read the same.
+    Again,
     /// Only if it failed, or a thread came to code that it came to in no run before.
     Quickly,
 }

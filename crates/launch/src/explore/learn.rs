@@ -132,14 +132,14 @@ impl<'t> Learning<'t> {
         let thread = event.thread;
         match event.op {
             Op::Read { addr, size, value, flags } => {
-                self.access(thread, code, addr.0, size, Some(value), None, flags.has(AccessFlags::LIBRARY));
+                self.access(thread, code, addr.0, size, Some(value), None, (flags.has(AccessFlags::LIBRARY), false));
             }
             Op::Write { addr, size, value, flags } => {
-                self.access(thread, code, addr.0, size, None, Some(value), flags.has(AccessFlags::LIBRARY));
+                self.access(thread, code, addr.0, size, None, Some(value), (flags.has(AccessFlags::LIBRARY), false));
             }
             Op::Atomic { kind, addr, size, read, written, .. } => {
                 let read = kind.reads().then_some(read);
-                self.access(thread, code, addr.0, size, read, kind.writes().then_some(written), false);
+                self.access(thread, code, addr.0, size, read, kind.writes().then_some(written), (false, true));
             }
             Op::Free { addr, size } => {
                 let parts = self.parts(thread, addr.0, size.min(1 << 12));
@@ -330,7 +330,7 @@ impl<'t> Learning<'t> {
         size: u32,
         read: Option<Value<'_>>,
         written: Option<Value<'_>>,
-        library: bool,
+        (library, atomic): (bool, bool),
     ) {
         let parts = self.parts(thread, addr, size.into());
         let bytes = read.map(|value| self.bytes(thread, value, size));
@@ -364,7 +364,7 @@ impl<'t> Learning<'t> {
             }
         }
         let parts = parts.into_iter().map(|(part, _)| part).collect();
-        let ask = Ask::Access { parts, reads: read.is_some(), writes: written.is_some() };
+        let ask = Ask::Access { parts, reads: read.is_some(), writes: written.is_some(), atomic };
         let inside = library && self.in_call(thread, code);
         self.take(thread, code, ask, answer, 1, writes.into());
         if library {
@@ -541,7 +541,10 @@ fn alike(known: &mut Ask, ask: &Ask) -> bool {
             child == new
         }
         // A compare-exchange writes or not.
-        (Ask::Access { parts, reads, writes }, Ask::Access { parts: new, reads: new_reads, writes: new_writes }) => {
+        (
+            Ask::Access { parts, reads, writes, .. },
+            Ask::Access { parts: new, reads: new_reads, writes: new_writes, .. },
+        ) => {
             *writes |= new_writes;
             parts == new && reads == new_reads
         }

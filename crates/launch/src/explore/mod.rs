@@ -3,7 +3,7 @@
 //! Every run teaches what its threads do when they are told what they were told ([`tree`]). All runs together are a model of
 //! the program, and a [`search`] through what its threads can do to each other ([`state`]) finds the next thing that no run
 //! has shown: a thread that is told something new, or a state in which nobody can move. A run along the way to it shows it, and
-//! teaches more. When the search finds nothing new, every class of executions (see [`classes`](crate::classes)) has been
+//! teaches more. So does a run in which two accesses race, or one uses freed memory. When the search finds nothing new, every class of executions (see [`classes`](crate::classes)) has been
 //! accounted for, and every failure that one thread can come to has been run into.
 //!
 //! Source: the idea of covering executions by what reads return is that of maximal causality reduction (Huang, PLDI 2015).
@@ -135,8 +135,8 @@ pub struct Limits {
     pub isolate: bool,
 }
 
-/// Hears of every run, and how far it is; before the first one, and after each search, without a run.
-pub type Visit<'v> = dyn FnMut(Option<&Run>, &Explored) -> Result<()> + 'v;
+/// Hears of every run, whether it was made to show a race, and how far it is; after each search, without a run.
+pub type Visit<'v> = dyn FnMut(Option<(&Run, bool)>, &Explored) -> Result<()> + 'v;
 
 /// Explores from a recorded run on.
 pub fn explore(trace: &Trace, limits: &Limits, visit: &mut Visit<'_>) -> Result<Explored> {
@@ -162,7 +162,7 @@ pub fn explore(trace: &Trace, limits: &Limits, visit: &mut Visit<'_>) -> Result<
             &mut |_| {},
         );
         let mut over = false;
-        for run in runs {
+        for (target, run) in targets.iter().zip(runs) {
             let Some((run, _folder)) = run? else {
                 over = true;
                 continue;
@@ -171,7 +171,7 @@ pub fn explore(trace: &Trace, limits: &Limits, visit: &mut Visit<'_>) -> Result<
                 explorer.learn(&new)?;
             }
             explored.runs += 1;
-            visit(Some(&run), &explored)?;
+            visit(Some((&run, matches!(target.goal, Goal::Race { .. }))), &explored)?;
         }
         if over {
             return Ok(explored);

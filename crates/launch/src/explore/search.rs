@@ -8,8 +8,9 @@ use reweave_model::{Schedule, ThreadId};
 
 use super::futures::Futures;
 use super::state::{Slots, State};
-use super::tree::{Answer, NodeId, Tree, Who};
+use super::tree::{Answer, Ask, NodeId, Tree, Who};
 use crate::classes::Class;
+use crate::names::Code;
 
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
@@ -27,6 +28,8 @@ pub enum Goal {
     Hang { at: Vec<NodeId> },
     /// A thread uses memory that has been freed.
     Freed { node: NodeId },
+    /// Accesses at these places that conflict are both next.
+    Race { one: Code, two: Code },
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -167,6 +170,7 @@ impl<'t> Search<'t> {
             }
             return;
         }
+        self.races(&choices, record);
         let could_go_on = choices.iter().any(|(who, ..)| Some(*who) == last);
         for (who, node, answer) in choices {
             if state.uses_freed(self.tree, &self.slots, who) {
@@ -181,6 +185,20 @@ impl<'t> Search<'t> {
             self.settle(&mut next, Some(who), &mut moves, record);
             let cost = cost + usize::from(could_go_on && Some(who) != last);
             self.push(next, record, moves, Some(who), cost);
+        }
+    }
+
+    /// Pairs of accesses that conflict, not both atomic.
+    fn races(&mut self, choices: &[(Who, NodeId, Answer)], record: u32) {
+        for (at, &(one, first, _)) in choices.iter().enumerate() {
+            for &(two, second, _) in &choices[at + 1..] {
+                let (Some(a), Some(b)) = (&self.tree.node(first).ask, &self.tree.node(second).ask) else { continue };
+                if one != two && conflict(a, b) {
+                    let (x, y) = (self.tree.node(first).code, self.tree.node(second).code);
+                    let goal = Goal::Race { one: x.min(y), two: x.max(y) };
+                    self.want(goal, record, &[self.into_the_unknown(one, first), self.into_the_unknown(two, second)]);
+                }
+            }
         }
     }
 
@@ -250,4 +268,16 @@ impl<'t> Search<'t> {
         }
         self.found.targets.push(Target { goal, schedule });
     }
+}
+
+fn conflict(one: &Ask, two: &Ask) -> bool {
+    let (
+        Ask::Access { parts: a, writes: a_writes, atomic: a_atomic, .. },
+        Ask::Access { parts: b, writes: b_writes, atomic: b_atomic, .. },
+    ) = (one, two)
+    else {
+        return false;
+    };
+    let overlap = || a.iter().any(|a| b.iter().any(|b| a.word == b.word && a.mask & b.mask != 0));
+    (*a_writes || *b_writes) && !(*a_atomic && *b_atomic) && overlap()
 }

@@ -32,6 +32,7 @@ pub enum Ask {
         parts: Box<[Part]>,
         reads: bool,
         writes: bool,
+        atomic: bool,
     },
     /// The whole block is gone: nobody knows what it holds.
     Free {

@@ -2,6 +2,7 @@
 
 mod atomic;
 mod commands;
+mod evidence;
 mod output;
 mod progress;
 mod size;

@@ -105,6 +105,7 @@ pub fn test(plan: &Plan, watch: &mut dyn FnMut(Stage<'_>)) -> Result<Tested> {
         program: plan.options.command.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
         findings: hunt.items,
         stats: hunt.stats,
+        baseline: None,
     };
     save_report(&report, &plan.folder)?;
     Ok(Tested { report, run })

@@ -3,13 +3,16 @@
 
 pub mod data;
 pub mod describe;
-pub mod explain;
 pub mod live;
 pub mod overview;
 mod reads;
 pub mod resolve;
+pub mod source;
+pub mod story;
 pub mod text;
+pub mod view;
 
 pub use data::{AccessItem, Item, Location, Report, ViewItem};
 pub use describe::Describer;
+pub use source::Sources;
 pub use text::Style;

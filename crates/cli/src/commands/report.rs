@@ -19,7 +19,7 @@ pub fn run(args: Args) -> i32 {
     match pipeline::load_report(&args.folder) {
         Ok(report) => {
             let folder = args.folder.display().to_string();
-            let code = output::print(|out| text::write(&report, &folder, Style { colour: false }, out));
+            let code = output::print(|out| text::write(&report, &folder, Style::for_stdout(), out));
             if code == exit::CLEAN && report.has_findings() { exit::FINDINGS } else { code }
         }
         Err(error) => output::fail(&error),

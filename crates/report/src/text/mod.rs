@@ -145,7 +145,7 @@ impl Page<'_> {
 }
 
 /// What could not be settled.
-fn write_unsettled(report: &Report, out: &mut dyn Write) -> io::Result<()> {
+pub(crate) fn write_unsettled(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     let stat = |name: &str| report.stats.get(name).copied().unwrap_or(0);
     match stat("unknown_pairs") {
         0 => {}

@@ -48,21 +48,38 @@ impl Candidate {
 /// Finds the accesses of a finding in a run. Threads keep their numbers across runs as long as they are made in the same
 /// order; where they were not, the places alone decide.
 pub fn find(trace: &Trace, item: &Item, place: Where) -> Result<Marks> {
-    let marks = search(trace, item, place, true)?;
-    if marks.len() == item.accesses.len() {
-        return Ok(marks);
+    let mut best = Marks::new();
+    // Where the bug shows may be a little before the last of its accesses.
+    let slack = match place {
+        Where::Failing { steps_before: Some(_) } if is_ordered(item) => &[1, 8, 64, u64::MAX][..],
+        _ => &[0],
+    };
+    for slack in slack {
+        for same_threads in [true, false] {
+            let marks = search(trace, item, place, *slack, same_threads)?;
+            if marks.len() > best.len() {
+                best = marks;
+            }
+            if best.len() == item.accesses.len() {
+                return Ok(best);
+            }
+        }
     }
-    let loose = search(trace, item, place, false)?;
-    Ok(if loose.len() > marks.len() { loose } else { marks })
+    Ok(best)
 }
 
-fn search(trace: &Trace, item: &Item, place: Where, same_threads: bool) -> Result<Marks> {
+/// Whether its accesses are in the order in which they happen.
+fn is_ordered(item: &Item) -> bool {
+    matches!(item.kind.as_str(), "race" | "atomicity")
+}
+
+fn search(trace: &Trace, item: &Item, place: Where, slack: u64, same_threads: bool) -> Result<Marks> {
     let mut matcher = Matcher { symbols: trace.symbols(), accesses: &item.accesses, same_threads, at: HashMap::new() };
-    let ordered = matches!(item.kind.as_str(), "race" | "atomicity");
     let chosen = match place {
-        Where::Failing { steps_before: Some(bug) } if ordered => {
-            let forward = matcher.follow(trace, bug)?;
-            if forward.iter().all(Option::is_some) { forward } else { matcher.chain(trace, bug + 1)? }
+        Where::Failing { steps_before: Some(bug) } if is_ordered(item) => {
+            let forward = if item.kind == "race" { matcher.follow(trace, bug)? } else { Vec::new() };
+            let complete = !forward.is_empty() && forward.iter().all(Option::is_some);
+            if complete { forward } else { matcher.chain(trace, bug.saturating_add(slack))? }
         }
         Where::Failing { .. } => matcher.last(trace)?,
         Where::Observed if item.kind == "race" && item.accesses.len() == 2 => matcher.closest(trace)?,

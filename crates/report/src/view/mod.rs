@@ -16,6 +16,7 @@ use serde::Serialize;
 
 use crate::data::Location;
 
+pub(crate) use build::cut;
 pub use build::{Limits, build};
 pub use marks::{Marks, Where};
 

@@ -3,6 +3,7 @@
 mod atomic;
 mod commands;
 mod evidence;
+mod living;
 mod output;
 mod progress;
 mod size;

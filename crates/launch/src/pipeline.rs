@@ -283,7 +283,8 @@ pub fn confirm_again(folder: &Path, command: Option<&[OsString]>, budget: Durati
     Ok(report)
 }
 
-fn save_report(report: &Report, folder: &Path) -> Result<()> {
+/// Writes the report into the folder of its test.
+pub fn save_report(report: &Report, folder: &Path) -> Result<()> {
     let path = folder.join(REPORT);
     fs::write(&path, report.to_json()).map_err(Error::output("write", &path))
 }

@@ -1,6 +1,7 @@
 //! Findings, events and traces as text, JSON, HTML, SARIF, JUnit XML and traces for a viewer. Findings are data; only this crate makes text of them, and it decides
 //! nothing.
 
+pub mod baseline;
 pub mod data;
 pub mod describe;
 pub mod dossier;
@@ -18,6 +19,7 @@ pub mod sarif;
 mod sha256;
 pub mod source;
 pub mod story;
+pub mod suppress;
 pub mod text;
 pub mod view;
 
@@ -25,4 +27,5 @@ pub use data::{AccessItem, Item, Location, Report, ViewItem};
 pub use describe::Describer;
 pub use dossier::Dossier;
 pub use source::Sources;
+pub use suppress::Suppressions;
 pub use text::Style;

@@ -68,7 +68,7 @@ fn demo(folder: &Path) -> Result<i32, Error> {
     eprintln!("$ reweave test -- ./bank");
     let mut plan = Plan::new(vec![OsString::from("./bank")], out.clone());
     plan.options.cwd = folder.to_owned();
-    let code = super::test::test(&plan);
+    let code = super::test::test(&plan, &crate::living::Judge::default(), reweave_report::text::Detail::Normal);
     if code != exit::FINDINGS {
         eprintln!("reweave: the demo should have found a race: this is a bug in reweave or in its environment");
         return Ok(exit::INTERNAL);

@@ -8,6 +8,7 @@ use reweave_launch::{Error, exit, pipeline};
 use reweave_report::text::Detail;
 use reweave_report::{Dossier, Report, Sources, Style, html, junit, perfetto, sarif, text};
 
+use crate::living::Living;
 use crate::{evidence, output};
 
 /// Show the findings of an earlier test again, or write them in another form
@@ -34,6 +35,8 @@ pub struct Args {
     /// The runs as a trace for ui.perfetto.dev or chrome://tracing
     #[arg(long, value_name = "FILE")]
     perfetto: Option<PathBuf>,
+    #[command(flatten)]
+    living: Living,
     #[command(flatten)]
     telling: Telling,
 }
@@ -67,7 +70,9 @@ pub fn run(args: Args) -> i32 {
 }
 
 fn report(args: &Args) -> Result<i32, Error> {
-    let report = pipeline::load_report(&args.folder)?;
+    let judge = args.living.judge()?;
+    let mut report = pipeline::load_report(&args.folder)?;
+    judge.apply(&mut report);
     let written = write_forms(args, &report)?;
     let mut code = exit::CLEAN;
     if !written {

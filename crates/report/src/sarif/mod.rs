@@ -5,7 +5,7 @@
 
 mod rules;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 
 use serde_json::{Value, json};
@@ -14,7 +14,7 @@ use crate::data::{AccessItem, Item, Location};
 use crate::dossier::Dossier;
 use crate::escape::uri;
 use crate::story;
-use crate::view::{Run, Step};
+use crate::view::{Class, Evidence, Run, Step};
 
 pub use rules::{RULES, Rule};
 
@@ -88,8 +88,9 @@ fn result(dossier: &Dossier<'_>, item: &Item) -> Value {
     let mut accesses = item.accesses.iter().zip(1..).filter(|(access, _)| access.location.line != 0);
     if let Some((first, _)) = accesses.next() {
         result["locations"] = json!([location(dossier, &first.location, None, None)]);
-    } else if let Some(block) = item.block_at.as_ref().filter(|block| block.enter.line != 0) {
-        result["locations"] = json!([location(dossier, &block.enter, None, None)]);
+    } else if let Some(place) = last_place(&evidence) {
+        // Services want a place for everything: where the run came last.
+        result["locations"] = json!([location(dossier, place, None, None)]);
     }
     let related: Vec<Value> = item
         .accesses
@@ -125,6 +126,12 @@ fn result(dossier: &Dossier<'_>, item: &Item) -> Value {
     result
 }
 
+fn last_place(evidence: &Evidence) -> Option<&Location> {
+    let run = evidence.failing.as_ref().or(evidence.observed.as_ref())?;
+    let places = run.shown().map(|step| &step.place).filter(|place| place.line != 0);
+    places.last()
+}
+
 /// Services show what is an error first.
 fn level(item: &Item) -> &'static str {
     match (item.kind.as_str(), item.strength.as_str()) {
@@ -143,7 +150,7 @@ fn message(dossier: &Dossier<'_>, item: &Item) -> String {
         let place = if access.location.line == 0 { plain(&place) } else { format!("[{}]({number})", plain(&place)) };
         text += &format!(" ({number}) {} by thread {} at {place}.", plain(&access.op), access.thread);
     }
-    for line in story::tell(item, &crate::view::Evidence::default()).why {
+    for line in story::tell(item, &Evidence::default()).why {
         text += &format!(" {}", plain(&line));
     }
     if let Some(outcome) = &item.outcome {
@@ -216,10 +223,18 @@ fn code_flow(dossier: &Dossier<'_>, run: &Run) -> Option<Value> {
     let (first, last) = (*marked.values().min()?, *marked.values().max()?);
     // What leads there, and a little of what follows.
     let from = (last + 20).min(run.rows.len()).saturating_sub(MOST_STEPS).min(first);
-    let shown = run.rows[from..].iter().filter_map(|row| row.step()).take(MOST_STEPS);
+    let objects: BTreeSet<&str> =
+        run.shown().filter(|step| step.mark.is_some()).map(|step| step.object.as_str()).collect();
+    let shown =
+        run.rows[from..].iter().filter_map(|row| row.step()).filter(|step| step.place.line != 0).take(MOST_STEPS);
     let mut threads: BTreeMap<u32, Vec<Value>> = BTreeMap::new();
     for (order, step) in (1..).zip(shown) {
-        threads.entry(step.thread).or_default().push(flow_location(dossier, step, order));
+        threads.entry(step.thread).or_default().push(flow_location(
+            dossier,
+            step,
+            order,
+            objects.contains(step.object.as_str()),
+        ));
     }
     let flows: Vec<Value> = threads
         .into_iter()
@@ -234,9 +249,15 @@ fn code_flow(dossier: &Dossier<'_>, run: &Run) -> Option<Value> {
     Some(json!({ "message": { "text": format!("The run that did it {}", run.outcome) }, "threadFlows": flows }))
 }
 
-fn flow_location(dossier: &Dossier<'_>, step: &Step, order: usize) -> Value {
+fn flow_location(dossier: &Dossier<'_>, step: &Step, order: usize, about: bool) -> Value {
     let mark = step.mark.map_or(String::new(), |number| format!("({number}) "));
     let text = format!("{mark}{}", step.what);
+    let importance = match step.class {
+        _ if step.mark.is_some() => "essential",
+        Class::Sync | Class::Wait | Class::End => "important",
+        _ if about && !step.object.is_empty() => "important",
+        _ => "unimportant",
+    };
     let mut state = json!({});
     if let Some(value) = step.value.as_ref().filter(|_| !step.object.is_empty()) {
         state[&step.object] = json!({ "text": value });
@@ -244,7 +265,7 @@ fn flow_location(dossier: &Dossier<'_>, step: &Step, order: usize) -> Value {
     let mut entry = json!({
         "location": location(dossier, &step.place, None, Some(&text)),
         "executionOrder": order,
-        "importance": if step.mark.is_some() { "essential" } else { "important" },
+        "importance": importance,
     });
     if state.as_object().is_some_and(|state| !state.is_empty()) {
         entry["state"] = state;

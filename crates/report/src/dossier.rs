@@ -27,7 +27,8 @@ impl Dossier<'_> {
     /// A path as seen from the root, or as it is.
     pub fn shown_path(&self, path: &str) -> String {
         let inside = std::path::Path::new(path).strip_prefix(&self.root);
-        inside.map_or_else(|_| path.to_owned(), |inside| inside.display().to_string())
+        let shown = inside.map_or_else(|_| path.to_owned(), |inside| inside.display().to_string());
+        shown.strip_prefix("./").map(str::to_owned).unwrap_or(shown)
     }
 
     /// The command that makes it happen again.

@@ -183,11 +183,11 @@ fn described(access: &AccessItem) -> String {
 }
 
 fn artifact(dossier: &Dossier<'_>, file: &str) -> Value {
-    match std::path::Path::new(file).strip_prefix(&dossier.root) {
-        Ok(inside) => json!({ "uri": uri(&inside.display().to_string()), "uriBaseId": "%SRCROOT%" }),
-        Err(_) if file.starts_with('/') => json!({ "uri": format!("file://{}", uri(file)) }),
-        Err(_) => json!({ "uri": uri(file), "uriBaseId": "%SRCROOT%" }),
+    let shown = dossier.shown_path(file);
+    if shown.starts_with('/') {
+        return json!({ "uri": format!("file://{}", uri(&shown)) });
     }
+    json!({ "uri": uri(&shown), "uriBaseId": "%SRCROOT%" })
 }
 
 fn location(dossier: &Dossier<'_>, place: &Location, id: Option<usize>, text: Option<&str>) -> Value {

@@ -20,7 +20,7 @@ fn shown(location: &Location) -> String {
     let here = std::env::current_dir().unwrap_or_default();
     match std::path::Path::new(&location.file).strip_prefix(&here) {
         Ok(file) => Location { file: file.display().to_string(), ..location.clone() }.to_string(),
-        Err(_) => location.to_string(),
+        Err(_) => location.to_string().trim_start_matches("./").to_owned(),
     }
 }
 

@@ -1,8 +1,11 @@
 //! Makes the sample reports that the tests of the report's forms read (`tests/reports`): the demo programs, tested once. What is
 //! kept is small: the recording and the first finding of the kind.
+//!
+//! Traces name the sources of the runtime. So that no folder of this machine's user goes into them, `REWEAVE` can name a
+//! `reweave` that was built elsewhere (a copy of the repository under /tmp).
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Kind of finding and program of `crates/cli/demo`.
@@ -19,11 +22,12 @@ const SAMPLES: [(&str, &str); 6] = [
 const FOLDER: &str = "/tmp/reweave-samples";
 
 pub fn make(root: &Path) -> bool {
-    let built = Command::new("cargo").args(["build", "-p", "reweave"]).current_dir(root).status();
-    if !built.is_ok_and(|status| status.success()) {
-        return false;
-    }
-    SAMPLES.iter().all(|(kind, program)| match sample(root, kind, program) {
+    let reweave = match std::env::var_os("REWEAVE") {
+        Some(path) => PathBuf::from(path),
+        None if crate::cargo(&["build", "--package", "reweave"]) => root.join("target/debug/reweave"),
+        None => return false,
+    };
+    SAMPLES.iter().all(|(kind, program)| match sample(root, &reweave, kind, program) {
         Ok(()) => true,
         Err(why) => {
             eprintln!("xtask: {kind}: {why}");
@@ -32,7 +36,7 @@ pub fn make(root: &Path) -> bool {
     })
 }
 
-fn sample(root: &Path, kind: &str, program: &str) -> Result<(), String> {
+fn sample(root: &Path, reweave: &Path, kind: &str, program: &str) -> Result<(), String> {
     let folder = Path::new(FOLDER).join(kind);
     let kept = root.join("tests/reports").join(kind);
     let text = |error: std::io::Error| error.to_string();
@@ -43,8 +47,8 @@ fn sample(root: &Path, kind: &str, program: &str) -> Result<(), String> {
     let source = format!("{program}.c");
     fs::copy(root.join("crates/cli/demo").join(&source), folder.join(&source)).map_err(text)?;
     fs::copy(folder.join(&source), kept.join(&source)).map_err(text)?;
-    let reweave = |arguments: &str| {
-        let mut command = Command::new(root.join("target/debug/reweave"));
+    let run = |arguments: &str| {
+        let mut command = Command::new(reweave);
         command.args(arguments.split(' ')).current_dir(&folder);
         // The environment is part of a trace: nothing of this machine goes in.
         command.env_clear().envs([("PATH", "/usr/bin:/bin"), ("HOME", FOLDER)]);
@@ -52,17 +56,17 @@ fn sample(root: &Path, kind: &str, program: &str) -> Result<(), String> {
     };
     // Sources are named from the folder they are in, wherever that is.
     let map = format!("-fdebug-prefix-map={}=.", folder.display());
-    if reweave(&format!("cc -g {map} -o {program} {source} -lpthread"))? != Some(0) {
+    if run(&format!("cc -g {map} -o {program} {source} -lpthread"))? != Some(0) {
         return Err("does not build".into());
     }
     let out = folder.join("reweave-out");
     if kind == "nondeterminism" {
         fs::create_dir_all(&out).map_err(text)?;
-        reweave(&format!("record -o reweave-out/recording.rwt -- ./{program}"))?;
-        reweave("predict reweave-out/recording.rwt --deny nondeterminism --json reweave-out/report.json")?;
+        run(&format!("record -o reweave-out/recording.rwt -- ./{program}"))?;
+        run("predict reweave-out/recording.rwt --deny nondeterminism --json reweave-out/report.json")?;
         let _ = fs::remove_dir_all(kept.join("1"));
     } else {
-        reweave(&format!("test --budget 20s -- ./{program}"))?;
+        run(&format!("test --budget 20s -- ./{program}"))?;
     }
     fs::copy(out.join("recording.rwt"), kept.join("recording.rwt")).map_err(text)?;
     let report = fs::read_to_string(out.join("report.json")).map_err(text)?;

@@ -54,6 +54,17 @@ pub fn json_in_html(json: &str) -> String {
     out
 }
 
+/// For the terminal: a name may hold what a terminal takes for a command.
+pub fn printable(text: &str) -> String {
+    let shown = |c: char| match c {
+        '\n' => '\n',
+        '\t' => ' ',
+        c if c.is_control() || is_direction(c) => char::REPLACEMENT_CHARACTER,
+        c => c,
+    };
+    text.chars().map(shown).collect()
+}
+
 /// A path as part of a URI.
 pub fn uri(path: &str) -> String {
     let mut out = String::with_capacity(path.len());

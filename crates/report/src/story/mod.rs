@@ -9,6 +9,7 @@ mod why;
 use std::io::{self, Write};
 
 use crate::data::Item;
+use crate::escape::printable;
 use crate::view::Evidence;
 
 pub use steps::write as write_steps;
@@ -45,7 +46,13 @@ impl Story {
         if !self.happenings.is_empty() {
             writeln!(out, "\nWhat happens")?;
             for (number, happening) in self.happenings.iter().enumerate() {
-                writeln!(out, "  {:>2}. {} {}", number + 1, happening.who, happening.clauses.join(",\n      "))?;
+                writeln!(
+                    out,
+                    "  {:>2}. {} {}",
+                    number + 1,
+                    printable(&happening.who),
+                    printable(&happening.clauses.join(",\n      "))
+                )?;
             }
         }
         for (title, lines) in [("Why it is possible", &self.why), ("What the recorded run did instead", &self.instead)]
@@ -55,7 +62,7 @@ impl Story {
             }
             writeln!(out, "\n{title}")?;
             for line in lines {
-                writeln!(out, "  {line}")?;
+                writeln!(out, "  {}", printable(line))?;
             }
         }
         Ok(())

@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 
 use super::at;
+use crate::escape::printable;
 use crate::view::{Row, Run};
 
 /// Shows `count` rows before the first access of the finding (without one, the end of the run) and a few after the last.
@@ -21,13 +22,13 @@ pub fn write(run: &Run, count: usize, out: &mut dyn Write) -> io::Result<()> {
             }
             Row::Step(step) => {
                 if previous != Some(step.thread) {
-                    writeln!(out, "  {}", run.thread_name(step.thread))?;
+                    writeln!(out, "  {}", printable(&run.thread_name(step.thread)))?;
                     previous = Some(step.thread);
                 }
                 let mark = step.mark.map_or(String::new(), |number| format!("({number})"));
                 let indent = "  ".repeat((step.thread as usize).min(8));
                 let line = format!("{:>8} {mark:>4} {indent}{:<48} {}", step.number, step.what, at(&step.place));
-                writeln!(out, "{}", line.trim_end())?;
+                writeln!(out, "{}", printable(line.trim_end()))?;
             }
         }
     }

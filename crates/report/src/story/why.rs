@@ -10,13 +10,22 @@ pub fn why(item: &Item) -> Vec<String> {
         "race" => race(item),
         "deadlock" => deadlock(item),
         "atomicity" => atomicity(item),
-        "nondeterminism" => vec![
-            "The two writes and the read are ordered neither by a lock that covers all of them nor by the start or end of a \
-             thread, so that the schedule decides which write comes last before the read."
-                .into(),
-        ],
+        "nondeterminism" => {
+            let shown = match item.strength.as_str() {
+                "potential" => "A pattern says so; no reordering shows it.",
+                _ => "A checked reordering of the recorded run shows it.",
+            };
+            vec![
+                "Nothing says who comes first: a lock only keeps the accesses apart, and no start or end of a thread, no wait and no \
+                 message orders them. The schedule decides which write is the last one before the read."
+                    .into(),
+                shown.into(),
+            ]
+        }
         "failure" => vec![match item.preemptions {
-            Some(0) | None => "The schedule alone leads there: the same input and the same steps of each thread.".into(),
+            Some(0) | None => {
+                "The schedule alone leads there: the same input and the same steps of each thread.".into()
+            }
             Some(n) => format!(
                 "The schedule alone leads there, with {n} {}.",
                 if n == 1 { "switch away from a thread that could have gone on" } else { "preemptions" }

@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use super::{Detail, Page};
 use crate::data::{AccessItem, Item, Location};
 use crate::describe::file_name;
+use crate::escape::printable;
 use crate::reads;
 
 /// Callers that are shown where not all are.
@@ -27,6 +28,7 @@ fn shown(location: &Location) -> String {
 impl Page<'_> {
     /// One finding, in full.
     pub fn write_item(&self, item: &Item, out: &mut dyn Write) -> io::Result<()> {
+        let item = &printable_item(item);
         let style = self.style;
         let code = match item.strength.as_str() {
             "confirmed" => "1;31",
@@ -97,6 +99,7 @@ impl Page<'_> {
 
     /// A finding in one line: what, and where.
     pub(super) fn write_line(&self, item: &Item, out: &mut dyn Write) -> io::Result<()> {
+        let item = &printable_item(item);
         let kind = if item.kind == "race" { String::new() } else { format!(" {}", item.kind) };
         let strength = self.style.paint("1;33", &format!("{}{kind}", item.strength));
         let place = |access: &AccessItem| match access.location.line {
@@ -109,7 +112,23 @@ impl Page<'_> {
     }
 }
 
-/// Source may hold what a terminal takes for a command.
-fn printable(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+/// All names of a finding as a terminal may have them: without the line breaks of a name, too.
+fn printable_item(item: &Item) -> Item {
+    let text = |text: &String| printable(text).replace('\n', " ");
+    let place = |at: &Location| Location { file: text(&at.file), line: at.line, function: text(&at.function) };
+    let access = |access: &AccessItem| AccessItem {
+        thread: access.thread,
+        op: text(&access.op),
+        location: place(&access.location),
+        stack: access.stack.iter().map(place).collect(),
+        locks_held: access.locks_held.iter().map(text).collect(),
+    };
+    Item {
+        summary: text(&item.summary),
+        accesses: item.accesses.iter().map(access).collect(),
+        outcome: item.outcome.as_ref().map(text),
+        why_unconfirmed: item.why_unconfirmed.as_ref().map(text),
+        suppressed: item.suppressed.as_ref().map(text),
+        ..item.clone()
+    }
 }

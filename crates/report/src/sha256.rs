@@ -2,7 +2,7 @@
 
 pub fn sha256(message: &[u8]) -> [u8; 32] {
     let primes: Vec<u32> =
-        (2..).filter(|n: &u32| (2..*n).take_while(|d| d * d <= *n).all(|d| n % d != 0)).take(64).collect();
+        (2..).filter(|n: &u32| (2..*n).take_while(|d| d * d <= *n).all(|d| !n.is_multiple_of(d))).take(64).collect();
     // The first 32 bits of the fractional parts of roots of primes.
     let fraction = |root: f64| ((root - root.floor()) * f64::from(1u32 << 16) * f64::from(1u32 << 16)) as u32;
     let k: Vec<u32> = primes.iter().map(|&p| fraction(f64::from(p).cbrt())).collect();

@@ -9,10 +9,12 @@ use std::rc::Rc;
 const LARGEST: u64 = 16 << 20;
 
 type Lines = Rc<[String]>;
+/// Gives the text of a file, if there is one.
+type Read = dyn Fn(&str) -> Option<String>;
 
 /// Source files by path.
 pub struct Sources {
-    read: Box<dyn Fn(&str) -> Option<String>>,
+    read: Box<Read>,
     files: RefCell<HashMap<String, Option<Lines>>>,
 }
 

@@ -58,7 +58,7 @@ fn write_pages(folder: &Path, mut definition: clap::Command) -> Result<usize, Er
         let path = folder.join(format!("{name}.1"));
         let mut text = Vec::new();
         // Writing to memory cannot fail.
-        let _ = clap_mangen::Man::new(page.clone().name(name.clone())).render(&mut text);
+        let _ = clap_mangen::Man::new(page.clone()).title(name.clone()).render(&mut text);
         fs::File::create(&path).and_then(|mut file| file.write_all(&text)).map_err(Error::output("write", &path))?;
     }
     Ok(pages.len())

@@ -128,133 +128,7 @@ fn every_field_is_in_the_published_schema() {
 /// What code scanning needs of SARIF 2.1.0, in our own words: the parts that we write, and nothing that the standard does not
 /// know.
 fn sarif_subset() -> Value {
-    json!({
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "type": "object", "required": ["version", "runs"], "additionalProperties": false,
-        "properties": {
-            "$schema": { "type": "string", "format": "uri" },
-            "version": { "const": "2.1.0" },
-            "runs": { "type": "array", "items": { "$ref": "#/$defs/run" } },
-        },
-        "$defs": {
-            "message": {
-                "type": "object", "additionalProperties": false, "required": ["text"],
-                "properties": { "text": { "type": "string", "minLength": 1 }, "markdown": { "type": "string" } },
-            },
-            "run": {
-                "type": "object", "required": ["tool", "results"], "additionalProperties": false,
-                "properties": {
-                    "tool": {
-                        "type": "object", "required": ["driver"], "additionalProperties": false,
-                        "properties": { "driver": {
-                            "type": "object", "required": ["name", "rules"], "additionalProperties": false,
-                            "properties": {
-                                "name": { "type": "string" }, "version": { "type": "string" },
-                                "semanticVersion": { "type": "string" }, "informationUri": { "type": "string" },
-                                "rules": { "type": "array", "uniqueItems": true, "items": { "$ref": "#/$defs/rule" } },
-                            },
-                        } },
-                    },
-                    "originalUriBaseIds": { "type": "object", "additionalProperties": { "$ref": "#/$defs/artifact" } },
-                    "columnKind": { "enum": ["utf16CodeUnits", "unicodeCodePoints"] },
-                    "results": { "type": "array", "items": { "$ref": "#/$defs/result" } },
-                    "properties": { "type": "object" },
-                },
-            },
-            "rule": {
-                "type": "object", "additionalProperties": false,
-                "required": ["id", "shortDescription", "fullDescription", "help", "defaultConfiguration"],
-                "properties": {
-                    "id": { "type": "string" }, "name": { "type": "string", "pattern": "^[A-Z][A-Za-z]+$" },
-                    "shortDescription": { "$ref": "#/$defs/message" }, "fullDescription": { "$ref": "#/$defs/message" },
-                    "help": { "$ref": "#/$defs/message" },
-                    "defaultConfiguration": { "type": "object", "properties": { "level": { "$ref": "#/$defs/level" } } },
-                    "properties": { "type": "object" },
-                },
-            },
-            "level": { "enum": ["none", "note", "warning", "error"] },
-            "artifact": {
-                "type": "object", "additionalProperties": false, "required": ["uri"],
-                "properties": {
-                    "uri": { "type": "string", "format": "uri-reference", "minLength": 1 }, "uriBaseId": { "type": "string" },
-                },
-            },
-            "location": {
-                "type": "object", "additionalProperties": false,
-                "properties": {
-                    "id": { "type": "integer", "minimum": 0 },
-                    "message": { "$ref": "#/$defs/message" },
-                    "physicalLocation": {
-                        "type": "object", "additionalProperties": false, "required": ["artifactLocation", "region"],
-                        "properties": {
-                            "artifactLocation": { "$ref": "#/$defs/artifact" },
-                            "region": {
-                                "type": "object", "additionalProperties": false, "required": ["startLine"],
-                                "properties": {
-                                    "startLine": { "type": "integer", "minimum": 1 },
-                                    "snippet": { "type": "object", "properties": { "text": { "type": "string" } } },
-                                },
-                            },
-                        },
-                    },
-                    "logicalLocations": { "type": "array", "items": { "type": "object", "additionalProperties": false,
-                        "properties": { "name": { "type": "string" }, "kind": { "type": "string" } } } },
-                },
-            },
-            "result": {
-                "type": "object", "additionalProperties": false,
-                "required": ["ruleId", "ruleIndex", "level", "message", "locations", "partialFingerprints"],
-                "properties": {
-                    "ruleId": { "type": "string" }, "ruleIndex": { "type": "integer", "minimum": 0 },
-                    "level": { "$ref": "#/$defs/level" },
-                    "message": { "$ref": "#/$defs/message" },
-                    "locations": { "type": "array", "minItems": 1, "items": { "$ref": "#/$defs/location" } },
-                    "relatedLocations": { "type": "array", "uniqueItems": true, "items": { "$ref": "#/$defs/location" } },
-                    "stacks": { "type": "array", "uniqueItems": true, "items": {
-                        "type": "object", "additionalProperties": false, "required": ["frames"],
-                        "properties": {
-                            "message": { "$ref": "#/$defs/message" },
-                            "frames": { "type": "array", "items": { "type": "object", "additionalProperties": false,
-                                "properties": { "location": { "$ref": "#/$defs/location" } } } },
-                        },
-                    } },
-                    "codeFlows": { "type": "array", "items": {
-                        "type": "object", "additionalProperties": false, "required": ["threadFlows"],
-                        "properties": {
-                            "message": { "$ref": "#/$defs/message" },
-                            "threadFlows": { "type": "array", "minItems": 1, "items": { "$ref": "#/$defs/flow" } },
-                        },
-                    } },
-                    "partialFingerprints": { "type": "object", "additionalProperties": { "type": "string" } },
-                    "suppressions": { "type": "array", "uniqueItems": true, "items": {
-                        "type": "object", "additionalProperties": false, "required": ["kind"],
-                        "properties": {
-                            "kind": { "enum": ["inSource", "external"] },
-                            "status": { "enum": ["accepted", "underReview", "rejected"] },
-                            "justification": { "type": "string" },
-                        },
-                    } },
-                    "baselineState": { "enum": ["new", "unchanged", "updated", "absent"] },
-                    "properties": { "type": "object" },
-                },
-            },
-            "flow": {
-                "type": "object", "additionalProperties": false, "required": ["locations"],
-                "properties": {
-                    "id": { "type": "string" }, "message": { "$ref": "#/$defs/message" },
-                    "locations": { "type": "array", "minItems": 1, "items": {
-                        "type": "object", "additionalProperties": false,
-                        "properties": {
-                            "location": { "$ref": "#/$defs/location" },
-                            "executionOrder": { "type": "integer", "minimum": 1 },
-                            "importance": { "enum": ["important", "essential", "unimportant"] },
-                            "state": { "type": "object", "additionalProperties": { "$ref": "#/$defs/message" } },
-                        },
-                    } },
-                },
-            },
-        },
-    })
+    serde_json::from_str(include_str!("sarif-subset.schema.json")).expect("JSON")
 }
 
 /// Validates a SARIF log, here and by the official schema if it is at hand.
@@ -281,7 +155,9 @@ pub fn check_sarif(log: &Value, what: &str) {
         let ids: BTreeSet<u64> =
             result["relatedLocations"].as_array().into_iter().flatten().filter_map(|one| one["id"].as_u64()).collect();
         let text = result["message"]["text"].as_str().expect("a text");
-        for (_, after) in text.match_indices("](").map(|(at, _)| text.split_at(at + 2)) {
+        // A bracket behind a backslash is no link.
+        let links = text.match_indices("](").filter(|(at, _)| !text[..*at].ends_with('\\'));
+        for (_, after) in links.map(|(at, _)| text.split_at(at + 2)) {
             let id: u64 = after.split(')').next().and_then(|id| id.parse().ok()).expect("a number");
             assert!(ids.contains(&id), "{what}: no related location {id}: {text}");
         }

@@ -10,7 +10,7 @@ fn test(folder: &Path, source: &str, out: &str, more: &[&str]) -> super::Said {
     fs::write(folder.join("bank.c"), source).expect("written");
     let built = reweave(folder, &["cc", "-g", "-o", "bank", "bank.c", "-lpthread"]);
     assert_eq!(built.code, 0, "{}", built.stderr);
-    reweave(folder, &[&["test", "--budget", "20s", "-o", out], more, &["--", "./bank"]].concat())
+    reweave(folder, &[&["test", "--budget", "60s", "-o", out], more, &["--", "./bank"]].concat())
 }
 
 #[test]

@@ -144,7 +144,7 @@ impl Maker<'_> {
         stack.extend(resolve::calls(self.trace.stacks().walk(event.stack), symbols));
         let locks = self.held.get(&event.thread).into_iter().flatten();
         let locks = locks.map(|held| cut(&self.describer.object(held.object))).collect();
-        self.run.rows.push(Row::Step(Step {
+        self.run.rows.push(Row::Step(Box::new(Step {
             event: event.id.0,
             number,
             thread: event.thread.0,
@@ -157,7 +157,7 @@ impl Maker<'_> {
             stack,
             mark: self.marks.get(&event.id).copied(),
             locks,
-        }));
+        })));
         self.row_of.insert(event.id, row);
         let data = self.data_link(event, phrase.class);
         for (kind, from) in [link, data].into_iter().flatten() {

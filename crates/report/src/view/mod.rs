@@ -47,7 +47,7 @@ pub struct Lane {
 /// One line of the view.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub enum Row {
-    Step(Step),
+    Step(Box<Step>),
     /// Steps that are not shown.
     Fold {
         steps: u64,

@@ -68,7 +68,7 @@ pub fn phrase(op: &Op<'_>, describer: Describer<'_>) -> Phrase {
     let about = |verb: &str, object: String| Phrase { class, what: format!("{verb} {object}"), object, value: None };
     let accessed = |verb: &str, addr: Addr, value: Value<'_>| {
         let object = describer.address(addr);
-        let value = show(value);
+        let value = show(value, memory(op).map_or(0, |(_, size)| size));
         let what = match &value {
             Some(value) => format!("{verb} {object} = {value}"),
             None => format!("{verb} {object}"),
@@ -81,9 +81,9 @@ pub fn phrase(op: &Op<'_>, describer: Describer<'_>) -> Phrase {
         Op::Atomic { kind: AtomicKind::Load, addr, read, .. } => accessed("atomic load", addr, read),
         Op::Atomic { kind: AtomicKind::CasFailed, addr, read, .. } => accessed("failed compare-exchange", addr, read),
         Op::Atomic { kind: AtomicKind::Store, addr, written, .. } => accessed("atomic store", addr, written),
-        Op::Atomic { addr, read, written, .. } => {
+        Op::Atomic { addr, size, read, written, .. } => {
             let mut phrase = accessed("atomic update", addr, written);
-            if let (Some(old), Some(new)) = (show(read), show(written)) {
+            if let (Some(old), Some(new)) = (show(read, u64::from(size)), show(written, u64::from(size))) {
                 phrase.what = format!("atomic update {} = {old} → {new}", phrase.object);
             }
             phrase
@@ -136,20 +136,55 @@ fn accessed_count(verb: &str, object: String, value: u32, class: Class) -> Phras
 }
 
 /// A value for the eye; none if it is not known.
-fn show(value: Value<'_>) -> Option<String> {
+fn show(value: Value<'_>, size: u64) -> Option<String> {
     match value {
         Value::Unknown => None,
-        Value::Word(word) if word < 1 << 32 => Some(word.to_string()),
-        Value::Word(word) => Some(format!("{word:#x}")),
+        Value::Word(word) => Some(number(word, size)),
         Value::Bytes(bytes) if bytes.len() <= 8 => {
             let mut word = [0; 8];
             word[..bytes.len()].copy_from_slice(bytes);
-            show(Value::Word(u64::from_le_bytes(word)))
+            Some(number(u64::from_le_bytes(word), bytes.len() as u64))
         }
         Value::Bytes(bytes) => {
             let shown = bytes.iter().take(SHOWN_BYTES).flat_map(|&byte| std::ascii::escape_default(byte));
             let text: String = shown.map(char::from).collect();
             Some(format!("\"{text}\"{}", if bytes.len() > SHOWN_BYTES { "…" } else { "" }))
         }
+    }
+}
+
+/// Whether it has a sign is not known: what may be a small negative number is shown as both.
+fn number(word: u64, size: u64) -> String {
+    const SMALL: i64 = -(1 << 20);
+    let signed = match size {
+        4 => i64::from(word as u32 as i32),
+        8 => word as i64,
+        _ => 0,
+    };
+    match word {
+        _ if (SMALL..0).contains(&signed) => format!("{signed} (or {word})"),
+        0..0x1_0000_0000 => word.to_string(),
+        _ => format!("{word:#x}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_as_people_write_them() {
+        for (word, size, shown) in [
+            (100, 4, "100"),
+            (0xffff_ffff, 4, "-1 (or 4294967295)"),
+            (0xffff_ffff, 8, "4294967295"),
+            (u64::MAX, 8, "-1 (or 18446744073709551615)"),
+            (255, 1, "255"),
+            (0x7fff_0000_1000, 8, "0x7fff00001000"),
+        ] {
+            assert_eq!(number(word, size), shown);
+        }
+        assert_eq!(show(Value::Bytes(&[1, 0, 0, 0]), 4).as_deref(), Some("1"));
+        assert_eq!(show(Value::Unknown, 4), None);
     }
 }

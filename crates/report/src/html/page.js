@@ -72,7 +72,7 @@
       }
       this.about = objects;
       this.matters = this.run.rows.map((row, i) =>
-        this.marks.has(i) || isFold(row) || row[CLASS] === "e" || objects.has(row[OBJECT]));
+        this.marks.has(i) || row[CLASS] === "e" && !isFold(row) || !isFold(row) && objects.has(row[OBJECT]));
     }
 
     markRows() {
@@ -247,7 +247,7 @@
       if (!packed || isFold(packed)) {
         node.classList.add("fold");
         const text = entry.fold
-          ? "⋯ " + grouped(entry.fold[1] - entry.fold[0]) + " steps that do not matter here"
+          ? "⋯ " + grouped(this.counted(entry.fold)) + " steps that do not matter here"
           : "⋯ " + grouped(packed[1]) + " steps of " + packed[2] + (packed[2] === 1 ? " thread" : " threads") + " left out";
         cell("do", NUMBER_WIDTH + TEXT, this.width - NUMBER_WIDTH - TEXT, text);
         node.setAttribute("aria-label", text);
@@ -279,6 +279,10 @@
       return node;
     }
 
+    counted([from, to]) {
+      return this.run.rows.slice(from, to).reduce((sum, row) => sum + (isFold(row) ? row[1] : 1), 0);
+    }
+
     /// Lanes, locks held and arrows between the rows in sight.
     lines(first, last) {
       const svg = draw("svg", { width: this.width, height: Math.max(0, last - first) * ROW, "aria-hidden": "true" });
@@ -295,7 +299,7 @@
       });
       const slots = new Map();
       for (const [lane, lock, shared, from, to] of this.bars) {
-        if (to < first || from >= last) continue;
+        if (to < first || from >= last || from === to && this.display[from].fold) continue;
         const key = this.column[lane];
         if (!slots.has(key)) slots.set(key, []);
         const taken = slots.get(key);

@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use super::{Happening, at, lock_name};
 use crate::data::Item;
-use crate::view::{Class, Run, Step};
+use crate::view::{Class, Row, Run, Step};
 
 /// Turns of threads that are told before the first access of the finding, and after the last one.
 const BEFORE: usize = 5;
@@ -35,12 +35,23 @@ pub fn happenings(item: &Item, run: &Run) -> Vec<Happening> {
     let interest = Interest::of(item, run);
     let mut turns: Vec<Turn> = Vec::new();
     let mut lost = Lost::default();
-    for step in run.shown() {
+    // Steps that the view left out lie in between.
+    let mut gap = false;
+    for row in &run.rows {
+        let Row::Step(step) = row else {
+            gap = true;
+            continue;
+        };
         let stale = lost.see(step, &interest);
         if !interest.has(step) {
             continue;
         }
-        let clause = clause(step, stale, run);
+        let mut clause = clause(step, stale, run);
+        if std::mem::take(&mut gap) && !turns.is_empty() {
+            clause.text = format!("later {}", clause.text);
+            turns.push(Turn { thread: step.thread, clauses: vec![clause] });
+            continue;
+        }
         match turns.last_mut() {
             Some(turn) if turn.thread == step.thread => turn.clauses.push(clause),
             _ => turns.push(Turn { thread: step.thread, clauses: vec![clause] }),

@@ -165,7 +165,7 @@ impl Maker<'_> {
                 self.run.links.push(Link { kind, from, to: row });
             }
         }
-        self.locks(event.thread, &event.op, row);
+        self.locks(event.thread, &event.op, row, false);
     }
 
     /// A read of what another thread wrote, where the finding is about it.
@@ -194,7 +194,7 @@ impl Maker<'_> {
         *steps += u64::from(event.op.is_step());
         threads.insert(event.thread);
         let row = self.run.rows.len();
-        self.locks(event.thread, &event.op, row);
+        self.locks(event.thread, &event.op, row, true);
     }
 
     fn flush(&mut self) {
@@ -203,8 +203,9 @@ impl Maker<'_> {
         }
     }
 
-    /// Keeps the books of locks. In a fold a lock is held from, or to, the fold's own row.
-    fn locks(&mut self, thread: ThreadId, op: &Op<'_>, row: usize) {
+    /// Keeps the books of locks. In a fold a lock is held from, or to, the fold's own row; what is taken and given back inside is
+    /// not shown.
+    fn locks(&mut self, thread: ThreadId, op: &Op<'_>, row: usize, folded: bool) {
         let held = self.held.entry(thread).or_default();
         match *op {
             Op::Acquire { object, mode, .. } => {
@@ -214,7 +215,7 @@ impl Maker<'_> {
             Op::Release { object, .. } | Op::Wait { mutex: object, .. } => {
                 // Also a release that another thread's acquire is meant for.
                 let own = held.iter().rposition(|held| held.object == object).map(|at| held.remove(at));
-                if let Some(held) = own {
+                if let Some(held) = own.filter(|held| !folded || held.since < row) {
                     self.bar(thread, &held, row);
                 }
             }

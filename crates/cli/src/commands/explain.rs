@@ -40,7 +40,11 @@ fn explain(args: &Args) -> Result<Vec<u8>, Error> {
     let evidence = evidence::of(item, folder, Limits::default())?;
     let mut out = Vec::new();
     // Writing to memory cannot fail.
-    let page = text::Page { folder: &folder.display().to_string(), style: Style::PLAIN, sources: &Sources::default() };
+    let page = text::Page {
+        folder: &folder.display().to_string(),
+        style: Style::for_stdout().with_detail(text::Detail::Full),
+        sources: &Sources::default(),
+    };
     let _ = page.write_item(item, &mut out);
     let _ = story::tell(item, &evidence).write(&mut out);
     if let (Some(steps), Some(run)) = (args.steps, evidence.failing.as_ref().or(evidence.observed.as_ref())) {

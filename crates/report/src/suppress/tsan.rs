@@ -1,5 +1,5 @@
 //! Suppression files of ThreadSanitizer, as its documentation describes them: `type:pattern`, where the pattern is found anywhere in
-//! the name of a function or a file of a stack; `*` stands for anything, `^` and `$` for the ends. `thread` is about threads that
+//! the name of a function or a file of a stack, or of the global variable that a race is on; `*` stands for anything, `^` and `$` for the ends. `thread` is about threads that
 //! are never joined, `mutex` about other misuse; `signal` and `called_from_lib` are about what has no counterpart here and cover
 //! nothing.
 
@@ -48,6 +48,9 @@ impl Template {
             return false;
         }
         let matches = |frame: &Location| self.matches(&frame.function) || self.matches(&frame.file);
+        if self.kind == "race" && variable(item).is_some_and(|name| self.matches(name)) {
+            return true;
+        }
         item.accesses.iter().any(|access| matches(&access.location) || !self.top && access.stack.iter().any(matches))
     }
 
@@ -62,4 +65,11 @@ impl Template {
         };
         !name.is_empty() && glob(pattern, name, from_start, to_end)
     }
+}
+
+/// The global variable that a race is on, which a pattern may name, too.
+fn variable(item: &Item) -> Option<&str> {
+    let rest = item.summary.strip_prefix("data race on ")?;
+    let end = [": ", " (", "+"].iter().filter_map(|end| rest.find(end)).min().unwrap_or(rest.len());
+    Some(&rest[..end])
 }

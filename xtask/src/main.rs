@@ -1,6 +1,7 @@
 //! Chores: `cargo xtask test` is what `.ci/run` calls.
 
 mod bench;
+mod samples;
 mod soak;
 mod tools;
 mod watch;
@@ -34,6 +35,7 @@ const USAGE: &str = "usage: cargo xtask COMMAND
                  watches a program in which everything comes and goes for so many million events (default 500) and prints
                  the memory and disk used meanwhile; fails if they grow
   bench-watch    what each live analysis costs, in instructions per event
+  report-samples make the sample reports anew that the tests of the report's forms read (tests/reports)
   lint           rustfmt and clippy, as the rules of the repository want them
   demo           build in release mode and run `reweave demo`
 ";
@@ -64,6 +66,7 @@ fn main() -> ExitCode {
         Some("bench-reads") => bench_reads(),
         Some("soak-watch") => soak_watch(&rest),
         Some("bench-watch") => bench_watch(),
+        Some("report-samples") => samples::make(&root()),
         Some("lint") => lint(),
         Some("demo") => cargo(&["run", "--release", "--package", "reweave", "--", "demo"]),
         _ => {

@@ -12,7 +12,7 @@ struct Tool {
     left_out: &'static str,
 }
 
-const TOOLS: [Tool; 12] = [
+const TOOLS: [Tool; 13] = [
     Tool { program: "gcc", package: "gcc", left_out: "everything that compiles a program" },
     Tool { program: "g++", package: "g++", left_out: "all C++ programs" },
     Tool { program: "make", package: "make", left_out: "builds with make" },
@@ -23,6 +23,7 @@ const TOOLS: [Tool; 12] = [
     Tool { program: "meson", package: "meson", left_out: "builds with meson" },
     Tool { program: "autoconf", package: "autoconf", left_out: "builds with autotools" },
     Tool { program: "automake", package: "automake", left_out: "builds with autotools" },
+    Tool { program: "chromium", package: "chromium", left_out: "the HTML report in a browser" },
     Tool { program: "pkg-config", package: "pkg-config", left_out: "programs on top of GLib" },
     // One of the tools that come with the development files, which have no program of their own.
     Tool { program: "glib-genmarshal", package: "libglib2.0-dev", left_out: "programs on top of GLib" },

@@ -2,6 +2,8 @@
 
 mod atomic;
 mod commands;
+mod evidence;
+mod living;
 mod output;
 mod progress;
 mod size;
@@ -45,6 +47,8 @@ enum Command {
     Inspect(commands::inspect::Args),
     Convert(commands::convert::Args),
     Demo(commands::demo::Args),
+    Completions(commands::completions::Completions),
+    Man(commands::completions::Man),
 }
 
 /// Compile like gcc or clang, adding what reweave needs
@@ -96,6 +100,8 @@ fn main() -> ExitCode {
         Command::Inspect(args) => commands::inspect::run(args),
         Command::Convert(args) => commands::convert::run(args),
         Command::Demo(args) => commands::demo::run(args),
+        Command::Completions(args) => commands::completions::completions(&args, Cli::command()),
+        Command::Man(args) => commands::completions::man(&args, Cli::command()),
     })
 }
 

@@ -138,6 +138,7 @@ pub fn test(plan: &Plan, watch: &mut dyn FnMut(Stage<'_>)) -> Result<Tested> {
         program: plan.options.command.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
         findings: hunt.items,
         stats: hunt.stats,
+        baseline: None,
     };
     save_report(&report, &plan.folder)?;
     Ok(Tested { report, run, explored })
@@ -477,7 +478,8 @@ pub fn break_at(
     Ok((confirm::stand_at(&trace, lines, &own, &plain, Instant::now() + budget)?, own))
 }
 
-fn save_report(report: &Report, folder: &Path) -> Result<()> {
+/// Writes the report into the folder of its test.
+pub fn save_report(report: &Report, folder: &Path) -> Result<()> {
     let path = folder.join(REPORT);
     fs::write(&path, report.to_json()).map_err(Error::output("write", &path))
 }
@@ -604,6 +606,7 @@ fn recorded(id: u32, trace: &Trace, finding: &Finding, outcome: &Outcome, folder
 /// Where a failed run ended: the fatal signal, or what each thread waits for.
 pub fn last_places(trace: &Trace, outcome: &Outcome) -> Result<Vec<Accessor>> {
     let describer = Describer { symbols: trace.symbols() };
+    let has_source = |pc| trace.symbols().frames(pc).next().is_some_and(|frame| frame.line != 0);
     let mut fatal = None;
     let mut waits: BTreeMap<ThreadId, Accessor> = BTreeMap::new();
     let mut held: BTreeMap<ThreadId, Vec<(ObjectId, EventId)>> = BTreeMap::new();
@@ -638,7 +641,8 @@ pub fn last_places(trace: &Trace, outcome: &Outcome) -> Result<Vec<Accessor>> {
             }
             Op::Fatal { number, .. } => {
                 let mut at = place(describe::signal_name(number as i32), locks);
-                if let Some(access) = last_access.get(&thread).filter(|_| event.pc.0 == 0) {
+                // Where the program itself was last says more than a place in a library without source.
+                if let Some(access) = last_access.get(&thread).filter(|_| !has_source(event.pc)) {
                     (at.pc, at.stack) = (access.pc, access.stack);
                 }
                 fatal = Some(at);
@@ -647,7 +651,7 @@ pub fn last_places(trace: &Trace, outcome: &Outcome) -> Result<Vec<Accessor>> {
             op if !op.is_step() => continue,
             _ => None,
         };
-        if event.pc.0 != 0 {
+        if has_source(event.pc) {
             last_access.insert(thread, place(String::new(), locks));
         }
         match waiting {

@@ -313,6 +313,7 @@ pub fn watch(mut options: Options, plan: Plan, tell: &mut (dyn FnMut(News<'_>) +
         program: command.collect(),
         findings: items,
         stats: numbers.into_iter().map(|(name, number)| (name.to_owned(), number)).collect(),
+        baseline: None,
     };
     Ok(Watched { run, report, totals, stalls, untold, peak_memory, _until_told: until_told })
 }

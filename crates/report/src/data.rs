@@ -14,6 +14,26 @@ pub struct Report {
     pub program: Vec<String>,
     pub findings: Vec<Item>,
     pub stats: BTreeMap<String, u64>,
+    /// What it was compared with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub baseline: Option<Against>,
+}
+
+/// An earlier report that this one was compared with.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Against {
+    /// Its file, as it was named.
+    pub file: String,
+    /// What it had and this one has not.
+    pub gone: Vec<Gone>,
+}
+
+/// A finding of an earlier report that is not there any more.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Gone {
+    pub fingerprint: String,
+    pub kind: String,
+    pub summary: String,
 }
 
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
@@ -47,6 +67,24 @@ pub struct Item {
     /// What it took to confirm it, or to give up.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tries: Option<Tries>,
+    /// Why nobody wants to hear of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub suppressed: Option<String>,
+    /// `new` or `known`, if it was compared with an earlier report.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub baseline: Option<String>,
+}
+
+impl Item {
+    /// Neither suppressed nor known from before: somebody has to look at it.
+    pub fn is_news(&self) -> bool {
+        self.suppressed.is_none() && self.baseline.as_deref() != Some("known")
+    }
+
+    /// Proven, by a run or by a checked reordering.
+    pub fn is_proven(&self) -> bool {
+        self.strength != "potential"
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
@@ -113,14 +151,14 @@ impl std::fmt::Display for Location {
 }
 
 impl Report {
-    /// Something that makes a run fail: confirmed or predicted, and no mere nondeterminism.
+    /// Something that makes a run fail: confirmed or predicted, no mere nondeterminism, and neither suppressed nor known.
     pub fn has_findings(&self) -> bool {
-        self.findings.iter().any(|item| item.strength != "potential" && item.kind != "nondeterminism")
+        self.findings.iter().any(|item| item.is_proven() && item.is_news() && item.kind != "nondeterminism")
     }
 
     /// A read that can see another write, proven: a failure only for who says so.
     pub fn has_nondeterminism(&self) -> bool {
-        self.findings.iter().any(|item| item.strength != "potential" && item.kind == "nondeterminism")
+        self.findings.iter().any(|item| item.is_proven() && item.is_news() && item.kind == "nondeterminism")
     }
 
     pub fn to_json(&self) -> String {

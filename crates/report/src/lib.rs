@@ -1,15 +1,31 @@
-//! Findings, events and traces as text and JSON. Findings are data; only this crate makes text of them, and it decides
+//! Findings, events and traces as text, JSON, HTML, SARIF, JUnit XML and traces for a viewer. Findings are data; only this crate makes text of them, and it decides
 //! nothing.
 
+pub mod baseline;
 pub mod data;
 pub mod describe;
-pub mod explain;
+pub mod dossier;
+mod escape;
+pub mod fingerprint;
+pub mod html;
+pub mod junit;
 pub mod live;
 pub mod overview;
+pub mod perfetto;
 mod reads;
 pub mod resolve;
+pub mod sarif;
+#[cfg(test)]
+mod sha256;
+pub mod source;
+pub mod story;
+pub mod suppress;
 pub mod text;
+pub mod view;
 
 pub use data::{AccessItem, Item, Location, Report, ViewItem};
 pub use describe::Describer;
+pub use dossier::Dossier;
+pub use source::Sources;
+pub use suppress::Suppressions;
 pub use text::Style;

@@ -5,7 +5,8 @@ use reweave_trace::Symbols;
 
 use crate::data::{AccessItem, Item, Location};
 use crate::describe::Describer;
-use crate::resolve::{calls, deadlock, fingerprint, frames, kind_name, strength_name, taken_lock};
+use crate::fingerprint::fingerprint;
+use crate::resolve::{calls, deadlock, frames, kind_name, strength_name, taken_lock};
 
 /// Every code address that an item of it names.
 pub fn addresses(sighting: &Sighting) -> impl Iterator<Item = Pc> {

@@ -5,6 +5,7 @@ use reweave_trace::{Symbols, Trace};
 
 use crate::data::{AccessItem, BlockItem, Item, Location};
 use crate::describe::Describer;
+use crate::fingerprint::fingerprint;
 use crate::reads;
 
 pub const fn kind_name(kind: Kind) -> &'static str {
@@ -217,21 +218,4 @@ pub(crate) fn address_of(event: EventId, trace: &Trace) -> Option<String> {
         return None;
     };
     Some(Describer { symbols: trace.symbols() }.address(addr))
-}
-
-/// From kind, functions and lines, not from addresses; in no order of the accesses.
-pub fn fingerprint(kind: &str, accesses: &[AccessItem]) -> String {
-    let mut parts: Vec<String> = accesses
-        .iter()
-        .map(|access| {
-            let Location { file, line, function } = &access.location;
-            format!("{}:{line}:{function}:{}", crate::describe::file_name(file), access.op)
-        })
-        .collect();
-    parts.sort();
-    let text = format!("{kind}|{}", parts.join("|"));
-    let hash = text
-        .bytes()
-        .fold(0xcbf2_9ce4_8422_2325u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3));
-    format!("{hash:016x}")
 }

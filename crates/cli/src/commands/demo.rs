@@ -8,21 +8,81 @@ use std::process::Command;
 use reweave_launch::pipeline::{self, Plan};
 use reweave_launch::replay::{Recording, replay};
 use reweave_launch::{Error, PrivateFolder, exit};
+use reweave_report::text::Detail;
+use reweave_report::view::Limits;
+use reweave_report::{Report, story};
 
-use crate::output;
+use crate::living::Judge;
+use crate::{evidence, output};
 
-const SOURCE: &str = include_str!("../../demo/bank.c");
+/// A small program with one bug.
+struct Program {
+    /// The kind of finding.
+    kind: &'static str,
+    name: &'static str,
+    source: &'static str,
+    about: &'static str,
+}
 
-/// See it work: build a small bank with a bug, find the bug, and replay it
+const PROGRAMS: [Program; 6] = [
+    Program {
+        kind: "race",
+        name: "bank",
+        source: include_str!("../../demo/bank.c"),
+        about: "A bank whose two tellers share an account, one of them without the lock",
+    },
+    Program {
+        kind: "deadlock",
+        name: "transfer",
+        source: include_str!("../../demo/transfer.c"),
+        about: "Two tellers move money between two accounts and lock them in different orders",
+    },
+    Program {
+        kind: "atomicity",
+        name: "tickets",
+        source: include_str!("../../demo/tickets.c"),
+        about: "Two counters sell the last ticket: every access is locked, the sale is not",
+    },
+    Program {
+        kind: "failure",
+        name: "ledger",
+        source: include_str!("../../demo/ledger.c"),
+        about: "An auditor who comes between the two sides of a booking",
+    },
+    Program {
+        kind: "misuse",
+        name: "forgotten",
+        source: include_str!("../../demo/forgotten.c"),
+        about: "A thread that nobody waits for",
+    },
+    Program {
+        kind: "nondeterminism",
+        name: "auction",
+        source: include_str!("../../demo/auction.c"),
+        about: "Two bidders and one lock: no race, but the schedule decides who wins",
+    },
+];
+
+fn kinds() -> impl clap::builder::TypedValueParser<Value = String> {
+    use clap::builder::TypedValueParser as _;
+    let values = PROGRAMS.iter().map(|program| clap::builder::PossibleValue::new(program.kind).help(program.about));
+    clap::builder::PossibleValuesParser::new(values).map(|kind| kind)
+}
+
+/// See it work: build a small program with a bug, find the bug, and replay it
 #[derive(clap::Args)]
-#[command(after_help = "Example:\n  reweave demo --keep ~/reweave-demo")]
+#[command(after_help = "Examples:\n  reweave demo\n  reweave demo deadlock\n  reweave demo race --keep ~/reweave-demo")]
 pub struct Args {
+    /// The kind of bug
+    #[arg(value_name = "KIND", default_value = "race", value_parser = kinds())]
+    kind: String,
     /// Leave program and findings in this folder
     #[arg(long, value_name = "DIR")]
     keep: Option<PathBuf>,
 }
 
 pub fn run(args: Args) -> i32 {
+    let Some(program) = PROGRAMS.iter().find(|program| program.kind == args.kind) else { return exit::USAGE };
     let temporary;
     let folder = match &args.keep {
         Some(folder) => {
@@ -42,44 +102,67 @@ pub fn run(args: Args) -> i32 {
             Err(error) => return output::fail(&error),
         },
     };
-    let code = demo(&folder).unwrap_or_else(|error| output::fail(&error));
-    if args.keep.is_none() && code == exit::CLEAN {
-        eprintln!("\nKeep the program and its findings with `reweave demo --keep DIR`.");
+    let code = demo(program, &folder).unwrap_or_else(|error| output::fail(&error));
+    if code == exit::CLEAN {
+        match &args.keep {
+            None => eprintln!("\nKeep the program and its findings with `reweave demo {} --keep DIR`.", program.kind),
+            Some(_) if program.kind == "nondeterminism" => {}
+            Some(folder) => eprintln!(
+                "\nSee the interleavings in the browser: `reweave report {}/reweave-out --html report.html`.",
+                folder.display()
+            ),
+        }
     }
     code
 }
 
-fn demo(folder: &Path) -> Result<i32, Error> {
-    let (source, program, out) = (folder.join("bank.c"), folder.join("bank"), folder.join("reweave-out"));
-    fs::write(&source, SOURCE).map_err(|source_error| Error::Output {
-        action: "write",
-        path: source.clone(),
-        source: source_error,
-    })?;
-    eprintln!("A bank whose two tellers share an account, one of them without the lock:\n");
-    eprintln!("$ reweave cc -g -o bank bank.c -lpthread");
-    let own = std::env::current_exe().map_err(|source| Error::System { action: "finding our own program", source })?;
-    let built = Command::new(own).args(["cc", "-g", "-o"]).arg(&program).arg(&source).arg("-lpthread").status();
-    let built = built.map_err(|source| Error::CannotRun { program: "reweave cc".into(), source })?;
-    if !built.success() {
+fn demo(program: &Program, folder: &Path) -> Result<i32, Error> {
+    let name = program.name;
+    let source = folder.join(format!("{name}.c"));
+    fs::write(&source, program.source).map_err(Error::output("write", &source))?;
+    eprintln!("{}:\n", program.about);
+    let cc = format!("cc -g -o {name} {name}.c -lpthread");
+    if shown(&cc, folder)? != exit::CLEAN {
         eprintln!("reweave: the demo could not be built: install a C compiler (Debian, Ubuntu: apt install gcc)");
         return Ok(exit::USAGE);
     }
-    eprintln!("$ reweave test -- ./bank");
-    let mut plan = Plan::new(vec![OsString::from("./bank")], out.clone());
+    if program.kind == "nondeterminism" {
+        // Information rather than a defect: `test` does not look for it.
+        shown(&format!("record -o {name}.rwt -- ./{name}"), folder)?;
+        let code = shown(&format!("predict {name}.rwt --deny nondeterminism"), folder)?;
+        return Ok(if code == exit::FINDINGS { exit::CLEAN } else { exit::INTERNAL });
+    }
+    eprintln!("$ reweave test -- ./{name}");
+    let out = folder.join("reweave-out");
+    let mut plan = Plan::new(vec![OsString::from(format!("./{name}"))], out.clone());
     plan.options.cwd = folder.to_owned();
-    let code = super::test::test(&plan);
-    if code != exit::FINDINGS {
-        eprintln!("reweave: the demo should have found a race: this is a bug in reweave or in its environment");
+    if super::test::test(&plan, &Judge::default(), Detail::Normal) != exit::FINDINGS {
+        eprintln!("reweave: the demo should have found a bug: this is a bug in reweave or in its environment");
         return Ok(exit::INTERNAL);
     }
-    // The most telling one: a confirmed run in which money was lost.
     let report = pipeline::load_report(&out)?;
-    let confirmed = || report.findings.iter().filter(|item| item.schedule.is_some());
-    let lost = confirmed().find(|item| item.outcome.as_deref().is_some_and(|how| how.contains("status")));
-    let Some(item) = lost.or_else(|| confirmed().next()) else { return Ok(exit::INTERNAL) };
+    let Some(item) = telling(&report, program.kind) else { return Ok(exit::INTERNAL) };
     eprintln!("\nFinding {} can be had again at will:\n\n$ reweave replay reweave-out/{}", item.id, item.id);
     let replayed = replay(&Recording::open(&out.join(item.id.to_string()))?)?;
     let again = super::replay::tell(&replayed) == exit::FINDINGS;
+    eprintln!("\nAnd this is what happened:\n\n$ reweave explain reweave-out/{}", item.id);
+    let evidence = evidence::of(item, &out, Limits::default())?;
+    let _ = story::tell(item, &evidence).write(&mut std::io::stderr());
     Ok(if again { exit::CLEAN } else { exit::INTERNAL })
+}
+
+/// Runs one of our own commands, as the user would.
+fn shown(command: &str, folder: &Path) -> Result<i32, Error> {
+    eprintln!("$ reweave {command}");
+    let own = std::env::current_exe().map_err(|source| Error::System { action: "finding our own program", source })?;
+    let status = Command::new(own).args(command.split(' ')).current_dir(folder).status();
+    let status = status.map_err(|source| Error::CannotRun { program: "reweave".into(), source })?;
+    Ok(exit::of_program(status))
+}
+
+/// The most telling finding of this kind: a confirmed run that failed.
+fn telling<'r>(report: &'r Report, kind: &str) -> Option<&'r reweave_report::Item> {
+    let confirmed = || report.findings.iter().filter(|item| item.schedule.is_some() && item.kind == kind);
+    let failed = confirmed().find(|item| item.outcome.as_deref().is_some_and(|how| how.contains("status")));
+    failed.or_else(|| confirmed().next())
 }

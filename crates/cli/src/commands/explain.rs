@@ -2,46 +2,53 @@
 
 use std::path::PathBuf;
 
-use reweave_launch::replay::Recording;
-use reweave_launch::{Error, exit, pipeline};
-use reweave_report::{Style, explain, text};
+use reweave_launch::{Error, pipeline};
+use reweave_report::view::Limits;
+use reweave_report::{Sources, Style, story, text};
 
-use crate::output;
+use crate::{evidence, output};
 
-/// Tell the story of a finding: who ran when, step by step, up to the bug
+/// Tell the story of a finding: what happens, why it is possible, and what the recorded run did instead
 #[derive(clap::Args)]
-#[command(after_help = "Example:\n  reweave explain reweave-out/1")]
+#[command(after_help = "Examples:\n  reweave explain reweave-out/1\n  reweave explain reweave-out/1 --steps 40")]
 pub struct Args {
     #[arg(value_name = "DIR/ID")]
     finding: PathBuf,
-    /// How many steps before the bug to show
-    #[arg(long, value_name = "N", default_value_t = 20)]
-    steps: u64,
+    /// Also list the steps of the run, from this many before the bug
+    #[arg(long, value_name = "N")]
+    steps: Option<usize>,
 }
 
 pub fn run(args: Args) -> i32 {
-    match story(&args) {
+    match explain(&args) {
         Ok(story) => output::print(|out| out.write_all(&story)),
         Err(error) => output::fail(&error),
     }
 }
 
-fn story(args: &Args) -> Result<Vec<u8>, Error> {
-    let mut out = Vec::new();
-    let folder = args.finding.parent().filter(|folder| !folder.as_os_str().is_empty());
+fn explain(args: &Args) -> Result<Vec<u8>, Error> {
+    let not = |why: String| Error::NotReplayable { path: args.finding.clone(), why };
     let id = args.finding.file_name().and_then(|name| name.to_str()).and_then(|name| name.parse::<u32>().ok());
-    if let (Some(folder), Some(id)) = (folder, id) {
-        let report = pipeline::load_report(folder)?;
-        if let Some(item) = report.findings.iter().find(|item| item.id == id) {
-            // Writing to memory cannot fail.
-            let _ = text::write_item(item, &folder.display().to_string(), Style { colour: false }, &mut out);
-        }
-    }
-    let recording = Recording::open(&args.finding)?;
-    let bug = match &recording.goal {
-        Some(goal) => goal.steps_before(&recording.trace)?,
-        None => None,
+    let Some(id) = id else { return Err(not("not a finding: name one like reweave-out/1".into())) };
+    let folder = args.finding.parent().unwrap_or(std::path::Path::new(""));
+    let report = pipeline::load_report(folder)?;
+    let Some(item) = report.findings.iter().find(|item| item.id == id) else {
+        let known: Vec<String> = report.findings.iter().map(|item| item.id.to_string()).collect();
+        let known = if known.is_empty() { "there are none".into() } else { format!("there are {}", known.join(", ")) };
+        return Err(not(format!("the report has no finding {id}: {known}")));
     };
-    let _ = explain::write(&recording.trace, bug, args.steps, &mut out).map_err(|_| exit::INTERNAL);
+    let evidence = evidence::of(item, folder, Limits::default())?;
+    let mut out = Vec::new();
+    // Writing to memory cannot fail.
+    let page = text::Page {
+        folder: &folder.display().to_string(),
+        style: Style::for_stdout().with_detail(text::Detail::Full),
+        sources: &Sources::default(),
+    };
+    let _ = page.write_item(item, &mut out);
+    let _ = story::tell(item, &evidence).write(&mut out);
+    if let (Some(steps), Some(run)) = (args.steps, evidence.failing.as_ref().or(evidence.observed.as_ref())) {
+        let _ = story::write_steps(run, steps, &mut out);
+    }
     Ok(out)
 }

@@ -1,5 +1,6 @@
 //! The subcommands.
 
+pub mod completions;
 pub mod confirm;
 pub mod convert;
 pub mod demo;

@@ -122,7 +122,7 @@ pub fn run(args: Args) -> i32 {
     match predict(&args) {
         Ok(report) => {
             let code = output::print(|out| {
-                text::write(&report, "", Style { colour: false }, out)?;
+                text::write(&report, "", Style::for_stdout().with_detail(text::Detail::Full), out)?;
                 if args.stats { text::write_stats(&report, out) } else { Ok(()) }
             });
             if code != exit::CLEAN {
@@ -203,5 +203,5 @@ fn report(trace: &Trace, answer: Answer) -> Report {
     stats.insert("events".to_owned(), answer.events);
     stats.insert("unknown_pairs".to_owned(), answer.unknown_pairs);
     let reweave = env!("CARGO_PKG_VERSION").into();
-    Report { reweave, schema: data::SCHEMA, program: trace.meta().program.clone(), findings, stats }
+    Report { reweave, schema: data::SCHEMA, program: trace.meta().program.clone(), findings, stats, baseline: None }
 }

@@ -1,27 +1,114 @@
 //! `reweave report`
 
-use std::path::PathBuf;
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
 
-use reweave_launch::{exit, pipeline};
-use reweave_report::{Style, text};
+use reweave_launch::{Error, exit, pipeline};
+use reweave_report::text::Detail;
+use reweave_report::{Dossier, Report, Sources, Style, html, junit, perfetto, sarif, text};
 
-use crate::output;
+use crate::living::Living;
+use crate::{evidence, output};
 
-/// Show the findings of an earlier test again
+/// Show the findings of an earlier test again, or write them in another form
+///
+/// Without a form the findings are printed. The forms need the folder as `reweave test` left it: the runs in it are what they
+/// show.
 #[derive(clap::Args)]
-#[command(after_help = "Example:\n  reweave report reweave-out")]
+#[command(after_help = "Examples:\n  \
+    reweave report reweave-out\n  \
+    reweave report reweave-out --html report.html\n  \
+    reweave report reweave-out --sarif reweave.sarif --junit reweave.xml")]
 pub struct Args {
     #[arg(value_name = "DIR")]
     folder: PathBuf,
+    /// One page for the browser, with all interleavings
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+    /// SARIF 2.1.0, for code scanning
+    #[arg(long, value_name = "FILE")]
+    sarif: Option<PathBuf>,
+    /// JUnit XML, for continuous integration
+    #[arg(long, value_name = "FILE")]
+    junit: Option<PathBuf>,
+    /// The runs as a trace for ui.perfetto.dev or chrome://tracing
+    #[arg(long, value_name = "FILE")]
+    perfetto: Option<PathBuf>,
+    #[command(flatten)]
+    living: Living,
+    #[command(flatten)]
+    telling: Telling,
+}
+
+/// How much is told.
+#[derive(clap::Args, Clone, Copy, Default)]
+pub struct Telling {
+    /// Only tell how many findings there are
+    #[arg(short, long, conflicts_with = "verbose")]
+    quiet: bool,
+    /// Tell every finding in full, with every caller
+    #[arg(short, long)]
+    verbose: bool,
+}
+
+impl Telling {
+    pub const fn detail(self) -> Detail {
+        match (self.quiet, self.verbose) {
+            (true, _) => Detail::Quiet,
+            (_, true) => Detail::Full,
+            _ => Detail::Normal,
+        }
+    }
 }
 
 pub fn run(args: Args) -> i32 {
-    match pipeline::load_report(&args.folder) {
-        Ok(report) => {
-            let folder = args.folder.display().to_string();
-            let code = output::print(|out| text::write(&report, &folder, Style { colour: false }, out));
-            if code == exit::CLEAN && report.has_findings() { exit::FINDINGS } else { code }
-        }
+    match report(&args) {
+        Ok(code) => code,
         Err(error) => output::fail(&error),
     }
+}
+
+fn report(args: &Args) -> Result<i32, Error> {
+    let judge = args.living.judge()?;
+    let mut report = pipeline::load_report(&args.folder)?;
+    judge.apply(&mut report);
+    let written = write_forms(args, &report)?;
+    let mut code = exit::CLEAN;
+    if !written {
+        let folder = args.folder.display().to_string();
+        let style = Style::for_stdout().with_detail(args.telling.detail());
+        code = output::print(|out| text::write(&report, &folder, style, out));
+    }
+    Ok(if code == exit::CLEAN && report.has_findings() { exit::FINDINGS } else { code })
+}
+
+/// Writes the files that were asked for; says whether there were any.
+fn write_forms(args: &Args, report: &Report) -> Result<bool, Error> {
+    type Form = fn(&Dossier<'_>, &mut dyn Write) -> io::Result<()>;
+    let forms: [(&Option<PathBuf>, Form); 4] = [
+        (&args.html, html::write),
+        (&args.sarif, sarif::write),
+        (&args.junit, junit::write),
+        (&args.perfetto, perfetto::write),
+    ];
+    let wanted: Vec<(&Path, Form)> = forms.iter().filter_map(|(path, form)| Some((path.as_deref()?, *form))).collect();
+    if wanted.is_empty() {
+        return Ok(false);
+    }
+    let sources = Sources::default();
+    let dossier = Dossier {
+        report,
+        folder: args.folder.display().to_string(),
+        evidence: evidence::of_all(report, &args.folder),
+        sources: &sources,
+        root: std::env::current_dir().unwrap_or_default(),
+    };
+    for (path, form) in wanted {
+        let file = File::create(path).map_err(Error::output("write", path))?;
+        let mut out = BufWriter::new(file);
+        form(&dossier, &mut out).and_then(|()| out.flush()).map_err(Error::output("write", path))?;
+        eprintln!("reweave: wrote {}", path.display());
+    }
+    Ok(true)
 }

@@ -11,6 +11,8 @@ use reweave_launch::pipeline::{self, Plan, Stage};
 use reweave_report::{Style, text};
 
 use super::record::Scheduling;
+use super::report::Telling;
+use crate::living::{Judge, Living};
 use crate::output;
 use crate::progress::Bar;
 use crate::size::parse_time;
@@ -47,6 +49,10 @@ pub struct Args {
     #[arg(long, value_name = "FILE")]
     atomic: Option<PathBuf>,
     #[command(flatten)]
+    living: Living,
+    #[command(flatten)]
+    telling: Telling,
+    #[command(flatten)]
     scheduling: Scheduling,
     /// The program and its arguments
     #[arg(required = true, last = true, value_name = "PROG")]
@@ -64,7 +70,10 @@ pub fn run(args: Args) -> i32 {
         Err(error) => return output::fail(&error),
     }
     args.scheduling.apply(&mut plan.options);
-    test(&plan)
+    match args.living.judge() {
+        Ok(judge) => test(&plan, &judge, args.telling.detail()),
+        Err(error) => output::fail(&error),
+    }
 }
 
 fn cores() -> u16 {
@@ -72,7 +81,7 @@ fn cores() -> u16 {
 }
 
 /// Runs the pipeline and tells what it found.
-pub fn test(plan: &Plan) -> i32 {
+pub fn test(plan: &Plan, judge: &Judge, detail: text::Detail) -> i32 {
     let mut bar: Option<(&str, Bar)> = None;
     let tested = pipeline::test(plan, &mut |stage| match stage {
         Stage::Recorded(run) => output::run_summary(run),
@@ -84,13 +93,19 @@ pub fn test(plan: &Plan) -> i32 {
     });
     drop(bar);
     match tested {
-        Ok(tested) => {
+        Ok(mut tested) => {
+            if judge.apply(&mut tested.report)
+                && let Err(error) = pipeline::save_report(&tested.report, &plan.folder)
+            {
+                return output::fail(&error);
+            }
             let folder = plan.folder.display().to_string();
             eprintln!();
             if let Some(explored) = &tested.explored {
                 eprintln!("reweave: {}", exploration(explored, plan.explore, tested.report.has_findings()));
             }
-            let _ = text::write(&tested.report, &folder, Style::for_stderr(), &mut io::stderr().lock());
+            let style = Style::for_stderr().with_detail(detail);
+            let _ = text::write(&tested.report, &folder, style, &mut io::stderr().lock());
             match () {
                 () if tested.report.has_findings() => exit::FINDINGS,
                 // Nothing could be looked at: that is not a clean bill.

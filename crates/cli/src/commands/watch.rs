@@ -112,7 +112,8 @@ pub fn run(args: Args) -> i32 {
         options: live::Options { analyses, sample: args.sample, check: args.check },
         max_memory: args.max_memory,
     };
-    let style = Style::for_stderr();
+    // It is told once and kept nowhere: in full.
+    let style = Style::for_stderr().with_detail(text::Detail::Full);
     let watched = watch::watch(options, plan, &mut |news| {
         let mut out = io::stderr().lock();
         // Nobody may be there to read it; the program matters more.

@@ -1,0 +1,182 @@
+//! What we write validates: `report.json` against the schema we publish, SARIF against the part of the standard's schema that we
+//! rely on, and against the official one where `REWEAVE_SARIF_SCHEMA` names it.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use super::{KINDS, form, root, sample};
+
+#[track_caller]
+fn validate(schema: Value, instance: &Value, what: &str) {
+    let mut schemas = boon::Schemas::new();
+    let mut compiler = boon::Compiler::new();
+    compiler.add_resource("schema.json", schema).expect("a schema");
+    let index = compiler.compile("schema.json", &mut schemas).unwrap_or_else(|error| panic!("{error:#}"));
+    if let Err(error) = schemas.validate(instance, index) {
+        panic!("{what}: {error:#}");
+    }
+}
+
+fn read(path: &Path) -> Value {
+    serde_json::from_str(&fs::read_to_string(path).expect("a file")).expect("JSON")
+}
+
+fn published() -> Value {
+    read(&root().join("docs/report.schema.json"))
+}
+
+#[test]
+fn reports_validate_against_the_published_schema() {
+    for kind in KINDS {
+        validate(published(), &read(&sample(kind).join("report.json")), kind);
+    }
+}
+
+#[test]
+fn the_published_schema_refuses_what_is_wrong() {
+    let mut schemas = boon::Schemas::new();
+    let mut compiler = boon::Compiler::new();
+    compiler.add_resource("schema.json", published()).expect("a schema");
+    let index = compiler.compile("schema.json", &mut schemas).expect("compiles");
+    let right = read(&sample("race").join("report.json"));
+    for (pointer, wrong) in [
+        ("/schema", json!(2)),
+        ("/findings/0/strength", json!("sure")),
+        ("/findings/0/accesses/0/location/line", json!("15")),
+        ("/findings/0/fingerprint", json!("x")),
+        ("/findings/0/baseline", json!("old")),
+    ] {
+        let mut report = right.clone();
+        // Fields that are left out by default are put in.
+        report["findings"][0]["baseline"] = json!("new");
+        *report.pointer_mut(pointer).expect(pointer) = wrong;
+        assert!(schemas.validate(&report, index).is_err(), "{pointer}");
+    }
+}
+
+/// Each field that can be written is described, so that the schema cannot lag behind.
+#[test]
+fn every_field_is_in_the_published_schema() {
+    let location = reweave_report::Location { file: "a.c".into(), line: 1, function: "f".into() };
+    let item = reweave_report::Item {
+        fingerprint: "0123456789abcdef".into(),
+        kind: "race".into(),
+        strength: "confirmed".into(),
+        block_at: Some(reweave_report::data::BlockItem {
+            label: None,
+            enter: location.clone(),
+            exit: location.clone(),
+        }),
+        accesses: vec![reweave_report::AccessItem {
+            thread: 0,
+            op: "read".into(),
+            location: location.clone(),
+            stack: vec![location],
+            locks_held: Vec::new(),
+        }],
+        view: Some(reweave_report::ViewItem {
+            variable: "x".into(),
+            read: Some(1),
+            seen: None,
+            other: None,
+            seen_value: Some(1),
+            other_value: None,
+            feeds: "choice".into(),
+        }),
+        preemptions: Some(1),
+        tries: Some(reweave_report::data::Tries::default()),
+        suppressed: Some("why".into()),
+        baseline: Some("new".into()),
+        ..reweave_report::Item::default()
+    };
+    let gone =
+        reweave_report::data::Gone { fingerprint: "0123456789abcdef".into(), kind: "race".into(), summary: "s".into() };
+    let report = reweave_report::Report {
+        reweave: "0".into(),
+        schema: reweave_report::data::SCHEMA,
+        program: vec!["./a".into()],
+        findings: vec![item],
+        stats: [("unknown_pairs".to_owned(), 0)].into(),
+        baseline: Some(reweave_report::data::Against { file: "b.json".into(), gone: vec![gone] }),
+    };
+    let report: Value = serde_json::from_str(&report.to_json()).expect("JSON");
+    validate(published(), &report, "a report with everything");
+    let keys =
+        |value: &Value| value.as_object().map(|all| all.keys().cloned().collect::<BTreeSet<_>>()).unwrap_or_default();
+    let schema = published();
+    for (written, described) in [
+        ("", ""),
+        ("/baseline", "/properties/baseline"),
+        ("/baseline/gone/0", "/properties/baseline/properties/gone/items"),
+        ("/findings/0", "/$defs/finding"),
+        ("/findings/0/block_at", "/$defs/finding/properties/block_at/anyOf/1"),
+        ("/findings/0/tries", "/$defs/finding/properties/tries"),
+        ("/findings/0/accesses/0", "/$defs/access"),
+        ("/findings/0/accesses/0/location", "/$defs/location"),
+        ("/findings/0/view", "/$defs/view"),
+    ] {
+        let written = keys(report.pointer(written).expect(written));
+        let described = keys(schema.pointer(&format!("{described}/properties")).expect(described));
+        let missing: Vec<_> = written.difference(&described).collect();
+        assert!(missing.is_empty(), "docs/report.schema.json does not describe {missing:?}");
+    }
+}
+
+/// What code scanning needs of SARIF 2.1.0, in our own words: the parts that we write, and nothing that the standard does not
+/// know.
+fn sarif_subset() -> Value {
+    serde_json::from_str(include_str!("sarif-subset.schema.json")).expect("JSON")
+}
+
+/// Validates a SARIF log, here and by the official schema if it is at hand.
+#[track_caller]
+pub fn check_sarif(log: &Value, what: &str) {
+    validate(sarif_subset(), log, what);
+    match std::env::var_os("REWEAVE_SARIF_SCHEMA") {
+        Some(path) => {
+            let mut official = read(Path::new(&path));
+            // It names itself by an address of its own; here it is a file.
+            if let Some(schema) = official.as_object_mut() {
+                schema.remove("$id");
+                schema.remove("id");
+            }
+            validate(official, log, what);
+        }
+        None => eprintln!("not compared with the official schema: REWEAVE_SARIF_SCHEMA does not name it"),
+    }
+    // What no schema can say: rules are where they are said to be, and links lead somewhere.
+    let run = &log["runs"][0];
+    for result in run["results"].as_array().expect("results") {
+        let index = result["ruleIndex"].as_u64().expect("an index") as usize;
+        assert_eq!(run["tool"]["driver"]["rules"][index]["id"], result["ruleId"], "{what}");
+        let ids: BTreeSet<u64> =
+            result["relatedLocations"].as_array().into_iter().flatten().filter_map(|one| one["id"].as_u64()).collect();
+        let text = result["message"]["text"].as_str().expect("a text");
+        // A bracket behind a backslash is no link.
+        let links = text.match_indices("](").filter(|(at, _)| !text[..*at].ends_with('\\'));
+        for (_, after) in links.map(|(at, _)| text.split_at(at + 2)) {
+            let id: u64 = after.split(')').next().and_then(|id| id.parse().ok()).expect("a number");
+            assert!(ids.contains(&id), "{what}: no related location {id}: {text}");
+        }
+        let mut orders: Vec<u64> = result["codeFlows"][0]["threadFlows"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .flat_map(|flow| flow["locations"].as_array().into_iter().flatten())
+            .filter_map(|one| one["executionOrder"].as_u64())
+            .collect();
+        orders.sort_unstable();
+        assert_eq!(orders, (1..=orders.len() as u64).collect::<Vec<_>>(), "{what}: one order over all threads");
+    }
+}
+
+#[test]
+fn sarif_validates() {
+    for kind in KINDS {
+        let log: Value = serde_json::from_str(&form(kind, "--sarif")).expect("JSON");
+        check_sarif(&log, kind);
+    }
+}

@@ -1,0 +1,169 @@
+//! One finding as markup: what, where with source, the story, and where the script puts its interleavings.
+
+use std::io::{self, Write};
+
+use crate::data::{AccessItem, Item, Location};
+use crate::dossier::Dossier;
+use crate::escape::{html, html_short};
+use crate::{reads, story};
+
+/// Lines shown around an access.
+const AROUND: u32 = 2;
+const CALLERS: usize = 6;
+
+pub fn write(dossier: &Dossier<'_>, item: &Item, open: bool, out: &mut dyn Write) -> io::Result<()> {
+    let id = item.id;
+    let state = match (&item.suppressed, item.baseline.as_deref()) {
+        (Some(_), _) => "<span class=\"badge\">suppressed</span>",
+        (None, Some("new")) => "<span class=\"badge\">new</span>",
+        (None, Some("known")) => "<span class=\"badge\">known</span>",
+        _ => "",
+    };
+    writeln!(
+        out,
+        "<details class=\"finding\" id=\"finding-{id}\" data-id=\"{id}\" data-kind=\"{}\" data-strength=\"{}\"{}>\n\
+         <summary><h2><span class=\"id\">[{id}]</span> <span class=\"badge {}\">{}</span> \
+         <span class=\"badge kind\">{}</span>{state} <span class=\"what\">{}</span></h2></summary>",
+        html(&item.kind),
+        html(&item.strength),
+        if open { " open" } else { "" },
+        html(&item.strength),
+        html(&item.strength),
+        html(&item.kind),
+        html_short(&item.summary)
+    )?;
+    if let Some(reason) = &item.suppressed {
+        writeln!(out, "<p class=\"note\">Suppressed: {}</p>", html_short(reason))?;
+    }
+    accesses(dossier, item, out)?;
+    facts(dossier, item, out)?;
+    let evidence = dossier.evidence(item);
+    told(&story::tell(item, &evidence), out)?;
+    if evidence.failing.is_some() || evidence.observed.is_some() {
+        writeln!(out, "<div class=\"views\" data-script data-views=\"{id}\"></div>")?;
+    }
+    writeln!(out, "</details>")
+}
+
+fn place(dossier: &Dossier<'_>, location: &Location) -> String {
+    let shown = Location {
+        file: dossier.shown_path(&location.file),
+        line: location.line,
+        function: crate::view::cut(&location.function),
+    };
+    html_short(&shown.to_string())
+}
+
+fn accesses(dossier: &Dossier<'_>, item: &Item, out: &mut dyn Write) -> io::Result<()> {
+    if item.accesses.is_empty() {
+        return Ok(());
+    }
+    writeln!(out, "<ol class=\"accesses\">")?;
+    for (number, access) in (1..).zip(&item.accesses) {
+        write!(
+            out,
+            "<li><p><span class=\"mark\">{number}</span> <b>{}</b>{} by thread {} at <span class=\"place\">{}</span></p>",
+            html_short(&access.op),
+            html(reads::role(item, number)),
+            access.thread,
+            place(dossier, &access.location)
+        )?;
+        excerpt(dossier, access, out)?;
+        if !access.stack.is_empty() {
+            write!(out, "<ul class=\"stack\">")?;
+            for frame in access.stack.iter().take(CALLERS) {
+                write!(out, "<li>called from {}</li>", place(dossier, frame))?;
+            }
+            if access.stack.len() > CALLERS {
+                write!(out, "<li>… and {} more</li>", access.stack.len() - CALLERS)?;
+            }
+            write!(out, "</ul>")?;
+        }
+        let held = access.locks_held.join(", ");
+        match held.as_str() {
+            "" if item.kind == "race" => write!(out, "<p class=\"held\">holding no lock</p>")?,
+            "" => {}
+            held => write!(out, "<p class=\"held\">holding {}</p>", html_short(held))?,
+        }
+        writeln!(out, "</li>")?;
+    }
+    writeln!(out, "</ol>")
+}
+
+fn excerpt(dossier: &Dossier<'_>, access: &AccessItem, out: &mut dyn Write) -> io::Result<()> {
+    let Location { file, line, .. } = &access.location;
+    let lines = dossier.sources.around(file, *line, AROUND);
+    if lines.iter().all(|(number, _)| number != line) {
+        return Ok(());
+    }
+    write!(out, "<pre class=\"source\"><code>")?;
+    for (number, text) in lines {
+        let class = if number == *line { " class=\"here\"" } else { "" };
+        write!(out, "<span{class}><span class=\"no\">{number:>5}</span> {}</span>", html_short(&text))?;
+    }
+    write!(out, "</code></pre>")
+}
+
+fn facts(dossier: &Dossier<'_>, item: &Item, out: &mut dyn Write) -> io::Result<()> {
+    if let Some(view) = &item.view {
+        let mut lines = Vec::new();
+        // Writing to memory cannot fail.
+        let _ = reads::write(view, &mut lines);
+        for line in String::from_utf8_lossy(&lines).lines() {
+            writeln!(out, "<p>{}</p>", html_short(line.trim()))?;
+        }
+    }
+    if let Some(outcome) = &item.outcome {
+        let preemptions = match item.preemptions {
+            Some(1) => ", with 1 preemption".to_owned(),
+            Some(n) => format!(", with {n} preemptions"),
+            None => String::new(),
+        };
+        writeln!(out, "<p class=\"outcome\">The run that did it <b>{}</b>{preemptions}.</p>", html_short(outcome))?;
+    }
+    if let Some(why) = &item.why_unconfirmed {
+        writeln!(out, "<p class=\"note\">Not confirmed: {}</p>", html_short(why))?;
+    }
+    if let Some(command) = dossier.replay_command(item) {
+        writeln!(
+            out,
+            "<p class=\"replay\">replay: <code>{}</code> <button type=\"button\" class=\"copy\" data-script>copy</button></p>",
+            html_short(&command)
+        )?;
+    }
+    Ok(())
+}
+
+fn told(story: &story::Story, out: &mut dyn Write) -> io::Result<()> {
+    writeln!(out, "<div class=\"stories\">")?;
+    if !story.happenings.is_empty() {
+        writeln!(out, "<section class=\"story\"><h3>What happens</h3><ol>")?;
+        for happening in &story.happenings {
+            write!(out, "<li><b class=\"who\">{}</b><ul>", html_short(&happening.who))?;
+            for clause in &happening.clauses {
+                let class = if clause.contains(" is lost") {
+                    " class=\"lost\""
+                } else if clause.starts_with('(') {
+                    " class=\"marked\""
+                } else {
+                    ""
+                };
+                write!(out, "<li{class}>{}</li>", html_short(clause))?;
+            }
+            writeln!(out, "</ul></li>")?;
+        }
+        writeln!(out, "</ol></section>")?;
+    }
+    writeln!(out, "<div>")?;
+    for (title, lines) in [("Why it is possible", &story.why), ("What the recorded run did instead", &story.instead)] {
+        if lines.is_empty() {
+            continue;
+        }
+        writeln!(out, "<section class=\"story\"><h3>{title}</h3>")?;
+        for line in lines {
+            writeln!(out, "<p>{}</p>", html_short(line))?;
+        }
+        writeln!(out, "</section>")?;
+    }
+    writeln!(out, "</div></div>")
+}

@@ -1,0 +1,66 @@
+//! JUnit XML, as continuous integration reads it: each finding is a test case. One that is confirmed or predicted failed; one that is
+//! merely potential, suppressed or known from before is skipped, with the reason. Without findings there is one that passed.
+
+use std::io::{self, Write};
+
+use crate::data::Item;
+use crate::dossier::Dossier;
+use crate::escape::xml;
+use crate::text::{Page, Style};
+
+pub fn write(dossier: &Dossier<'_>, out: &mut dyn Write) -> io::Result<()> {
+    let findings = &dossier.report.findings;
+    let failed = findings.iter().filter(|item| skipped(item).is_none()).count();
+    let tests = findings.len().max(1);
+    let numbers =
+        format!("tests=\"{tests}\" failures=\"{failed}\" errors=\"0\" skipped=\"{}\"", findings.len() - failed);
+    writeln!(out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>")?;
+    writeln!(out, "<testsuites name=\"reweave\" {numbers}>")?;
+    let program = dossier.report.program.join(" ");
+    writeln!(out, "  <testsuite name=\"{}\" {numbers}>", xml(&program))?;
+    if findings.is_empty() {
+        writeln!(out, "    <testcase classname=\"reweave\" name=\"no findings\"/>")?;
+    }
+    for item in findings {
+        case(dossier, item, out)?;
+    }
+    writeln!(out, "  </testsuite>\n</testsuites>")
+}
+
+/// Why a finding fails nothing.
+fn skipped(item: &Item) -> Option<String> {
+    if let Some(reason) = &item.suppressed {
+        return Some(format!("suppressed: {reason}"));
+    }
+    if item.baseline.as_deref() == Some("known") {
+        return Some("known from the baseline".into());
+    }
+    if item.kind == "nondeterminism" {
+        return Some("a read that depends on the schedule: information, no defect".into());
+    }
+    (!item.is_proven()).then(|| "potential: a pattern that may be false".into())
+}
+
+fn case(dossier: &Dossier<'_>, item: &Item, out: &mut dyn Write) -> io::Result<()> {
+    let mut text = Vec::new();
+    let page = Page { folder: &dossier.folder, style: Style::PLAIN, sources: dossier.sources };
+    page.write_item(item, &mut text)?;
+    let text = xml(&String::from_utf8_lossy(&text));
+    let place = item.accesses.first().filter(|access| access.location.line != 0).map_or(String::new(), |access| {
+        let file = dossier.shown_path(&access.location.file);
+        format!(" file=\"{}\" line=\"{}\"", xml(&file), access.location.line)
+    });
+    // The fingerprint keeps the name of a test the same from run to run.
+    let name = xml(&format!("{} ({})", item.summary, item.fingerprint));
+    writeln!(out, "    <testcase classname=\"reweave.{}\" name=\"{name}\"{place}>", xml(&item.kind))?;
+    match skipped(item) {
+        Some(why) => writeln!(out, "      <skipped message=\"{}\"/>", xml(&why))?,
+        None => writeln!(
+            out,
+            "      <failure type=\"{}\" message=\"{}\">{text}</failure>",
+            xml(&format!("{} {}", item.strength, item.kind)),
+            xml(&item.summary)
+        )?,
+    }
+    writeln!(out, "    </testcase>")
+}

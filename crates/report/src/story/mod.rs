@@ -1,0 +1,93 @@
+//! A finding told as a story: what happens in the run that shows it, why that is possible, and what the recorded run did
+//! instead. All of it is read off the runs; nothing is guessed about what the code means.
+
+mod events;
+mod instead;
+mod steps;
+mod why;
+
+use std::io::{self, Write};
+
+use crate::data::Item;
+use crate::escape::printable;
+use crate::view::Evidence;
+
+pub use steps::write as write_steps;
+
+/// One thing that a thread does without another one coming in between, as far as the finding is concerned.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Happening {
+    pub thread: u32,
+    /// `T1 (deposit)`
+    pub who: String,
+    /// What it does, in clauses.
+    pub clauses: Vec<String>,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Story {
+    pub happenings: Vec<Happening>,
+    pub why: Vec<String>,
+    pub instead: Vec<String>,
+}
+
+pub fn tell(item: &Item, evidence: &Evidence) -> Story {
+    // What no run did is told from the recorded one.
+    let failing = evidence.failing.as_ref();
+    Story {
+        happenings: failing.map(|run| events::happenings(item, run)).unwrap_or_default(),
+        why: why::why(item),
+        instead: evidence.observed.as_ref().map(|run| instead::instead(item, run, failing)).unwrap_or_default(),
+    }
+}
+
+impl Story {
+    pub fn write(&self, out: &mut dyn Write) -> io::Result<()> {
+        if !self.happenings.is_empty() {
+            writeln!(out, "\nWhat happens")?;
+            for (number, happening) in self.happenings.iter().enumerate() {
+                writeln!(
+                    out,
+                    "  {:>2}. {} {}",
+                    number + 1,
+                    printable(&happening.who),
+                    printable(&happening.clauses.join(",\n      "))
+                )?;
+            }
+        }
+        for (title, lines) in [("Why it is possible", &self.why), ("What the recorded run did instead", &self.instead)]
+        {
+            if lines.is_empty() {
+                continue;
+            }
+            writeln!(out, "\n{title}")?;
+            for line in lines {
+                writeln!(out, "  {}", printable(line))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// `bank.c:24`, or the function where no line is known.
+pub(crate) fn at(place: &crate::data::Location) -> String {
+    if place.line == 0 {
+        place.function.clone()
+    } else {
+        format!("{}:{}", crate::describe::file_name(&place.file), place.line)
+    }
+}
+
+/// `(1)`, `(1) and (2)`, `(1), (2) and (3)`
+pub(crate) fn listed(words: &[String]) -> String {
+    match words {
+        [] => String::new(),
+        [one] => one.clone(),
+        [most @ .., last] => format!("{} and {last}", most.join(", ")),
+    }
+}
+
+/// The name of a lock without where it was taken.
+pub(crate) fn lock_name(held: &str) -> &str {
+    held.split_once(" (taken at ").map_or(held, |(name, _)| name)
+}

@@ -1,0 +1,127 @@
+//! Why a finding is possible: what the locks held say, in words.
+
+use std::collections::BTreeSet;
+
+use super::{listed, lock_name};
+use crate::data::{AccessItem, Item};
+
+pub fn why(item: &Item) -> Vec<String> {
+    match item.kind.as_str() {
+        "race" => race(item),
+        "deadlock" => deadlock(item),
+        "atomicity" => atomicity(item),
+        "nondeterminism" => {
+            let shown = match item.strength.as_str() {
+                "potential" => "A pattern says so; no reordering shows it.",
+                _ => "A checked reordering of the recorded run shows it.",
+            };
+            vec![
+                "Nothing says who comes first: a lock only keeps the accesses apart, and no start or end of a thread, no wait and no \
+                 message orders them. The schedule decides which write is the last one before the read."
+                    .into(),
+                shown.into(),
+            ]
+        }
+        "failure" => vec![match item.preemptions {
+            Some(0) | None => {
+                "The schedule alone leads there: the same input and the same steps of each thread.".into()
+            }
+            Some(n) => format!(
+                "The schedule alone leads there, with {n} {}.",
+                if n == 1 { "switch away from a thread that could have gone on" } else { "preemptions" }
+            ),
+        }],
+        _ => Vec::new(),
+    }
+}
+
+fn names(access: &AccessItem) -> BTreeSet<&str> {
+    access.locks_held.iter().map(|held| lock_name(held)).collect()
+}
+
+fn holds(number: usize, access: &AccessItem) -> String {
+    let names: Vec<String> = names(access).into_iter().map(str::to_owned).collect();
+    match names[..] {
+        [] => format!("({number}) holds no lock"),
+        _ => format!("({number}) holds {}", listed(&names)),
+    }
+}
+
+fn race(item: &Item) -> Vec<String> {
+    let [one, two] = &item.accesses[..] else { return Vec::new() };
+    let common: Vec<String> = names(one).intersection(&names(two)).map(|&name| name.to_owned()).collect();
+    let locks = if !common.is_empty() {
+        format!("Both hold {}, but not against each other: a shared lock lets both in.", listed(&common))
+    } else if one.locks_held.is_empty() && two.locks_held.is_empty() {
+        "Neither holds a lock there.".into()
+    } else {
+        format!("{} and {}: they have no lock in common.", holds(1, one), holds(2, two))
+    };
+    let rest = if item.summary.contains("(memory-order)") {
+        "The atomics between them are too weak to order them (relaxed, or an acquire without a release)."
+    } else {
+        match item.strength.as_str() {
+            "confirmed" => "Nothing else orders them either: the run did one right after the other.",
+            "predicted" => {
+                "Nothing else orders them either: a checked reordering of the recorded run has one right after the other."
+            }
+            _ => "Something else may order them: no run and no reordering shows it.",
+        }
+    };
+    vec![locks, rest.into()]
+}
+
+fn deadlock(item: &Item) -> Vec<String> {
+    let mut lines: Vec<String> = item
+        .accesses
+        .iter()
+        .zip(1..)
+        .map(|(access, number): (_, usize)| {
+            let held: Vec<String> = access.locks_held.clone();
+            let holding = if held.is_empty() { "holds nothing".into() } else { format!("holds {}", listed(&held)) };
+            let waits = access.op.strip_prefix("wait for ").unwrap_or(&access.op);
+            format!("({number}) T{} {holding} and waits for {waits}.", access.thread)
+        })
+        .collect();
+    let all_hold = item.accesses.iter().all(|access| !access.locks_held.is_empty());
+    lines.push(if all_hold && item.accesses.len() > 1 {
+        "Each waits for what the next one holds, and nothing keeps them from taking the locks in different orders at the same \
+         time."
+            .into()
+    } else {
+        "Nobody is left who could give them what they wait for.".into()
+    });
+    lines
+}
+
+fn atomicity(item: &Item) -> Vec<String> {
+    let Some(own) = item.accesses.first().map(|access| access.thread) else { return Vec::new() };
+    let mine: Vec<(usize, &AccessItem)> =
+        item.accesses.iter().enumerate().filter(|(_, access)| access.thread == own).map(|(i, a)| (i + 1, a)).collect();
+    let others: Vec<String> =
+        (1..).zip(&item.accesses).filter(|(_, a)| a.thread != own).map(|(n, _): (usize, _)| format!("({n})")).collect();
+    let (Some((first, from)), Some((last, to))) = (mine.first(), mine.last()) else { return Vec::new() };
+    // Taken at the same place is not taken once, but taken at two places is taken twice.
+    let throughout: BTreeSet<&String> = from.locks_held.iter().filter(|held| to.locks_held.contains(held)).collect();
+    let given_up: BTreeSet<&str> = from.locks_held.iter().chain(&to.locks_held).map(|held| lock_name(held)).collect();
+    let given_up: Vec<String> = given_up.into_iter().map(str::to_owned).collect();
+    let mut lines = Vec::new();
+    if throughout.is_empty() && !given_up.is_empty() {
+        lines.push(format!(
+            "Each access is made under a lock ({}), but it is given up between ({first}) and ({last}): no lock covers the block.",
+            listed(&given_up)
+        ));
+    } else if given_up.is_empty() {
+        lines.push(format!("No lock is held at ({first}) and ({last})."));
+    } else {
+        lines.push(format!("What is held at ({first}) and ({last}) does not keep the others out."));
+    }
+    if !others.is_empty() {
+        let verb = if others.len() == 1 { "comes" } else { "come" };
+        lines.push(format!(
+            "So {} of other threads {verb} in between, and what ({first}) found out no longer holds at ({last}).",
+            listed(&others)
+        ));
+    }
+    lines
+}

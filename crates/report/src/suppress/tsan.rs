@@ -1,0 +1,75 @@
+//! Suppression files of ThreadSanitizer, as its documentation describes them: `type:pattern`, where the pattern is found anywhere in
+//! the name of a function or a file of a stack, or of the global variable that a race is on; `*` stands for anything, `^` and `$` for the ends. `thread` is about threads that
+//! are never joined, `mutex` about other misuse; `signal` and `called_from_lib` are about what has no counterpart here and cover
+//! nothing.
+
+use super::pattern::glob;
+use super::{Condition, Suppression};
+use crate::data::{Item, Location};
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Template {
+    kind: &'static str,
+    /// Only the innermost frame counts.
+    top: bool,
+    /// Threads that are never joined.
+    thread: bool,
+    pattern: String,
+    text: String,
+}
+
+/// The line, if it is one of ThreadSanitizer's; `Some(None)` for those without a counterpart.
+pub fn template(line: &str) -> Option<Option<Template>> {
+    let (kind, pattern) = line.split_once(':')?;
+    let (kind, top, thread) = match kind {
+        "race" => ("race", false, false),
+        "race_top" => ("race", true, false),
+        "deadlock" => ("deadlock", false, false),
+        "thread" => ("misuse", false, true),
+        "mutex" => ("misuse", false, false),
+        "signal" | "called_from_lib" => return Some(None),
+        _ => return None,
+    };
+    // `race: because` is one of ours that forgot what it is about.
+    if pattern.is_empty() || pattern.starts_with(char::is_whitespace) {
+        return None;
+    }
+    Some(Some(Template { kind, top, thread, pattern: pattern.to_owned(), text: line.to_owned() }))
+}
+
+impl Template {
+    pub fn suppression(self, file: &str, line: usize) -> Suppression {
+        let reason = format!("`{}` in {file}:{line}", self.text);
+        Suppression { kind: Some(self.kind.to_owned()), conditions: vec![Condition::Tsan(self)], reason }
+    }
+
+    pub fn covers(&self, item: &Item) -> bool {
+        if self.kind == "misuse" && self.thread != item.summary.contains("neither joined nor detached") {
+            return false;
+        }
+        let matches = |frame: &Location| self.matches(&frame.function) || self.matches(&frame.file);
+        if self.kind == "race" && variable(item).is_some_and(|name| self.matches(name)) {
+            return true;
+        }
+        item.accesses.iter().any(|access| matches(&access.location) || !self.top && access.stack.iter().any(matches))
+    }
+
+    fn matches(&self, name: &str) -> bool {
+        let (from_start, pattern) = match self.pattern.strip_prefix('^') {
+            Some(rest) => (true, rest),
+            None => (false, self.pattern.as_str()),
+        };
+        let (to_end, pattern) = match pattern.strip_suffix('$') {
+            Some(rest) => (true, rest),
+            None => (false, pattern),
+        };
+        !name.is_empty() && glob(pattern, name, from_start, to_end)
+    }
+}
+
+/// The global variable that a race is on, which a pattern may name, too.
+fn variable(item: &Item) -> Option<&str> {
+    let rest = item.summary.strip_prefix("data race on ")?;
+    let end = [": ", " (", "+"].iter().filter_map(|end| rest.find(end)).min().unwrap_or(rest.len());
+    Some(&rest[..end])
+}

@@ -1,0 +1,189 @@
+//! Findings for the terminal. Confirmed ones come first, a block each: the accesses are numbered (1) and (2), and the last line
+//! is the command that replays it. Then a line for each predicted one, and how many are merely potential.
+
+mod block;
+mod style;
+
+use std::io::{self, Write};
+
+use crate::data::{Item, Report};
+use crate::reads;
+use crate::source::Sources;
+
+pub use style::{Detail, Style};
+
+/// What findings are shown with.
+#[derive(Clone, Copy, Debug)]
+pub struct Page<'a> {
+    /// Where the findings are, as the user names it.
+    pub folder: &'a str,
+    pub style: Style,
+    pub sources: &'a Sources,
+}
+
+/// One finding, in full.
+pub fn write_item(item: &Item, folder: &str, style: Style, out: &mut dyn Write) -> io::Result<()> {
+    Page { folder, style, sources: &Sources::default() }.write_item(item, out)
+}
+
+/// Everything, with a last line that counts.
+pub fn write(report: &Report, folder: &str, style: Style, out: &mut dyn Write) -> io::Result<()> {
+    Page { folder, style, sources: &Sources::default() }.write(report, out)
+}
+
+/// The numbers of the analyses, each under the name of its analysis. A number's name says whose it is before the first dot.
+pub fn write_stats(report: &Report, out: &mut dyn Write) -> io::Result<()> {
+    let analysis = |name: &str| name.split_once('.').map_or(String::new(), |(analysis, _)| analysis.to_owned());
+    let mut names: Vec<&String> = report.stats.keys().collect();
+    names.sort_by_key(|name| (analysis(name), *name));
+    let width = names.iter().map(|name| name.len()).max().unwrap_or(0);
+    let mut last = None;
+    for name in names {
+        let whose = analysis(name);
+        if last.as_ref() != Some(&whose) {
+            writeln!(out, "\n{}", if whose.is_empty() { "numbers" } else { &whose })?;
+        }
+        let short = name.strip_prefix(&format!("{whose}.")).unwrap_or(name).replace('_', " ");
+        writeln!(out, "  {short:<width$} {:>14}", report.stats[name])?;
+        last = Some(whose);
+    }
+    Ok(())
+}
+
+/// Races between the same two lines, as read and write or write and write, are one bug to people: the first has the block.
+fn same_lines(one: &Item, two: &Item) -> bool {
+    let lines = |item: &Item| {
+        let mut lines: Vec<_> = item.accesses.iter().map(|a| (a.location.file.clone(), a.location.line)).collect();
+        lines.sort();
+        lines
+    };
+    one.kind == "race" && two.kind == "race" && one.strength == two.strength && lines(one) == lines(two)
+}
+
+impl Page<'_> {
+    pub fn write(&self, report: &Report, out: &mut dyn Write) -> io::Result<()> {
+        if self.style.detail > Detail::Quiet {
+            self.write_findings(report, out)?;
+            reads::write_overview(report, out)?;
+        }
+        self.write_counts(report, out)?;
+        if self.style.detail > Detail::Quiet { write_unsettled(report, out) } else { Ok(()) }
+    }
+
+    fn write_findings(&self, report: &Report, out: &mut dyn Write) -> io::Result<()> {
+        let blocks = |strength: &str| match self.style.detail {
+            Detail::Full => true,
+            _ => strength == "confirmed",
+        };
+        let of = |strength: &'static str| report.findings.iter().filter(move |item| item.strength == strength);
+        for strength in ["confirmed", "predicted", "potential"] {
+            let mut told: Vec<&Item> = Vec::new();
+            let mut lines = 0;
+            for item in of(strength).filter(|item| item.is_news() || self.style.detail == Detail::Full) {
+                let grouped = self.style.detail < Detail::Full && told.iter().any(|first| same_lines(first, item));
+                if blocks(strength) && !grouped {
+                    self.write_item(item, out)?;
+                    let others: Vec<&Item> =
+                        of(strength).filter(|other| other.id != item.id && same_lines(item, other)).collect();
+                    if self.style.detail < Detail::Full && !others.is_empty() {
+                        let ops = |other: &&Item| format!("[{}] {}", other.id, block::operations(other));
+                        let ops: Vec<String> = others.iter().map(ops).collect();
+                        writeln!(out, "  the same two lines also as {}", ops.join(", "))?;
+                    }
+                    writeln!(out)?;
+                    told.push(item);
+                } else if strength == "predicted" {
+                    self.write_line(item, out)?;
+                    lines += 1;
+                }
+            }
+            if lines > 0 {
+                writeln!(out)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn write_counts(&self, report: &Report, out: &mut dyn Write) -> io::Result<()> {
+        let count = |strength: &str| {
+            report.findings.iter().filter(|item| item.strength == strength && item.suppressed.is_none()).count()
+        };
+        let (confirmed, predicted, potential) = (count("confirmed"), count("predicted"), count("potential"));
+        if report.findings.is_empty() {
+            writeln!(out, "no findings")?;
+        } else {
+            let list = potential > 0 && self.style.detail == Detail::Normal && !self.folder.is_empty();
+            let list =
+                if list { format!(" (`reweave report {} --verbose` lists them)", self.folder) } else { String::new() };
+            writeln!(out, "{confirmed} confirmed, {predicted} predicted, {potential} potential{list}")?;
+        }
+        let suppressed = report.findings.iter().filter(|item| item.suppressed.is_some()).count();
+        if suppressed > 0 {
+            writeln!(out, "{suppressed} suppressed")?;
+        }
+        if let Some(against) = &report.baseline {
+            let count = |state: &str| {
+                let known = |item: &&Item| item.baseline.as_deref() == Some(state) && item.suppressed.is_none();
+                report.findings.iter().filter(known).count()
+            };
+            writeln!(
+                out,
+                "against {}: {} new, {} known, {} gone",
+                against.file,
+                count("new"),
+                count("known"),
+                against.gone.len()
+            )?;
+            if self.style.detail > Detail::Quiet {
+                for gone in &against.gone {
+                    writeln!(out, "  gone: {} ({})", gone.summary, gone.kind)?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What could not be settled.
+pub(crate) fn write_unsettled(report: &Report, out: &mut dyn Write) -> io::Result<()> {
+    let stat = |name: &str| report.stats.get(name).copied().unwrap_or(0);
+    match stat("unknown_pairs") {
+        0 => {}
+        1 => writeln!(
+            out,
+            "1 pair of places may race and was not settled: too many accesses to try them all, or too little time"
+        )?,
+        n => writeln!(
+            out,
+            "{n} pairs of places may race and were not settled: too many accesses to try them all, or too little time"
+        )?,
+    }
+    if stat("unknown_deadlocks") > 0 {
+        writeln!(out, "{} possible deadlocks or stalls were not settled (see --budget)", stat("unknown_deadlocks"))?;
+    }
+    if stat("atomicity_unknown") > 0 {
+        writeln!(out, "{} atomic blocks (with places that may interfere) were not settled", stat("atomicity_unknown"))?;
+    }
+    match stat("nondeterminism.unknown_pairs") {
+        0 => {}
+        1 => writeln!(
+            out,
+            "1 pair of a read and a write was not settled: too many accesses to try them all, or too little time"
+        )?,
+        n => writeln!(
+            out,
+            "{n} pairs of a read and a write were not settled: too many accesses to try them all, or too little time"
+        )?,
+    }
+    if stat("windows") > 1 {
+        writeln!(
+            out,
+            "looked at in {} windows: accesses that lie further apart were not compared (see --window)",
+            stat("windows")
+        )?;
+    }
+    if stat("cut_short") > 0 {
+        writeln!(out, "cut short: not everything was looked at (see --budget)")?;
+    }
+    Ok(())
+}

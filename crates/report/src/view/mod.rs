@@ -1,0 +1,187 @@
+//! One run as people look at it: a lane per thread, time downwards, who held which lock, and what ordered what. The HTML view,
+//! the story of `explain`, the thread flows of SARIF and the trace view are all made from this.
+//!
+//! Memory follows what is shown, not the length of the run: of a run that is too long, the surroundings of the accesses in
+//! question are kept, and what lies between is one row that counts.
+
+mod build;
+mod links;
+pub mod marks;
+mod phrase;
+
+use std::collections::BTreeMap;
+
+use reweave_trace::{Result, Trace};
+use serde::Serialize;
+
+use crate::data::Location;
+
+pub(crate) use build::cut;
+pub use build::{Limits, build};
+pub use marks::{Marks, Where};
+
+/// One run.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
+pub struct Run {
+    pub lanes: Vec<Lane>,
+    pub rows: Vec<Row>,
+    /// What ordered what, between rows that are shown.
+    pub links: Vec<Link>,
+    /// Who held which lock.
+    pub bars: Vec<Bar>,
+    /// Steps of the whole run, shown or not.
+    pub steps: u64,
+    /// How it ended, in words.
+    pub outcome: String,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
+pub struct Lane {
+    /// `T1`
+    pub label: String,
+    /// What the program calls the thread, or the function that it started in.
+    pub name: String,
+    pub thread: u32,
+}
+
+/// One line of the view.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub enum Row {
+    Step(Box<Step>),
+    /// Steps that are not shown.
+    Fold {
+        steps: u64,
+        threads: u32,
+    },
+}
+
+impl Row {
+    pub const fn step(&self) -> Option<&Step> {
+        match self {
+            Self::Step(step) => Some(step),
+            Self::Fold { .. } => None,
+        }
+    }
+}
+
+/// What an operation is, coarsely: people look for accesses and synchronization.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Class {
+    Read,
+    Write,
+    /// Reads and writes at once.
+    Update,
+    Sync,
+    /// A thread waits from here on.
+    Wait,
+    /// The end of the run: an exit, a fatal signal, a hang.
+    End,
+    Other,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Step {
+    /// The event of the trace.
+    pub event: u64,
+    /// Counted from 1 over the run, as schedules count; what is no step has the number of the one before it.
+    pub number: u64,
+    pub thread: u32,
+    pub class: Class,
+    /// The name of the operation, as `inspect --kind` takes it.
+    pub kind: &'static str,
+    /// `read balance = 100`
+    pub what: String,
+    /// The variable or object it is about, if there is one.
+    pub object: String,
+    /// What was read or written, where it is known.
+    pub value: Option<String>,
+    pub place: Location,
+    /// Innermost call first, the place itself not included.
+    pub stack: Vec<Location>,
+    /// The number of the access of the finding that this is.
+    pub mark: Option<usize>,
+    /// Locks that the thread holds right before it.
+    pub locks: Vec<String>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+pub enum LinkKind {
+    Fork,
+    Join,
+    Lock,
+    Notify,
+    Barrier,
+    Semaphore,
+    Message,
+    Once,
+    /// A read that sees a write of another thread, of memory the finding is about.
+    Data,
+}
+
+/// From one row to a later one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+pub struct Link {
+    pub kind: LinkKind,
+    // invariant: from < to < rows.len()
+    pub from: usize,
+    pub to: usize,
+}
+
+/// A lock held, over rows.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Bar {
+    pub thread: u32,
+    pub lock: String,
+    pub shared: bool,
+    /// The first and the last row; at the end of the run it may still be held.
+    pub from: usize,
+    pub to: usize,
+}
+
+impl Run {
+    /// The rows that are accesses of the finding, by their number.
+    pub fn marked(&self) -> BTreeMap<usize, usize> {
+        let marked = self.rows.iter().enumerate().filter_map(|(at, row)| Some((row.step()?.mark?, at)));
+        marked.collect()
+    }
+
+    /// All steps that are shown.
+    pub fn shown(&self) -> impl Iterator<Item = &Step> {
+        self.rows.iter().filter_map(Row::step)
+    }
+
+    /// `T1`, or `T1 deposit` where the thread has a name.
+    pub fn thread_name(&self, thread: u32) -> String {
+        match self.lanes.iter().find(|lane| lane.thread == thread) {
+            Some(lane) if !lane.name.is_empty() => format!("{} ({})", lane.label, lane.name),
+            _ => format!("T{thread}"),
+        }
+    }
+}
+
+/// A finding with the runs that show it.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Evidence {
+    /// The run that did it.
+    pub failing: Option<Run>,
+    /// The recorded run, in which it did not happen (or did, where the recorded run is the one that failed).
+    pub observed: Option<Run>,
+}
+
+impl Evidence {
+    /// Looks for a finding in the run that did it (with the number of steps before it, if that is known) and in the
+    /// recorded one.
+    pub fn of(
+        item: &crate::data::Item,
+        failing: Option<(&Trace, Option<u64>)>,
+        observed: Option<&Trace>,
+        limits: Limits,
+    ) -> Result<Self> {
+        let run = |trace: &Trace, place| build(trace, &marks::find(trace, item, place)?, limits);
+        Ok(Self {
+            failing: failing.map(|(trace, steps_before)| run(trace, Where::Failing { steps_before })).transpose()?,
+            observed: observed.map(|trace| run(trace, Where::Observed)).transpose()?,
+        })
+    }
+}

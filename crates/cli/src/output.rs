@@ -74,6 +74,11 @@ pub fn run_summary(run: &Run) {
             hang_report(&process.path);
         }
     }
+    if run.timed_out {
+        eprintln!(
+            "reweave: warning: the program did not end in half of the time there is and was ended: --budget gives more"
+        );
+    }
 }
 
 fn outcome_suffix(outcome: &Outcome) -> String {

@@ -12,7 +12,7 @@ use common::{Scratch, root};
 use reweave_launch::explore::{self, Explored, Limits};
 use reweave_launch::replay::{base_options, script};
 use reweave_launch::{Collected, Input, Options, Output, session};
-use reweave_model::{Event, Op, Schedule, ThreadId, ThreadName};
+use reweave_model::{Event, InputSource, Op, Schedule, ThreadId, ThreadName};
 use reweave_trace::{Outcome, Trace};
 
 /// Ends of runs.
@@ -182,7 +182,9 @@ fn enumerate(scratch: &Scratch, first: &Collected) -> (usize, Ends, usize) {
     while let Some(schedule) = todo.pop() {
         let forced: u32 = schedule.segments.iter().map(|segment| segment.steps).sum();
         let mut options = base_options(base.meta(), scratch.join("next.rwt"));
-        options.scripts.push(script(&base, schedule, None, |_, _| true).expect("a script"));
+        options
+            .scripts
+            .push(script(&base, schedule, None, |_, _, source| source != InputSource::Clock).expect("a script"));
         options.output = Output::File(scratch.join("output"));
         options.timeout = Some(Duration::from_secs(10));
         let run = session::run(&options).expect("a run");

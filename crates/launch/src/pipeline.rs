@@ -107,16 +107,19 @@ pub fn test(plan: &Plan, watch: &mut dyn FnMut(Stage<'_>)) -> Result<Tested> {
         code: HashSet::new(),
         limit: None,
         usual: None,
+        ended_by_hand: false,
     };
     // A program that does not end by itself is looked at as far as it came.
     let options = Options { timeout: Some(plan.options.timeout.unwrap_or(plan.budget / 2)), ..plan.options.clone() };
     let run = session::run(&options)?;
     // A Ctrl-C until here was for the program; from here on it ends the search, and what is known by then is told.
+    hunt.ended_by_hand = interrupt::asked() || run.timed_out;
     interrupt::forget();
     watch(Stage::Recorded(&run));
     hunt.limit = Some((run.took * 20).max(Duration::from_secs(10)));
     // Half of the time for the first run: what it shows is surest.
     hunt.look_at(&run, Look::Closely, watch)?;
+    hunt.ended_by_hand = false;
     let mut explored = None;
     if run.processes.iter().any(|process| process.instrumented) {
         // What is known by then is worth more than nothing.
@@ -155,6 +158,8 @@ struct Hunt<'p> {
     code: HashSet<(ThreadId, Code)>,
     /// For one run.
     limit: Option<Duration>,
+    /// The recorded run did not end by itself.
+    ended_by_hand: bool,
     /// What the recorded run printed; `Some(None)`: nobody knows.
     usual: Option<Option<Usual>>,
 }
@@ -167,8 +172,8 @@ impl Hunt<'_> {
     /// Predicts from the traces of a run and confirms what is new. Says whether it did something no run did before.
     fn look_at(&mut self, run: &Run, look: Look, watch: &mut dyn FnMut(Stage<'_>)) -> Result<bool> {
         let mut new = false;
-        if interrupt::asked() {
-            // It may have been ended by that.
+        // It may have been ended by that. And one that does not come to an end, and had to be ended, spins: it only gets longer.
+        if interrupt::asked() || run.timed_out && !self.ended_by_hand {
             return Ok(false);
         }
         for process in &run.processes {
@@ -186,13 +191,15 @@ impl Hunt<'_> {
             let known = self.code.len();
             self.code.extend(code_of(&trace)?);
             // One that we ended ourselves shows nothing.
-            let failed = is_failure(&process.outcome) && !run.timed_out;
+            let failed = is_failure(&process.outcome) && !run.timed_out && !self.ended_by_hand;
             if look == Look::Quickly && known == self.code.len() && !failed {
                 continue;
             }
             *self.stats.entry("events".into()).or_default() += process.events;
+            let mut failure_of_this = None;
             if failed {
                 let item = failure(self.next_id(), &trace, &process.outcome, &self.plan.folder)?;
+                failure_of_this = Some(item.fingerprint.clone());
                 self.keep(item);
             }
             let answer = predict(&trace, Instant::now() + self.left() / 2, &self.plan.atomic, watch)?;
@@ -204,11 +211,25 @@ impl Hunt<'_> {
             }
             let findings = answer.findings;
             if !findings.is_empty() && self.usual.is_none() {
-                self.usual = Some(usual(&self.plan.folder.join(RECORDING), self.limit, self.plan.jobs));
+                self.usual = Some(usual(&self.plan.folder.join(RECORDING), self.left() / 20, self.plan.jobs));
             }
             self.confirm(&trace, &findings, watch)?;
+            let deadlock =
+                |finding: &Finding| finding.kind == Kind::Deadlock && finding.strength == Strength::Confirmed;
+            if let Some(failure) = failure_of_this.filter(|_| findings.iter().any(deadlock)) {
+                self.told_as_deadlock(&failure);
+            }
         }
         Ok(new)
+    }
+
+    /// A run that hung need not be told of twice: who waits for what stands with the deadlock.
+    fn told_as_deadlock(&mut self, failure: &str) {
+        let told = |item: &Item| item.fingerprint == failure && item.harm.as_deref() == Some(Harm::Hang.name());
+        if let Some(at) = self.items.iter().position(told) {
+            let gone = self.items.remove(at);
+            let _ = fs::remove_dir_all(self.plan.folder.join(gone.id.to_string()));
+        }
     }
 
     /// A failure is kept unless it is known.
@@ -371,7 +392,7 @@ fn rank(item: &Item) -> (u8, usize) {
 }
 
 /// What the program prints when its threads run one after the other: the recorded run's output went to the terminal.
-fn usual(recording: &Path, limit: Option<Duration>, jobs: usize) -> Option<Usual> {
+fn usual(recording: &Path, limit: Duration, jobs: usize) -> Option<Usual> {
     let recording = Recording::open(recording).ok()?;
     let once = |seed: u64| {
         let folder = PrivateFolder::new().ok()?;
@@ -383,7 +404,7 @@ fn usual(recording: &Path, limit: Option<Duration>, jobs: usize) -> Option<Usual
         }
         let output = folder.path().join(confirm::OUTPUT);
         options.output = Output::File(output.clone());
-        options.timeout = limit;
+        options.timeout = Some(limit);
         let run = session::run(&options).ok()?;
         let outcome = run.processes.first().filter(|_| !run.timed_out)?.outcome.clone();
         Some((fs::read(&output).unwrap_or_default(), outcome))

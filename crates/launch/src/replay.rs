@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use reweave_conductor::policy::active::Wish;
 use reweave_conductor::policy::replay::{RecordedInput, encode};
-use reweave_model::{Op, Schedule, Segment, ThreadId};
+use reweave_model::{InputSource, Op, Schedule, Segment, ThreadId};
 use reweave_trace::{Meta, Outcome, PARTIAL, Trace, schedule_of};
 
 use crate::collector::Collected;
@@ -111,9 +111,9 @@ impl Recording {
         let mut options = base_options(self.trace.meta(), output);
         for path in &self.all {
             if *path == self.path {
-                options.scripts.push(script(&self.trace, self.schedule()?, None, |_, _| true)?);
+                options.scripts.push(script(&self.trace, self.schedule()?, None, |_, _, _| true)?);
             } else if let Ok(other) = Trace::open(path) {
-                options.scripts.push(script(&other, schedule_of(&other)?, None, |_, _| true)?);
+                options.scripts.push(script(&other, schedule_of(&other)?, None, |_, _, _| true)?);
             }
         }
         Ok(options)
@@ -153,12 +153,12 @@ pub fn base_options(meta: &Meta, trace: PathBuf) -> Options {
 }
 
 /// A schedule, with the inputs of those steps of a thread that `wanted` accepts (its index, and the number of the step),
-/// and what to try after it.
+/// and what to try after it. What the clock said belongs to the trace's own schedule: in another it might go backwards.
 pub fn script(
     trace: &Trace,
     mut schedule: Schedule,
     wish: Option<&Wish>,
-    wanted: impl Fn(ThreadId, u64) -> bool,
+    wanted: impl Fn(ThreadId, u64, InputSource) -> bool,
 ) -> Result<Script> {
     let meta = trace.meta();
     let text = |name: &str| meta.other.get(name).and_then(|value| value.as_str()).unwrap_or_default().to_owned();
@@ -188,7 +188,7 @@ fn split_long_segments(schedule: &mut Schedule) {
     schedule.segments = out;
 }
 
-fn inputs(trace: &Trace, wanted: impl Fn(ThreadId, u64) -> bool) -> Result<Vec<RecordedInput>> {
+fn inputs(trace: &Trace, wanted: impl Fn(ThreadId, u64, InputSource) -> bool) -> Result<Vec<RecordedInput>> {
     let mut inputs = Vec::new();
     let mut indices = HashMap::from([(ThreadId(0), ThreadId(0))]);
     let mut steps: HashMap<ThreadId, u64> = HashMap::new();
@@ -206,7 +206,7 @@ fn inputs(trace: &Trace, wanted: impl Fn(ThreadId, u64) -> bool) -> Result<Vec<R
         let step = steps.entry(index).or_default();
         *step += 1;
         if let Op::Input { source, value, bytes } = event.op
-            && wanted(index, *step)
+            && wanted(index, *step, source)
         {
             inputs.push(RecordedInput { thread: index.0, source: source as u8, value, bytes: bytes.to_vec() });
         }

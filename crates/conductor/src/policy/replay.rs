@@ -5,7 +5,7 @@ use super::active::Wish;
 use super::{Active, Choice, Next, Policy, Quantum, View};
 use crate::shared::{self, Region};
 use crate::thread::NO_THREAD;
-use reweave_model::{Schedule, ThreadName};
+use reweave_model::{InputSource, Schedule, ThreadName};
 use std::sync::atomic::Ordering;
 
 const REVOKED: u32 = 1 << 31;
@@ -141,6 +141,10 @@ impl Replay {
         }
         let at = *self.inputs.get(scheduled_as as usize)?.last()?;
         if self.word(at + 4) != u32::from(source) {
+            if source == InputSource::Clock as u8 {
+                // Not part of the schedule: virtual time as it is.
+                return None;
+            }
             self.diverge(shared::DIVERGED_INPUT, scheduled_as);
             return None;
         }

@@ -8,7 +8,7 @@ use std::str::FromStr;
 use std::time::{Duration, Instant};
 
 use reweave_conductor::policy::active::{Meeting, Target, Wish};
-use reweave_model::Schedule;
+use reweave_model::{InputSource, Schedule};
 use reweave_trace::{Trace, schedule_of};
 
 use super::{ACTIVE, COMMAND, Ending, Goal, OUTPUT, Plain, SCHEDULE, TRACE, Tries, same_program};
@@ -92,7 +92,9 @@ pub fn stand_at(
         let _ = fs::remove_dir_all(folder);
         fs::create_dir_all(folder).map_err(Error::output("create", folder))?;
         let mut options = base_options(trace.meta(), folder.join(TRACE));
-        options.scripts.push(script(trace, Schedule::default(), Some(&wish), |_, _| true)?);
+        options
+            .scripts
+            .push(script(trace, Schedule::default(), Some(&wish), |_, _, source| source != InputSource::Clock)?);
         options.command = plain.command.map_or(options.command, <[_]>::to_vec);
         options.seed = seed;
         options.isolate = plain.isolate;

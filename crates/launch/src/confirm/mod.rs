@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 use reweave_conductor::policy::active::{Meeting, Target, Wish};
 use reweave_conductor::shared;
-use reweave_model::{Finding, Kind, Schedule, ThreadId};
+use reweave_model::{Finding, InputSource, Kind, Schedule, ThreadId};
 use reweave_trace::{Meta, Trace, schedule_of};
 
 use crate::collector::{Collected, Divergence};
@@ -178,7 +178,9 @@ fn run(
 ) -> Result<std::result::Result<(Goal, Shown), String>> {
     let schedule = attempt.schedule.clone();
     let lengths = schedule.lengths();
-    let within = |thread: ThreadId, step| lengths.get(thread.index()).is_some_and(|length| step <= *length);
+    let within = |thread: ThreadId, step, source| {
+        source != InputSource::Clock && lengths.get(thread.index()).is_some_and(|length| step <= *length)
+    };
     let mut options = base_options(trace.meta(), folder.join(TRACE));
     options.scripts.push(script(trace, schedule, attempt.wish.as_ref(), within)?);
     if let Some(command) = plain.command {

@@ -25,7 +25,7 @@ mod tree;
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
-use reweave_model::{Schedule, ThreadId};
+use reweave_model::{InputSource, Schedule, ThreadId};
 use reweave_trace::Trace;
 
 use crate::Result;
@@ -167,7 +167,9 @@ pub fn explore(trace: &Trace, limits: &Limits, visit: &mut Visit<'_>) -> Result<
                 over = true;
                 continue;
             };
-            if let Some((_, new)) = confirm::same_program(&run, trace.meta())? {
+            if let Some((process, new)) = confirm::same_program(&run, trace.meta())?
+                && is_short(process.events)
+            {
                 explorer.learn(&new)?;
             }
             explored.runs += 1;
@@ -183,7 +185,9 @@ pub fn explore(trace: &Trace, limits: &Limits, visit: &mut Visit<'_>) -> Result<
 fn follow(trace: &Trace, schedule: Schedule, limits: &Limits, folder: &PrivateFolder) -> Result<Run> {
     let mut options = base_options(trace.meta(), folder.path().join(confirm::TRACE));
     let lengths = schedule.lengths();
-    let within = |thread: ThreadId, step| lengths.get(thread.index()).is_some_and(|length| step <= *length);
+    let within = |thread: ThreadId, step, source| {
+        source != InputSource::Clock && lengths.get(thread.index()).is_some_and(|length| step <= *length)
+    };
     options.scripts.push(script(trace, schedule, None, within)?);
     options.isolate = limits.isolate;
     options.output = Output::File(folder.path().join(confirm::OUTPUT));

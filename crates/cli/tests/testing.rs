@@ -1,0 +1,113 @@
+//! `reweave test` and `confirm` beyond the first finding: exploration, endings, breakpoints, care for the target.
+
+mod lab;
+
+use lab::Lab;
+use serde_json::Value;
+
+fn findings(lab: &Lab) -> Vec<Value> {
+    let report = std::fs::read_to_string(lab.path("out/report.json")).expect("a report");
+    let report: Value = serde_json::from_str(&report).expect("JSON");
+    report["findings"].as_array().expect("a list").clone()
+}
+
+#[test]
+fn exploration_says_when_everything_is_covered() {
+    let lab = Lab::new();
+    lab.build("explore/upgrade_bad.c", "upgrade");
+    let said = lab.reweave(&["test", "--explore", "-o", "out", "--", "./upgrade"]);
+    assert_eq!(said.code, 1, "{said:?}");
+    assert!(said.stderr.contains("all 4 classes of executions covered"), "{said:?}");
+    let found = findings(&lab);
+    let failed = found.iter().find(|finding| finding["kind"] == "failure").expect("it fails in one of them");
+    assert_eq!(failed["harm"], "crash");
+    let outcome = failed["outcome"].as_str().expect("a text");
+    assert!(outcome.contains("Assertion `made == 1' failed"), "{outcome}");
+}
+
+#[test]
+fn clean_programs_are_covered_without_a_failure() {
+    let lab = Lab::new();
+    lab.build("explore/rwlock.c", "rwlock");
+    let said = lab.reweave(&["test", "-o", "out", "--", "./rwlock"]);
+    assert_eq!(said.code, 0, "{said:?}");
+    assert!(said.stderr.contains("all 4 classes of executions covered"), "{said:?}");
+    assert!(said.stderr.contains("no failure"), "{said:?}");
+}
+
+#[test]
+fn freed_memory_is_a_failure_that_replays() {
+    let lab = Lab::new();
+    lab.build("golden/heap/calloc_bad.c", "calloc");
+    let said = lab.reweave(&["test", "-o", "out", "--budget", "20s", "--", "./calloc"]);
+    assert_eq!(said.code, 1, "{said:?}");
+    let found = findings(&lab);
+    let freed = found.iter().find(|finding| finding["harm"] == "freed memory").expect("such a finding");
+    let lines: Vec<_> = (0..2).map(|i| freed["accesses"][i]["location"]["line"].as_u64()).collect();
+    assert_eq!(lines, [Some(20), Some(17)]);
+    let again = lab.reweave(&["replay", &format!("out/{}", freed["id"])]);
+    assert!(again.stderr.contains("identically"), "{again:?}");
+}
+
+#[test]
+fn a_broken_update_counts_if_something_comes_of_it() {
+    let lab = Lab::new();
+    lab.build("golden/atomics/fetch_add_bad.c", "add");
+    let said = lab.reweave(&["test", "-o", "out", "--", "./add"]);
+    assert_eq!(said.code, 1, "{said:?}");
+    let found = findings(&lab);
+    let broken = found.iter().find(|finding| finding["kind"] == "atomicity").expect("such a finding");
+    assert_eq!((broken["strength"].as_str(), broken["block"].as_str()), (Some("confirmed"), Some("inferred")));
+    assert_eq!(broken["harm"], "output");
+    for _ in 0..3 {
+        let again = lab.reweave(&["replay", &format!("out/{}", broken["id"])]);
+        assert_eq!(again.code, 1, "{again:?}");
+    }
+}
+
+#[test]
+fn two_threads_are_brought_to_two_lines() {
+    let lab = Lab::new();
+    lab.build("explore/lost_update.c", "lost");
+    assert_eq!(lab.reweave(&["test", "-o", "out", "--", "./lost"]).code, 1);
+    let said = lab.reweave(&["confirm", "out", "--pause", "lost_update.c:9", "--with", "lost_update.c:9"]);
+    assert_eq!(said.code, 1, "{said:?}");
+    assert!(said.stderr.contains("stood at lost_update.c:9 and lost_update.c:9 at once"), "{said:?}");
+    assert!(said.stderr.contains("Assertion `counter == 2' failed"), "{said:?}");
+    assert_eq!(lab.reweave(&["replay", "out/breakpoint"]).code, 1);
+    let nowhere = lab.reweave(&["confirm", "out", "--pause", "lost_update.c:99", "--with", "lost_update.c:9"]);
+    assert_eq!(nowhere.code, 2, "{nowhere:?}");
+    assert!(nowhere.stderr.contains("no thread came to lost_update.c:99"), "{nowhere:?}");
+    let half = lab.reweave(&["confirm", "out", "--pause", "lost_update.c:9"]);
+    assert_eq!(half.code, 2, "{half:?}");
+}
+
+#[test]
+fn isolated_runs_leave_no_files_behind() {
+    let lab = Lab::new();
+    let source = "#include <pthread.h>\n#include <stdio.h>\nint n;\n\
+        void *work(void *p) { n++; return p; }\n\
+        int main(void) { pthread_t t; pthread_create(&t, 0, work, 0); n++; pthread_join(t, 0);\n\
+        FILE *f = fopen(\"left\", \"w\"); if (f) fclose(f); return 0; }\n";
+    std::fs::write(lab.path("leaves.c"), source).expect("a source");
+    assert_eq!(lab.reweave(&["cc", "-g", "-O1", "-o", "leaves", "leaves.c", "-lpthread"]).code, 0);
+    let said = lab.reweave(&["test", "--isolate", "-o", "out", "--", "./leaves"]);
+    assert_eq!(said.code, 1, "{said:?}");
+    assert!(!lab.path("left").exists());
+    assert_eq!(lab.reweave(&["test", "-o", "out", "--", "./leaves"]).code, 1);
+    assert!(lab.path("left").exists());
+}
+
+#[test]
+fn how_many_run_at_a_time_does_not_matter() {
+    let lab = Lab::new();
+    lab.build("golden/mutex/bank_bad.c", "bank");
+    let found = |jobs: &str| {
+        let said = lab.reweave(&["test", "--jobs", jobs, "-o", "out", "--", "./bank"]);
+        assert_eq!(said.code, 1, "{said:?}");
+        let mut all: Vec<String> = findings(&lab).iter().map(|finding| finding["fingerprint"].to_string()).collect();
+        all.sort();
+        all
+    };
+    assert_eq!(found("1"), found("4"));
+}

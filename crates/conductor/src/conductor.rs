@@ -575,7 +575,7 @@ impl Conductor {
     }
 
     fn lock_free(&self, lock: u64) -> bool {
-        lock == 0 || self.objects.locks.get(&lock).is_none_or(|lock| lock.free_for_writer())
+        lock == 0 || self.objects.locks.get(lock).is_none_or(|lock| lock.free_for_writer())
     }
 
     /// Whether the thread can go on now.
@@ -597,7 +597,7 @@ impl Conductor {
         let objects = &self.objects;
         match thread.on {
             BlockedOn::LockExclusive => self.lock_free(thread.object),
-            BlockedOn::LockShared => objects.locks.get(&thread.object).is_none_or(|l| l.free_for_reader()),
+            BlockedOn::LockShared => objects.locks.get(thread.object).is_none_or(|l| l.free_for_reader()),
             BlockedOn::Notify => thread.woken && self.lock_free(thread.second),
             BlockedOn::Join => !self.is_alive(thread.object as u32),
             BlockedOn::Barrier | BlockedOn::Futex => thread.woken,

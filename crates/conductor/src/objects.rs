@@ -77,19 +77,98 @@ pub struct Once {
     pub done: bool,
 }
 
+/// An object that may be as if it had never been used.
+pub trait Idle: Default {
+    fn is_idle(&self) -> bool;
+}
+
+impl Idle for Lock {
+    fn is_idle(&self) -> bool {
+        !self.held()
+    }
+}
+
+impl Idle for Condition {
+    fn is_idle(&self) -> bool {
+        self.waiters.is_empty()
+    }
+}
+
+/// Objects that come into being at first use (static initialisers run no code) and that many never destroy (a `std::mutex` needs
+/// no destructor). Idle ones are as good as none: they are kept for their next use and forgotten when there are too many.
+pub struct InUse<V> {
+    map: AddressMap<V>,
+    /// So many are kept before it is looked which of them are idle.
+    // invariant: at least twice as many as were not when it was last looked, so that it costs each a share that does not grow
+    room: usize,
+}
+
+/// Enough for most programs never to look.
+const LEAST_ROOM: usize = 256;
+
+impl<V> Default for InUse<V> {
+    fn default() -> Self {
+        Self { map: AddressMap::default(), room: LEAST_ROOM }
+    }
+}
+
+impl<V: Idle> InUse<V> {
+    #[inline(always)]
+    pub fn get(&self, id: u64) -> Option<&V> {
+        self.map.get(&id)
+    }
+
+    #[inline(always)]
+    pub fn get_mut(&mut self, id: u64) -> Option<&mut V> {
+        self.map.get_mut(&id)
+    }
+
+    /// The object, idle if it was not there. Every lock operation comes by here.
+    #[inline(always)]
+    pub fn at(&mut self, id: u64) -> &mut V {
+        if self.map.len() > self.room {
+            self.forget_idle();
+        }
+        self.map.entry(id).or_default()
+    }
+
+    #[cold]
+    fn forget_idle(&mut self) {
+        self.map.retain(|_, object| !object.is_idle());
+        self.room = (2 * self.map.len()).max(LEAST_ROOM);
+    }
+
+    pub fn remove(&mut self, id: u64) {
+        self.map.remove(&id);
+    }
+
+    pub fn clear(&mut self) {
+        self.map.clear();
+    }
+
+    pub fn len(&self) -> usize {
+        self.map.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.map.is_empty()
+    }
+
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = (u64, &mut V)> {
+        self.map.iter_mut().map(|(&id, object)| (id, object))
+    }
+}
+
 /// Objects by id, which can also be found by where they lie.
 pub type PlaceMap<V> = BTreeMap<u64, V>;
 
-/// All objects whose state is another than that of one never used: they come into being at first use (static initialisers run
-/// no code), and many are never destroyed (a `std::mutex` needs no destructor), so that what is as at first is not kept.
+/// All objects.
 #[derive(Default)]
 pub struct Objects {
-    // invariant: each is held
-    pub locks: AddressMap<Lock>,
-    // invariant: each has waiters
-    pub conditions: AddressMap<Condition>,
-    // invariant: each has waiters
-    pub futexes: AddressMap<Vec<u32>>,
+    pub locks: InUse<Lock>,
+    pub conditions: InUse<Condition>,
+    /// Threads that wait on a futex word.
+    pub futexes: InUse<Condition>,
     pub barriers: PlaceMap<Barrier>,
     pub semaphores: PlaceMap<Semaphore>,
     pub onces: PlaceMap<Once>,

@@ -2,8 +2,8 @@
 //! the steps it takes.
 
 use crate::conductor::{Conductor, Pause};
-use crate::objects::Condition;
 use crate::policy::Next;
+use crate::table::Threads;
 use crate::thread::{NEVER, NO_THREAD, Status, Thread};
 use reweave_model::{
     BlockedOn, InputSource, LockMode, Misuse, ObjectId, ObjectKind, Op, RefusedWhy, ThreadId, WakeReason,
@@ -74,7 +74,7 @@ impl Conductor {
         let tried = deadline != Deadline::Never;
         let mut said = false;
         loop {
-            let state = self.objects.locks.entry(lock).or_default();
+            let state = self.objects.locks.at(lock);
             let free = if mode == LockMode::Exclusive { state.free_for_writer() } else { state.free_for_reader() };
             if free {
                 match mode {
@@ -113,12 +113,12 @@ impl Conductor {
 
     /// Who holds the lock exclusively.
     pub fn owner(&self, lock: u64) -> u32 {
-        self.objects.locks.get(&lock).map_or(NO_THREAD, |l| l.owner)
+        self.objects.locks.get(lock).map_or(NO_THREAD, |l| l.owner)
     }
 
     /// One more level of a recursive lock the thread already holds; only the outermost is recorded.
     pub fn reenter(&mut self, lock: u64) {
-        if let Some(state) = self.objects.locks.get_mut(&lock) {
+        if let Some(state) = self.objects.locks.get_mut(lock) {
             state.depth += 1;
         }
     }
@@ -126,7 +126,7 @@ impl Conductor {
     /// Gives a lock back. Unlocking what one does not hold is recorded as misuse and returned.
     pub fn release(&mut self, thread: &mut Thread, pc: u64, lock: u64) -> Result<(), Misuse> {
         let id = thread.id;
-        let Some(state) = self.objects.locks.get_mut(&lock) else {
+        let Some(state) = self.objects.locks.get_mut(lock) else {
             return Err(self.misused(thread, pc, Misuse::UnlockUnlocked, lock));
         };
         let mode = if state.owner == id {
@@ -142,7 +142,8 @@ impl Conductor {
             }
             LockMode::Shared
         } else {
-            return Err(self.misused(thread, pc, Misuse::UnlockByNonOwner, lock));
+            let what = if state.held() { Misuse::UnlockByNonOwner } else { Misuse::UnlockUnlocked };
+            return Err(self.misused(thread, pc, what, lock));
         };
         thread.next = Next::object(pc, lock);
         self.sync_point(thread);
@@ -152,19 +153,16 @@ impl Conductor {
     }
 
     fn free_lock(&mut self, lock: u64, id: u32, mode: LockMode) {
-        let Some(state) = self.objects.locks.get_mut(&lock) else { return };
+        let Some(state) = self.objects.locks.get_mut(lock) else { return };
         match mode {
             LockMode::Exclusive => (state.owner, state.depth) = (NO_THREAD, 0),
             LockMode::Shared => state.readers.retain(|(reader, _)| *reader != id),
-        }
-        if !state.held() {
-            self.objects.locks.remove(&lock);
         }
     }
 
     /// Frees a lock whoever holds it: what libc does when another thread unlocks a normal mutex.
     pub fn force_release(&mut self, lock: u64) {
-        self.objects.locks.remove(&lock);
+        self.objects.locks.remove(lock);
     }
 
     pub fn misused(&mut self, thread: &mut Thread, pc: u64, what: Misuse, object: u64) -> Misuse {
@@ -185,9 +183,9 @@ impl Conductor {
     ) -> WakeReason {
         thread.next = Next::object(pc, condition);
         self.sync_point(thread);
-        let depth = self.objects.locks.get(&mutex).map_or(1, |l| l.depth);
+        let depth = self.objects.locks.get(mutex).map_or(1, |l| l.depth);
         self.free_lock(mutex, thread.id, LockMode::Exclusive);
-        self.objects.conditions.entry(condition).or_default().waiters.push(thread.id);
+        self.objects.conditions.at(condition).waiters.push(thread.id);
         let (condition_id, mutex_id) = (ObjectId(condition), ObjectId(mutex));
         let timed = deadline != Deadline::Never;
         self.step(thread, pc, Op::Wait { condition: condition_id, mutex: mutex_id, timed });
@@ -205,13 +203,10 @@ impl Conductor {
         };
         thread.interruptible = false;
         thread.second = 0;
-        if let Some(state) = self.objects.conditions.get_mut(&condition) {
-            state.waiters.retain(|&id| id != thread.id);
-            if state.waiters.is_empty() {
-                self.objects.conditions.remove(&condition);
-            }
+        if let Some(condition) = self.objects.conditions.get_mut(condition) {
+            condition.waiters.retain(|&id| id != thread.id);
         }
-        let state = self.objects.locks.entry(mutex).or_default();
+        let state = self.objects.locks.at(mutex);
         (state.owner, state.depth) = (thread.id, depth.max(1));
         let notify = thread.notify;
         self.step(thread, pc, Op::Woken { condition: condition_id, mutex: mutex_id, reason, notify });
@@ -222,30 +217,9 @@ impl Conductor {
     pub fn notify(&mut self, thread: &mut Thread, pc: u64, condition: u64, all: bool) {
         thread.next = Next::object(pc, condition);
         self.sync_point(thread);
-        let waiters = self.objects.conditions.remove(&condition).unwrap_or_default().waiters;
-        let (notify, woken, left) = self.wake_some(waiters, if all { u32::MAX } else { 1 });
-        if !left.is_empty() {
-            self.objects.conditions.insert(condition, Condition { waiters: left });
-        }
+        let waiters = self.objects.conditions.get_mut(condition).map(|condition| &mut condition.waiters);
+        let (notify, woken) = wake_some(&self.threads, &mut self.notifies, waiters, if all { u32::MAX } else { 1 });
         self.step(thread, pc, Op::Notify { condition: ObjectId(condition), all, notify, woken });
-    }
-
-    /// Wakes up to `most` of the threads that wait, those first that came first: the number of this notify, how many it woke, and
-    /// who is left. A thread that was cancelled in the middle of its wait may be gone.
-    fn wake_some(&mut self, waiters: Vec<u32>, most: u32) -> (u32, u32, Vec<u32>) {
-        // 0 says that nobody known did it.
-        self.notifies = self.notifies.wrapping_add(1).max(1);
-        let (notify, mut woken, mut left) = (self.notifies, 0, Vec::new());
-        for id in waiters {
-            let Some(waiter) = self.threads.get(id) else { continue };
-            if woken < most && !waiter.woken {
-                (waiter.woken, waiter.notify) = (true, notify);
-                woken += 1;
-            } else {
-                left.push(id);
-            }
-        }
-        (notify, woken, left)
     }
 
     /// Returns whether this thread is the one that gets the serial return.
@@ -361,16 +335,13 @@ impl Conductor {
         let object = ObjectId(word);
         thread.woken = false;
         thread.second = value.into();
-        self.objects.futexes.entry(word).or_default().push(thread.id);
+        self.objects.futexes.at(word).waiters.push(thread.id);
         self.step(thread, pc, Op::Blocked { on: BlockedOn::Futex, object });
         thread.interruptible = true;
         let wakeup = self.block(thread, BlockedOn::Futex, word, deadline);
         thread.interruptible = false;
-        if let Some(waiters) = self.objects.futexes.get_mut(&word) {
-            waiters.retain(|&id| id != thread.id);
-            if waiters.is_empty() {
-                self.objects.futexes.remove(&word);
-            }
+        if let Some(word) = self.objects.futexes.get_mut(word) {
+            word.waiters.retain(|&id| id != thread.id);
         }
         self.point(thread);
         if wakeup == Wakeup::Granted {
@@ -388,11 +359,8 @@ impl Conductor {
     /// Wakes up to `count` threads that wait on a futex word; returns how many.
     pub fn futex_wake(&mut self, thread: &mut Thread, pc: u64, word: u64, count: u32) -> u32 {
         self.sync_point(thread);
-        let waiters = self.objects.futexes.remove(&word).unwrap_or_default();
-        let (notify, woken, left) = self.wake_some(waiters, count);
-        if !left.is_empty() {
-            self.objects.futexes.insert(word, left);
-        }
+        let waiters = self.objects.futexes.get_mut(word).map(|word| &mut word.waiters);
+        let (notify, woken) = wake_some(&self.threads, &mut self.notifies, waiters, count);
         self.step(thread, pc, Op::Notify { condition: ObjectId(word), all: count > 1, notify, woken });
         woken
     }
@@ -451,7 +419,7 @@ impl Conductor {
 
     /// Destroys an object; a lock that is still held is misuse and stays.
     pub fn destroy(&mut self, thread: &mut Thread, pc: u64, object: u64, kind: ObjectKind) -> Result<(), Misuse> {
-        if self.objects.locks.get(&object).is_some_and(|l| l.held()) {
+        if self.objects.locks.get(object).is_some_and(|l| l.held()) {
             return Err(self.misused(thread, pc, Misuse::DestroyHeld, object));
         }
         self.sync_point(thread);
@@ -462,8 +430,8 @@ impl Conductor {
 
     fn forget(&mut self, object: u64, kind: ObjectKind) {
         match kind {
-            ObjectKind::Mutex | ObjectKind::RwLock | ObjectKind::SpinLock => drop(self.objects.locks.remove(&object)),
-            ObjectKind::Condition => drop(self.objects.conditions.remove(&object)),
+            ObjectKind::Mutex | ObjectKind::RwLock | ObjectKind::SpinLock => self.objects.locks.remove(object),
+            ObjectKind::Condition => self.objects.conditions.remove(object),
             ObjectKind::Barrier => drop(self.objects.barriers.remove(&object)),
             ObjectKind::Semaphore => drop(self.objects.semaphores.remove(&object)),
             ObjectKind::Once => drop(self.objects.onces.remove(&object)),
@@ -495,4 +463,25 @@ impl Conductor {
     pub fn recorded_input(&mut self, thread: &Thread, source: InputSource) -> Option<(i64, &'static [u8])> {
         self.policy.replay()?.input(thread.scheduled_as, source as u8)
     }
+}
+
+/// Wakes up to `most` of the threads that wait, those first that came first; returns the number of this notify and how many
+/// it woke.
+fn wake_some(threads: &Threads, notifies: &mut u32, waiters: Option<&mut Vec<u32>>, most: u32) -> (u32, u32) {
+    // 0 says that nobody known did it.
+    *notifies = notifies.wrapping_add(1).max(1);
+    let mut woken = 0;
+    if let Some(waiters) = waiters {
+        waiters.retain(|&id| {
+            // One that was cancelled in the middle of its wait may be gone.
+            let Some(waiter) = threads.get(id) else { return false };
+            let wakes = woken < most && !waiter.woken;
+            if wakes {
+                (waiter.woken, waiter.notify) = (true, *notifies);
+                woken += 1;
+            }
+            !wakes
+        });
+    }
+    (*notifies, woken)
 }

@@ -77,27 +77,43 @@ fn a_thread_that_could_not_be_made_leaves_nothing() {
 }
 
 #[test]
-fn what_is_as_at_first_is_not_kept() {
+fn few_idle_objects_are_kept_and_all_that_are_in_use() {
     let (mut conductor, main) = start();
-    let (lock, condition, word) = (0x1000, 0x2000, 0x3000);
-    for mode in [LockMode::Exclusive, LockMode::Shared] {
-        assert_eq!(conductor.acquire(main, 1, lock, mode, Deadline::Never, no_signals), Ok(()));
-        assert!(conductor.objects.locks[&lock].held());
-        assert_eq!(conductor.release(main, 1, lock), Ok(()));
-        assert!(conductor.objects.locks.is_empty());
-        assert!(conductor.release(main, 1, lock).is_err() && conductor.objects.locks.is_empty());
+    let held: Vec<u64> = (0..1000).map(|i| 8 * (1 + i)).collect();
+    for &lock in &held {
+        assert_eq!(conductor.acquire(main, 1, lock, LockMode::Exclusive, Deadline::Never, no_signals), Ok(()));
     }
-    assert_eq!(conductor.acquire(main, 1, lock, LockMode::Exclusive, Deadline::Never, no_signals), Ok(()));
-    conductor.reenter(lock);
-    assert_eq!(conductor.release(main, 1, lock), Ok(()));
-    assert!(conductor.objects.locks[&lock].held(), "taken twice, released once");
-    // Nobody notifies: the clock goes to the deadline.
-    conductor.wait(main, 1, condition, lock, Deadline::At(5_000_000_000), no_signals);
-    conductor.notify(main, 1, condition, false);
-    assert!(conductor.objects.conditions.is_empty());
-    conductor.futex_wait(main, 1, word, 0, Deadline::At(10_000_000_000));
-    conductor.futex_wake(main, 1, word, 1);
-    assert!(conductor.objects.futexes.is_empty());
+    for at in (0x10_0000..).step_by(8).take(50_000) {
+        for mode in [LockMode::Exclusive, LockMode::Shared] {
+            assert_eq!(conductor.acquire(main, 1, at, mode, Deadline::Never, no_signals), Ok(()));
+            assert_eq!(conductor.release(main, 1, at), Ok(()));
+            assert!(conductor.release(main, 1, at).is_err());
+        }
+        assert_eq!(conductor.acquire(main, 1, at, LockMode::Exclusive, Deadline::Never, no_signals), Ok(()));
+        conductor.reenter(at);
+        assert_eq!(conductor.release(main, 1, at), Ok(()));
+        assert_eq!(conductor.owner(at), main.id, "taken twice, released once");
+        assert_eq!(conductor.release(main, 1, at), Ok(()));
+        conductor.notify(main, 1, at, false);
+        conductor.futex_wake(main, 1, at, 1);
+    }
+    assert!(conductor.objects.locks.len() <= 2 * held.len() + 1 && conductor.objects.conditions.is_empty());
+    assert!(held.iter().all(|&lock| conductor.owner(lock) == main.id), "what is held is not forgotten");
+}
+
+#[test]
+fn few_idle_conditions_are_kept() {
+    let (mut conductor, main) = start();
+    let mutex = 0x1000;
+    assert_eq!(conductor.acquire(main, 1, mutex, LockMode::Exclusive, Deadline::Never, no_signals), Ok(()));
+    for at in (0x10_0000..).step_by(8).take(10_000) {
+        // Nobody notifies: the clock goes to the deadline.
+        let soon = Deadline::At(conductor.now(main) + 1000);
+        conductor.wait(main, 1, at, mutex, soon, no_signals);
+        conductor.futex_wait(main, 1, at, 0, soon);
+    }
+    assert!(conductor.objects.conditions.len() <= 257 && conductor.objects.futexes.len() <= 257);
+    assert_eq!(conductor.owner(mutex), main.id);
 }
 
 #[test]
@@ -105,12 +121,11 @@ fn a_notify_passes_over_waiters_that_are_gone() {
     let (mut conductor, main) = start();
     let gone = conductor.register(Some(main)).id;
     let waiter = conductor.register(Some(main));
-    let condition = conductor.objects.conditions.entry(0x2000).or_default();
-    condition.waiters.extend([gone, waiter.id]);
+    conductor.objects.conditions.at(0x2000).waiters.extend([gone, waiter.id]);
     conductor.unregister(gone);
     conductor.notify(main, 1, 0x2000, false);
     assert!(waiter.woken, "it is the first one left");
-    assert!(conductor.objects.conditions.is_empty());
+    assert!(conductor.objects.conditions.at(0x2000).waiters.is_empty());
 }
 
 #[test]
@@ -128,7 +143,7 @@ fn objects_go_with_their_memory() {
     let left = [0xfff, 0x2000];
     assert!(objects.semaphores.keys().eq(&left) && objects.barriers.keys().eq(&left));
     assert!(objects.onces.keys().eq(&left) && objects.channels.keys().eq(&left));
-    assert_eq!(objects.locks.len(), 4, "held locks stay held");
+    assert!([0xfff, 0x1000, 0x1fff, 0x2000].iter().all(|&at| conductor.owner(at) == main.id), "held locks stay held");
 }
 
 /// As the watchdog does when the trace does not move.

@@ -56,7 +56,7 @@ const RECURSIVE_UNLOCK: c_uint = 1 << 7;
 /// The thread has taken a lock of the program's own making.
 fn locked(thread: &mut Thread, pc: u64, lock: u64, mode: LockMode, levels: u32, tried: bool) {
     let conductor = conductor();
-    let state = conductor.objects.locks.entry(lock).or_default();
+    let state = conductor.objects.locks.at(lock);
     match mode {
         LockMode::Exclusive if state.owner == thread.id => {
             state.depth += levels;
@@ -153,7 +153,7 @@ hooks! {
     fn __tsan_mutex_pre_unlock(lock: u64, flags: c_uint; inside, pc) -> c_int {
         let mut levels = 0;
         if flags & RECURSIVE_UNLOCK != 0
-            && let Some(state) = conductor().objects.locks.get_mut(&lock)
+            && let Some(state) = conductor().objects.locks.get_mut(lock)
             && state.owner == inside.thread.id
         {
             // All levels at once; the caller hands them back to __tsan_mutex_post_lock.

@@ -144,7 +144,7 @@ extern "C" fn in_child() {
     let conductor = conductor();
     conductor.objects = objects;
     let mut held = Vec::new();
-    for (&object, lock) in &mut conductor.objects.locks {
+    for (object, lock) in conductor.objects.locks.iter_mut() {
         if lock.owner == owner {
             lock.owner = 0;
             held.push((object, LockMode::Exclusive));

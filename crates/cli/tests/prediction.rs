@@ -208,7 +208,8 @@ fn deadlocks_of_the_corpus() {
         deadlocks(&report, strength).len()
     };
     // For Bensalem the literature counts 2. Its second cycle needs the first thread past a read of what the second writes only
-    // after its own critical sections: no reordering that keeps the read has it, and the brute-force oracle finds none.
+    // after its own critical sections: no reordering that keeps the read has it, and the brute-force oracle finds none. That
+    // this read alone decides, and where the 2 comes from: `one_event_decides_about_a_segmented_cycle` in `predict`.
     for (name, sound, patterns) in
         [("Bensalem.std", 1, 2), ("DiningPhil.std", 1, 1), ("StringBuffer.std", 1, 2), ("Deadlock.std", 0, 1)]
     {

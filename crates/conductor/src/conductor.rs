@@ -4,8 +4,9 @@ use crate::clock::Clock;
 use crate::objects::Objects;
 use crate::policy::{self, Candidate, Choice, Next, Policy, View};
 use crate::recorder::Recorder;
-use crate::shared::{Region, SLOTS};
+use crate::shared::Region;
 use crate::sys::{self, Spin};
+use crate::table::Threads;
 use crate::thread::{NEVER, NO_THREAD, Status, Thread};
 use reweave_model::{BlockedOn, Op, ThreadName};
 use std::sync::atomic::Ordering;
@@ -49,12 +50,7 @@ pub struct Conductor {
     pub world: Box<dyn World>,
     /// Guards the thread table against threads that do not hold the token.
     pub spin: Spin,
-    /// All threads ever, by id; boxed so that their addresses stay. Rows of ended threads stay too until they are joined; then they
-    /// are null.
-    pub threads: Vec<*mut Thread>,
-    // invariant: ids ascending
-    pub alive: Vec<u32>,
-    free_slots: Vec<u32>,
+    pub threads: Threads,
     /// Steps of the run up to the start of the holder's slice.
     pub steps_before: u64,
     pub notifies: u32,
@@ -74,9 +70,7 @@ impl Conductor {
             policy: policy::configured(region),
             world,
             spin: Spin::new(),
-            threads: Vec::new(),
-            alive: Vec::new(),
-            free_slots: Vec::new(),
+            threads: Threads::default(),
             steps_before: 0,
             notifies: 0,
             foreign: 0,
@@ -91,38 +85,19 @@ impl Conductor {
     }
 
     pub fn thread(&self, id: u32) -> &'static mut Thread {
-        let row: *mut Thread = self.threads[id as usize];
-        assert!(!row.is_null(), "a thread that is gone");
-        // SAFETY: rows are boxed, and freed only by `forget_thread`.
-        unsafe { &mut *row }
-    }
-
-    /// Frees the row of a thread that has ended and been joined. Call with the token, once the system's thread is gone too: nobody
-    /// can name it any more, and a program that runs for hours makes any number of them.
-    pub fn forget_thread(&mut self, id: u32) {
-        if self.is_alive(id) {
-            return;
-        }
-        self.spin.lock();
-        let row = std::mem::replace(&mut self.threads[id as usize], std::ptr::null_mut());
-        self.spin.unlock();
-        if !row.is_null() {
-            // SAFETY: made by `register`; the only other pointer to it was the thread's own.
-            drop(unsafe { Box::from_raw(row) });
-        }
+        self.threads.get(id).unwrap_or_else(|| panic!("thread {id} is gone"))
     }
 
     pub fn is_alive(&self, id: u32) -> bool {
-        self.alive.binary_search(&id).is_ok()
+        self.threads.contains(id)
     }
 
-    /// A row that was registered for a thread that could not be made.
-    pub fn unregister(&mut self, thread: &mut Thread) {
+    /// Takes back the row that was registered for a thread that could not be made.
+    pub fn unregister(&mut self, id: u32) {
         self.spin.lock();
-        thread.status = Status::Ended;
-        self.alive.retain(|&id| id != thread.id);
-        self.free_slots.push(thread.slot);
+        let row = self.threads.strike_off(id);
         self.spin.unlock();
+        drop(row);
     }
 
     /// Steps of the whole run, as seen by the holder.
@@ -136,15 +111,8 @@ impl Conductor {
 
     /// A new row. Call with the token, or (a foreign thread) under the spin lock.
     pub fn register(&mut self, parent: Option<&mut Thread>) -> &'static mut Thread {
-        let id = self.threads.len() as u32;
-        let slot = self.free_slots.pop().unwrap_or_else(|| {
-            let slots = &self.region().header().slots;
-            let slot = slots.fetch_add(1, Ordering::Relaxed);
-            assert!((slot as usize) < SLOTS, "more than {SLOTS} threads at once");
-            slot
-        });
         let (parent_id, nth, parent_as) = match parent {
-            None if id == 0 => (NO_THREAD, 0, NO_THREAD),
+            None if self.threads.next_id() == 0 => (NO_THREAD, 0, NO_THREAD),
             None => {
                 self.foreign += 1;
                 (0, ThreadName::FOREIGN | (self.foreign - 1), 0)
@@ -154,17 +122,13 @@ impl Conductor {
                 (parent.id, parent.children - 1, parent.scheduled_as)
             }
         };
-        let mut row = Box::new(Thread::new(id, slot, parent_id, nth));
+        let row = self.threads.add(self.recorder.region.header(), |id, slot| Thread::new(id, slot, parent_id, nth));
         if let Some(replay) = self.policy.replay() {
             row.scheduled_as = replay.index_of(parent_as, nth);
         }
-        let row = Box::into_raw(row);
-        self.threads.push(row);
-        self.alive.push(id);
         // The watchdog must know at once that somebody waits, not only after the next decision.
         self.region().header().waiting.fetch_add(1, Ordering::Relaxed);
-        // SAFETY: just made.
-        unsafe { &mut *row }
+        row
     }
 
     /// Gives the token to the first thread.
@@ -253,18 +217,40 @@ impl Conductor {
 
     /// Lets the scheduler decide; returns when `thread` holds the token again.
     pub fn pause(&mut self, thread: &mut Thread, why: Pause) {
+        if !self.comes_to_rest(thread, why) {
+            return;
+        }
+        // A thread that leaves must not stay to wait for others.
+        let status = thread.status;
+        let stays = status == Status::Ready || status == Status::Blocked;
+        self.spin.lock();
+        let passed = self.pass_on(thread.id, why == Pause::Yield, stays);
+        if passed.is_none() {
+            // Whoever took the token has said Outside.
+            thread.status = status;
+            self.region().header().waiting.fetch_add(u32::from(status == Status::Ready), Ordering::Relaxed);
+        }
+        self.spin.unlock();
+        self.wake(passed.flatten());
+        if stays {
+            self.await_token(thread);
+        }
+    }
+
+    /// Ends the slice, unless the thread is to go on without asking the scheduler.
+    fn comes_to_rest(&mut self, thread: &mut Thread, why: Pause) -> bool {
         self.recorder.settle(thread);
         if self.stop_for_debugger(thread) && thread.after_stop > 0 && why == Pause::Slice {
             // The rest of the slice it was given.
             self.account(thread);
             let rest = std::mem::take(&mut thread.after_stop);
             self.grant(thread, rest);
-            return;
+            return false;
         }
         if let Some(replay) = self.policy.replay() {
             if why == Pause::Yield && replay.following() && thread.budget > 0 {
                 // The recorded run decided otherwise.
-                return;
+                return false;
             }
             if why == Pause::Stop {
                 replay.stopped_short(thread.id, thread.budget);
@@ -272,20 +258,22 @@ impl Conductor {
         }
         if why == Pause::Slice && thread.no_preempt > 0 {
             self.go_on(thread);
-            return;
+            return false;
         }
         self.slice_over(thread);
         self.account(thread);
-        // A thread that leaves or ends must not stay to wait for others.
-        let stays = thread.status == Status::Ready || thread.status == Status::Blocked;
-        self.spin.lock();
-        let next = self.elect_locked(thread.id, why == Pause::Yield, stays);
-        let wake = self.hand(next);
-        self.spin.unlock();
-        self.wake(wake);
-        if thread.status != Status::Ended && thread.status != Status::Outside {
-            self.await_token(thread);
+        true
+    }
+
+    /// Elects the next holder and gives it the token, under the spin lock. `None`: the watchdog was faster, the token is no longer
+    /// `current`'s to give. Otherwise the slot to wake.
+    fn pass_on(&mut self, current: u32, yielded: bool, may_wait: bool) -> Option<Option<u32>> {
+        let header = self.region().header();
+        if header.holder.load(Ordering::Acquire) != current {
+            return None;
         }
+        let next = self.elect_locked(current, yielded, may_wait);
+        Some(self.hand(next))
     }
 
     fn account(&mut self, thread: &mut Thread) {
@@ -313,7 +301,7 @@ impl Conductor {
             // Somebody must look after the outside world, best one who waits for it.
             None => {
                 self.idle_since = sys::monotonic_now();
-                let waiting = || self.alive.iter().map(|&id| self.thread(id)).filter(|t| t.status == Status::Blocked);
+                let waiting = || self.threads.iter().filter(|t| t.status == Status::Blocked);
                 waiting().find(|t| self.looks_outside(t)).or_else(|| waiting().next())
             }
         };
@@ -408,14 +396,22 @@ impl Conductor {
         self.pause(thread, Pause::Stop);
     }
 
-    /// The last thing a thread does.
-    pub fn retire(&mut self, thread: &mut Thread) {
-        self.unregister(thread);
-        self.pause(thread, Pause::Stop);
+    /// The last thing a thread does: its row goes with it. What still names it, a join or a handle, needs its number only.
+    pub fn retire(&mut self, id: u32) {
+        let thread = self.thread(id);
+        thread.status = Status::Ended;
+        self.comes_to_rest(thread, Pause::Stop);
+        self.spin.lock();
+        // In one go: who holds the token is in the table.
+        let row = self.threads.strike_off(id);
+        let passed = self.pass_on(id, false, false);
+        self.spin.unlock();
+        self.wake(passed.flatten());
+        drop(row);
     }
 
     /// Carries out the watchdog's wish if the holder still has not moved.
-    fn revoke(&mut self) {
+    pub(crate) fn revoke(&mut self) {
         self.spin.lock();
         let header = self.region().header();
         let id = header.revoke.swap(NO_THREAD, Ordering::AcqRel);
@@ -423,8 +419,11 @@ impl Conductor {
             && header.holder.load(Ordering::Acquire) == id
             && self.recorder.position() == header.revoke_at.load(Ordering::Acquire);
         let mut wake = None;
-        if stuck {
-            let holder = self.thread(id);
+        // One that is in the scheduler itself, to wait or to end, gives the token away by itself.
+        if stuck
+            && let Some(holder) = self.threads.get(id)
+            && holder.status == Status::Ready
+        {
             holder.status = Status::Outside;
             match self.elect_locked(id, false, false) {
                 None => holder.status = Status::Ready,
@@ -443,7 +442,10 @@ impl Conductor {
     fn elect_locked(&mut self, current: u32, yielded: bool, may_wait: bool) -> Option<u32> {
         let strangers = self.world.had_strangers();
         loop {
-            self.poll_descriptors(0);
+            let mut waiters = self.descriptor_waiters();
+            if !waiters.is_empty() {
+                self.world.poll(&mut waiters, 0);
+            }
             if strangers {
                 self.wake_changed_futexes();
             }
@@ -460,9 +462,10 @@ impl Conductor {
                 Choice::Nobody => {}
             }
             let outside = self.candidates.iter().any(|c| c.outside) || self.world.others_work();
-            let deadline = self.alive.iter().map(|&id| self.thread(id)).filter(|t| t.status == Status::Blocked);
-            let deadline = deadline.map(|t| t.deadline).min().unwrap_or(NEVER);
-            let descriptors = self.any_descriptor();
+            let blocked = self.threads.iter().filter(|t| t.status == Status::Blocked);
+            let deadline = blocked.map(|t| t.deadline).min().unwrap_or(NEVER);
+            let mut waiters = self.descriptor_waiters();
+            let descriptors = !waiters.is_empty();
             // Nobody tells us when a stranger, or the kernel for it, wakes a futex: look again and again.
             let look_again = may_wait && strangers && self.world.has_strangers();
             if deadline != NEVER && !outside && !descriptors && !look_again {
@@ -470,7 +473,11 @@ impl Conductor {
                 continue;
             }
             if !descriptors && deadline == NEVER && !look_again {
-                if !outside && !self.alive.is_empty() && !self.world.may_be_woken() {
+                if !outside && !self.threads.is_empty() && !self.world.may_be_woken() {
+                    // A stranger may have written its last word after we looked, and ended before we counted.
+                    if strangers && self.wake_changed_futexes() {
+                        continue;
+                    }
                     self.hang(current);
                 }
                 return None;
@@ -484,7 +491,8 @@ impl Conductor {
             let before = sys::monotonic_now();
             self.spin.unlock();
             if descriptors {
-                self.poll_descriptors(piece);
+                // Their rows stay: who waits cannot end without the token.
+                self.world.poll(&mut waiters, piece);
             } else {
                 let word = &self.region().header().give_up;
                 sys::futex_wait(word, word.load(Ordering::Relaxed), Some(piece));
@@ -497,24 +505,27 @@ impl Conductor {
     }
 
     /// Ends waits whose futex word no longer holds what the waiter expected. Only while strangers may have
-    /// changed it: among known threads a change without a wake is a bug of the program and must stay one.
-    fn wake_changed_futexes(&mut self) {
-        for &id in &self.alive {
-            let thread = self.thread(id);
+    /// changed it: among known threads a change without a wake is a bug of the program and must stay one. True: there were any.
+    fn wake_changed_futexes(&mut self) -> bool {
+        let mut any = false;
+        for thread in self.threads.iter() {
             if thread.status == Status::Blocked
                 && thread.on == BlockedOn::Futex
                 && !thread.woken
                 && crate::recorder::load(thread.object, 4) != thread.second
             {
                 (thread.woken, thread.notify) = (true, 0);
+                any = true;
             }
         }
+        any
     }
 
     fn jump(&mut self, deadline: u64, current: u32) {
         let nanoseconds = self.clock.jump_to(deadline, self.steps_before);
-        if nanoseconds > 0 && current != NO_THREAD && self.is_alive(current) {
-            let current = self.thread(current);
+        if nanoseconds > 0
+            && let Some(current) = self.threads.get(current)
+        {
             self.recorder.event(current, 0, Op::ClockJump { nanoseconds });
         }
     }
@@ -522,9 +533,7 @@ impl Conductor {
     fn hang(&mut self, current: u32) {
         let header = self.region().header();
         if header.hang.load(Ordering::Relaxed) == 0 {
-            let witness = if self.is_alive(current) { Some(current) } else { self.alive.first().copied() };
-            if let Some(witness) = witness {
-                let witness = self.thread(witness);
+            if let Some(witness) = self.threads.get(current).or_else(|| self.threads.iter().next()) {
                 self.recorder.event(witness, 0, Op::Hang);
             }
             header.hang.store(1, Ordering::Release);
@@ -532,35 +541,20 @@ impl Conductor {
         }
     }
 
-    fn any_descriptor(&self) -> bool {
-        self.alive.iter().any(|&id| self.waits_for_descriptor(self.thread(id)))
-    }
-
     fn waits_for_descriptor(&self, thread: &Thread) -> bool {
         thread.status == Status::Blocked && thread.on == BlockedOn::Descriptor
     }
 
-    fn poll_descriptors(&mut self, timeout: u64) {
-        if !self.any_descriptor() {
-            return;
-        }
-        let mut waiters: Vec<&mut Thread> = Vec::new();
-        for &id in &self.alive {
-            let thread = self.thread(id);
-            if self.waits_for_descriptor(thread) {
-                waiters.push(thread);
-            }
-        }
-        self.world.poll(&mut waiters, timeout);
+    fn descriptor_waiters(&self) -> Vec<&'static mut Thread> {
+        self.threads.iter().filter(|thread| self.waits_for_descriptor(thread)).collect()
     }
 
     fn choose(&mut self, current: u32, yielded: bool) -> Choice {
         let mut candidates = std::mem::take(&mut self.candidates);
         candidates.clear();
-        for &id in &self.alive {
-            let thread = self.thread(id);
+        for thread in self.threads.iter() {
             candidates.push(Candidate {
-                id,
+                id: thread.id,
                 enabled: self.can_go(thread),
                 timed: thread.status == Status::Blocked && thread.deadline != NEVER && self.after_deadline(thread),
                 outside: thread.status == Status::Outside || self.waits_for_descriptor(thread),

@@ -12,6 +12,9 @@ pub mod policy;
 pub mod recorder;
 pub mod shared;
 pub mod sys;
+pub mod table;
+#[cfg(test)]
+mod tests;
 pub mod thread;
 
 pub use conductor::{Conductor, Pause, World};

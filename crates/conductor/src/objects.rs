@@ -2,7 +2,7 @@
 //! token touches them, so they need no synchronisation of their own.
 
 use crate::thread::NO_THREAD;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::hash::{BuildHasherDefault, Hasher};
 
 /// Addresses hash well enough by one multiplication; std's hasher would need thread-local keys.
@@ -77,15 +77,39 @@ pub struct Once {
     pub done: bool,
 }
 
-/// All objects, by id. They come into being at first use (static initialisers run no code).
+/// Objects by id, which can also be found by where they lie.
+pub type PlaceMap<V> = BTreeMap<u64, V>;
+
+/// All objects whose state is another than that of one never used: they come into being at first use (static initialisers run
+/// no code), and many are never destroyed (a `std::mutex` needs no destructor), so that what is as at first is not kept.
 #[derive(Default)]
 pub struct Objects {
+    // invariant: each is held
     pub locks: AddressMap<Lock>,
+    // invariant: each has waiters
     pub conditions: AddressMap<Condition>,
-    pub barriers: AddressMap<Barrier>,
-    pub semaphores: AddressMap<Semaphore>,
-    pub onces: AddressMap<Once>,
+    // invariant: each has waiters
     pub futexes: AddressMap<Vec<u32>>,
+    pub barriers: PlaceMap<Barrier>,
+    pub semaphores: PlaceMap<Semaphore>,
+    pub onces: PlaceMap<Once>,
     /// Send and receive positions of channels.
-    pub channels: AddressMap<(u64, u64)>,
+    pub channels: PlaceMap<(u64, u64)>,
+}
+
+impl Objects {
+    /// Memory went back to the system, and with it what nobody has destroyed in it. A lock that is held stays held, and who waits
+    /// goes on waiting: the trace would not be about one object otherwise.
+    pub fn forget_within(&mut self, start: u64, size: u64) {
+        fn forget<V>(map: &mut PlaceMap<V>, start: u64, end: u64) {
+            while let Some((&object, _)) = map.range(start..end).next() {
+                map.remove(&object);
+            }
+        }
+        let end = start.saturating_add(size);
+        forget(&mut self.barriers, start, end);
+        forget(&mut self.semaphores, start, end);
+        forget(&mut self.onces, start, end);
+        forget(&mut self.channels, start, end);
+    }
 }

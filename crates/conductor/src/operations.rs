@@ -2,6 +2,7 @@
 //! the steps it takes.
 
 use crate::conductor::{Conductor, Pause};
+use crate::objects::Condition;
 use crate::policy::Next;
 use crate::thread::{NEVER, NO_THREAD, Status, Thread};
 use reweave_model::{
@@ -125,7 +126,9 @@ impl Conductor {
     /// Gives a lock back. Unlocking what one does not hold is recorded as misuse and returned.
     pub fn release(&mut self, thread: &mut Thread, pc: u64, lock: u64) -> Result<(), Misuse> {
         let id = thread.id;
-        let state = self.objects.locks.entry(lock).or_default();
+        let Some(state) = self.objects.locks.get_mut(&lock) else {
+            return Err(self.misused(thread, pc, Misuse::UnlockUnlocked, lock));
+        };
         let mode = if state.owner == id {
             if state.depth > 1 {
                 state.depth -= 1;
@@ -139,8 +142,7 @@ impl Conductor {
             }
             LockMode::Shared
         } else {
-            let what = if state.held() { Misuse::UnlockByNonOwner } else { Misuse::UnlockUnlocked };
-            return Err(self.misused(thread, pc, what, lock));
+            return Err(self.misused(thread, pc, Misuse::UnlockByNonOwner, lock));
         };
         self.sync_point(thread);
         self.free_lock(lock, id, mode);
@@ -149,10 +151,13 @@ impl Conductor {
     }
 
     fn free_lock(&mut self, lock: u64, id: u32, mode: LockMode) {
-        let state = self.objects.locks.entry(lock).or_default();
+        let Some(state) = self.objects.locks.get_mut(&lock) else { return };
         match mode {
             LockMode::Exclusive => (state.owner, state.depth) = (NO_THREAD, 0),
             LockMode::Shared => state.readers.retain(|(reader, _)| *reader != id),
+        }
+        if !state.held() {
+            self.objects.locks.remove(&lock);
         }
     }
 
@@ -199,8 +204,11 @@ impl Conductor {
         };
         thread.interruptible = false;
         thread.second = 0;
-        if let Some(condition) = self.objects.conditions.get_mut(&condition) {
-            condition.waiters.retain(|&id| id != thread.id);
+        if let Some(state) = self.objects.conditions.get_mut(&condition) {
+            state.waiters.retain(|&id| id != thread.id);
+            if state.waiters.is_empty() {
+                self.objects.conditions.remove(&condition);
+            }
         }
         let state = self.objects.locks.entry(mutex).or_default();
         (state.owner, state.depth) = (thread.id, depth.max(1));
@@ -213,22 +221,30 @@ impl Conductor {
     pub fn notify(&mut self, thread: &mut Thread, pc: u64, condition: u64, all: bool) {
         thread.next = Next::object(pc, condition);
         self.sync_point(thread);
-        self.notifies += 1;
-        let notify = self.notifies;
-        let mut woken = 0;
-        let waiters = std::mem::take(&mut self.objects.conditions.entry(condition).or_default().waiters);
-        let mut left = Vec::new();
+        let waiters = self.objects.conditions.remove(&condition).unwrap_or_default().waiters;
+        let (notify, woken, left) = self.wake_some(waiters, if all { u32::MAX } else { 1 });
+        if !left.is_empty() {
+            self.objects.conditions.insert(condition, Condition { waiters: left });
+        }
+        self.step(thread, pc, Op::Notify { condition: ObjectId(condition), all, notify, woken });
+    }
+
+    /// Wakes up to `most` of the threads that wait, those first that came first: the number of this notify, how many it woke, and
+    /// who is left. A thread that was cancelled in the middle of its wait may be gone.
+    fn wake_some(&mut self, waiters: Vec<u32>, most: u32) -> (u32, u32, Vec<u32>) {
+        // 0 says that nobody known did it.
+        self.notifies = self.notifies.wrapping_add(1).max(1);
+        let (notify, mut woken, mut left) = (self.notifies, 0, Vec::new());
         for id in waiters {
-            let waiter = self.thread(id);
-            if !waiter.woken && (all || woken == 0) {
+            let Some(waiter) = self.threads.get(id) else { continue };
+            if woken < most && !waiter.woken {
                 (waiter.woken, waiter.notify) = (true, notify);
                 woken += 1;
             } else {
                 left.push(id);
             }
         }
-        self.objects.conditions.entry(condition).or_default().waiters = left;
-        self.step(thread, pc, Op::Notify { condition: ObjectId(condition), all, notify, woken });
+        (notify, woken, left)
     }
 
     /// Returns whether this thread is the one that gets the serial return.
@@ -243,7 +259,7 @@ impl Conductor {
         thread.woken = false;
         if full {
             for other in std::mem::take(&mut state.arrived) {
-                self.thread(other).woken = true;
+                self.threads.get(other).into_iter().for_each(|other| other.woken = true);
             }
         }
         self.step(thread, pc, Op::BarrierArrive { barrier: id, count });
@@ -351,6 +367,9 @@ impl Conductor {
         thread.interruptible = false;
         if let Some(waiters) = self.objects.futexes.get_mut(&word) {
             waiters.retain(|&id| id != thread.id);
+            if waiters.is_empty() {
+                self.objects.futexes.remove(&word);
+            }
         }
         self.point(thread);
         if wakeup == Wakeup::Granted {
@@ -368,20 +387,8 @@ impl Conductor {
     /// Wakes up to `count` threads that wait on a futex word; returns how many.
     pub fn futex_wake(&mut self, thread: &mut Thread, pc: u64, word: u64, count: u32) -> u32 {
         self.sync_point(thread);
-        self.notifies += 1;
-        let notify = self.notifies;
-        let mut woken = 0;
         let waiters = self.objects.futexes.remove(&word).unwrap_or_default();
-        let mut left = Vec::new();
-        for id in waiters {
-            let waiter = self.thread(id);
-            if woken < count && !waiter.woken {
-                (waiter.woken, waiter.notify) = (true, notify);
-                woken += 1;
-            } else {
-                left.push(id);
-            }
-        }
+        let (notify, woken, left) = self.wake_some(waiters, count);
         if !left.is_empty() {
             self.objects.futexes.insert(word, left);
         }

@@ -6,20 +6,44 @@ use std::collections::BTreeMap;
 use reweave_model::{AtomicKind, Op, ThreadId, Value};
 use reweave_trace::{Result, Trace};
 
-use crate::names::Names;
+use crate::names::{Code, Names};
 
 /// A hash of what every thread of a run read.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Class(u64);
 
+impl Class {
+    /// Threads by name, in no order, and what each was told. One that was told nothing does not matter.
+    pub fn of(threads: impl Iterator<Item = (u64, Digest)>) -> Self {
+        let told = threads.filter(|(_, digest)| *digest != Digest::NEW);
+        Self(told.fold(0, |sum, (name, digest)| {
+            let mut own = Digest(name);
+            own.word(digest.0);
+            sum.wrapping_add(own.0)
+        }))
+    }
+}
+
 /// FNV-1a, a word at a time.
-#[derive(Clone, Copy)]
-struct Digest(u64);
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Digest(u64);
 
 impl Digest {
-    const NEW: Self = Self(0xcbf2_9ce4_8422_2325);
+    pub const NEW: Self = Self(0xcbf2_9ce4_8422_2325);
 
-    fn word(&mut self, word: u64) {
+    pub const fn number(self) -> u64 {
+        self.0
+    }
+
+    /// A thread was told something at some place.
+    pub fn told(&mut self, kind: u64, code: Code, value: u64) {
+        self.word(kind);
+        self.word(code.module);
+        self.word(code.offset);
+        self.word(value);
+    }
+
+    pub fn word(&mut self, word: u64) {
         for byte in word.to_le_bytes() {
             self.0 = (self.0 ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3);
         }
@@ -57,7 +81,6 @@ pub fn class_of(trace: &Trace) -> Result<Class> {
             Op::Input { value, .. } => Some((9, Value::Word(value as u64))),
             Op::Fatal { number, .. } => Some((10, Value::Word(number.into()))),
             Op::Exit { status } => Some((11, Value::Word(status as u64))),
-            Op::Hang => Some((12, Value::Word(0))),
             Op::Fork { child, nth } => {
                 let mut own = Digest(descent.get(&event.thread).copied().unwrap_or(1));
                 own.word(u64::from(nth) + 1);
@@ -73,11 +96,6 @@ pub fn class_of(trace: &Trace) -> Result<Class> {
             digest.value(value);
         }
     }
-    // In no order of the threads.
-    let class = threads.iter().fold(0u64, |sum, (thread, digest)| {
-        let mut own = Digest(descent.get(thread).copied().unwrap_or(u64::from(thread.0) << 32));
-        own.word(digest.0);
-        sum.wrapping_add(own.0)
-    });
-    Ok(Class(class))
+    let name = |thread: &ThreadId| descent.get(thread).copied().unwrap_or(u64::from(thread.0) << 32);
+    Ok(Class::of(threads.iter().map(|(thread, digest)| (name(thread), *digest))))
 }

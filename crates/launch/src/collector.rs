@@ -75,6 +75,8 @@ pub struct Collected {
     /// Active testing: threads paused, and let go in vain.
     pub pauses: u32,
     pub thrashes: u32,
+    /// Threads came to stand where active testing wanted them.
+    pub met: bool,
     pub warnings: Vec<String>,
 }
 
@@ -302,6 +304,7 @@ impl Collector {
             diverged,
             pauses: header.pauses.load(Ordering::Relaxed),
             thrashes: header.thrashes.load(Ordering::Relaxed),
+            met: header.met.load(Ordering::Relaxed) > 0,
             warnings: self.warnings,
         }
     }

@@ -36,6 +36,15 @@ pub enum Error {
     #[error("{action} failed: {source}: reweave needs a Linux kernel from 5.6 on that allows it")]
     System { action: &'static str, source: io::Error },
 
+    #[error(
+        "{trace}: no thread came to {line}: name a line with a memory access or a synchronization that the run reached \
+             (`reweave inspect --events` lists them)"
+    )]
+    NoSuchLine { line: String, trace: PathBuf },
+
+    #[error("{folder} is too large to be copied for every run (--isolate): run reweave from a folder with less in it")]
+    TooMuchToCopy { folder: PathBuf },
+
     #[error("{path}: {why}")]
     NotReplayable { path: PathBuf, why: String },
 

@@ -6,7 +6,11 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use crate::pipeline::RECORDING;
 use crate::{Error, Result};
+
+/// Bytes that are copied to isolate a run.
+const LARGEST: u64 = 256 << 20;
 
 /// `TRACE.suffix`
 pub fn beside(trace: &Path, suffix: &str) -> PathBuf {
@@ -38,9 +42,38 @@ impl PrivateFolder {
         Err(Error::output("create a folder in", &base)(last))
     }
 
+    /// A copy of a folder and all that is in it, findings of earlier tests apart.
+    pub fn copy_of(folder: &Path) -> Result<Self> {
+        let copy = Self::new()?;
+        let mut left = LARGEST;
+        copy_into(folder, copy.path(), &mut left)?;
+        Ok(copy)
+    }
+
     pub fn path(&self) -> &Path {
         &self.0
     }
+}
+
+fn copy_into(from: &Path, to: &Path, left: &mut u64) -> Result<()> {
+    if from.join(RECORDING).exists() {
+        return Ok(());
+    }
+    for entry in fs::read_dir(from).map_err(Error::io("read", from))?.flatten() {
+        let (path, copy) = (entry.path(), to.join(entry.file_name()));
+        let Ok(about) = fs::symlink_metadata(&path) else { continue };
+        if about.is_dir() {
+            fs::create_dir(&copy).map_err(Error::output("create", &copy))?;
+            copy_into(&path, &copy, left)?;
+        } else if about.is_symlink() {
+            let target = fs::read_link(&path).map_err(Error::io("read", &path))?;
+            std::os::unix::fs::symlink(target, &copy).map_err(Error::output("create", &copy))?;
+        } else if about.is_file() {
+            *left = left.checked_sub(about.len()).ok_or_else(|| Error::TooMuchToCopy { folder: from.to_owned() })?;
+            fs::copy(&path, &copy).map_err(Error::output("write", &copy))?;
+        }
+    }
+    Ok(())
 }
 
 impl Drop for PrivateFolder {

@@ -67,6 +67,10 @@ impl Names {
             }
             Op::Alloc { addr, size } => {
                 let count = self.allocations.entry(event.thread).or_default();
+                // Freed, whether or not anybody saw it.
+                while let Some((&gone, _)) = self.heap.range(addr.0..addr.0.saturating_add(size)).next() {
+                    self.heap.remove(&gone);
+                }
                 self.heap.insert(addr.0, (size, event.thread, *count));
                 *count += 1;
             }

@@ -18,21 +18,31 @@ use reweave_report::{Describer, Item, Report, data, describe, resolve};
 use reweave_trace::{Outcome, Trace, schedule_of};
 
 use crate::classes::{Class, class_of};
-use crate::confirm::{self, Confirmation, Goal, Plain};
+use crate::confirm::{self, Confirmation, Ending, Freed, Goal, Harm, Line, Plain, Stood, Usual};
+use crate::explore::{self, Explored};
 use crate::folder::{PrivateFolder, beside};
+use crate::interrupt;
+use crate::jobs::side_by_side;
+use crate::names::{Code, Names};
 use crate::region::Policy;
-use crate::replay::{command_of, is_failure};
+use crate::replay::{Recording, command_of, is_failure, same_outcome};
 use crate::session::{self, Options, Run};
 use crate::target::{Input, Output};
 use crate::{Error, Result};
 
 pub const REPORT: &str = "report.json";
 pub const RECORDING: &str = "recording.rwt";
+/// The run of a concurrent breakpoint.
+pub const BREAKPOINT: &str = "breakpoint";
 /// For one finding.
 const MINIMISING: Duration = Duration::from_secs(5);
 /// Further schedules that are tried, and how many in a row may show nothing new.
 const SCHEDULES: u64 = 60;
 const IDLE: u32 = 15;
+/// Runs that show what the program prints when nothing goes wrong.
+const SERIAL: u64 = 6;
+/// For exploration, unless it is asked for.
+const EXPLORING: Duration = Duration::from_secs(15);
 /// Numbers that mean nothing if those of several traces are added up.
 const PER_TRACE: [&str; 2] = ["windows", "cut_short"];
 
@@ -44,18 +54,24 @@ pub struct Plan {
     pub budget: Duration,
     /// Functions that are to be atomic.
     pub atomic: Vec<String>,
+    /// All the time that is left goes to exploration, not only a share.
+    pub explore: bool,
+    /// Runs at a time, once the program is recorded.
+    pub jobs: usize,
 }
 
 impl Plan {
     pub fn new(command: Vec<OsString>, folder: PathBuf) -> Self {
         let options = Options::new(command, folder.join(RECORDING));
-        Self { options, folder, budget: Duration::from_secs(60), atomic: Vec::new() }
+        Self { options, folder, budget: Duration::from_secs(60), atomic: Vec::new(), explore: false, jobs: 1 }
     }
 }
 
 pub struct Tested {
     pub report: Report,
     pub run: Run,
+    /// How far exploration came, if it was begun.
+    pub explored: Option<Explored>,
 }
 
 /// What the pipeline is doing, for somebody who watches.
@@ -74,28 +90,43 @@ pub enum Stage<'a> {
         done: usize,
         total: usize,
     },
+    Exploring(&'a Explored),
 }
 
 pub fn test(plan: &Plan, watch: &mut dyn FnMut(Stage<'_>)) -> Result<Tested> {
     prepare_folder(&plan.folder)?;
+    let _guard = interrupt::Guard::around();
     let mut hunt = Hunt {
         plan,
         deadline: Instant::now() + plan.budget,
         items: Vec::new(),
         stats: BTreeMap::from([("unknown_pairs".to_owned(), 0)]),
         classes: HashSet::new(),
+        code: HashSet::new(),
         limit: None,
+        usual: None,
     };
-    let run = session::run(&plan.options)?;
+    // A program that does not end by itself is looked at as far as it came.
+    let options = Options { timeout: Some(plan.options.timeout.unwrap_or(plan.budget / 2)), ..plan.options.clone() };
+    let run = session::run(&options)?;
+    // A Ctrl-C until here was for the program; from here on it ends the search, and what is known by then is told.
+    interrupt::forget();
     watch(Stage::Recorded(&run));
     hunt.limit = Some((run.took * 20).max(Duration::from_secs(10)));
     // Half of the time for the first run: what it shows is surest.
-    hunt.look_at(&run, watch)?;
-    if run.processes.iter().any(|process| process.instrumented)
-        && let Err(error) = hunt.other_schedules(&run, watch)
-    {
+    hunt.look_at(&run, Look::Closely, watch)?;
+    let mut explored = None;
+    if run.processes.iter().any(|process| process.instrumented) {
         // What is known by then is worth more than nothing.
-        watch(Stage::Stopped(&error));
+        match hunt.explore(&run, watch) {
+            Ok(done) => explored = done,
+            Err(error) => watch(Stage::Stopped(&error)),
+        }
+        if !explored.as_ref().is_some_and(|explored| explored.complete)
+            && let Err(error) = hunt.other_schedules(&run, watch)
+        {
+            watch(Stage::Stopped(&error));
+        }
     }
     // The strongest first; ids are folder names already and stay.
     hunt.items.sort_by_key(|item| (rank(item), item.id));
@@ -108,7 +139,7 @@ pub fn test(plan: &Plan, watch: &mut dyn FnMut(Stage<'_>)) -> Result<Tested> {
         baseline: None,
     };
     save_report(&report, &plan.folder)?;
-    Ok(Tested { report, run })
+    Ok(Tested { report, run, explored })
 }
 
 /// A test under way.
@@ -117,35 +148,50 @@ struct Hunt<'p> {
     deadline: Instant,
     items: Vec<Item>,
     stats: BTreeMap<String, u64>,
-    /// What runs did so far.
+    /// What runs did so far, and where they came.
     classes: HashSet<Class>,
+    code: HashSet<(ThreadId, Code)>,
     /// For one run.
     limit: Option<Duration>,
+    /// What the recorded run printed; `Some(None)`: nobody knows.
+    usual: Option<Option<Usual>>,
 }
 
 impl Hunt<'_> {
     fn left(&self) -> Duration {
-        self.deadline.saturating_duration_since(Instant::now())
+        left(self.deadline)
     }
 
     /// Predicts from the traces of a run and confirms what is new. Says whether it did something no run did before.
-    fn look_at(&mut self, run: &Run, watch: &mut dyn FnMut(Stage<'_>)) -> Result<bool> {
+    fn look_at(&mut self, run: &Run, look: Look, watch: &mut dyn FnMut(Stage<'_>)) -> Result<bool> {
         let mut new = false;
+        if interrupt::asked() {
+            // It may have been ended by that.
+            return Ok(false);
+        }
         for process in &run.processes {
             let trace = Trace::open(&process.path)?;
-            if !self.classes.insert(class_of(&trace)?) {
+            if let Some(freed) = Freed::of(&trace)? {
+                let finding = freed_memory(&trace, freed)?;
+                let mut item = recorded(self.next_id(), &trace, &finding, &process.outcome, &self.plan.folder)?;
+                item.summary = format!("the program {}", freed.text());
+                self.keep(item);
+            }
+            if !self.classes.insert(class_of(&trace)?) && look != Look::Again {
                 continue;
             }
             new = true;
+            let known = self.code.len();
+            self.code.extend(code_of(&trace)?);
+            // One that we ended ourselves shows nothing.
+            let failed = is_failure(&process.outcome) && !run.timed_out;
+            if look == Look::Quickly && known == self.code.len() && !failed {
+                continue;
+            }
             *self.stats.entry("events".into()).or_default() += process.events;
-            if is_failure(&process.outcome) {
+            if failed {
                 let item = failure(self.next_id(), &trace, &process.outcome, &self.plan.folder)?;
-                let known = self.items.iter().any(|known| known.fingerprint == item.fingerprint);
-                if known {
-                    let _ = fs::remove_dir_all(self.plan.folder.join(item.id.to_string()));
-                } else {
-                    self.items.push(item);
-                }
+                self.keep(item);
             }
             let answer = predict(&trace, Instant::now() + self.left() / 2, &self.plan.atomic, watch)?;
             *self.stats.entry("unknown_pairs".into()).or_default() += answer.unknown_pairs;
@@ -155,30 +201,95 @@ impl Hunt<'_> {
                 *sum = if PER_TRACE.contains(&key.as_str()) { value.max(*sum) } else { *sum + value };
             }
             let findings = answer.findings;
-            for (done, finding) in findings.iter().enumerate() {
-                watch(Stage::Confirming { done, total: findings.len() });
-                // The same bug in another process or run is no other bug.
-                let fingerprint = resolve::item(0, finding, &trace).fingerprint;
-                let known = self.items.iter().position(|item| item.fingerprint == fingerprint);
-                if known.is_some_and(|known| self.items[known].schedule.is_some()) {
-                    continue;
-                }
-                let id = known.map_or_else(|| self.next_id(), |known| self.items[known].id);
-                let plain = Plain { command: None, limit: self.limit };
-                let item = settle(id, &trace, finding, &self.plan.folder, &plain, self.left())?;
-                match known {
-                    None => self.items.push(item),
-                    Some(known) if rank(&item) < rank(&self.items[known]) => self.items[known] = item,
-                    Some(_) => {}
-                }
+            if !findings.is_empty() && self.usual.is_none() {
+                self.usual = Some(usual(&self.plan.folder.join(RECORDING), self.limit, self.plan.jobs));
             }
+            self.confirm(&trace, &findings, watch)?;
         }
         Ok(new)
+    }
+
+    /// A failure is kept unless it is known.
+    fn keep(&mut self, item: Item) {
+        if self.items.iter().any(|known| known.fingerprint == item.fingerprint) {
+            let _ = fs::remove_dir_all(self.plan.folder.join(item.id.to_string()));
+        } else {
+            self.items.push(item);
+        }
+    }
+
+    /// Tries to confirm what is not confirmed yet, several at a time.
+    fn confirm(&mut self, trace: &Trace, findings: &[Finding], watch: &mut dyn FnMut(Stage<'_>)) -> Result<()> {
+        let mut todo: Vec<(u32, &Finding, Option<usize>)> = Vec::new();
+        let mut met: HashSet<String> = HashSet::new();
+        let mut next = self.next_id();
+        for finding in findings {
+            // The same bug in another process or run is no other bug.
+            let fingerprint = resolve::item(0, finding, trace).fingerprint;
+            let known = self.items.iter().position(|item| item.fingerprint == fingerprint);
+            if known.is_some_and(|known| self.items[known].schedule.is_some()) || !met.insert(fingerprint) {
+                continue;
+            }
+            let id = known.map_or(next, |known| self.items[known].id);
+            next += u32::from(known.is_none());
+            todo.push((id, finding, known));
+        }
+        let usual = self.usual.as_ref().and_then(Option::as_ref);
+        let plain = Plain { command: None, limit: self.limit, usual, isolate: self.plan.options.isolate };
+        let (folder, deadline, total) = (&self.plan.folder, self.deadline, todo.len());
+        let settled = side_by_side(
+            self.plan.jobs,
+            &todo,
+            |(id, finding, _)| settle(*id, trace, finding, folder, &plain, left(deadline)),
+            &mut |done| watch(Stage::Confirming { done, total }),
+        );
+        for ((_, _, known), item) in todo.into_iter().zip(settled) {
+            let item = item?;
+            match known {
+                None => self.items.push(item),
+                Some(known) if rank(&item) < rank(&self.items[known]) => self.items[known] = item,
+                Some(_) => {}
+            }
+        }
+        Ok(())
     }
 
     /// Ids are folder names: none is given twice.
     fn next_id(&self) -> u32 {
         self.items.iter().map(|item| item.id).max().unwrap_or(0) + 1
+    }
+
+    /// Explores what else the program can do, see [`explore`].
+    fn explore(&mut self, first: &Run, watch: &mut dyn FnMut(Stage<'_>)) -> Result<Option<Explored>> {
+        let [process] = &first.processes[..] else { return Ok(None) };
+        if !explore::is_short(process.events) || self.left().is_zero() {
+            return Ok(None);
+        }
+        let share = if self.plan.explore { self.left() } else { (self.left() / 2).min(EXPLORING) };
+        let trace = Trace::open(&process.path)?;
+        let limits = explore::Limits {
+            until: Instant::now() + share,
+            took: first.took,
+            jobs: self.plan.jobs,
+            isolate: self.plan.options.isolate,
+        };
+        let explored = explore::explore(&trace, &limits, &mut |run, explored| {
+            watch(Stage::Exploring(explored));
+            let Some((run, race)) = run else { return Ok(()) };
+            // A race may be in a run that read what others read.
+            let look = if race { Look::Again } else { Look::Quickly };
+            self.look_at(run, look, watch).map(drop)
+        })?;
+        self.count(&explored);
+        Ok(Some(explored))
+    }
+
+    /// For the report.
+    fn count(&mut self, explored: &Explored) {
+        self.stats.insert("explored_runs".into(), explored.runs);
+        self.stats.insert("explored_classes".into(), explored.classes);
+        self.stats.insert("explored_states".into(), explored.states);
+        self.stats.insert("explored_all".into(), explored.complete.into());
     }
 
     /// Runs the program under other schedules: code that the first run did not reach is not looked at otherwise.
@@ -187,7 +298,7 @@ impl Hunt<'_> {
         let length = first.processes.iter().map(|process| process.events).max().unwrap_or(0).max(10);
         let mut idle = 0;
         for number in 1..=SCHEDULES {
-            if idle >= IDLE || Instant::now() + first.took >= until {
+            if idle >= IDLE || Instant::now() + first.took >= until || interrupt::asked() {
                 break;
             }
             watch(Stage::Trying { done: number as usize - 1, total: SCHEDULES as usize });
@@ -204,7 +315,7 @@ impl Hunt<'_> {
             options.output = Output::File(folder.path().join(confirm::OUTPUT));
             options.timeout = Some(self.left().min(self.limit.unwrap_or(Duration::MAX)));
             let run = session::run(&options)?;
-            idle = if self.look_at(&run, watch)? { 0 } else { idle + 1 };
+            idle = if self.look_at(&run, Look::Closely, watch)? { 0 } else { idle + 1 };
             *self.stats.entry("schedules".into()).or_default() += 1;
         }
         self.stats.insert("classes".into(), self.classes.len() as u64);
@@ -212,12 +323,72 @@ impl Hunt<'_> {
     }
 }
 
-fn rank(item: &Item) -> u8 {
-    match item.strength.as_str() {
+/// None once somebody has asked to end.
+fn left(deadline: Instant) -> Duration {
+    if interrupt::asked() { Duration::ZERO } else { deadline.saturating_duration_since(Instant::now()) }
+}
+
+/// How much is done with a run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Look {
+    Closely,
+    /// Even if an earlier one read the same.
+    Again,
+    /// Only if it failed, or a thread came to code that it came to in no run before.
+    Quickly,
+}
+
+/// The places in the code that each thread of a run came to.
+fn code_of(trace: &Trace) -> Result<HashSet<(ThreadId, Code)>> {
+    let mut names = Names::default();
+    let mut code = HashSet::new();
+    let mut events = trace.events();
+    while let Some(event) = events.next()? {
+        if matches!(event.op, Op::Module { .. }) {
+            names.see(&event);
+        }
+        if event.op.is_step() && event.pc.0 != 0 {
+            code.insert((event.thread, names.code(event.pc)));
+        }
+    }
+    Ok(code)
+}
+
+/// The surest first, and of those the worst.
+fn rank(item: &Item) -> (u8, usize) {
+    let strength = match item.strength.as_str() {
         "confirmed" => 0,
         "predicted" => 1,
         _ => 2,
-    }
+    };
+    (strength, Harm::rank(item.harm.as_deref()))
+}
+
+/// What the program prints when its threads run one after the other: the recorded run's output went to the terminal.
+fn usual(recording: &Path, limit: Option<Duration>, jobs: usize) -> Option<Usual> {
+    let recording = Recording::open(recording).ok()?;
+    let once = |seed: u64| {
+        let folder = PrivateFolder::new().ok()?;
+        let mut options = recording.options(folder.path().join(RECORDING)).ok()?;
+        if seed > 0 {
+            options.scripts.clear();
+            options.seed = seed;
+            options.policy = Policy::Pct { depth: 1, length: 1000 };
+        }
+        let output = folder.path().join(confirm::OUTPUT);
+        options.output = Output::File(output.clone());
+        options.timeout = limit;
+        let run = session::run(&options).ok()?;
+        let outcome = run.processes.first().filter(|_| !run.timed_out)?.outcome.clone();
+        Some((fs::read(&output).unwrap_or_default(), outcome))
+    };
+    let (first, outcome) = once(0)?;
+    recording.trace.footer().filter(|footer| same_outcome(&footer.outcome, &outcome))?;
+    let seeds: Vec<u64> = (1..=SERIAL).collect();
+    let others = side_by_side(jobs, &seeds, |seed| once(*seed), &mut |_| {});
+    let others = others.into_iter().flatten().filter(|(_, other)| same_outcome(other, &outcome));
+    let printed = std::iter::once(first).chain(others.map(|(printed, _)| printed)).collect();
+    Some(Usual { printed, outcome })
 }
 
 /// Makes the folder, or empties one of an earlier run: only what such a run makes is removed.
@@ -243,7 +414,12 @@ pub fn predict(
     watch: &mut dyn FnMut(Stage<'_>),
 ) -> Result<reweave_predict::Answer> {
     let limits = Limits { deadline: Some(deadline), ..Limits::default() };
-    let options = reweave_predict::Options { limits, atomic: atomic.to_vec(), ..reweave_predict::Options::default() };
+    let options = reweave_predict::Options {
+        limits,
+        atomic: atomic.to_vec(),
+        inferred: true,
+        ..reweave_predict::Options::default()
+    };
     Ok(reweave_predict::predict(trace, &options, &mut |_, done| watch(Stage::Predicting(done)))?)
 }
 
@@ -271,7 +447,7 @@ pub fn confirm_again(folder: &Path, command: Option<&[OsString]>, budget: Durati
         }
         let next = report.findings.iter().map(|item| item.id).max().unwrap_or(0) + 1;
         let id = known.map_or(next, |i| report.findings[i].id);
-        let plain = Plain { command, limit: None };
+        let plain = Plain { command, ..Plain::default() };
         let item = settle(id, &trace, &finding, folder, &plain, budget.saturating_sub(began.elapsed()))?;
         match known {
             Some(i) => report.findings[i] = item,
@@ -281,6 +457,19 @@ pub fn confirm_again(folder: &Path, command: Option<&[OsString]>, budget: Durati
     report.findings.sort_by_key(|item| (rank(item), item.id));
     save_report(&report, folder)?;
     Ok(report)
+}
+
+/// Brings two threads to two lines at once, in the program of an earlier test; the run that does it is kept beside the findings.
+pub fn break_at(
+    folder: &Path,
+    lines: [&Line; 2],
+    command: Option<&[OsString]>,
+    budget: Duration,
+) -> Result<(Stood, PathBuf)> {
+    let trace = Trace::open(folder.join(RECORDING))?;
+    let own = folder.join(BREAKPOINT);
+    let plain = Plain { command, ..Plain::default() };
+    Ok((confirm::stand_at(&trace, lines, &own, &plain, Instant::now() + budget)?, own))
 }
 
 /// Writes the report into the folder of its test.
@@ -298,7 +487,9 @@ fn settle(id: u32, trace: &Trace, finding: &Finding, folder: &Path, plain: &Plai
     }
     let mut item = resolve::item(id, finding, trace);
     if left.is_zero() {
-        item.why_unconfirmed = Some("the time was used up: raise it with --budget".into());
+        let why =
+            if interrupt::asked() { "it was interrupted" } else { "the time was used up: raise it with --budget" };
+        item.why_unconfirmed = Some(why.into());
         return Ok(item);
     }
     let own = folder.join(id.to_string());
@@ -318,10 +509,20 @@ fn settle(id: u32, trace: &Trace, finding: &Finding, folder: &Path, plain: &Plai
             }
             item.strength = resolve::strength_name(Strength::Confirmed).into();
             item.schedule = Some(format!("{id}/{}", confirm::SCHEDULE));
-            item.outcome = Some(describe::outcome(&goal.outcome).unwrap_or_else(|| "ended normally".into()));
             let deadline = deadline.min(Instant::now() + MINIMISING);
             let minimised = confirm::minimise(&own, &mut goal, plain, deadline)?;
             item.preemptions = Some(minimised.after);
+            let shown = Trace::open(own.join(&goal.trace))?;
+            let ending = Ending::of(&shown, &goal.outcome, &own.join(confirm::OUTPUT), plain.usual)?;
+            // A block that nobody declared may be as it should be, unless something comes of it.
+            if finding.block.as_ref().is_some_and(|block| !block.declared) && ending.harm == Harm::Nothing {
+                let _ = fs::remove_dir_all(&own);
+                item = resolve::item(id, finding, trace);
+                item.why_unconfirmed = Some("a run did it, and nothing came of it".into());
+                return Ok(item);
+            }
+            item.harm = Some(ending.harm.name().into());
+            item.outcome = Some(ending.text);
         }
         Confirmation::Unconfirmed { why } => {
             let _ = fs::remove_dir_all(&own);
@@ -341,6 +542,28 @@ fn failure(id: u32, trace: &Trace, outcome: &Outcome, folder: &Path) -> Result<I
     Ok(item)
 }
 
+/// Memory used after it was freed, as a finding.
+fn freed_memory(trace: &Trace, freed: Freed) -> Result<Finding> {
+    let mut places = Vec::new();
+    let mut events = trace.events();
+    while let Some(event) = events.next()? {
+        if event.id == freed.free || event.id == freed.used {
+            places.push(Accessor {
+                event: event.id,
+                thread: event.thread,
+                pc: event.pc,
+                stack: event.stack,
+                op: describe::kind(&event.op).replace('_', " "),
+                locks_held: Vec::new(),
+            });
+        }
+        if event.id >= freed.used {
+            break;
+        }
+    }
+    Ok(Finding::new(Kind::Failure, Strength::Confirmed, "recording", places))
+}
+
 /// What the recorded run did itself: its own schedule repeats it.
 fn recorded(id: u32, trace: &Trace, finding: &Finding, outcome: &Outcome, folder: &Path) -> Result<Item> {
     let own = folder.join(id.to_string());
@@ -356,6 +579,8 @@ fn recorded(id: u32, trace: &Trace, finding: &Finding, outcome: &Outcome, folder
         kind: resolve::kind_name(finding.kind).into(),
         memory_order: false,
         block: None,
+        inferred: false,
+        threads: Vec::new(),
         command,
         cwd,
         accesses: Vec::new(),
@@ -365,7 +590,10 @@ fn recorded(id: u32, trace: &Trace, finding: &Finding, outcome: &Outcome, folder
     goal.save(&own.join(confirm::COMMAND))?;
     let mut item = resolve::item(id, finding, trace);
     item.schedule = Some(format!("{id}/{}", confirm::SCHEDULE));
-    item.outcome = Some(describe::outcome(outcome).unwrap_or_else(|| "ended normally".into()));
+    // The output of a run of another schedule lies beside its trace.
+    let ending = Ending::of(trace, outcome, &trace.path().with_file_name(confirm::OUTPUT), None)?;
+    item.harm = Some(ending.harm.name().into());
+    item.outcome = Some(ending.text);
     Ok(item)
 }
 

@@ -57,6 +57,8 @@ pub struct Options {
     pub output: Output,
     pub scripts: Vec<Script>,
     pub timeout: Option<Duration>,
+    /// The program runs in a copy of its folder.
+    pub isolate: bool,
     /// Takes the events in place of traces.
     pub watcher: Option<Arc<dyn Watcher>>,
 }
@@ -76,6 +78,7 @@ impl Options {
             output: Output::Ours,
             scripts: Vec::new(),
             timeout: None,
+            isolate: false,
             watcher: None,
         }
     }
@@ -194,28 +197,31 @@ impl Drop for Session {
 /// Runs the program to its end and records it.
 pub fn run(options: &Options) -> Result<Run> {
     let program = Program::find(&options.command, &options.cwd)?;
+    let own = if options.isolate { Some(PrivateFolder::copy_of(&options.cwd)?) } else { None };
+    let cwd = own.as_ref().map_or(&*options.cwd, PrivateFolder::path);
     let installed = reweave_native::cache::unpack()?;
     if options.watcher.is_none() {
         clear_old(&options.trace)?;
     }
     let session = Session::new(options, false)?;
     let socket = session.socket();
-    let guard = interrupt::Guard::new();
-    guard.insist(options.watcher.is_some());
+    let guard = interrupt::Guard::new(options.watcher.is_some());
     let began = Instant::now();
     let mut started = session.start(|| {
-        Start {
+        let started = Start {
             program: &program,
-            cwd: &options.cwd,
+            cwd,
             env: &options.env,
             runtime: &installed.runtime,
             socket: &socket,
             input: &options.input,
             output: &options.output,
         }
-        .start()
+        .start()?;
+        // Before its greeting is answered: when anything is told about it, signals for it are passed on.
+        guard.target(started.child.id());
+        Ok(started)
     })?;
-    guard.target(started.child.id());
     let mut timed_out = false;
     let status = match options.timeout {
         None => started.child.wait(),
@@ -231,7 +237,7 @@ pub fn run(options: &Options) -> Result<Run> {
             }
         },
     };
-    guard.target(0);
+    guard.over();
     let status = status.map_err(Error::system("waiting for the program"))?;
     let took = began.elapsed();
     session.root_ended(status);

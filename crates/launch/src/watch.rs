@@ -18,6 +18,7 @@ use reweave_report::{Item, Report, data, live as resolve};
 use reweave_trace::{Meta, Module, Symbols};
 
 use crate::Result;
+use crate::interrupt;
 use crate::registry::lock;
 use crate::session::{self, Options, Run};
 use crate::sink::{End, Open, Sink, Stalls, Totals, Trouble, Watcher};
@@ -54,6 +55,8 @@ pub struct Watched {
     /// Findings beyond the limit.
     pub untold: u64,
     pub peak_memory: u64,
+    /// Until the summary is told, what it consists of is not lost by another Ctrl-C.
+    _until_told: interrupt::Guard,
 }
 
 enum Message {
@@ -116,7 +119,7 @@ impl ToAnalysis {
         if sightings.is_empty() {
             return;
         }
-        if self.modules.len() != self.live.modules().len() {
+        if *self.modules != *self.live.modules() {
             self.modules = self.live.modules().into();
         }
         let (process, modules) = (Arc::clone(&self.process), Arc::clone(&self.modules));
@@ -256,6 +259,7 @@ fn rank(analysis: &str) -> usize {
 
 /// Runs the program to its end and tells what the analyses see meanwhile.
 pub fn watch(mut options: Options, plan: Plan, tell: &mut (dyn FnMut(News<'_>) + Send)) -> Result<Watched> {
+    let until_told = interrupt::Guard::around();
     // A few messages may wait; with more, the analysis waits for the teller.
     let (sender, receiver) = sync_channel(64);
     let hub = Arc::new(Hub {
@@ -311,7 +315,7 @@ pub fn watch(mut options: Options, plan: Plan, tell: &mut (dyn FnMut(News<'_>) +
         stats: numbers.into_iter().map(|(name, number)| (name.to_owned(), number)).collect(),
         baseline: None,
     };
-    Ok(Watched { run, report, totals, stalls, untold, peak_memory })
+    Ok(Watched { run, report, totals, stalls, untold, peak_memory, _until_told: until_told })
 }
 
 /// A line of our own status, in bytes.

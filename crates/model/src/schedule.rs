@@ -41,4 +41,13 @@ impl Schedule {
             _ => self.segments.push(Segment { thread, steps, revoked: false }),
         }
     }
+
+    /// The steps each thread makes in all.
+    pub fn lengths(&self) -> Vec<u64> {
+        let mut lengths = vec![0; self.threads.len()];
+        for segment in &self.segments {
+            lengths[segment.thread.index()] += u64::from(segment.steps);
+        }
+        lengths
+    }
 }

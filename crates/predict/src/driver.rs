@@ -69,6 +69,8 @@ pub struct Options<'a> {
     pub analyses: Vec<String>,
     /// Functions that are to be atomic.
     pub atomic: Vec<String>,
+    /// Blocks that nobody declared are looked at too: what is found in them is potential, and worth a run.
+    pub inferred: bool,
     pub limits: Limits<'a>,
     pub nondeterminism: crate::nondeterminism::Options,
 }
@@ -258,8 +260,14 @@ fn misuses(trace: &Trace, listed: &[(&'static str, Candidates)], answer: &mut An
         let misuses = || found.misuses.iter().filter(|misused| ended || misused.op != "fork");
         let accessors = accessors(trace, misuses().map(|misused| misused.event).collect())?;
         let misused = misuses().filter_map(|misused| accessors.get(&misused.event));
-        let finding =
-            |accessor: &Accessor| Finding::new(Kind::Misuse, Strength::Confirmed, name, vec![accessor.clone()]);
+        // Who never waits for a thread may mean it; who waits for some has forgotten the others.
+        let happened = |kind: &str| trace.footer().is_none_or(|footer| footer.kinds.get(kind).is_some_and(|&n| n > 0));
+        let awaits = happened("join") || happened("detach");
+        let finding = |accessor: &Accessor| {
+            let sure = accessor.op != "fork" || awaits;
+            let strength = if sure { Strength::Confirmed } else { Strength::Potential };
+            Finding::new(Kind::Misuse, strength, name, vec![accessor.clone()])
+        };
         answer.findings.extend(misused.map(finding));
     }
     Ok(())

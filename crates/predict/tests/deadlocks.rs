@@ -12,7 +12,7 @@ use reweave_predict::history::{Action, History, Mode, Pos, Waking};
 use reweave_predict::linear::{Linear, run};
 use reweave_predict::oracle::Oracle;
 use reweave_predict::stalls::{self, Endings};
-use reweave_predict::testing::{FIRST_PC, generate, generate_locking, is_history, shrink, trace_of};
+use reweave_predict::testing::{Draft, FIRST_PC, generate, generate_locking, is_history, shrink, trace_of};
 use reweave_predict::{Limits, witness};
 use reweave_trace::Trace;
 
@@ -263,6 +263,83 @@ fn checker_agrees_with_the_oracle_on_stalls() {
     assert!(accepted > 50 && rejected > 1_000, "{accepted} {rejected}");
 }
 
+/// How the first thread of [`segmented`] learns that the second is through with its locks.
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum Handshake {
+    /// Not at all.
+    None,
+    /// It reads what the second writes afterwards: how a Java join looks to a recorder that does not know it.
+    Read,
+    /// It joins it.
+    Join,
+}
+
+/// The example of Bensalem and Havelund (Dynamic deadlock analysis of multi-threaded programs, 2005): of the cycles over its two
+/// locks one is by a single thread, one is guarded by a gate lock, one is *segmented* (the first thread asks for its locks the
+/// other way round once the second, its child, is through), and one is a deadlock: that of the second and the third thread.
+/// Returns the deadlock and the segmented cycle with it. Every read guards what follows it, as in traces without branches.
+fn segmented(handshake: Handshake) -> (History, [Vec<Pos>; 2]) {
+    let (gate, left, right, monitor, through) = (0, 1, 2, 3, 0);
+    let mut draft = Draft::new();
+    let nested = |draft: &mut Draft, thread: u32, locks: [u32; 2]| {
+        draft.acquire(thread, locks[0]);
+        let wanted = draft.acquire(thread, locks[1]);
+        draft.release(thread, locks[1]);
+        draft.release(thread, locks[0]);
+        wanted
+    };
+    draft.acquire(0, gate);
+    nested(&mut draft, 0, [left, right]);
+    draft.release(0, gate);
+    let fork = draft.nothing(0);
+    let begin = draft.nothing(1);
+    draft.order(fork, begin);
+    let second = nested(&mut draft, 1, [left, right]);
+    draft.acquire(1, monitor);
+    draft.write(1, through, 1);
+    draft.release(1, monitor);
+    let end = draft.nothing(1);
+    draft.acquire(0, monitor);
+    if handshake == Handshake::Read {
+        draft.read(0, through, 1);
+    }
+    draft.release(0, monitor);
+    let join = draft.nothing(0);
+    if handshake == Handshake::Join {
+        draft.order(end, join);
+    }
+    let first = nested(&mut draft, 0, [right, left]);
+    draft.acquire(2, gate);
+    let third = nested(&mut draft, 2, [right, left]);
+    draft.release(2, gate);
+    draft.guard_all();
+    (draft.history(), [sorted(&[second, third]), sorted(&[first, second])])
+}
+
+/// The segmented cycle is no deadlock: for the first thread to stand before its request, its read of what the second wrote (or
+/// its join) must have happened, and with it all that the second did before, its own request included. That one event decides:
+/// without it both are deadlocks, and sync-preserving ones.
+///
+/// A published table has two deadlocks for this program. Two is the number of its patterns (cycles of different threads that hold
+/// no lock in common). The log of the predictor behind it shows seven threads for a run of four: the thread that is forked or
+/// joined is to it another one than the one that runs, so that a join orders nothing, and it takes the segmented cycle for a
+/// deadlock. A later implementation of the same algorithm that connects them finds one, on that recording and on the one in
+/// the corpus, as we do.
+#[test]
+fn one_event_decides_about_a_segmented_cycle() {
+    for (handshake, deadlocks) in [(Handshake::Read, 1), (Handshake::Join, 1), (Handshake::None, 2)] {
+        let (history, cycles) = segmented(handshake);
+        assert!(is_history(&history));
+        let expected: Cycles = cycles[..deadlocks].iter().cloned().collect();
+        assert_eq!(Oracle::new(&history, Mode::ControlFlow).deadlocks(), expected, "{handshake:?}");
+        assert_eq!(maximal(&history, Mode::ControlFlow), Ok(expected.clone()), "{handshake:?}");
+        let trace = trace_of(&history).expect("nothing that a trace cannot say");
+        assert_eq!(listed(&trace, SyncpDeadlocks::default()), expected, "{handshake:?}");
+        let patterns = if handshake == Handshake::Join { 1 } else { 2 };
+        assert_eq!(listed(&trace, Goodlock::default()), cycles[..patterns].iter().cloned().collect(), "{handshake:?}");
+    }
+}
+
 /// Small traces of the literature, every reordering looked at. The folder comes from `REWEAVE_CORPUS`.
 #[test]
 fn corpus_by_the_oracle() {
@@ -276,4 +353,27 @@ fn corpus_by_the_oracle() {
         assert_eq!(maximal(&history, Mode::ControlFlow).as_ref(), Ok(&oracle), "{name}");
         assert_eq!(oracle.len(), deadlocks, "{name}: {oracle:?}");
     }
+}
+
+/// The trace of the published table, as it is and without the one read that [`one_event_decides_about_a_segmented_cycle`] is about.
+#[test]
+fn one_read_of_the_corpus_decides() {
+    let Some(corpus) = std::env::var_os("REWEAVE_CORPUS").map(std::path::PathBuf::from) else {
+        return println!("left out: one_read_of_the_corpus_decides: REWEAVE_CORPUS is not set");
+    };
+    let text = std::fs::read_to_string(corpus.join("deadlock/Bensalem.std")).expect("readable");
+    let deadlocks = |text: &str| {
+        let path = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("one_read_of_the_corpus.std");
+        std::fs::write(&path, text).expect("writable");
+        let trace = reweave_trace::open(&path).expect("readable");
+        let history = reweave_predict::lower::whole(&trace).expect("readable").history;
+        let oracle = Oracle::new(&history, Mode::ControlFlow).deadlocks();
+        assert_eq!(maximal(&history, Mode::ControlFlow).as_ref(), Ok(&oracle));
+        let mut sync_preserving = SyncpDeadlocks::default();
+        run(&trace, &mut sync_preserving, &mut |_| true).expect("a sound trace");
+        assert_eq!(sync_preserving.finish().cycles.len(), oracle.len());
+        oracle.len()
+    };
+    assert_eq!(deadlocks(&text), 1);
+    assert_eq!(deadlocks(&text.replace("T1|r(V3)|18\n", "")), 2);
 }

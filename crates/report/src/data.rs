@@ -57,6 +57,9 @@ pub struct Item {
     pub witness: Option<String>,
     pub schedule: Option<String>,
     pub outcome: Option<String>,
+    /// How bad that is: `crash`, `hang`, `freed memory`, `status`, `output` or `nothing`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub harm: Option<String>,
     pub why_unconfirmed: Option<String>,
     /// Switches away from a thread that could have gone on, in the schedule that replays it.
     #[serde(default, skip_serializing_if = "Option::is_none")]

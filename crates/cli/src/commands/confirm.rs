@@ -5,6 +5,7 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use reweave_launch::confirm::{Line, Stood};
 use reweave_launch::{exit, pipeline};
 use reweave_report::{Style, text};
 
@@ -20,7 +21,8 @@ use crate::size::parse_time;
     override_usage = "reweave confirm [OPTIONS] DIR [-- PROG [ARGS]...]",
     after_help = "Examples:\n  \
         reweave confirm reweave-out\n  \
-        reweave confirm reweave-out --budget 10m -- ./bank --slow"
+        reweave confirm reweave-out --budget 10m -- ./bank --slow\n  \
+        reweave confirm reweave-out --pause bank.c:21 --with bank.c:25   # two threads at two lines at once"
 )]
 pub struct Args {
     #[arg(value_name = "DIR")]
@@ -28,6 +30,12 @@ pub struct Args {
     /// Wall time for everything (ms, s, m, h)
     #[arg(long, value_name = "TIME", value_parser = parse_time, default_value = "60s")]
     budget: Duration,
+    /// Bring one thread to this line while another stands at the line of `--with`
+    #[arg(long, value_name = "FILE:LINE", requires = "with")]
+    pause: Option<Line>,
+    /// The other line; it may be the same
+    #[arg(long, value_name = "FILE:LINE", requires = "pause")]
+    with: Option<Line>,
     /// The program to run instead of the recorded command
     #[arg(last = true, value_name = "PROG")]
     command: Vec<OsString>,
@@ -35,11 +43,34 @@ pub struct Args {
 
 pub fn run(args: Args) -> i32 {
     let command = (!args.command.is_empty()).then_some(&args.command[..]);
+    if let (Some(pause), Some(with)) = (&args.pause, &args.with) {
+        return break_at(&args, [pause, with], command);
+    }
     match pipeline::confirm_again(&args.folder, command, args.budget) {
         Ok(report) => {
             let folder = args.folder.display().to_string();
             let _ = text::write(&report, &folder, Style::for_stderr(), &mut io::stderr().lock());
             if report.has_findings() { exit::FINDINGS } else { exit::CLEAN }
+        }
+        Err(error) => output::fail(&error),
+    }
+}
+
+fn break_at(args: &Args, lines: [&Line; 2], command: Option<&[OsString]>) -> i32 {
+    let [one, two] = lines;
+    match pipeline::break_at(&args.folder, lines, command, args.budget) {
+        Ok((Stood::Together { ending, tries }, folder)) => {
+            eprintln!("reweave: two threads stood at {one} and {two} at once, in run {}", tries.attempts);
+            eprintln!("  the run {}", ending.text);
+            eprintln!("  replay: reweave replay {}", folder.display());
+            exit::FINDINGS
+        }
+        Ok((Stood::Never { tries }, _)) => {
+            eprintln!(
+                "reweave: in {} runs no two threads stood at {one} and {two} at once ({} pauses, {} in vain)",
+                tries.attempts, tries.pauses, tries.thrashes
+            );
+            exit::CLEAN
         }
         Err(error) => output::fail(&error),
     }

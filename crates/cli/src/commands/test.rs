@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use reweave_launch::exit;
+use reweave_launch::explore::Explored;
 use reweave_launch::pipeline::{self, Plan, Stage};
 use reweave_report::{Style, text};
 
@@ -25,6 +26,7 @@ use crate::size::parse_time;
     after_help = "Examples:\n  \
         reweave test -- ./bank\n  \
         reweave test -o out --budget 5m -- ctest\n  \
+        reweave test --explore --budget 10m -- ./queue_test\n  \
         reweave test --seed 3 -- ./server --self-test"
 )]
 pub struct Args {
@@ -34,6 +36,15 @@ pub struct Args {
     /// Wall time for everything (ms, s, m, h)
     #[arg(long, value_name = "TIME", value_parser = parse_time, default_value = "60s")]
     budget: Duration,
+    /// Spend all the time that is left on exploring what other schedules can do, until nothing new is to be expected
+    #[arg(long)]
+    explore: bool,
+    /// Runs of the program at a time, once it is recorded; 1 if they get in each other's way (files, ports)
+    #[arg(long, value_name = "N", default_value_t = cores(), value_parser = clap::value_parser!(u16).range(1..=256))]
+    jobs: u16,
+    /// Run the program in a copy of the current folder each time
+    #[arg(long)]
+    isolate: bool,
     /// Functions that should be atomic: a file with one name per line (# begins a comment)
     #[arg(long, value_name = "FILE")]
     atomic: Option<PathBuf>,
@@ -51,6 +62,9 @@ pub struct Args {
 pub fn run(args: Args) -> i32 {
     let mut plan = Plan::new(args.command, args.output);
     plan.budget = args.budget;
+    plan.explore = args.explore;
+    plan.jobs = args.jobs.into();
+    plan.options.isolate = args.isolate;
     match args.atomic.as_deref().map(crate::atomic::function_names).transpose() {
         Ok(names) => plan.atomic = names.unwrap_or_default(),
         Err(error) => return output::fail(&error),
@@ -62,6 +76,10 @@ pub fn run(args: Args) -> i32 {
     }
 }
 
+fn cores() -> u16 {
+    std::thread::available_parallelism().map_or(1, |cores| u16::try_from(cores.get()).unwrap_or(256).min(256))
+}
+
 /// Runs the pipeline and tells what it found.
 pub fn test(plan: &Plan, judge: &Judge, detail: text::Detail) -> i32 {
     let mut bar: Option<(&str, Bar)> = None;
@@ -70,6 +88,7 @@ pub fn test(plan: &Plan, judge: &Judge, detail: text::Detail) -> i32 {
         Stage::Predicting(done) => show(&mut bar, "predicting", (done * 1000.0) as u64, 1000),
         Stage::Confirming { done, total } => show(&mut bar, "confirming", done as u64, total as u64),
         Stage::Stopped(error) => eprintln!("reweave: warning: no further schedules were tried: {error}"),
+        Stage::Exploring(explored) => show(&mut bar, "exploring", explored.runs, explored.runs + 1),
         Stage::Trying { done, total } => show(&mut bar, "other schedules", done as u64, total as u64),
     });
     drop(bar);
@@ -82,6 +101,9 @@ pub fn test(plan: &Plan, judge: &Judge, detail: text::Detail) -> i32 {
             }
             let folder = plan.folder.display().to_string();
             eprintln!();
+            if let Some(explored) = &tested.explored {
+                eprintln!("reweave: {}", exploration(explored, plan.explore, tested.report.has_findings()));
+            }
             let style = Style::for_stderr().with_detail(detail);
             let _ = text::write(&tested.report, &folder, style, &mut io::stderr().lock());
             match () {
@@ -92,6 +114,19 @@ pub fn test(plan: &Plan, judge: &Judge, detail: text::Detail) -> i32 {
             }
         }
         Err(error) => output::fail(&error),
+    }
+}
+
+/// How far exploration came, in words.
+fn exploration(explored: &Explored, asked: bool, findings: bool) -> String {
+    let Explored { runs, classes, .. } = explored;
+    let failure = if findings { "" } else { ", no failure" };
+    match explored.why_not {
+        None => format!("explored: all {classes} classes of executions covered in {runs} runs{failure}"),
+        Some(why) if asked => format!("explored: {classes} classes of executions in {runs} runs; not all: {why}"),
+        Some(why) => {
+            format!("explored: {classes} classes of executions in {runs} runs; not all: {why} (--explore takes longer)")
+        }
     }
 }
 

@@ -138,11 +138,14 @@ pub fn run(args: Args) -> i32 {
     {
         output::fail(&Error::Output { action: "write", path, source });
     }
-    exit::of_program(watched.run.status)
+    let status = exit::of_program(watched.run.status);
+    // Not dropped: a Ctrl-C in this last moment would be how we end, in place of the program's own status.
+    std::mem::forget(watched);
+    status
 }
 
 fn summary(watched: &Watched, checked: bool) {
-    let Watched { run, report, totals, stalls, untold, peak_memory } = watched;
+    let Watched { run, report, totals, stalls, untold, peak_memory, .. } = watched;
     output::run_warnings(run);
     let seconds = run.took.as_secs_f64().max(1e-9);
     eprintln!(

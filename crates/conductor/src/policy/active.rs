@@ -304,6 +304,8 @@ impl Policy for Active {
 
     fn module(&mut self, base: u64, size: u64, bias: u64, path: &[u8]) {
         let module = module_id(path);
+        // It may have been there before, or another one in its place.
+        self.places.retain(|(pc, _)| !(base..base + size).contains(pc));
         for target in self.wish.targets.iter().filter(|target| target.module == module) {
             let pc = target.offset.wrapping_add(bias);
             if (base..base + size).contains(&pc) {

@@ -29,6 +29,7 @@ pub struct Candidate {
 }
 
 pub struct View<'a> {
+    // invariant: ids ascending
     pub candidates: &'a [Candidate],
     /// The thread that ran last, if it is still alive.
     pub current: u32,

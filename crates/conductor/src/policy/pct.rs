@@ -4,15 +4,18 @@
 //! Deviation: a thread that runs very long while others could (a spin loop) sinks to the bottom, as does one that
 //! yields; the paper assumes that every thread ends or blocks.
 
-use super::{Choice, Dice, Policy, View};
+use super::{Candidate, Choice, Dice, Policy, View};
 
 /// Steps in a row after which a thread is taken for a spinning one.
 const PATIENCE: u32 = 20_000;
 
 pub struct Pct {
     dice: Dice,
-    /// By thread id; higher runs first.
-    priorities: Vec<u64>,
+    /// Of the threads that are there; higher runs first.
+    // invariant: ids ascending
+    priorities: Vec<(u32, u64)>,
+    /// Threads seen so far: each number gets its priority by one throw, in order, whether its thread is still there or not.
+    seen: u32,
     /// Steps at which the running thread sinks, ascending.
     changes: Vec<u64>,
     next_change: usize,
@@ -25,25 +28,47 @@ impl Pct {
         let mut dice = Dice::new(seed);
         let mut changes: Vec<u64> = (1..depth.max(1)).map(|_| dice.below(length.max(1))).collect();
         changes.sort_unstable();
-        Self { dice, priorities: Vec::new(), changes, next_change: 0, floor: 1 << 32, last: u32::MAX }
+        Self { dice, priorities: Vec::new(), seen: 0, changes, next_change: 0, floor: 1 << 32, last: u32::MAX }
     }
 
     fn sink(&mut self, thread: u32) {
         self.floor -= 1;
-        if let Some(priority) = self.priorities.get_mut(thread as usize) {
-            *priority = self.floor;
+        if let Ok(place) = self.place(thread) {
+            self.priorities[place].1 = self.floor;
+        }
+    }
+
+    fn place(&self, thread: u32) -> Result<usize, usize> {
+        self.priorities.binary_search_by_key(&thread, |&(id, _)| id)
+    }
+
+    #[cfg(test)]
+    pub fn remembered(&self) -> usize {
+        self.priorities.len()
+    }
+
+    fn priority(&self, thread: u32) -> u64 {
+        self.place(thread).map_or(0, |place| self.priorities[place].1)
+    }
+
+    /// New threads get their priority, those of threads that are gone are forgotten.
+    fn meet(&mut self, candidates: &[Candidate]) {
+        if let Some(last) = candidates.iter().map(|c| c.id).max() {
+            while self.seen <= last {
+                self.priorities.push((self.seen, (1 << 33) + self.dice.below(1 << 48)));
+                self.seen += 1;
+            }
+        }
+        if self.priorities.len() > 2 * candidates.len() {
+            // invariant of views: candidates in the order of their numbers
+            self.priorities.retain(|(id, _)| candidates.binary_search_by_key(id, |c| c.id).is_ok());
         }
     }
 }
 
 impl Policy for Pct {
     fn pick(&mut self, view: &View<'_>) -> Choice {
-        for candidate in view.candidates {
-            while self.priorities.len() <= candidate.id as usize {
-                let priority = (1 << 33) + self.dice.below(1 << 48);
-                self.priorities.push(priority);
-            }
-        }
+        self.meet(view.candidates);
         let due = self.next_change < self.changes.len() && self.changes[self.next_change] <= view.steps;
         if due {
             self.next_change += 1;
@@ -53,7 +78,7 @@ impl Policy for Pct {
         if due || view.yielded || spinning {
             self.sink(view.current);
         }
-        let Some(best) = view.enabled().max_by_key(|c| self.priorities[c.id as usize]) else { return Choice::Nobody };
+        let Some(best) = view.enabled().max_by_key(|c| self.priority(c.id)) else { return Choice::Nobody };
         self.last = best.id;
         let until_change =
             self.changes.get(self.next_change).map_or(u64::MAX, |at| at.saturating_sub(view.steps).max(1));

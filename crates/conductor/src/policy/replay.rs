@@ -63,6 +63,8 @@ pub struct Replay {
     diverged: bool,
     /// Steps that each scheduled thread has done beyond its segments, because no other could come in between.
     ahead: Vec<u32>,
+    /// Whether the last choice was the schedule's.
+    scheduled: bool,
     /// The thread of the current segment stopped with so many steps to go: it was the one to go on.
     unfinished: Option<(u32, u32)>,
 }
@@ -80,6 +82,7 @@ impl Replay {
             rest: Box::new(Quantum::new(header.quantum, 0)),
             diverged: false,
             ahead: Vec::new(),
+            scheduled: false,
             unfinished: None,
         };
         let threads = replay.word(0) as usize;
@@ -167,7 +170,7 @@ impl Replay {
     /// The holder stopped with `left` steps of its segment undone. Then it was the one to go on in the recorded run too:
     /// after a timeout, say, or when its own wait was over at once.
     pub fn stopped_short(&mut self, thread: u32, left: u32) {
-        self.unfinished = (left > 0 && self.following()).then_some((thread, left));
+        self.unfinished = (left > 0 && self.scheduled && !self.diverged).then_some((thread, left));
     }
 }
 
@@ -205,6 +208,7 @@ impl Policy for Replay {
             match due {
                 Some(c) if c.enabled || c.timed => {
                     self.next += 1;
+                    self.scheduled = true;
                     return Choice::Run { thread: c.id, steps: steps - done };
                 }
                 Some(c) if c.outside && self.region.header().give_up.swap(0, Ordering::Relaxed) == 0 => {
@@ -214,6 +218,7 @@ impl Policy for Replay {
                 _ => self.diverge(shared::DIVERGED_NOT_ENABLED, index),
             }
         }
+        self.scheduled = false;
         self.rest.pick(view)
     }
 

@@ -27,6 +27,12 @@ pub struct Goal {
     /// Of an atomicity violation: where its block begins.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub block: Option<Code>,
+    /// That nobody declared.
+    #[serde(default)]
+    pub inferred: bool,
+    /// Who makes the accesses, numbered as they come.
+    #[serde(default)]
+    pub threads: Vec<u32>,
     /// Code positions of the accesses (of a deadlock: of what each thread waits for).
     pub accesses: Vec<Code>,
     pub outcome: Outcome,
@@ -54,6 +60,8 @@ impl Goal {
             command,
             cwd: trace.meta().cwd.clone(),
             block: codes(trace, finding, finding.block.iter().map(|block| block.enter))?.pop(),
+            inferred: finding.block.as_ref().is_some_and(|block| !block.declared),
+            threads: numbered(finding.accesses.iter().map(|access| access.thread)),
             accesses: codes(trace, finding, finding.accesses.iter().map(|access| access.pc))?,
             outcome: Outcome::Unknown,
             trace: super::TRACE.into(),
@@ -79,6 +87,7 @@ impl Goal {
             [one, two] if self.is(Kind::Race) && self.memory_order => unordered(trace, one, two),
             [one, two] if self.is(Kind::Race) => adjacent(trace, one, two),
             [..] if self.is(Kind::Deadlock) => stuck(trace, &self.accesses),
+            [..] if self.inferred => interleaved(trace, &self.accesses, &self.threads),
             _ => match self.block {
                 Some(block) => torn(trace, block),
                 None => Ok(None),
@@ -231,6 +240,83 @@ fn torn(trace: &Trace, block: Code) -> Result<Option<Shown>> {
             return Ok(Some(Shown { first: block, steps_before: steps }));
         }
         steps += u64::from(event.op.is_step());
+    }
+    Ok(None)
+}
+
+/// Threads as numbers, in the order in which they come.
+fn numbered(threads: impl Iterator<Item = ThreadId>) -> Vec<u32> {
+    let mut known: Vec<ThreadId> = Vec::new();
+    let number = |thread: ThreadId| {
+        let at = known.iter().position(|other| *other == thread).unwrap_or_else(|| {
+            known.push(thread);
+            known.len() - 1
+        });
+        at as u32
+    };
+    threads.map(number).collect()
+}
+
+/// A match of accesses on its way: how many there are, who the threads are, and where the first one was.
+struct Match {
+    found: usize,
+    threads: Vec<ThreadId>,
+    addr: Option<u64>,
+    steps: u64,
+}
+
+/// Whether the accesses come in this order, by threads as numbered, those of one thread with none at the same place of it in
+/// between, and the last one where the first one was.
+fn interleaved(trace: &Trace, places: &[Code], numbers: &[u32]) -> Result<Option<Shown>> {
+    let mut names = Names::default();
+    let mut open: Vec<Match> = Vec::new();
+    let mut steps = 0u64;
+    let mut events = trace.events();
+    while let Some(event) = events.next()? {
+        if matches!(event.op, Op::Module { .. }) {
+            names.see(&event);
+        }
+        if !event.op.is_step() {
+            continue;
+        }
+        steps += 1;
+        let code = names.code(event.pc);
+        if !places.contains(&code) {
+            continue;
+        }
+        let addr = match event.op {
+            Op::Read { addr, .. } | Op::Write { addr, .. } | Op::Atomic { addr, .. } => Some(addr.0),
+            _ => None,
+        };
+        // Whoever begins or ends anew begins another match.
+        open.retain(|one| {
+            let own = one.threads.first() == Some(&event.thread);
+            !own || places[one.found] == code && numbers[one.found] == 0
+        });
+        for one in &mut open {
+            let number = numbers[one.found] as usize;
+            let who = one.threads.get(number).copied();
+            let fits = match who {
+                Some(thread) => thread == event.thread,
+                None => number == one.threads.len() && !one.threads.contains(&event.thread),
+            };
+            if places[one.found] != code || !fits {
+                continue;
+            }
+            if one.found + 1 == places.len() {
+                if one.addr.is_none() || addr.is_none() || one.addr == addr {
+                    return Ok(Some(Shown { first: places[0], steps_before: one.steps }));
+                }
+                continue;
+            }
+            if who.is_none() {
+                one.threads.push(event.thread);
+            }
+            one.found += 1;
+        }
+        if places[0] == code {
+            open.push(Match { found: 1, threads: vec![event.thread], addr, steps: steps - 1 });
+        }
     }
     Ok(None)
 }

@@ -14,6 +14,7 @@ use reweave_model::{Op, Schedule, Segment, ThreadId};
 use reweave_trace::{Trace, schedule_of};
 
 use super::{Attempt, COMMAND, Goal, OUTPUT, Plain, SCHEDULE, TRACE, Tries, run};
+use crate::interrupt;
 use crate::replay::same_outcome;
 use crate::{Error, Result};
 
@@ -43,7 +44,7 @@ pub fn minimise(folder: &Path, goal: &mut Goal, plain: &Plain<'_>, deadline: Ins
     let trial = folder.join("smaller");
     // From the end: what lies after the bug goes first, and earlier places stay where they are.
     let mut at = usize::MAX;
-    while count > 0 && minimised.runs < RUNS && Instant::now() < deadline {
+    while count > 0 && minimised.runs < RUNS && Instant::now() < deadline && !interrupt::asked() {
         let schedule = schedule_of(&best)?;
         let Some(place) = (0..schedule.segments.len().min(at)).rev().find(|&place| resumes(&schedule, place).is_some())
         else {

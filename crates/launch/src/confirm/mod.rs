@@ -4,6 +4,8 @@
 //! it) by active testing: the same places, other schedules ([`reweave_conductor::policy::active`]). Of several runs that
 //! show it, the one that fails is kept: it tells more.
 
+mod breakpoints;
+mod ending;
 mod goal;
 mod minimise;
 
@@ -18,11 +20,14 @@ use reweave_model::{Finding, Kind, Schedule, ThreadId};
 use reweave_trace::{Meta, Trace, schedule_of};
 
 use crate::collector::{Collected, Divergence};
+use crate::interrupt;
 use crate::names::Code;
 use crate::replay::{self, base_options, script};
 use crate::session::{self, Run};
 use crate::target::Output;
 use crate::{Error, Result};
+pub use breakpoints::{Line, Stood, stand_at};
+pub use ending::{Ending, Freed, Harm, Usual};
 pub use goal::{Goal, Shown};
 pub use minimise::{Minimised, minimise, preemptions};
 
@@ -71,6 +76,10 @@ pub struct Plain<'a> {
     pub command: Option<&'a [OsString]>,
     /// For one run.
     pub limit: Option<Duration>,
+    /// What a run does in which nothing goes wrong.
+    pub usual: Option<&'a Usual>,
+    /// In a copy of its folder.
+    pub isolate: bool,
 }
 
 /// Tries to make a finding happen. On success the folder holds its trace, schedule and command.
@@ -94,7 +103,7 @@ pub fn confirm(
     for (number, attempt) in along.into_iter().chain(active(&goal)).enumerate() {
         // Active testing only if the witness did not do.
         let left = deadline.saturating_duration_since(Instant::now());
-        if left.is_zero() || number >= followed && best.is_some() {
+        if left.is_zero() || interrupt::asked() || number >= followed && best.is_some() {
             break;
         }
         let own = folder.with_extension(format!("try{number}"));
@@ -168,10 +177,7 @@ fn run(
     tries: &mut Tries,
 ) -> Result<std::result::Result<(Goal, Shown), String>> {
     let schedule = attempt.schedule.clone();
-    let mut lengths = vec![0u64; schedule.threads.len()];
-    for segment in &schedule.segments {
-        lengths[segment.thread.index()] += u64::from(segment.steps);
-    }
+    let lengths = schedule.lengths();
     let within = |thread: ThreadId, step| lengths.get(thread.index()).is_some_and(|length| step <= *length);
     let mut options = base_options(trace.meta(), folder.join(TRACE));
     options.scripts.push(script(trace, schedule, attempt.wish.as_ref(), within)?);
@@ -179,9 +185,13 @@ fn run(
         options.command = command.to_vec();
     }
     options.seed = attempt.seed;
+    options.isolate = plain.isolate;
     options.output = Output::File(folder.join(OUTPUT));
     options.timeout = Some(plain.limit.map_or(left, |limit| limit.min(left)));
     let run = session::run(&options)?;
+    if interrupt::asked() {
+        return Ok(Err("it was interrupted".into()));
+    }
     let Some((process, new)) = same_program(&run, trace.meta())? else {
         return Ok(Err("the program could not be recorded again".into()));
     };
@@ -205,7 +215,7 @@ fn run(
 }
 
 /// The process of a run that follows the script: the first of the same program.
-fn same_program<'a>(run: &'a Run, meta: &Meta) -> Result<Option<(&'a Collected, Trace)>> {
+pub(crate) fn same_program<'a>(run: &'a Run, meta: &Meta) -> Result<Option<(&'a Collected, Trace)>> {
     let identity = |meta: &Meta| [meta.other.get("executable").cloned(), meta.other.get("forked").cloned()];
     for process in &run.processes {
         let trace = Trace::open(&process.path)?;

@@ -1,56 +1,15 @@
 //! Pipes, sockets, files, polls: calls that wait for a descriptor wait in the scheduler, not in the kernel, so that a
 //! pipe between two threads of the program is as deterministic as a lock.
 
-use super::guarded::Guarded;
+use super::channels::{self, NETWORK, channel, inode};
 use super::{Inside, conductor, enter, ranges, signals, system, threads, time};
 use libc::{
     c_int, c_long, c_void, epoll_event, fd_set, iovec, msghdr, nfds_t, off_t, pollfd, sigset_t, size_t, sockaddr,
     socklen_t, ssize_t, timespec, timeval,
 };
-use reweave_conductor::objects::AddressMap;
 use reweave_conductor::{Deadline, Thread, Wakeup};
 use reweave_model::{BlockedOn, InputSource, ObjectId, Op, RefusedWhy};
 use std::mem::zeroed;
-
-/// All sockets that are not a known pair share one channel: a receive follows every earlier send. Too many edges can
-/// hide a finding, never invent one.
-const NETWORK: u64 = 0x80;
-
-/// Channels of pipes and socket pairs made by this process: inode to (send, receive) channel.
-static CHANNELS: Guarded<Option<AddressMap<(u64, u64)>>> = Guarded::new(None);
-
-fn channels() -> &'static mut AddressMap<(u64, u64)> {
-    CHANNELS.made()
-}
-
-/// Ids far above user space addresses.
-const fn pipe_channel(inode: u64) -> u64 {
-    1 << 56 | inode
-}
-
-fn inode(descriptor: c_int) -> Option<(u64, libc::mode_t)> {
-    // SAFETY: fstat fills the struct.
-    unsafe {
-        let mut stat: libc::stat = zeroed();
-        let status = system::raw(5, [descriptor as usize, &raw mut stat as usize, 0, 0, 0, 0]);
-        (status == 0).then_some((stat.st_ino, stat.st_mode & libc::S_IFMT))
-    }
-}
-
-/// (send, receive) channel of a descriptor, if threads of this process can talk through it.
-pub fn channel(descriptor: c_int) -> Option<(u64, u64)> {
-    let (inode, kind) = inode(descriptor)?;
-    if let Some(known) = channels().get(&inode) {
-        return Some(*known);
-    }
-    match kind {
-        libc::S_IFIFO => Some((pipe_channel(inode), pipe_channel(inode))),
-        libc::S_IFSOCK => Some((NETWORK, NETWORK)),
-        // eventfd, timerfd, signalfd: no type bits, and one inode for all.
-        0 => Some((1 << 57 | descriptor as u64, 1 << 57 | descriptor as u64)),
-        _ => None,
-    }
-}
 
 /// Asks the kernel which descriptor waits could go on.
 pub fn poll_waiters(waiters: &mut [&mut Thread], timeout: u64) {
@@ -202,8 +161,8 @@ fn receiving(
     conductor().step(inside.thread, pc, Op::Input { source: InputSource::Read, value: got as i64, bytes: &bytes });
     if got >= 0 {
         if let Some((_, channel)) = channel(descriptor) {
-            let stream = channel != NETWORK && channel >> 57 == 0;
-            conductor().receive(inside.thread, pc, channel, stream.then_some(got as u64));
+            let size = channels::is_stream(channel).then_some(got as u64);
+            conductor().receive(inside.thread, pc, channel, size);
         }
         let mut left = got as usize;
         for part in parts {
@@ -411,11 +370,7 @@ interpose! {
         conductor().sync_point(inside.thread);
         let status = pipe(ends, flags);
         if status == 0 {
-            if let Some((inode, _)) = inode(*ends) {
-                let channel = pipe_channel(inode);
-                channels().insert(inode, (channel, channel));
-                conductor().objects.channels.remove(&channel);
-            }
+            channels::pipe_made(*ends);
             ranges::wrote(inside.thread, ends.cast(), 8, pc);
         }
         status
@@ -427,10 +382,7 @@ interpose! {
         conductor().sync_point(inside.thread);
         let status = pair(domain, kind, protocol, ends);
         if status == 0 {
-            if let (Some((a, _)), Some((b, _))) = (inode(*ends), inode(*ends.add(1))) {
-                channels().insert(a, (pipe_channel(a), pipe_channel(b)));
-                channels().insert(b, (pipe_channel(b), pipe_channel(a)));
-            }
+            channels::pair_made(*ends, *ends.add(1));
             ranges::wrote(inside.thread, ends.cast(), 8, pc);
         }
         status

@@ -36,11 +36,11 @@ fn allocated(thread: &mut Thread, pc: u64, block: *mut c_void, size: usize) {
     }
 }
 
-/// The block goes back. Recorded before libc can give it to anybody else.
-fn freed(thread: &mut Thread, pc: u64, block: *mut c_void) {
-    if let Some(size) = blocks().remove(&(block as u64)) {
-        conductor().step(thread, pc, Op::Free { addr: Addr(block as u64), size });
-    }
+/// The block goes back; returns its size. Recorded before libc can give it to anybody else.
+fn freed(thread: &mut Thread, pc: u64, block: *mut c_void) -> u64 {
+    let Some(size) = blocks().remove(&(block as u64)) else { return 0 };
+    conductor().step(thread, pc, Op::Free { addr: Addr(block as u64), size });
+    size
 }
 
 interpose! {
@@ -90,6 +90,10 @@ interpose! {
                         allocated(inside.thread, pc, block, old as usize);
                     }
                 } else {
+                    // What stays in its place stays what it is.
+                    if new != block {
+                        conductor().objects.forget_within(block as u64, old);
+                    }
                     allocated(inside.thread, pc, new, size);
                     super::super::ranges::wrote(inside.thread, new.cast(), kept, pc);
                 }
@@ -106,7 +110,8 @@ interpose! {
         if let Some(inside) = enter() {
             inside.thread.next = Next::access(pc, block as u64, 1, true);
             conductor().point(inside.thread);
-            freed(inside.thread, pc, block);
+            let size = freed(inside.thread, pc, block);
+            conductor().objects.forget_within(block as u64, size);
             // libc may write into the block or give its pages back.
             conductor().recorder.settle(inside.thread);
         }
@@ -156,7 +161,11 @@ interpose! {
                 if blocks().remove(&(at as u64)).is_some() {
                     conductor().step(inside.thread, pc, Op::Free { addr: Addr(at as u64), size: size as u64 });
                 }
-                unmap(at, size)
+                let status = unmap(at, size);
+                if status == 0 {
+                    conductor().objects.forget_within(at as u64, size as u64);
+                }
+                status
             }
             None => unmap(at, size),
         }

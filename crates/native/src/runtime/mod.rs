@@ -17,6 +17,7 @@ mod annotations;
 mod atomics;
 mod c11;
 mod calls;
+mod channels;
 mod connect;
 mod descriptors;
 mod glib;

@@ -17,6 +17,31 @@ pub fn changed() {
     unsafe { libc::dl_iterate_phdr(Some(each), thread) };
 }
 
+/// Forgets modules that were unloaded: another one may come to the same place.
+fn unloaded() {
+    unsafe extern "C" fn note(info: *mut dl_phdr_info, _: size_t, loaded: *mut c_void) -> c_int {
+        // SAFETY: the loader's own data, and the list of our caller.
+        unsafe { (*loaded.cast::<Vec<u64>>()).extend(extent(&*info).map(|(low, _)| low)) };
+        0
+    }
+    let mut loaded: Vec<u64> = Vec::new();
+    // SAFETY: the callback only reads the loader's tables.
+    unsafe { libc::dl_iterate_phdr(Some(note), (&raw mut loaded).cast()) };
+    KNOWN.made().retain(|low, _| loaded.contains(low));
+    // Not when its destructors run: those of the program itself do so while other threads still work.
+    INSTRUMENTED.get().retain(|range| loaded.contains(&range.start));
+}
+
+/// The addresses from the first to the last segment of a module.
+unsafe fn extent(info: &dl_phdr_info) -> Option<(u64, u64)> {
+    // SAFETY: the loader's own data.
+    let headers = unsafe { std::slice::from_raw_parts(info.dlpi_phdr, info.dlpi_phnum.into()) };
+    let segments = headers.iter().filter(|header| header.p_type == libc::PT_LOAD);
+    let at = |header: &libc::Elf64_Phdr| info.dlpi_addr + header.p_vaddr;
+    let low = segments.clone().map(at).min()?;
+    Some((low, segments.map(|header| at(header) + header.p_memsz).max()?))
+}
+
 /// After a fork: the child's trace needs them all again.
 pub fn forget() {
     *KNOWN.get() = None;
@@ -27,17 +52,9 @@ unsafe extern "C" fn each(info: *mut dl_phdr_info, _: size_t, thread: *mut c_voi
     unsafe {
         let (info, thread) = (&*info, &mut *thread.cast::<reweave_conductor::Thread>());
         let bias = info.dlpi_addr;
-        let (mut low, mut high) = (u64::MAX, 0);
-        for header in std::slice::from_raw_parts(info.dlpi_phdr, info.dlpi_phnum.into()) {
-            if header.p_type == libc::PT_LOAD {
-                low = low.min(bias + header.p_vaddr);
-                high = high.max(bias + header.p_vaddr + header.p_memsz);
-            }
-        }
-        let known = KNOWN.made();
-        if low > high || known.insert(low, high) == Some(high) {
+        let Some((low, high)) = extent(info).filter(|&(low, high)| KNOWN.made().insert(low, high) != Some(high)) else {
             return 0;
-        }
+        };
         let name = std::ffi::CStr::from_ptr(info.dlpi_name).to_bytes();
         let mut own = [0u8; 4096];
         // The program itself has no name there.
@@ -73,7 +90,7 @@ pub fn instrumented_code(pc: u64) -> bool {
 /// Remembers the code of the module around `marker`.
 pub fn registered(marker: u64) {
     let range = KNOWN.made().iter().map(|(&low, &high)| low..high).find(|range| range.contains(&marker));
-    INSTRUMENTED.get().extend(range);
+    INSTRUMENTED.get().extend(range.filter(|range| !INSTRUMENTED.get().contains(range)));
 }
 
 static INSTRUMENTED: Guarded<Vec<std::ops::Range<u64>>> = Guarded::new(Vec::new());
@@ -132,8 +149,7 @@ interpose! {
                 inside.thread.no_preempt += 1;
                 let status = inside.outside(|| close(handle));
                 inside.thread.no_preempt -= 1;
-                // Another library may come to the same place.
-                forget();
+                unloaded();
                 status
             }
             None => close(handle),

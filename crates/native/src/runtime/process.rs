@@ -1,7 +1,8 @@
 //! The life of the process: exit, fork, exec, children.
 
 use super::{
-    CONDUCTOR, active, conductor, connect, enter, hold, modules, register, signals, stacks, system as kernel, tls,
+    CONDUCTOR, active, conductor, connect, enter, hold, modules, register, signals, stacks, system as kernel, threads,
+    tls,
 };
 use libc::{c_char, c_int, c_uint, c_void, pid_t};
 use reweave_conductor::{NO_THREAD, Thread, World};
@@ -87,30 +88,11 @@ impl World for Native {
 /// Whether the kernel knows more threads of this process than we do: one that was made by clone, say, and has not yet
 /// come by a hook.
 fn unknown_threads() -> bool {
-    let mut entries = [0u64; 4096];
     let mut count = 0;
-    // SAFETY: raw calls on a local buffer.
-    unsafe {
-        let folder = kernel::raw(2, [c"/proc/self/task".as_ptr() as usize, libc::O_DIRECTORY as usize, 0, 0, 0, 0]);
-        if folder < 0 {
-            return false;
-        }
-        loop {
-            let len =
-                kernel::raw(217, [folder as usize, entries.as_mut_ptr() as usize, size_of_val(&entries), 0, 0, 0]);
-            let mut at = 0;
-            while at < len.max(0) as usize {
-                let entry = entries.as_ptr().byte_add(at).cast::<libc::dirent64>();
-                count += usize::from((*entry).d_name[0] != b'.' as c_char);
-                at += usize::from((*entry).d_reclen);
-            }
-            if len <= 0 {
-                break;
-            }
-        }
-        kernel::close(folder as c_int);
-    }
-    count > conductor().alive.len()
+    kernel::each_entry(c"/proc/self/task", |_| count += 1);
+    // A main thread that has ended stays with the kernel until the process ends.
+    let gone = usize::from(!conductor().is_alive(0));
+    count > conductor().threads.len() + gone
 }
 
 pub fn start() {
@@ -157,6 +139,7 @@ extern "C" fn in_child() {
     let Some(region) = connect::connect(register::instrumented(), true) else { return };
     stacks::forget();
     modules::forget();
+    threads::forget();
     register::start(region);
     let conductor = conductor();
     conductor.objects = objects;
@@ -345,7 +328,7 @@ interpose! {
         let create = real!(timer_create: unsafe extern "C-unwind" fn(libc::clockid_t, *mut c_void, *mut c_void) -> c_int);
         let Some(inside) = enter() else { return create(clock, event, timer) };
         // SIGEV_THREAD makes a thread.
-        let status = super::super::threads::no_longer_alone(inside.thread, pc, || create(clock, event, timer));
+        let status = threads::no_longer_alone(inside.thread, pc, || create(clock, event, timer));
         if status == 0 {
             super::super::ranges::wrote(inside.thread, timer.cast(), size_of::<*mut c_void>(), pc);
         }

@@ -29,16 +29,38 @@ fn swap_mask(mask: u64) -> u64 {
     old
 }
 
-/// Threads by their pthread handle. Touched by the holder of the token only.
-static HANDLES: Guarded<Option<AddressMap<u32>>> = Guarded::new(None);
+/// Whom a handle names: until it is joined, or has ended detached. The system gives the same handle to later threads.
+#[derive(Clone, Copy)]
+struct Named {
+    thread: u32,
+    detached: bool,
+}
 
-fn handles() -> &'static mut AddressMap<u32> {
+/// Threads by their pthread handle. Touched by the holder of the token only.
+static HANDLES: Guarded<Option<AddressMap<Named>>> = Guarded::new(None);
+
+fn handles() -> &'static mut AddressMap<Named> {
     HANDLES.made()
 }
 
 /// The thread behind a handle, if it was created under control.
 pub fn by_handle(handle: pthread_t) -> Option<u32> {
-    handles().get(&handle).copied()
+    handles().get(&handle).map(|named| named.thread)
+}
+
+/// Nobody will join this thread.
+fn detached(handle: pthread_t) {
+    if let Some(named) = handles().get_mut(&handle) {
+        named.detached = true;
+        if !conductor().is_alive(named.thread) {
+            handles().remove(&handle);
+        }
+    }
+}
+
+/// After a fork: of all threads only the caller is there, and it gets another number.
+pub fn forget() {
+    *HANDLES.get() = None;
 }
 
 /// Key whose destructor is the end of a thread, after all other keys' destructors.
@@ -55,19 +77,32 @@ pub fn begin(thread: &mut Thread, pc: u64) {
         END_KEY.store(key, Ordering::Relaxed);
     }
     // SAFETY: our key; the value counts destructor rounds.
-    unsafe {
-        handles().insert(libc::pthread_self() as u64, thread.id);
+    let own = unsafe {
         libc::pthread_setspecific(key, std::ptr::without_provenance(1));
+        libc::pthread_self()
+    };
+    let attributes = own_attributes();
+    // One that was created under control is known already, and perhaps detached.
+    if by_handle(own) != Some(thread.id) {
+        let detached = attributes.as_ref().is_some_and(|own| own.detached);
+        handles().insert(own, Named { thread: thread.id, detached });
     }
     conductor().step(thread, pc, Op::Begin);
     // Stacks are used again: what another thread had there is another location.
-    if let Some((addr, size)) = own_stack() {
+    if let Some((addr, size)) = attributes.and_then(|own| own.stack) {
         conductor().step(thread, pc, Op::Alloc { addr: Addr(addr), size });
     }
 }
 
-/// The top of a new thread's stack, where threads that had it before may have left their traces; `None` for the main one.
-fn own_stack() -> Option<(u64, u64)> {
+/// What the system says about the calling thread.
+struct Own {
+    /// The top of its stack, where threads that had it before may have left their traces.
+    stack: Option<(u64, u64)>,
+    detached: bool,
+}
+
+/// `None` for the main thread.
+fn own_attributes() -> Option<Own> {
     const MOST: usize = 256 << 10;
     // SAFETY: asks for attributes of this thread and gives them back.
     unsafe {
@@ -80,9 +115,10 @@ fn own_stack() -> Option<(u64, u64)> {
         }
         let (mut base, mut size) = (std::ptr::null_mut(), 0);
         let known = libc::pthread_attr_getstack(&raw const attributes, &raw mut base, &raw mut size) == 0;
+        let detached = is_detached(&raw const attributes);
         libc::pthread_attr_destroy(&raw mut attributes);
         let used = size.min(MOST);
-        known.then(|| (base as u64 + (size - used) as u64, used as u64))
+        Some(Own { stack: known.then(|| (base as u64 + (size - used) as u64, used as u64)), detached })
     }
 }
 
@@ -108,15 +144,18 @@ fn end() {
     let conductor = conductor();
     conductor.point(inside.thread);
     conductor.step(inside.thread, 0, Op::End);
-    let thread: *mut Thread = &raw mut *inside.thread;
+    let id = inside.thread.id;
+    // SAFETY: asks who we are.
+    let own = unsafe { libc::pthread_self() };
+    if handles().get(&own).is_some_and(|named| named.thread == id && named.detached) {
+        handles().remove(&own);
+    }
+    conductor.objects.channels.remove(&super::signals::channel(id));
+    stacks::detach(inside.thread);
     std::mem::forget(inside);
     tls::set_ended();
     tls::set_thread(std::ptr::null_mut());
-    // SAFETY: the row outlives the thread.
-    unsafe {
-        stacks::detach(&mut *thread);
-        conductor.retire(&mut *thread);
-    }
+    conductor.retire(id);
 }
 
 /// Takes a thread under control that was not created through us (SIGEV_THREAD, clone, a static library).
@@ -217,30 +256,30 @@ pub unsafe fn create(
     if status != 0 {
         // SAFETY: nobody took it.
         drop(unsafe { Box::from_raw(beginning) });
-        conductor.unregister(child);
+        conductor.unregister(child.id);
         inside.thread.children -= 1;
         return status;
     }
+    let detached = !attributes.is_null() && is_detached(attributes);
     // SAFETY: filled by pthread_create.
-    handles().insert(unsafe { *handle }, child.id);
+    handles().insert(unsafe { *handle }, Named { thread: child.id, detached });
     conductor.step(inside.thread, pc, Op::Fork { child: ThreadId(child.id), nth: child.nth });
     super::ranges::wrote(inside.thread, handle.cast(), size_of::<pthread_t>(), pc);
-    if born_detached(attributes) {
+    if detached {
         conductor.step(inside.thread, pc, Op::Detach { child: ThreadId(child.id) });
     }
     0
 }
 
 /// Whether nobody is to join a thread with these attributes.
-fn born_detached(attributes: *const pthread_attr_t) -> bool {
+fn is_detached(attributes: *const pthread_attr_t) -> bool {
     unsafe extern "C" {
         fn pthread_attr_getdetachstate(attributes: *const pthread_attr_t, state: *mut c_int) -> c_int;
     }
     let mut state = libc::PTHREAD_CREATE_JOINABLE;
-    // SAFETY: the program's own attributes, which the real call has just read.
-    !attributes.is_null()
-        && unsafe { pthread_attr_getdetachstate(attributes, &raw mut state) } == 0
-        && state == libc::PTHREAD_CREATE_DETACHED
+    // SAFETY: valid attributes; the program's own were just read by the real call.
+    let status = unsafe { pthread_attr_getdetachstate(attributes, &raw mut state) };
+    status == 0 && state == libc::PTHREAD_CREATE_DETACHED
 }
 
 /// Waits for a thread as the model sees it; the real join that follows is then short.
@@ -280,13 +319,9 @@ interpose! {
         if handle == libc::pthread_self() {
             return libc::EDEADLK;
         }
-        let child = by_handle(handle);
         join(&mut inside, pc, handle, Deadline::Never);
         let status = real!(pthread_join: Join)(handle, value);
         if status == 0 {
-            if let Some(child) = child {
-                conductor().forget_thread(child);
-            }
             super::super::ranges::wrote(inside.thread, value.cast(), size_of::<*mut c_void>(), pc);
         }
         status
@@ -316,6 +351,7 @@ interpose! {
         if let Some(child) = by_handle(handle) {
             conductor().sync_point(inside.thread);
             conductor().step(inside.thread, pc, Op::Detach { child: ThreadId(child) });
+            detached(handle);
         }
         detach(handle)
     }
@@ -324,10 +360,13 @@ interpose! {
         let cancel = real!(pthread_cancel: unsafe extern "C-unwind" fn(pthread_t) -> c_int);
         let Some(inside) = enter() else { return cancel(handle) };
         let Some(target) = by_handle(handle) else { return cancel(handle) };
-        conductor().send(inside.thread, pc, super::super::signals::channel(target), 1);
+        let channel = super::super::signals::channel(target);
+        conductor().send(inside.thread, pc, channel, 1);
         let status = cancel(handle);
-        if status == 0 && conductor().is_alive(target) {
-            conductor().thread(target).cancelled = true;
+        match conductor().threads.get(target) {
+            Some(target) => target.cancelled |= status == 0,
+            // It has ended, and will not look.
+            None => drop(conductor().objects.channels.remove(&channel)),
         }
         status
     }

@@ -1,5 +1,6 @@
 //! Misuse of synchronization that the recorded run shows: unlocking what one does not hold, locking twice, destroying what is held,
-//! joining or freeing twice, and threads that ended and were neither joined nor detached.
+//! joining or freeing twice, and threads that ended and were neither joined nor detached (a mere potential finding in programs
+//! that never join or detach any).
 //!
 //! Exact for the recorded run, and about nothing else: what other interleavings would misuse is not looked for. An error-checking
 //! mutex answers instead of being misused: what it refuses is no misuse.

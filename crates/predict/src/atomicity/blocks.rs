@@ -3,7 +3,8 @@
 //! **Declared**: between the macros of `reweave.h` (STD: `begin`, `end`), the outermost ones; and calls of functions that the
 //! user names. **Inferred**: outermost critical sections (Atomizer's heuristic), and the part of a function's call from the
 //! first to the last section of a lock that it takes more than once, at different places (check-then-act), unless it
-//! is a thread's first function, which would make the whole thread atomic. Blocks that [wait](super::waits) are none.
+//! is a thread's first function, which would make the whole thread atomic; and, if asked for, *updates by hand*: from a thread's
+//! read of a location to its next write of it. Blocks that [wait](super::waits) are none.
 //!
 //! A trace has no calls and returns, only the stack at each event. Two calls of a function from the same place with no event in
 //! between look like one, so a call is taken to begin anew at each event at the place of its first one; a loop back to
@@ -25,6 +26,8 @@ pub struct Wanted<'a> {
     /// Names of functions that are to be atomic.
     pub functions: &'a [String],
     pub inferred: bool,
+    /// From a thread's read of a location to its next write of it.
+    pub updates: bool,
 }
 
 /// A block that ran.
@@ -123,6 +126,8 @@ struct Row {
     last: (EventId, Pc),
     /// The last wait.
     waited: EventId,
+    /// Locations read and not written since: where, and when.
+    read: HashMap<(u64, u32), (EventId, Pc)>,
 }
 
 struct Reader<'t> {
@@ -154,6 +159,9 @@ impl<'t> Reader<'t> {
     fn event(&mut self, event: &Event<'_>) {
         if !self.wanted.functions.is_empty() {
             self.function(event);
+        }
+        if self.wanted.updates {
+            self.update(event);
         }
         let here = outside_of_header(self.trace, event);
         let row = self.rows.entry(event.thread).or_default();
@@ -205,6 +213,28 @@ impl<'t> Reader<'t> {
             self.end(event.thread, begun, declared, true, (event.id, here));
         }
         self.rows.entry(event.thread).or_default().last = (event.id, event.pc);
+    }
+
+    /// A read, or the write that makes an update of it.
+    fn update(&mut self, event: &Event<'_>) {
+        let (addr, size, reads, writes) = match event.op {
+            Op::Read { addr, size, .. } => (addr, size, true, false),
+            Op::Write { addr, size, .. } => (addr, size, false, true),
+            Op::Atomic { kind, addr, size, .. } => (addr, size, kind.reads(), kind.writes()),
+            _ => return,
+        };
+        let row = self.rows.entry(event.thread).or_default();
+        let waited = row.waited;
+        let key = (addr.0, size);
+        let begun = if writes { row.read.remove(&key) } else { None };
+        if reads && !writes {
+            // The first one is what the update goes by.
+            row.read.entry(key).or_insert((event.id, event.pc));
+        }
+        if let Some((first, enter)) = begun {
+            let begun = Begun { first, enter, label: None, waited: waited > first };
+            self.end(event.thread, begun, false, true, (event.id, event.pc));
+        }
     }
 
     fn end(&mut self, thread: ThreadId, begun: Begun, declared: bool, certain: bool, last: (EventId, Pc)) {
@@ -302,7 +332,12 @@ impl<'t> Reader<'t> {
                 span.certain &= span.block.label.as_ref().is_none_or(|label| !uncertain.contains(label));
             }
             // Declared ones first, and the outermost first: whatever lies in one of those belongs to it.
-            spans.sort_by_key(|span| (!span.block.declared, std::cmp::Reverse(span.last.0 - span.first.0)));
+            let updates = self.wanted.updates;
+            spans.sort_by_key(|span| {
+                let length = span.last.0 - span.first.0;
+                // Of updates the innermost: what goes on around them is more likely meant.
+                (!span.block.declared, if updates { length } else { u64::MAX - length })
+            });
             let mut kept: std::collections::BTreeMap<EventId, Span> = std::collections::BTreeMap::new();
             for span in spans.drain(..) {
                 let before = kept.range(..=span.last).next_back();

@@ -1,7 +1,8 @@
 //! Atomicity: which blocks are looked at, and what is said of them.
 //!
-//! By default only declared blocks, by the engine. An analysis asked for by name looks at inferred ones as well, and shows what
-//! the pass over the trace lists and no witness settles: all of that as `potential`.
+//! By default only declared blocks, by the engine. An analysis asked for by name (and somebody who will try what it finds) looks
+//! at inferred ones as well; asked for by name it also shows what the pass over the trace lists and no witness settles: all of
+//! that as `potential`.
 
 use std::collections::HashSet;
 
@@ -30,16 +31,24 @@ pub(super) fn atomicity(
     let by_name = !options.analyses.is_empty();
     let asking: Vec<_> = ASKING.iter().filter(|(name, _)| names.contains(name)).collect();
     let declares = trace.footer().is_none_or(|footer| footer.kinds.get("atomic_enter").is_some_and(|&n| n > 0));
-    if asking.is_empty() && listed.is_empty() || !(by_name || declares || !options.atomic.is_empty()) {
+    let inferred = by_name || options.inferred;
+    if asking.is_empty() && listed.is_empty() || !(inferred || declares || !options.atomic.is_empty()) {
         return Ok(());
     }
-    let blocks = Blocks::of(trace, Wanted { functions: &options.atomic, inferred: by_name })?;
+    let blocks = Blocks::of(trace, Wanted { functions: &options.atomic, inferred, updates: false })?;
     answer.stats.insert("atomic_blocks".to_owned(), blocks.len() as u64);
     answer.unseen_functions = blocks.unseen.clone();
     let mut settled: HashSet<(Pc, Vec<Pc>)> = HashSet::new();
     let mut violated: HashSet<Pc> = HashSet::new();
-    for &&(name, pattern) in &asking {
-        let found = violations(trace, name, pattern, &blocks, &options.limits, &mut |done| progress(name, done))?;
+    let updates = Blocks::of(trace, Wanted { functions: &[], inferred: false, updates: inferred })?;
+    let sets = asking.iter().map(|&asking| (asking, &blocks));
+    // An update by hand is broken by an access to what it updates.
+    let triples = ASKING
+        .iter()
+        .filter(|(name, pattern)| *pattern == Pattern::Triple && (options.inferred || names.contains(name)));
+    let sets = sets.chain(triples.map(|asking| (asking, &updates)));
+    for (&(name, pattern), blocks) in sets.filter(|(_, blocks)| !blocks.is_empty()) {
+        let found = violations(trace, name, pattern, blocks, &options.limits, &mut |done| progress(name, done))?;
         for (key, value) in [
             ("atomicity_questions", found.stats.questions),
             ("atomicity_unknown", found.stats.unknown),

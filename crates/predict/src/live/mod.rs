@@ -209,6 +209,13 @@ pub struct Live {
     totals: Totals,
 }
 
+/// A program may load and unload a library again and again: each is kept once, the last that came at the end.
+fn came(modules: &mut Vec<Module>, module: Option<Module>) {
+    let Some(module) = module else { return };
+    modules.retain(|known| *known != module);
+    modules.push(module);
+}
+
 impl Live {
     /// # Panics
     /// If a name is not that of a streaming analysis.
@@ -269,7 +276,7 @@ impl Live {
                 match event.op {
                     Op::Begin => totals.threads += 1,
                     Op::Exit { .. } | Op::Fatal { .. } => *last_words = true,
-                    Op::Module { .. } => modules.extend(Module::from_op(&event.op)),
+                    Op::Module { .. } => came(modules, Module::from_op(&event.op)),
                     _ => {}
                 }
                 if let Some((check, _)) = check {

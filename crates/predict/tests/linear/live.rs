@@ -252,6 +252,24 @@ fn cycles_of_living_locks_survive_those_that_come_and_go() {
     assert_eq!((one.locks_held.as_slice(), two.pc), (&[(ObjectId(64), Pc(1))][..], Pc(102)));
 }
 
+#[test]
+fn a_library_that_comes_and_goes_is_kept_once() {
+    let mut builder = TraceBuilder::default();
+    builder.op(0, Op::Begin);
+    for round in 0..100 {
+        for path in [&b"one.so"[..], b"two.so"] {
+            let base = Addr(0x1000 * (1 + round % 2));
+            builder.op(0, Op::Module { base, size: 0x1000, bias: 0, path });
+        }
+    }
+    builder.op(0, Op::End);
+    let trace = builder.into_trace().expect("memory takes every write");
+    let mut live = Live::new(&options("hb", false));
+    feed(&trace, &mut live, &mut Random::new(1));
+    let modules: Vec<_> = live.modules().iter().map(|module| (module.base, module.path.as_str())).collect();
+    assert_eq!(modules, [(0x1000, "one.so"), (0x1000, "two.so"), (0x2000, "one.so"), (0x2000, "two.so")]);
+}
+
 fn cycles(told: &[Sighting]) -> BTreeSet<Vec<Pc>> {
     let sorted = |sighting: &Sighting| {
         let mut pcs: Vec<Pc> = sighting.accesses.iter().map(|access| access.pc).collect();

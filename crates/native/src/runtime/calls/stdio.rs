@@ -4,7 +4,7 @@
 //! `flockfile` is modelled as a lock; other calls take it only if another thread holds it that way.
 
 use super::{conductor, enter, ranges, text};
-use crate::runtime::{Inside, descriptors, locks, memory, strings, system};
+use crate::runtime::{Inside, channels, descriptors, locks, memory, strings, system};
 use libc::{FILE, c_char, c_int, c_void, size_t, ssize_t};
 use reweave_conductor::{Deadline, NO_THREAD};
 
@@ -32,7 +32,7 @@ unsafe fn descriptor(stream: *mut FILE) -> c_int {
 unsafe fn own_channel(stream: *mut FILE) -> Option<(u64, u64)> {
     // SAFETY: a valid stream.
     let descriptor = unsafe { descriptor(stream) };
-    if descriptor > libc::STDERR_FILENO { descriptors::channel(descriptor) } else { None }
+    if descriptor > libc::STDERR_FILENO { channels::channel(descriptor) } else { None }
 }
 
 /// Waits until the stream has something to read. False: a signal handler asked to be heard, the call fails with EINTR.

@@ -1,0 +1,198 @@
+//! The core without a target: one system thread plays all of its threads, one after the other.
+
+use crate::policy::{Candidate, Choice, Dice, Pct, Policy, View};
+use crate::recorder;
+use crate::shared::{Region, SLOTS};
+use crate::{Conductor, Deadline, NO_THREAD, Status, Thread, World};
+use reweave_model::{LockMode, ObjectKind};
+use std::alloc::{Layout, alloc_zeroed};
+use std::sync::atomic::Ordering;
+
+/// Nothing happens outside.
+struct Quiet;
+
+impl World for Quiet {
+    fn poll(&self, _: &mut [&mut Thread], _: u64) {}
+    fn may_be_woken(&self) -> bool {
+        false
+    }
+    fn others_work(&self) -> bool {
+        false
+    }
+    fn had_strangers(&self) -> bool {
+        false
+    }
+    fn has_strangers(&self) -> bool {
+        false
+    }
+}
+
+/// A conductor whose events go nowhere, and its main thread, which holds the token.
+fn start() -> (Conductor, &'static mut Thread) {
+    let layout = Layout::from_size_align(Region::size(0), 4096).expect("a valid layout");
+    // SAFETY: memory of that size, which is never freed.
+    let region = unsafe { Region::new(alloc_zeroed(layout)) };
+    let header = region.header();
+    header.holder.store(NO_THREAD, Ordering::Relaxed);
+    header.revoke.store(NO_THREAD, Ordering::Relaxed);
+    header.discard.store(1, Ordering::Relaxed);
+    // SAFETY: nobody else has it.
+    unsafe { region.header_mut().quantum = 1000 };
+    let mut conductor = Conductor::new(region, Box::new(Quiet));
+    let main = conductor.register(None);
+    conductor.start(main);
+    (conductor, main)
+}
+
+fn holder(conductor: &Conductor) -> u32 {
+    conductor.region().header().holder.load(Ordering::Relaxed)
+}
+
+fn no_signals(_: &mut Thread) {}
+
+#[test]
+fn a_row_goes_with_its_thread_and_its_number_stays() {
+    let (mut conductor, main) = start();
+    for number in 1..=3 * SLOTS as u32 {
+        let child = conductor.register(Some(main)).id;
+        assert_eq!(child, number);
+        conductor.leave(main);
+        assert_eq!(holder(&conductor), child, "the only one that is ready");
+        conductor.retire(child);
+        assert_eq!(holder(&conductor), NO_THREAD);
+        assert!(!conductor.is_alive(child) && conductor.threads.get(child).is_none());
+        conductor.arrive(main);
+    }
+    assert_eq!(conductor.threads.len(), 1);
+    assert_eq!(conductor.region().header().slots.load(Ordering::Relaxed), 2, "slots are used again");
+}
+
+#[test]
+fn a_thread_that_could_not_be_made_leaves_nothing() {
+    let (mut conductor, main) = start();
+    let child = conductor.register(Some(main)).id;
+    conductor.unregister(child);
+    assert!(conductor.threads.len() == 1 && !conductor.is_alive(child));
+    assert_eq!(conductor.register(Some(main)).id, child + 1, "its number is not used again");
+}
+
+#[test]
+fn what_is_as_at_first_is_not_kept() {
+    let (mut conductor, main) = start();
+    let (lock, condition, word) = (0x1000, 0x2000, 0x3000);
+    for mode in [LockMode::Exclusive, LockMode::Shared] {
+        assert_eq!(conductor.acquire(main, 1, lock, mode, Deadline::Never, no_signals), Ok(()));
+        assert!(conductor.objects.locks[&lock].held());
+        assert_eq!(conductor.release(main, 1, lock), Ok(()));
+        assert!(conductor.objects.locks.is_empty());
+        assert!(conductor.release(main, 1, lock).is_err() && conductor.objects.locks.is_empty());
+    }
+    assert_eq!(conductor.acquire(main, 1, lock, LockMode::Exclusive, Deadline::Never, no_signals), Ok(()));
+    conductor.reenter(lock);
+    assert_eq!(conductor.release(main, 1, lock), Ok(()));
+    assert!(conductor.objects.locks[&lock].held(), "taken twice, released once");
+    // Nobody notifies: the clock goes to the deadline.
+    conductor.wait(main, 1, condition, lock, Deadline::At(5_000_000_000), no_signals);
+    conductor.notify(main, 1, condition, false);
+    assert!(conductor.objects.conditions.is_empty());
+    conductor.futex_wait(main, 1, word, 0, Deadline::At(10_000_000_000));
+    conductor.futex_wake(main, 1, word, 1);
+    assert!(conductor.objects.futexes.is_empty());
+}
+
+#[test]
+fn a_notify_passes_over_waiters_that_are_gone() {
+    let (mut conductor, main) = start();
+    let gone = conductor.register(Some(main)).id;
+    let waiter = conductor.register(Some(main));
+    let condition = conductor.objects.conditions.entry(0x2000).or_default();
+    condition.waiters.extend([gone, waiter.id]);
+    conductor.unregister(gone);
+    conductor.notify(main, 1, 0x2000, false);
+    assert!(waiter.woken, "it is the first one left");
+    assert!(conductor.objects.conditions.is_empty());
+}
+
+#[test]
+fn objects_go_with_their_memory() {
+    let (mut conductor, main) = start();
+    for at in [0xfff, 0x1000, 0x1fff, 0x2000] {
+        conductor.create(main, 1, at, ObjectKind::Semaphore, 1);
+        conductor.create(main, 1, at, ObjectKind::Barrier, 1);
+        conductor.objects.onces.entry(at).or_default();
+        conductor.send(main, 1, at, 1);
+        assert_eq!(conductor.acquire(main, 1, at, LockMode::Exclusive, Deadline::Never, no_signals), Ok(()));
+    }
+    conductor.objects.forget_within(0x1000, 0x1000);
+    let objects = &conductor.objects;
+    let left = [0xfff, 0x2000];
+    assert!(objects.semaphores.keys().eq(&left) && objects.barriers.keys().eq(&left));
+    assert!(objects.onces.keys().eq(&left) && objects.channels.keys().eq(&left));
+    assert_eq!(objects.locks.len(), 4, "held locks stay held");
+}
+
+/// As the watchdog does when the trace does not move.
+fn ask_for_token_of(conductor: &Conductor, id: u32) {
+    let header = conductor.region().header();
+    header.revoke_at.store(recorder::position(&conductor.region()), Ordering::Relaxed);
+    header.revoke.store(id, Ordering::Relaxed);
+}
+
+#[test]
+fn the_token_is_given_away_once() {
+    let (mut conductor, main) = start();
+    let other = conductor.register(Some(main));
+    ask_for_token_of(&conductor, main.id);
+    conductor.await_token(other);
+    assert_eq!((holder(&conductor), main.status), (other.id, Status::Outside));
+    // Main has come to the scheduler meanwhile, and thinks that it still has the token.
+    let third = conductor.register(Some(main)).id;
+    conductor.leave(main);
+    assert_eq!(holder(&conductor), other.id, "it was not main's to give");
+    conductor.retire(third);
+    assert_eq!(holder(&conductor), other.id);
+}
+
+#[test]
+fn who_waits_in_the_scheduler_keeps_the_token() {
+    for status in [Status::Blocked, Status::Ended] {
+        let (mut conductor, main) = start();
+        conductor.register(Some(main));
+        main.status = status;
+        ask_for_token_of(&conductor, main.id);
+        conductor.revoke();
+        assert_eq!((holder(&conductor), main.status), (main.id, status));
+    }
+}
+
+/// Random priorities as in the paper, kept for ever.
+struct Plain {
+    dice: Dice,
+    priorities: Vec<u64>,
+}
+
+#[test]
+fn priorities_of_threads_that_are_gone_are_forgotten_and_the_others_stay() {
+    let seed = 7;
+    let mut pct = Pct::new(seed, 1, 1);
+    let mut plain = Plain { dice: Dice::new(seed), priorities: Vec::new() };
+    let mut choices = Dice::new(seed + 1);
+    let (mut first, mut end) = (1, 1);
+    for _ in 0..20_000 {
+        // Thread 0 stays, others come and go.
+        end += choices.below(4) as u32;
+        first = end.min(first + choices.below(4) as u32);
+        let ids = std::iter::once(0).chain(first..end);
+        let candidates: Vec<Candidate> = ids
+            .map(|id| Candidate { id, enabled: true, timed: false, outside: false, scheduled_as: NO_THREAD })
+            .collect();
+        let last = candidates[candidates.len() - 1].id;
+        while plain.priorities.len() <= last as usize {
+            plain.priorities.push(plain.dice.below(1 << 48));
+        }
+        let best = candidates.iter().max_by_key(|c| plain.priorities[c.id as usize]).expect("somebody").id;
+        let view = View { candidates: &candidates, current: NO_THREAD - 1, yielded: false, steps: 0 };
+        assert!(matches!(pct.pick(&view), Choice::Run { thread, .. } if thread == best));
+        assert!(pct.remembered() <= 2 * candidates.len());
+    }
+}

@@ -1,0 +1,219 @@
+//! What a run came to, for people: how it ended and what it said, and how bad that is.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use reweave_model::{EventId, Misuse, Op};
+use reweave_report::describe;
+use reweave_trace::{Outcome, Trace};
+
+use crate::Result;
+
+/// The longest message of a program that is shown.
+const MESSAGE: usize = 200;
+
+/// How bad an end is; the worst first.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
+pub enum Harm {
+    Crash,
+    Hang,
+    FreedMemory,
+    Status,
+    OtherOutput,
+    #[default]
+    Nothing,
+}
+
+impl Harm {
+    /// As reports have it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Crash => "crash",
+            Self::Hang => "hang",
+            Self::FreedMemory => "freed memory",
+            Self::Status => "status",
+            Self::OtherOutput => "output",
+            Self::Nothing => "nothing",
+        }
+    }
+
+    /// The worst first.
+    pub fn rank(name: Option<&str>) -> usize {
+        let all = [Self::Crash, Self::Hang, Self::FreedMemory, Self::Status, Self::OtherOutput, Self::Nothing];
+        all.iter().position(|harm| Some(harm.name()) == name).unwrap_or(all.len())
+    }
+}
+
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct Ending {
+    pub harm: Harm,
+    pub text: String,
+}
+
+impl Ending {
+    /// `output`: what the run printed; `usual`: what the recorded run printed, and how that ended.
+    pub fn of(trace: &Trace, outcome: &Outcome, output: &Path, usual: Option<&Usual>) -> Result<Self> {
+        let printed = fs::read(output).unwrap_or_default();
+        let mut text = describe::outcome(outcome).unwrap_or_else(|| "ended normally".into());
+        let freed = Freed::of(trace)?;
+        let harm = match outcome {
+            Outcome::Signalled { .. } => {
+                if let Some(message) = message(&printed) {
+                    text = format!("{text}: {message}");
+                }
+                Harm::Crash
+            }
+            Outcome::Hung => Harm::Hang,
+            _ if freed.is_some() => Harm::FreedMemory,
+            Outcome::Exited { status } if *status != 0 => {
+                if usual.is_some_and(|usual| usual.outcome == *outcome) {
+                    Harm::Nothing
+                } else {
+                    Harm::Status
+                }
+            }
+            _ => Harm::Nothing,
+        };
+        if let Some(freed) = freed {
+            text = format!("{text}; it {}", freed.text());
+        }
+        if harm != Harm::Nothing {
+            return Ok(Self { harm, text });
+        }
+        let Some(usual) = usual else { return Ok(Self { harm, text }) };
+        Ok(match usual.difference(&printed) {
+            Some(line) => Self { harm: Harm::OtherOutput, text: format!("{text}; it printed something else: {line}") },
+            None => Self { harm, text: format!("{text}; nothing visible") },
+        })
+    }
+}
+
+/// What the program does when nothing goes wrong.
+#[derive(Clone, Debug)]
+pub struct Usual {
+    /// By several runs, in which threads run one after the other, in different orders.
+    pub printed: Vec<Vec<u8>>,
+    pub outcome: Outcome,
+}
+
+impl Usual {
+    /// A line by which this differs from all of them. Lines in another order are no difference: who prints first is nobody's bug.
+    fn difference(&self, printed: &[u8]) -> Option<String> {
+        let mut differences = self.printed.iter().map(|usual| difference(usual, printed));
+        let first = differences.next()??;
+        differences.all(|other| other.is_some()).then_some(first)
+    }
+}
+
+/// The first line that is not in the usual output, or not so often, or is missing.
+fn difference(usual: &[u8], printed: &[u8]) -> Option<String> {
+    let mut lines: BTreeMap<&[u8], i64> = BTreeMap::new();
+    for line in usual.split(|byte| *byte == b'\n') {
+        *lines.entry(line).or_default() += 1;
+    }
+    for line in printed.split(|byte| *byte == b'\n') {
+        let left = lines.entry(line).or_default();
+        *left -= 1;
+        if *left < 0 && !line.is_empty() {
+            return Some(shown(line));
+        }
+    }
+    let missing = lines.iter().find(|(line, left)| **left > 0 && !line.is_empty());
+    missing.map(|(line, _)| format!("`{}` is missing", shown(line)))
+}
+
+fn shown(line: &[u8]) -> String {
+    let text = String::from_utf8_lossy(line);
+    let text: String = text.trim().chars().filter(|char| !char.is_control()).take(MESSAGE).collect();
+    text
+}
+
+/// What a program that ends by a signal says last: mostly why.
+fn message(printed: &[u8]) -> Option<String> {
+    let lines: Vec<&[u8]> = printed.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()).collect();
+    let telling = |line: &&&[u8]| {
+        let text = String::from_utf8_lossy(line).to_lowercase();
+        ["assert", "terminate called", "what():", "free()", "malloc", "corrupt", "panicked", "fatal", "abort"]
+            .iter()
+            .any(|word| text.contains(word))
+    };
+    lines.iter().rev().take(20).find(telling).map(|line| shown(line))
+}
+
+/// Memory that was used after it had been freed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Freed {
+    pub free: EventId,
+    /// An access, or another free.
+    pub used: EventId,
+    pub twice: bool,
+}
+
+impl Freed {
+    pub const fn text(&self) -> &'static str {
+        if self.twice { "freed memory twice" } else { "used memory that had been freed" }
+    }
+
+    /// The first time a run did so.
+    pub fn of(trace: &Trace) -> Result<Option<Self>> {
+        // Where the block begins: its size, and what freed it.
+        let mut freed: BTreeMap<u64, (u64, EventId)> = BTreeMap::new();
+        let mut events = trace.events();
+        while let Some(event) = events.next()? {
+            let (addr, size) = match event.op {
+                Op::Free { addr, size } => {
+                    freed.insert(addr.0, (size, event.id));
+                    continue;
+                }
+                Op::Alloc { addr, size } => {
+                    let end = addr.0.saturating_add(size.max(1));
+                    // Those that begin in it, and the one that reaches into it.
+                    let from = freed.range(..addr.0).next_back().filter(|(at, (size, _))| **at + *size > addr.0);
+                    let from = from.map_or(addr.0, |(at, _)| *at);
+                    while let Some((&gone, _)) = freed.range(from..end).next() {
+                        freed.remove(&gone);
+                    }
+                    continue;
+                }
+                Op::Misused { what: Misuse::DoubleFree, object } => {
+                    let free = freed.get(&object.0).map_or(event.id, |(_, free)| *free);
+                    return Ok(Some(Self { free, used: event.id, twice: true }));
+                }
+                Op::Read { addr, size, .. } | Op::Write { addr, size, .. } | Op::Atomic { addr, size, .. } => {
+                    (addr.0, u64::from(size))
+                }
+                _ => continue,
+            };
+            if let Some((&at, &(length, free))) = freed.range(..addr + size).next_back()
+                && addr < at + length
+            {
+                return Ok(Some(Self { free, used: event.id, twice: false }));
+            }
+        }
+        Ok(None)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_in_another_order_are_the_same() {
+        let mut usual = Usual { printed: vec![b"one\ntwo\n".to_vec()], outcome: Outcome::Exited { status: 0 } };
+        assert_eq!(usual.difference(b"two\none\n"), None);
+        assert_eq!(usual.difference(b"two\ntwo\n").as_deref(), Some("two"));
+        assert_eq!(usual.difference(b"two\n").as_deref(), Some("`one` is missing"));
+        usual.printed.push(b"two\n".to_vec());
+        assert_eq!(usual.difference(b"two\n"), None);
+    }
+
+    #[test]
+    fn what_a_program_says_last() {
+        let said = b"hello\nbank.c:3: main: Assertion `x' failed.\nAborted\n";
+        assert_eq!(message(said).as_deref(), Some("Aborted"));
+        assert_eq!(message(b"hello\na: Assertion `x' failed.\n").as_deref(), Some("a: Assertion `x' failed."));
+        assert_eq!(message(b"hello\n"), None);
+    }
+}

@@ -1,0 +1,193 @@
+//! Exploration: all that other schedules can do to a program, as far as the budget goes.
+//!
+//! Every run teaches what its threads do when they are told what they were told ([`tree`]). All runs together are a model of
+//! the program, and a [`search`] through what its threads can do to each other ([`state`]) finds the next thing that no run
+//! has shown: a thread that is told something new, or a state in which nobody can move. A run along the way to it shows it, and
+//! teaches more. So does a run in which two accesses race, or one uses freed memory. When the search finds nothing new, every class of executions (see [`classes`](crate::classes)) has been
+//! accounted for, and every failure that one thread can come to has been run into.
+//!
+//! Source: the idea of covering executions by what reads return is that of maximal causality reduction (Huang, PLDI 2015).
+//! Different here: runs are not searched one by one for reads that could return something else; what they taught is put
+//! together. So the number of runs goes with what single threads can do, not with the combinations; and which values meet is
+//! answered by the model, exactly, locks, conditions, barriers, semaphores, tries and timeouts included. States are looked
+//! at in the order of preemptions, so that a search that does not come to its end has seen the simplest ones.
+//!
+//! Guarantee: if [`Explored::complete`], every execution that the runtime's scheduler can produce is of one of the classes
+//! counted, provided that threads are deterministic and share nothing but what was recorded. What speaks against that is told
+//! ([`Explored::why_not`]). Loops that wait are followed for a few rounds only.
+
+mod futures;
+mod learn;
+mod search;
+mod state;
+mod tree;
+
+use std::collections::HashSet;
+use std::time::{Duration, Instant};
+
+use reweave_model::{Schedule, ThreadId};
+use reweave_trace::Trace;
+
+use crate::Result;
+use crate::classes::Class;
+use crate::confirm;
+use crate::folder::PrivateFolder;
+use crate::interrupt;
+use crate::jobs::side_by_side;
+use crate::replay::{base_options, script};
+use crate::session::{self, Run};
+use crate::target::Output;
+use search::{Found, Goal, Search, Target};
+use tree::Tree;
+
+/// States of one search. Each takes some hundred bytes.
+const STATES: usize = 300_000;
+/// Runs after one search, at first.
+const TARGETS: usize = 8;
+/// Longer runs are not explored: their model would take minutes to search.
+const LONGEST: u64 = 100_000;
+/// A run is given at least so long.
+const SHORTEST: Duration = Duration::from_secs(2);
+
+/// How far it came.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct Explored {
+    pub runs: u64,
+    pub classes: u64,
+    pub states: u64,
+    pub complete: bool,
+    /// Why there may be more.
+    pub why_not: Option<&'static str>,
+}
+
+/// What is known of a program.
+#[derive(Default)]
+struct Explorer {
+    tree: Tree,
+    tried: HashSet<Goal>,
+    runs: u64,
+}
+
+impl Explorer {
+    /// Learns from a run.
+    fn learn(&mut self, trace: &Trace) -> Result<()> {
+        self.tree.learn(trace)?;
+        self.runs += 1;
+        Ok(())
+    }
+
+    /// What to run next, until nothing new is to be expected: then an empty list.
+    fn next(&mut self, deadline: Instant) -> (Vec<Target>, Explored) {
+        let targets = TARGETS.max(self.runs as usize / 2);
+        let limits = search::Limits { states: STATES, targets, deadline };
+        let found = Search::new(&self.tree, &self.tried, limits).run();
+        self.tried.extend(found.targets.iter().map(|target| target.goal.clone()));
+        let explored = self.explored(&found);
+        (found.targets, explored)
+    }
+
+    fn explored(&self, found: &Found) -> Explored {
+        let doubts = self.tree.doubts;
+        // A hang that was run into stays one.
+        let unreached = found.unreached.iter().any(|goal| matches!(goal, Goal::Learn { .. }));
+        let why_not = match () {
+            () if doubts.too_many_threads => Some("it has too many threads"),
+            () if doubts.outside => {
+                Some("it deals with more than threads and memory (signals, files, other processes)")
+            }
+            () if doubts.unsteady => Some("its threads do not always do the same when they read the same"),
+            () if doubts.foreign => Some("some values come from code that was not recorded"),
+            () if !found.targets.is_empty() => Some("there is more to be run"),
+            () if !found.complete => Some("there are too many states"),
+            () if unreached => Some("some schedules could not be followed"),
+            () if found.spins => Some("loops that wait were followed for a few rounds only"),
+            () => None,
+        };
+        Explored {
+            runs: self.runs,
+            classes: found.classes.len() as u64,
+            states: found.states as u64,
+            complete: why_not.is_none(),
+            why_not,
+        }
+    }
+}
+
+/// The class of a run, as exploration counts them: by names, not by addresses.
+pub fn class_of(trace: &Trace) -> Result<Option<Class>> {
+    Ok(Tree::default().learn(trace)?)
+}
+
+/// Whether a run is short enough to be learned from.
+pub const fn is_short(events: u64) -> bool {
+    events <= LONGEST
+}
+
+/// How long it may take.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    pub until: Instant,
+    /// What a run took.
+    pub took: Duration,
+    /// Runs at a time.
+    pub jobs: usize,
+    /// Each in a copy of the program's folder.
+    pub isolate: bool,
+}
+
+/// Hears of every run, whether it was made to show a race, and how far it is; after each search, without a run.
+pub type Visit<'v> = dyn FnMut(Option<(&Run, bool)>, &Explored) -> Result<()> + 'v;
+
+/// Explores from a recorded run on.
+pub fn explore(trace: &Trace, limits: &Limits, visit: &mut Visit<'_>) -> Result<Explored> {
+    let mut explorer = Explorer::default();
+    explorer.learn(trace)?;
+    loop {
+        let (targets, mut explored) = explorer.next(limits.until);
+        visit(None, &explored)?;
+        if targets.is_empty() {
+            return Ok(explored);
+        }
+        let runs = side_by_side(
+            limits.jobs,
+            &targets,
+            |target| -> Result<Option<(Run, PrivateFolder)>> {
+                if Instant::now() + limits.took >= limits.until || interrupt::asked() {
+                    return Ok(None);
+                }
+                let folder = PrivateFolder::new()?;
+                let run = follow(trace, target.schedule.clone(), limits, &folder)?;
+                Ok(Some((run, folder)))
+            },
+            &mut |_| {},
+        );
+        let mut over = false;
+        for (target, run) in targets.iter().zip(runs) {
+            let Some((run, _folder)) = run? else {
+                over = true;
+                continue;
+            };
+            if let Some((_, new)) = confirm::same_program(&run, trace.meta())? {
+                explorer.learn(&new)?;
+            }
+            explored.runs += 1;
+            visit(Some((&run, matches!(target.goal, Goal::Race { .. }))), &explored)?;
+        }
+        if over {
+            return Ok(explored);
+        }
+    }
+}
+
+/// Runs the program of a trace along a schedule.
+fn follow(trace: &Trace, schedule: Schedule, limits: &Limits, folder: &PrivateFolder) -> Result<Run> {
+    let mut options = base_options(trace.meta(), folder.path().join(confirm::TRACE));
+    let lengths = schedule.lengths();
+    let within = |thread: ThreadId, step| lengths.get(thread.index()).is_some_and(|length| step <= *length);
+    options.scripts.push(script(trace, schedule, None, within)?);
+    options.isolate = limits.isolate;
+    options.output = Output::File(folder.path().join(confirm::OUTPUT));
+    let left = limits.until.saturating_duration_since(Instant::now());
+    options.timeout = Some(left.min((limits.took * 10).max(SHORTEST)));
+    session::run(&options)
+}

@@ -1,0 +1,283 @@
+//! All that the threads of a [`Tree`] can do together, in the order of how many preemptions it takes.
+
+use std::collections::HashSet;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::time::Instant;
+
+use reweave_model::{Schedule, ThreadId};
+
+use super::futures::Futures;
+use super::state::{Slots, State};
+use super::tree::{Answer, Ask, NodeId, Tree, Who};
+use crate::classes::Class;
+use crate::names::Code;
+
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    pub states: usize,
+    pub targets: usize,
+    pub deadline: Instant,
+}
+
+/// Something that only a run can tell.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub enum Goal {
+    /// What a thread does when it is told this.
+    Learn { node: NodeId, answer: Answer },
+    /// Nobody can move: threads by where they stand.
+    Hang { at: Vec<NodeId> },
+    /// A thread uses memory that has been freed.
+    Freed { node: NodeId },
+    /// Accesses at these places that conflict are both next.
+    Race { one: Code, two: Code },
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Target {
+    pub goal: Goal,
+    pub schedule: Schedule,
+}
+
+/// What a search came to.
+#[derive(Clone, Debug, Default)]
+pub struct Found {
+    pub targets: Vec<Target>,
+    /// Ways to end that are known.
+    pub classes: HashSet<Class>,
+    /// Of those, the ones in which nobody can move.
+    pub hangs: HashSet<Class>,
+    pub states: usize,
+    /// Every state was looked at.
+    pub complete: bool,
+    /// Some thread that spins was held back.
+    pub spins: bool,
+    /// Goals that were met with again although runs had failed to reach them.
+    pub unreached: HashSet<Goal>,
+}
+
+/// How a state was reached.
+struct Record {
+    parent: u32,
+    moves: Vec<(Who, u32)>,
+}
+
+const ROOT: u32 = u32::MAX;
+/// Steps of a thread that nobody knows anything about.
+const FAR: u32 = 1 << 20;
+
+pub struct Search<'t> {
+    tree: &'t Tree,
+    /// Goals that runs have tried before.
+    tried: &'t HashSet<Goal>,
+    limits: Limits,
+    futures: Futures,
+    slots: Slots,
+    visited: HashSet<u64>,
+    records: Vec<Record>,
+    /// States to go on from, by preemptions.
+    frontier: Vec<Vec<(State, u32, Option<Who>)>>,
+    wanted: HashSet<Goal>,
+    found: Found,
+}
+
+impl<'t> Search<'t> {
+    pub fn new(tree: &'t Tree, tried: &'t HashSet<Goal>, limits: Limits) -> Self {
+        let futures = Futures::new(tree);
+        let slots = Slots::new(tree, |thing| futures.is_shared(thing));
+        Self {
+            tree,
+            tried,
+            limits,
+            futures,
+            slots,
+            visited: HashSet::new(),
+            records: Vec::new(),
+            frontier: Vec::new(),
+            wanted: HashSet::new(),
+            found: Found::default(),
+        }
+    }
+
+    pub fn run(mut self) -> Found {
+        let mut moves = Vec::new();
+        let mut state = State::new(self.tree, &self.slots);
+        self.settle(&mut state, None, &mut moves, ROOT);
+        self.push(state, ROOT, moves, None, 0);
+        while let Some((state, record, last, cost)) = self.pop() {
+            self.expand(&state, record, last, cost);
+            if self.found.targets.len() >= self.limits.targets
+                || self.found.states >= self.limits.states
+                || self.found.states.is_multiple_of(256) && Instant::now() >= self.limits.deadline
+            {
+                return self.found;
+            }
+        }
+        self.found.complete = true;
+        self.found
+    }
+
+    fn push(&mut self, state: State, parent: u32, moves: Vec<(Who, u32)>, last: Option<Who>, cost: usize) {
+        let mut hasher = DefaultHasher::new();
+        state.hash(&mut hasher);
+        if !self.visited.insert(hasher.finish()) {
+            return;
+        }
+        self.found.states += 1;
+        self.records.push(Record { parent, moves });
+        if self.frontier.len() <= cost {
+            self.frontier.resize_with(cost + 1, Vec::new);
+        }
+        self.frontier[cost].push((state, self.records.len() as u32 - 1, last));
+    }
+
+    fn pop(&mut self) -> Option<(State, u32, Option<Who>, usize)> {
+        let cost = self.frontier.iter().position(|states| !states.is_empty())?;
+        self.frontier[cost].pop().map(|(state, record, last)| (state, record, last, cost))
+    }
+
+    /// A thread's next operation would be the same again, as so often.
+    fn is_tired(&self, node: NodeId, answer: Answer) -> bool {
+        self.tree.node(node).tiring.contains(&answer)
+    }
+
+    /// What the threads can do now. One that only goes round a loop gives way to the others.
+    fn choices(&mut self, state: &State) -> Vec<(Who, NodeId, Answer)> {
+        let mut choices = Vec::new();
+        let mut tired = Vec::new();
+        for (who, node) in state.threads() {
+            for answer in state.answers(self.tree, &self.slots, who) {
+                let list = if self.is_tired(node, answer) { &mut tired } else { &mut choices };
+                list.push((who, node, answer));
+            }
+        }
+        self.found.spins |= !tired.is_empty();
+        if choices.is_empty() { tired } else { choices }
+    }
+
+    fn expand(&mut self, state: &State, record: u32, last: Option<Who>, cost: usize) {
+        if state.exited {
+            self.found.classes.insert(self.tree.class(state.threads()));
+            return;
+        }
+        let choices = self.choices(state);
+        if choices.is_empty() {
+            let class = self.tree.class(state.threads());
+            self.found.classes.insert(class);
+            if state.threads().any(|(who, _)| !state.is_over(who)) {
+                self.found.hangs.insert(class);
+                let standing = state.threads().filter(|(who, _)| !state.is_over(*who));
+                self.want(Goal::Hang { at: standing.map(|(_, node)| node).collect() }, record, &[]);
+            }
+            return;
+        }
+        self.races(&choices, record);
+        let could_go_on = choices.iter().any(|(who, ..)| Some(*who) == last);
+        for (who, node, answer) in choices {
+            if state.uses_freed(self.tree, &self.slots, who) {
+                self.want(Goal::Freed { node }, record, &[self.into_the_unknown(who, node)]);
+            }
+            let mut next = state.clone();
+            let Some(steps) = next.step(self.tree, &self.slots, who, answer) else {
+                self.want(Goal::Learn { node, answer }, record, &[self.into_the_unknown(who, node)]);
+                continue;
+            };
+            let mut moves = vec![(who, steps)];
+            self.settle(&mut next, Some(who), &mut moves, record);
+            let cost = cost + usize::from(could_go_on && Some(who) != last);
+            self.push(next, record, moves, Some(who), cost);
+        }
+    }
+
+    /// Pairs of accesses that conflict, not both atomic.
+    fn races(&mut self, choices: &[(Who, NodeId, Answer)], record: u32) {
+        for (at, &(one, first, _)) in choices.iter().enumerate() {
+            for &(two, second, _) in &choices[at + 1..] {
+                let (Some(a), Some(b)) = (&self.tree.node(first).ask, &self.tree.node(second).ask) else { continue };
+                if one != two && conflict(a, b) {
+                    let (x, y) = (self.tree.node(first).code, self.tree.node(second).code);
+                    let goal = Goal::Race { one: x.min(y), two: x.max(y) };
+                    self.want(goal, record, &[self.into_the_unknown(one, first), self.into_the_unknown(two, second)]);
+                }
+            }
+        }
+    }
+
+    /// The steps that lead a thread to an answer nobody knows what it does with.
+    fn into_the_unknown(&self, who: Who, node: NodeId) -> (Who, u32) {
+        let node = self.tree.node(node);
+        if node.ask.is_none() {
+            return (who, FAR);
+        }
+        // A wait that times out takes two: to begin to wait, and to give up.
+        (who, node.lead + node.edges.iter().map(|edge| edge.steps).max().unwrap_or(1).max(1))
+    }
+
+    /// Does everything that matters to nobody else, and what cannot be held up.
+    fn settle(&mut self, state: &mut State, mut last: Option<Who>, moves: &mut Vec<(Who, u32)>, record: u32) {
+        while !state.exited {
+            let fused = last.and_then(|who| state.node(who).map(|node| (who, node)));
+            let fused = fused.filter(|(who, node)| self.tree.node(*node).fused && !state.is_over(*who));
+            let Some((who, node)) = fused.or_else(|| self.alone(state)) else { return };
+            let Some(&answer) = state.answers(self.tree, &self.slots, who).first() else { return };
+            if state.uses_freed(self.tree, &self.slots, who) {
+                let way: Vec<(Who, u32)> = moves.iter().copied().chain([self.into_the_unknown(who, node)]).collect();
+                self.want(Goal::Freed { node }, record, &way);
+            }
+            let Some(steps) = state.step(self.tree, &self.slots, who, answer) else {
+                let unknown = self.into_the_unknown(who, node);
+                let way: Vec<(Who, u32)> = moves.iter().copied().chain([unknown]).collect();
+                self.want(Goal::Learn { node, answer }, record, &way);
+                return;
+            };
+            moves.push((who, steps));
+            last = Some(who);
+        }
+    }
+
+    /// A thread whose next operation matters to nobody else.
+    fn alone(&self, state: &State) -> Option<(Who, NodeId)> {
+        state.threads().find(|&(who, node)| match state.answers(self.tree, &self.slots, who)[..] {
+            [answer] => {
+                !self.is_tired(node, answer)
+                    && self.tree.edge(node, answer).is_some()
+                    && self.futures.is_alone(self.tree, state, who, node)
+            }
+            _ => false,
+        })
+    }
+
+    /// Only a run can tell.
+    fn want(&mut self, goal: Goal, record: u32, more: &[(Who, u32)]) {
+        if self.tried.contains(&goal) {
+            self.found.unreached.insert(goal);
+            return;
+        }
+        if self.found.targets.len() >= self.limits.targets || !self.wanted.insert(goal.clone()) {
+            return;
+        }
+        let mut way = vec![more];
+        let mut at = record;
+        while at != ROOT {
+            let record = &self.records[at as usize];
+            way.push(&record.moves);
+            at = record.parent;
+        }
+        let mut schedule = Schedule { threads: self.tree.threads.clone(), segments: Vec::new() };
+        for &(who, steps) in way.into_iter().rev().flatten().filter(|(_, steps)| *steps > 0) {
+            schedule.push(ThreadId(who.into()), steps);
+        }
+        self.found.targets.push(Target { goal, schedule });
+    }
+}
+
+fn conflict(one: &Ask, two: &Ask) -> bool {
+    let (
+        Ask::Access { parts: a, writes: a_writes, atomic: a_atomic, .. },
+        Ask::Access { parts: b, writes: b_writes, atomic: b_atomic, .. },
+    ) = (one, two)
+    else {
+        return false;
+    };
+    let overlap = || a.iter().any(|a| b.iter().any(|b| a.word == b.word && a.mask & b.mask != 0));
+    (*a_writes || *b_writes) && !(*a_atomic && *b_atomic) && overlap()
+}

@@ -1,0 +1,317 @@
+//! What the threads of a [`Tree`] can do to each other: the state of a run, as far as it decides what comes next.
+//!
+//! The same rules as the runtime's: a notify wakes the thread that has waited longest, the last to arrive at a barrier gets
+//! the serial return, a timeout can happen whenever nothing better does.
+
+use std::hash::{Hash, Hasher};
+
+use reweave_model::LockMode;
+
+use super::tree::{Answer, Ask, NodeId, Part, Thing, Tree, Who, bits, value_of, write};
+
+/// Which words a state keeps: those that more than one thread can tell something by. What a thread finds in the others, it
+/// put there itself.
+pub struct Slots {
+    of: Vec<u32>,
+    initial: Vec<(u8, u64)>,
+}
+
+const PRIVATE: u32 = u32::MAX;
+/// What is known of a word in a block that is gone.
+const FREED: (u8, u64) = (0, u64::MAX);
+
+impl Slots {
+    pub fn new(tree: &Tree, is_shared: impl Fn(Thing) -> bool) -> Self {
+        let mut slots = Self { of: vec![PRIVATE; tree.things()], initial: Vec::new() };
+        let mut keep = |word: Thing| {
+            let slot = &mut slots.of[word as usize];
+            if *slot == PRIVATE {
+                *slot = slots.initial.len() as u32;
+                slots.initial.push(tree.initial[word as usize]);
+            }
+        };
+        for node in &tree.nodes {
+            if let Some(Ask::Access { parts, .. }) = &node.ask
+                && parts.iter().any(|part| is_shared(part.word))
+            {
+                parts.iter().for_each(|part| keep(part.word));
+            }
+        }
+        slots
+    }
+
+    fn get(&self, word: Thing) -> Option<usize> {
+        Some(self.of[word as usize] as usize).filter(|slot| *slot != PRIVATE as usize)
+    }
+}
+
+/// A thread that does not run: not yet forked, or over.
+pub const NOWHERE: NodeId = NodeId::MAX;
+
+#[derive(Clone, PartialEq, Eq, Hash, Default, Debug)]
+struct LockState {
+    owner: Option<Who>,
+    readers: Vec<Who>,
+}
+
+/// invariant: maps hold nothing that says the same as its absence, so that equal states are equal
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct State {
+    /// Where each thread is.
+    pub at: Vec<NodeId>,
+    /// Threads that have ended, a bit each.
+    pub ended: u64,
+    /// Waiting threads that were notified, or whose barrier is full.
+    woken: u64,
+    /// Of barriers: those for whom it will be the serial one.
+    serial: u64,
+    pub exited: bool,
+    memory: Vec<(u8, u64)>,
+    locks: Vec<(Thing, LockState)>,
+    /// Waiters of conditions and barriers, the longest waiting first.
+    queues: Vec<(Thing, Vec<Who>)>,
+    counts: Vec<(Thing, u32)>,
+    /// Once objects: who runs it; `None`: done.
+    onces: Vec<(Thing, Option<Who>)>,
+}
+
+impl Hash for State {
+    fn hash<H: Hasher>(&self, hasher: &mut H) {
+        (&self.at, self.ended, self.woken, self.serial, self.exited).hash(hasher);
+        (&self.memory, &self.locks, &self.queues, &self.counts, &self.onces).hash(hasher);
+    }
+}
+
+/// The entry of a thing in a sorted list.
+fn entry<T: Default>(list: &mut Vec<(Thing, T)>, thing: Thing) -> &mut T {
+    let at = match list.binary_search_by_key(&thing, |(thing, _)| *thing) {
+        Ok(at) => at,
+        Err(at) => {
+            list.insert(at, (thing, T::default()));
+            at
+        }
+    };
+    &mut list[at].1
+}
+
+fn get<T>(list: &[(Thing, T)], thing: Thing) -> Option<&T> {
+    list.binary_search_by_key(&thing, |(thing, _)| *thing).ok().map(|at| &list[at].1)
+}
+
+impl State {
+    /// Only main is there.
+    pub fn new(tree: &Tree, slots: &Slots) -> Self {
+        let mut at = vec![NOWHERE; tree.threads.len()];
+        if let (Some(main), Some(&root)) = (at.first_mut(), tree.roots.first()) {
+            *main = root;
+        }
+        Self {
+            at,
+            ended: 0,
+            woken: 0,
+            serial: 0,
+            exited: false,
+            memory: slots.initial.clone(),
+            locks: Vec::new(),
+            queues: Vec::new(),
+            counts: Vec::new(),
+            onces: Vec::new(),
+        }
+    }
+
+    pub fn node(&self, who: Who) -> Option<NodeId> {
+        self.at.get(usize::from(who)).copied().filter(|&node| node != NOWHERE)
+    }
+
+    pub fn threads(&self) -> impl Iterator<Item = (Who, NodeId)> + '_ {
+        self.at.iter().enumerate().filter(|(_, node)| **node != NOWHERE).map(|(who, &node)| (who as Who, node))
+    }
+
+    fn is_free(&self, lock: Thing, mode: LockMode) -> bool {
+        get(&self.locks, lock)
+            .is_none_or(|state| state.owner.is_none() && (mode == LockMode::Shared || state.readers.is_empty()))
+    }
+
+    fn count(&self, tree: &Tree, semaphore: Thing) -> u32 {
+        get(&self.counts, semaphore).or_else(|| tree.counts.get(&semaphore)).copied().unwrap_or(0)
+    }
+
+    /// What the next operation of a thread can be told now; empty if it cannot be done. An operation nobody knows yet can be
+    /// told [`Answer::Unknown`].
+    pub fn answers(&self, tree: &Tree, slots: &Slots, who: Who) -> Vec<Answer> {
+        let Some(node) = self.node(who).filter(|_| !self.is_over(who)).map(|node| tree.node(node)) else {
+            return Vec::new();
+        };
+        let Some(ask) = &node.ask else { return vec![Answer::Unknown] };
+        let bit = 1u64 << who;
+        let when = |possible: bool| if possible { vec![Answer::Done] } else { Vec::new() };
+        match *ask {
+            Ask::Access { ref parts, reads: true, .. } => {
+                let own = || node.edges.first().map_or(Answer::Unknown, |edge| edge.answer);
+                vec![self.read(slots, parts).unwrap_or_else(own)]
+            }
+            Ask::Acquire { lock, mode, tried } => match self.is_free(lock, mode) {
+                true => vec![Answer::Done],
+                false if tried => vec![Answer::Refused],
+                false => Vec::new(),
+            },
+            Ask::Wake { lock, timed, .. } => match self.is_free(lock, LockMode::Exclusive) {
+                true if self.woken & bit != 0 => vec![Answer::Notified],
+                true if timed => vec![Answer::TimedOut],
+                _ => Vec::new(),
+            },
+            Ask::Leave { .. } if self.woken & bit != 0 => vec![Answer::Serial(self.serial & bit != 0)],
+            Ask::Leave { .. } => Vec::new(),
+            Ask::Take { semaphore, tried } => match self.count(tree, semaphore) {
+                0 if tried => vec![Answer::Refused],
+                0 => Vec::new(),
+                _ => vec![Answer::Done],
+            },
+            Ask::Once { object } => match get(&self.onces, object) {
+                None => vec![Answer::First(true)],
+                Some(None) => vec![Answer::First(false)],
+                Some(Some(_)) => Vec::new(),
+            },
+            Ask::Join { child, tried } => match self.ended >> child & 1 == 1 {
+                true => vec![Answer::Done],
+                false if tried => vec![Answer::Refused],
+                false => Vec::new(),
+            },
+            // How the process ends is the thread's own affair.
+            Ask::Exit => vec![node.edges.first().map_or(Answer::Unknown, |edge| edge.answer)],
+            _ => when(true),
+        }
+    }
+
+    /// What a read would return; `None`: the only thing it ever can.
+    fn read(&self, slots: &Slots, parts: &[Part]) -> Option<Answer> {
+        let mut bytes = Vec::with_capacity(8);
+        for part in parts {
+            let (known, value) = self.memory[slots.get(part.word)?];
+            if known & part.mask != part.mask {
+                return Some(Answer::Unknown);
+            }
+            bytes.extend((0..8).filter(|byte| part.mask & 1 << byte != 0).map(|byte| (value >> (byte * 8)) as u8));
+        }
+        Some(Answer::Value(value_of(&bytes)))
+    }
+
+    fn put(&mut self, slots: &Slots, word: Thing, mask: u8, value: u64) {
+        let Some(slot) = slots.get(word) else { return };
+        match mask {
+            0 => self.memory[slot] = (0, 0),
+            mask => write(&mut self.memory[slot], mask, value & bits(mask)),
+        }
+    }
+
+    /// A thread does its next operation and is told this. `None`: no run has shown what it does then.
+    pub fn step(&mut self, tree: &Tree, slots: &Slots, who: Who, answer: Answer) -> Option<u32> {
+        let node = self.node(who)?;
+        let edge = tree.edge(node, answer)?;
+        let bit = 1u64 << who;
+        match tree.node(node).ask.as_ref()? {
+            Ask::Access { .. } => {
+                edge.writes.iter().for_each(|&(word, mask, value)| self.put(slots, word, mask, value));
+            }
+            Ask::Free { words } => {
+                for slot in words.iter().filter_map(|&word| slots.get(word)) {
+                    self.memory[slot] = FREED;
+                }
+            }
+            &Ask::Acquire { lock, mode, .. } if answer == Answer::Done => self.acquire(lock, mode, who),
+            &Ask::Release { lock, .. } => self.release(lock, who),
+            &Ask::Wait { condition, lock } => {
+                self.release(lock, who);
+                entry(&mut self.queues, condition).push(who);
+                self.woken &= !bit;
+            }
+            &Ask::Wake { condition, lock, .. } => {
+                self.leave_queue(condition, who);
+                self.woken &= !bit;
+                self.acquire(lock, LockMode::Exclusive, who);
+            }
+            &Ask::Notify { condition, all } => {
+                let waiting = get(&self.queues, condition).cloned().unwrap_or_default();
+                for other in waiting.into_iter().take(if all { usize::MAX } else { 1 }) {
+                    self.woken |= 1 << other;
+                    self.leave_queue(condition, other);
+                }
+            }
+            &Ask::Arrive { barrier, count } => {
+                let queue = entry(&mut self.queues, barrier);
+                queue.push(who);
+                self.woken &= !bit;
+                self.serial &= !bit;
+                if queue.len() as u32 >= count {
+                    for other in std::mem::take(queue) {
+                        self.woken |= 1 << other;
+                    }
+                    self.serial |= bit;
+                    self.queues.retain(|(_, queue)| !queue.is_empty());
+                }
+            }
+            Ask::Leave { .. } => {
+                self.woken &= !bit;
+                self.serial &= !bit;
+            }
+            &Ask::Post { semaphore } => {
+                let count = self.count(tree, semaphore) + 1;
+                *entry(&mut self.counts, semaphore) = count;
+            }
+            &Ask::Take { semaphore, .. } if answer == Answer::Done => {
+                let count = self.count(tree, semaphore) - 1;
+                *entry(&mut self.counts, semaphore) = count;
+            }
+            &Ask::Create { object, value } => {
+                *entry(&mut self.counts, object) = value;
+                self.onces.retain(|(once, _)| *once != object);
+            }
+            &Ask::Once { object } if answer == Answer::First(true) => *entry(&mut self.onces, object) = Some(who),
+            &Ask::OnceEnd { object } => *entry(&mut self.onces, object) = None,
+            &Ask::Fork { child } => self.at[usize::from(child)] = tree.roots[usize::from(child)],
+            Ask::End => self.ended |= bit,
+            Ask::Exit => self.exited = true,
+            _ => {}
+        }
+        self.at[usize::from(who)] = edge.to;
+        Some(tree.node(node).lead + edge.steps)
+    }
+
+    fn acquire(&mut self, lock: Thing, mode: LockMode, who: Who) {
+        let state = entry(&mut self.locks, lock);
+        match mode {
+            LockMode::Exclusive => state.owner = Some(who),
+            LockMode::Shared => {
+                state.readers.push(who);
+                state.readers.sort_unstable();
+            }
+        }
+    }
+
+    fn release(&mut self, lock: Thing, who: Who) {
+        let state = entry(&mut self.locks, lock);
+        state.owner = state.owner.filter(|owner| *owner != who);
+        state.readers.retain(|reader| *reader != who);
+        self.locks.retain(|(_, state)| *state != LockState::default());
+    }
+
+    fn leave_queue(&mut self, queue: Thing, who: Who) {
+        entry(&mut self.queues, queue).retain(|waiter| *waiter != who);
+        self.queues.retain(|(_, queue)| !queue.is_empty());
+    }
+
+    /// Whether the next operation of a thread uses memory that has been freed.
+    pub fn uses_freed(&self, tree: &Tree, slots: &Slots, who: Who) -> bool {
+        let is_freed = |word: Thing| slots.get(word).is_some_and(|slot| self.memory[slot] == FREED);
+        match self.node(who).and_then(|node| tree.node(node).ask.as_ref()) {
+            Some(Ask::Access { parts, .. }) => parts.iter().any(|part| is_freed(part.word)),
+            Some(Ask::Free { words }) => words.iter().any(|&word| is_freed(word)),
+            _ => false,
+        }
+    }
+
+    /// Whether a thread has ended: nothing comes after that.
+    pub fn is_over(&self, who: Who) -> bool {
+        self.ended >> who & 1 == 1
+    }
+}

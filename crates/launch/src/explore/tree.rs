@@ -1,0 +1,257 @@
+//! What each thread does, learned from runs. A thread is deterministic but for what it is told: the values it reads and how
+//! its synchronization ends. So its behaviour is a tree: a node is what it does next, an edge one answer to that.
+
+use std::collections::HashMap;
+
+use reweave_model::{LockMode, ThreadName};
+
+use crate::classes::{Class, Digest};
+use crate::names::Code;
+
+/// Index of a node.
+pub type NodeId = u32;
+/// A thread by descent: index into [`Tree::threads`].
+pub type Who = u8;
+/// A word of memory or a synchronization object, by name.
+pub type Thing = u32;
+
+/// Threads of one program.
+pub const THREADS: usize = 64;
+/// Some bytes of a word.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Part {
+    pub word: Thing,
+    /// A bit for each byte.
+    pub mask: u8,
+}
+
+/// What a thread does next.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Ask {
+    Access {
+        parts: Box<[Part]>,
+        reads: bool,
+        writes: bool,
+        atomic: bool,
+    },
+    /// The whole block is gone: nobody knows what it holds.
+    Free {
+        words: Box<[Thing]>,
+    },
+    Acquire {
+        lock: Thing,
+        mode: LockMode,
+        tried: bool,
+    },
+    Release {
+        lock: Thing,
+        mode: LockMode,
+    },
+    Wait {
+        condition: Thing,
+        lock: Thing,
+    },
+    Wake {
+        condition: Thing,
+        lock: Thing,
+        timed: bool,
+    },
+    Notify {
+        condition: Thing,
+        all: bool,
+    },
+    Arrive {
+        barrier: Thing,
+        count: u32,
+    },
+    Leave {
+        barrier: Thing,
+    },
+    Post {
+        semaphore: Thing,
+    },
+    Take {
+        semaphore: Thing,
+        tried: bool,
+    },
+    /// A new object, of a semaphore with its count.
+    Create {
+        object: Thing,
+        value: u32,
+    },
+    Once {
+        object: Thing,
+    },
+    OnceEnd {
+        object: Thing,
+    },
+    Fork {
+        child: Who,
+    },
+    Join {
+        child: Who,
+        tried: bool,
+    },
+    End,
+    /// The process ends.
+    Exit,
+}
+
+/// What it is told.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub enum Answer {
+    Done,
+    /// What it read, or a hash of that.
+    Value(u64),
+    /// Nobody can say without a run.
+    Unknown,
+    Refused,
+    Notified,
+    TimedOut,
+    Serial(bool),
+    /// Of [`Ask::Once`]: it runs the initialiser, or finds it done.
+    First(bool),
+}
+
+/// Bytes that are written: word, which bytes, and what.
+pub type Written = (Thing, u8, u64);
+
+#[derive(Clone, Debug)]
+pub struct Edge {
+    pub answer: Answer,
+    /// Of a schedule.
+    pub steps: u32,
+    pub writes: Box<[Written]>,
+    pub to: NodeId,
+}
+
+#[derive(Clone, Debug)]
+pub struct Node {
+    /// `None`: no run went further.
+    pub ask: Option<Ask>,
+    /// Steps before that only the thread itself takes notice of.
+    pub lead: u32,
+    pub edges: Vec<Edge>,
+    /// No other thread can come in before it.
+    pub fused: bool,
+    /// What the thread was told so far.
+    pub digest: Digest,
+    pub code: Code,
+    /// Answers the thread has had here, round after round, without doing anything.
+    pub tiring: Vec<Answer>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Base {
+    Global(u64),
+    Heap(Who, u32),
+    Stack(Who),
+    /// Memory that nobody told us about goes by its address.
+    Raw,
+}
+
+/// Why a tree does not say everything about its program.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Doubts {
+    /// Signals, descriptors, processes, futexes: not modelled.
+    pub outside: bool,
+    /// The same thread did something else although it was told the same.
+    pub unsteady: bool,
+    /// Values came from where nobody looked.
+    pub foreign: bool,
+    /// A loop that waits was cut short.
+    pub spins: bool,
+    pub too_many_threads: bool,
+}
+
+#[derive(Default)]
+pub struct Tree {
+    pub nodes: Vec<Node>,
+    pub threads: Vec<ThreadName>,
+    /// The same, as numbers that do not depend on which thread was met with first.
+    pub descent: Vec<u64>,
+    pub roots: Vec<NodeId>,
+    things: HashMap<(Base, i64, bool), Thing>,
+    pub bases: Vec<Base>,
+    /// What words hold before anybody writes them: known bytes and what they are.
+    pub initial: Vec<(u8, u64)>,
+    /// Counts of semaphores before anybody uses them.
+    pub counts: HashMap<Thing, u32>,
+    pub doubts: Doubts,
+}
+
+impl Tree {
+    pub fn things(&self) -> usize {
+        self.initial.len()
+    }
+
+    /// The class of a run in which threads came so far.
+    pub fn class(&self, at: impl Iterator<Item = (Who, NodeId)>) -> Class {
+        Class::of(at.map(|(who, node)| (self.descent[usize::from(who)], self.nodes[node as usize].digest)))
+    }
+
+    pub fn node(&self, id: NodeId) -> &Node {
+        &self.nodes[id as usize]
+    }
+
+    pub fn add(&mut self, digest: Digest) -> NodeId {
+        let code = Code { module: 0, offset: 0 };
+        let node = Node { ask: None, lead: 0, edges: Vec::new(), fused: false, digest, code, tiring: Vec::new() };
+        self.nodes.push(node);
+        self.nodes.len() as NodeId - 1
+    }
+
+    pub fn who(&mut self, name: ThreadName) -> Option<Who> {
+        if let Some(known) = self.threads.iter().position(|thread| *thread == name) {
+            return Some(known as Who);
+        }
+        if self.threads.len() >= THREADS {
+            self.doubts.too_many_threads = true;
+            return None;
+        }
+        self.threads.push(name);
+        let mut descent = Digest::NEW;
+        descent.word(self.descent.get(name.parent as usize).copied().unwrap_or(0));
+        descent.word(name.nth.into());
+        self.descent.push(descent.number());
+        let root = self.add(Digest::NEW);
+        self.roots.push(root);
+        Some(self.threads.len() as Who - 1)
+    }
+
+    pub fn thing(&mut self, base: Base, at: i64, object: bool) -> Thing {
+        let next = self.initial.len() as Thing;
+        let (initial, bases) = (&mut self.initial, &mut self.bases);
+        *self.things.entry((base, at, object)).or_insert_with(|| {
+            initial.push((0, 0));
+            bases.push(base);
+            next
+        })
+    }
+
+    /// The edge with this answer.
+    pub fn edge(&self, node: NodeId, answer: Answer) -> Option<&Edge> {
+        self.node(node).edges.iter().find(|edge| edge.answer == answer)
+    }
+}
+
+/// All bits of some bytes.
+pub fn bits(mask: u8) -> u64 {
+    (0..8).filter(|byte| mask & 1 << byte != 0).fold(0, |bits, byte| bits | 0xff << (byte * 8))
+}
+
+/// Some bytes of a word change. `known`: which are known, and what they are.
+pub fn write(known: &mut (u8, u64), mask: u8, value: u64) {
+    known.0 |= mask;
+    known.1 = known.1 & !bits(mask) | value & bits(mask);
+}
+
+/// What a read returned, as a number.
+pub fn value_of(bytes: &[u8]) -> u64 {
+    if bytes.len() <= 8 {
+        return bytes.iter().rev().fold(0, |word, &byte| word << 8 | u64::from(byte));
+    }
+    let mut digest = Digest::NEW;
+    bytes.iter().for_each(|&byte| digest.word(byte.into()));
+    digest.number()
+}

@@ -26,6 +26,7 @@ const USAGE: &str = "usage: cargo xtask COMMAND
                  (default 100000) and of up to 16 (default 500)
   oracle-deadlocks [SMALL] [LARGE]
                  deadlocks and stalls against the oracle, likewise (default 100000 and 2000)
+  enumerate      all schedules of the programs in tests/explore against exploration (takes a quarter of an hour)
   bench          what recording costs against plain and libtsan, as ratios
   bench-predict  how fast the analyses are: streaming ones on 10 M events, the engine per question (REWEAVE_Z3: against Z3)
   bench-lock-history [TRACE…]
@@ -60,6 +61,7 @@ fn main() -> ExitCode {
             rest.first().map_or("100000", String::as_str),
             rest.get(1).map_or("2000", String::as_str),
         ),
+        Some("enumerate") => soak::enumerate(),
         Some("bench") => bench(),
         Some("bench-lock-history") => bench_lock_history(&rest),
         Some("bench-predict") => bench_predict(),

@@ -61,6 +61,12 @@ pub fn oracle_deadlocks(small: &str, large: &str) -> bool {
     soak("reweave-predict", "deadlocks", ("REWEAVE_ORACLE", &format!("{small},{large}")), &what)
 }
 
+/// Exploration against the enumeration of all schedules.
+pub fn enumerate() -> bool {
+    let what = ["classes", "schedules", "runs of exploration"];
+    soak("reweave", "exploration", ("REWEAVE_ENUMERATE", "1"), &what)
+}
+
 /// Runs one test file and adds up what its summaries (`golden mutex: 56 runs, 3180 events, …`) say.
 fn soak(package: &str, test: &str, (variable, value): (&str, &str), what: &[&str]) -> bool {
     let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());

@@ -250,7 +250,7 @@ fn enumeration_gives_the_same() {
         let first = record(&scratch, &program);
         let (found, found_ends, runs) = enumerate(&scratch, &first);
         let (explored, _) = explore(&scratch, &first);
-        eprintln!("{name}: {found} classes in {runs} schedules; exploration: {} runs", explored.runs);
+        println!("exploration {name}: {found} classes, {runs} schedules, {} runs of exploration", explored.runs);
         let found_ends: Vec<_> = found_ends.into_iter().collect();
         if (found as u64, &found_ends[..]) != (classes, ends) {
             wrong.push(format!("{name}: {found} {found_ends:?}, expected {classes} {ends:?}"));

@@ -87,6 +87,7 @@ fn every_field_is_in_the_published_schema() {
             feeds: "choice".into(),
         }),
         preemptions: Some(1),
+        harm: Some("crash".into()),
         tries: Some(reweave_report::data::Tries::default()),
         suppressed: Some("why".into()),
         baseline: Some("new".into()),

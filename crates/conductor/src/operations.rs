@@ -144,6 +144,7 @@ impl Conductor {
         } else {
             return Err(self.misused(thread, pc, Misuse::UnlockByNonOwner, lock));
         };
+        thread.next = Next::object(pc, lock);
         self.sync_point(thread);
         self.free_lock(lock, id, mode);
         self.step(thread, pc, Op::Release { object: ObjectId(lock), mode });

@@ -41,6 +41,8 @@ const SCHEDULES: u64 = 60;
 const IDLE: u32 = 15;
 /// Runs that show what the program prints when nothing goes wrong.
 const SERIAL: u64 = 6;
+/// Classes of executions that are all predicted from; of others only those that come to something new.
+const CLOSELY: usize = 64;
 /// For exploration, unless it is asked for.
 const EXPLORING: Duration = Duration::from_secs(15);
 /// Numbers that mean nothing if those of several traces are added up.
@@ -277,7 +279,11 @@ impl Hunt<'_> {
             watch(Stage::Exploring(explored));
             let Some((run, race)) = run else { return Ok(()) };
             // A race may be in a run that read what others read.
-            let look = if race { Look::Again } else { Look::Quickly };
+            let look = match race {
+                true => Look::Again,
+                false if self.classes.len() < CLOSELY => Look::Closely,
+                false => Look::Quickly,
+            };
             self.look_at(run, look, watch).map(drop)
         })?;
         self.count(&explored);

@@ -174,11 +174,11 @@ impl<'t> Search<'t> {
         let could_go_on = choices.iter().any(|(who, ..)| Some(*who) == last);
         for (who, node, answer) in choices {
             if state.uses_freed(self.tree, &self.slots, who) {
-                self.want(Goal::Freed { node }, record, &[self.into_the_unknown(who, node)]);
+                self.want(Goal::Freed { node }, record, &[self.way(who, node, answer)]);
             }
             let mut next = state.clone();
             let Some(steps) = next.step(self.tree, &self.slots, who, answer) else {
-                self.want(Goal::Learn { node, answer }, record, &[self.into_the_unknown(who, node)]);
+                self.want(Goal::Learn { node, answer }, record, &[self.way(who, node, answer)]);
                 continue;
             };
             let mut moves = vec![(who, steps)];
@@ -190,26 +190,26 @@ impl<'t> Search<'t> {
 
     /// Pairs of accesses that conflict, not both atomic.
     fn races(&mut self, choices: &[(Who, NodeId, Answer)], record: u32) {
-        for (at, &(one, first, _)) in choices.iter().enumerate() {
-            for &(two, second, _) in &choices[at + 1..] {
+        for (at, &(one, first, told)) in choices.iter().enumerate() {
+            for &(two, second, other) in &choices[at + 1..] {
                 let (Some(a), Some(b)) = (&self.tree.node(first).ask, &self.tree.node(second).ask) else { continue };
                 if one != two && conflict(a, b) {
                     let (x, y) = (self.tree.node(first).code, self.tree.node(second).code);
                     let goal = Goal::Race { one: x.min(y), two: x.max(y) };
-                    self.want(goal, record, &[self.into_the_unknown(one, first), self.into_the_unknown(two, second)]);
+                    self.want(goal, record, &[self.way(one, first, told), self.way(two, second, other)]);
                 }
             }
         }
     }
 
-    /// The steps that lead a thread to an answer nobody knows what it does with.
-    fn into_the_unknown(&self, who: Who, node: NodeId) -> (Who, u32) {
+    /// The steps that lead a thread to what it is told.
+    fn way(&self, who: Who, node: NodeId, answer: Answer) -> (Who, u32) {
         let node = self.tree.node(node);
         if node.ask.is_none() {
             return (who, FAR);
         }
-        // A wait that times out takes two: to begin to wait, and to give up.
-        (who, node.lead + node.edges.iter().map(|edge| edge.steps).max().unwrap_or(1).max(1))
+        // One that gives up has begun to wait before; one that only tries takes a step more than it needs.
+        (who, node.lead + if answer == Answer::Refused { 2 } else { 1 })
     }
 
     /// Does everything that matters to nobody else, and what cannot be held up.
@@ -220,11 +220,11 @@ impl<'t> Search<'t> {
             let Some((who, node)) = fused.or_else(|| self.alone(state)) else { return };
             let Some(&answer) = state.answers(self.tree, &self.slots, who).first() else { return };
             if state.uses_freed(self.tree, &self.slots, who) {
-                let way: Vec<(Who, u32)> = moves.iter().copied().chain([self.into_the_unknown(who, node)]).collect();
+                let way: Vec<(Who, u32)> = moves.iter().copied().chain([self.way(who, node, answer)]).collect();
                 self.want(Goal::Freed { node }, record, &way);
             }
             let Some(steps) = state.step(self.tree, &self.slots, who, answer) else {
-                let unknown = self.into_the_unknown(who, node);
+                let unknown = self.way(who, node, answer);
                 let way: Vec<(Who, u32)> = moves.iter().copied().chain([unknown]).collect();
                 self.want(Goal::Learn { node, answer }, record, &way);
                 return;

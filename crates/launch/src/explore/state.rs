@@ -31,10 +31,12 @@ impl Slots {
             }
         };
         for node in &tree.nodes {
-            if let Some(Ask::Access { parts, .. }) = &node.ask
-                && parts.iter().any(|part| is_shared(part.word))
-            {
-                parts.iter().for_each(|part| keep(part.word));
+            match &node.ask {
+                Some(Ask::Access { parts, .. }) if parts.iter().any(|part| is_shared(part.word)) => {
+                    parts.iter().for_each(|part| keep(part.word));
+                }
+                Some(Ask::Free { words }) => words.iter().filter(|word| is_shared(**word)).for_each(|&word| keep(word)),
+                _ => {}
             }
         }
         slots

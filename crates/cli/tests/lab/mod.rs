@@ -1,5 +1,7 @@
 //! A folder of its own for each test, and ways to build and run programs in it.
 
+#![allow(dead_code, clippy::allow_attributes, reason = "each test file uses its own part of the helpers")]
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};

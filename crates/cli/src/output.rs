@@ -76,7 +76,7 @@ pub fn run_summary(run: &Run) {
     }
     if run.timed_out {
         eprintln!(
-            "reweave: warning: the program did not end in half of the time there is and was ended: --budget gives more"
+            "reweave: warning: the program did not end in a quarter of the time there is and was ended: --budget gives more"
         );
     }
 }

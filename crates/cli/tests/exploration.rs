@@ -49,7 +49,7 @@ const PROGRAMS: &[(&str, u64, &[&str])] = &[
 ];
 
 /// Those whose schedules are enumerated by every test run.
-const SMALLEST: [&str; 3] = ["message.c", "deadlock.c", "trylock_bad.c"];
+const SMALLEST: [&str; 3] = ["condition_bad.c", "condition_ok.c", "early_exit.c"];
 
 fn end(outcome: &Outcome) -> &'static str {
     match outcome {

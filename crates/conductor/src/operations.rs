@@ -407,13 +407,13 @@ impl Conductor {
     }
 
     pub fn create(&mut self, thread: &mut Thread, pc: u64, object: u64, kind: ObjectKind, value: u32) {
+        self.sync_point(thread);
         self.forget(object, kind);
         match kind {
             ObjectKind::Barrier => self.objects.barriers.entry(object).or_default().count = value,
             ObjectKind::Semaphore => self.objects.semaphores.entry(object).or_default().value = value,
             _ => {}
         }
-        self.sync_point(thread);
         self.step(thread, pc, Op::Create { object: ObjectId(object), kind, value });
     }
 

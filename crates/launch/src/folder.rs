@@ -62,6 +62,11 @@ fn copy_into(from: &Path, to: &Path, left: &mut u64) -> Result<()> {
     for entry in fs::read_dir(from).map_err(Error::io("read", from))?.flatten() {
         let (path, copy) = (entry.path(), to.join(entry.file_name()));
         let Ok(about) = fs::symlink_metadata(&path) else { continue };
+        if entry.file_name().as_encoded_bytes().starts_with(b"reweave-") && path.parent() == Some(&std::env::temp_dir())
+        {
+            // Ours, perhaps this very copy.
+            continue;
+        }
         if about.is_dir() {
             fs::create_dir(&copy).map_err(Error::output("create", &copy))?;
             copy_into(&path, &copy, left)?;
@@ -70,7 +75,10 @@ fn copy_into(from: &Path, to: &Path, left: &mut u64) -> Result<()> {
             std::os::unix::fs::symlink(target, &copy).map_err(Error::output("create", &copy))?;
         } else if about.is_file() {
             *left = left.checked_sub(about.len()).ok_or_else(|| Error::TooMuchToCopy { folder: from.to_owned() })?;
-            fs::copy(&path, &copy).map_err(Error::output("write", &copy))?;
+            match fs::copy(&path, &copy) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                done => drop(done.map_err(Error::output("write", &copy))?),
+            }
         }
     }
     Ok(())

@@ -103,7 +103,6 @@ impl Guard {
             target.process.compare_exchange(OVER, STARTING, Ordering::SeqCst, Ordering::SeqCst).is_ok()
         };
         let target = TARGETS.iter().find(free);
-        target.inspect(|target| target.kept.store(0, Ordering::SeqCst));
         Self::handle();
         Self { target }
     }
@@ -149,6 +148,7 @@ impl Guard {
     /// It has ended.
     pub fn over(&self) {
         if let Some(target) = self.target {
+            target.kept.store(0, Ordering::SeqCst);
             target.process.store(OVER, Ordering::SeqCst);
         }
     }

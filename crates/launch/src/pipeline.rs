@@ -96,7 +96,7 @@ pub enum Stage<'a> {
 }
 
 pub fn test(plan: &Plan, watch: &mut dyn FnMut(Stage<'_>)) -> Result<Tested> {
-    prepare_folder(&plan.folder)?;
+    let taken = prepare_folder(&plan.folder)?;
     let _guard = interrupt::Guard::around();
     let mut hunt = Hunt {
         plan,
@@ -108,9 +108,10 @@ pub fn test(plan: &Plan, watch: &mut dyn FnMut(Stage<'_>)) -> Result<Tested> {
         limit: None,
         usual: None,
         ended_by_hand: false,
+        taken,
     };
     // A program that does not end by itself is looked at as far as it came.
-    let options = Options { timeout: Some(plan.options.timeout.unwrap_or(plan.budget / 2)), ..plan.options.clone() };
+    let options = Options { timeout: Some(plan.options.timeout.unwrap_or(plan.budget / 4)), ..plan.options.clone() };
     let run = session::run(&options)?;
     // A Ctrl-C until here was for the program; from here on it ends the search, and what is known by then is told.
     hunt.ended_by_hand = interrupt::asked() || run.timed_out;
@@ -158,6 +159,8 @@ struct Hunt<'p> {
     code: HashSet<(ThreadId, Code)>,
     /// For one run.
     limit: Option<Duration>,
+    /// Folders up to this number may be somebody else's.
+    taken: u32,
     /// The recorded run did not end by itself.
     ended_by_hand: bool,
     /// What the recorded run printed; `Some(None)`: nobody knows.
@@ -178,18 +181,23 @@ impl Hunt<'_> {
         }
         for process in &run.processes {
             let trace = Trace::open(&process.path)?;
-            if let Some(freed) = Freed::of(&trace)? {
+            // One that had to be ended can be very long: what is looked for in it is what keeps to the time.
+            if !run.timed_out
+                && let Some(freed) = Freed::of(&trace)?
+            {
                 let finding = freed_memory(&trace, freed)?;
                 let mut item = recorded(self.next_id(), &trace, &finding, &process.outcome, &self.plan.folder)?;
                 item.summary = format!("the program {}", freed.text());
                 self.keep(item);
             }
-            if !self.classes.insert(class_of(&trace)?) && look != Look::Again {
+            if !run.timed_out && !self.classes.insert(class_of(&trace)?) && look != Look::Again {
                 continue;
             }
             new = true;
             let known = self.code.len();
-            self.code.extend(code_of(&trace)?);
+            if !run.timed_out {
+                self.code.extend(code_of(&trace)?);
+            }
             // One that we ended ourselves shows nothing.
             let failed = is_failure(&process.outcome) && !run.timed_out && !self.ended_by_hand;
             if look == Look::Quickly && known == self.code.len() && !failed {
@@ -211,7 +219,7 @@ impl Hunt<'_> {
             }
             let findings = answer.findings;
             if !findings.is_empty() && self.usual.is_none() {
-                self.usual = Some(usual(&self.plan.folder.join(RECORDING), self.left() / 20, self.plan.jobs));
+                self.usual = Some(usual(self.plan, self.left() / 20));
             }
             self.confirm(&trace, &findings, watch)?;
             let deadlock =
@@ -279,7 +287,7 @@ impl Hunt<'_> {
 
     /// Ids are folder names: none is given twice.
     fn next_id(&self) -> u32 {
-        self.items.iter().map(|item| item.id).max().unwrap_or(0) + 1
+        self.items.iter().map(|item| item.id).max().unwrap_or(0).max(self.taken) + 1
     }
 
     /// Explores what else the program can do, see [`explore`].
@@ -392,8 +400,8 @@ fn rank(item: &Item) -> (u8, usize) {
 }
 
 /// What the program prints when its threads run one after the other: the recorded run's output went to the terminal.
-fn usual(recording: &Path, limit: Duration, jobs: usize) -> Option<Usual> {
-    let recording = Recording::open(recording).ok()?;
+fn usual(plan: &Plan, limit: Duration) -> Option<Usual> {
+    let recording = Recording::open(&plan.folder.join(RECORDING)).ok()?;
     let once = |seed: u64| {
         let folder = PrivateFolder::new().ok()?;
         let mut options = recording.options(folder.path().join(RECORDING)).ok()?;
@@ -405,6 +413,7 @@ fn usual(recording: &Path, limit: Duration, jobs: usize) -> Option<Usual> {
         let output = folder.path().join(confirm::OUTPUT);
         options.output = Output::File(output.clone());
         options.timeout = Some(limit);
+        options.isolate = plan.options.isolate;
         let run = session::run(&options).ok()?;
         let outcome = run.processes.first().filter(|_| !run.timed_out)?.outcome.clone();
         Some((fs::read(&output).unwrap_or_default(), outcome))
@@ -412,25 +421,29 @@ fn usual(recording: &Path, limit: Duration, jobs: usize) -> Option<Usual> {
     let (first, outcome) = once(0)?;
     recording.trace.footer().filter(|footer| same_outcome(&footer.outcome, &outcome))?;
     let seeds: Vec<u64> = (1..=SERIAL).collect();
-    let others = side_by_side(jobs, &seeds, |seed| once(*seed), &mut |_| {});
+    let others = side_by_side(plan.jobs, &seeds, |seed| once(*seed), &mut |_| {});
     let others = others.into_iter().flatten().filter(|(_, other)| same_outcome(other, &outcome));
     let printed = std::iter::once(first).chain(others.map(|(printed, _)| printed)).collect();
     Some(Usual { printed, outcome })
 }
 
-/// Makes the folder, or empties one of an earlier run: only what such a run makes is removed.
-fn prepare_folder(folder: &Path) -> Result<()> {
+/// Makes the folder, or empties one of an earlier run: only what such a run makes is removed. Returns the largest number that is
+/// the name of something else in it.
+fn prepare_folder(folder: &Path) -> Result<u32> {
     fs::create_dir_all(folder).map_err(Error::output("create", folder))?;
     let entries = fs::read_dir(folder).map_err(Error::output("read", folder))?;
+    let mut taken = 0;
     for entry in entries.flatten() {
         let (name, path) = (entry.file_name(), entry.path());
         let is_number = !name.is_empty() && name.as_encoded_bytes().iter().all(u8::is_ascii_digit);
-        if is_number && (path.join(confirm::COMMAND).exists() || path.join(confirm::TRACE).exists()) {
+        if is_number && path.join(confirm::COMMAND).exists() && path.join(confirm::SCHEDULE).exists() {
             fs::remove_dir_all(&path).map_err(Error::output("empty", &path))?;
+        } else if let Some(number) = name.to_str().and_then(|name| name.parse().ok()) {
+            taken = taken.max(number);
         }
     }
     let _ = fs::remove_file(folder.join(REPORT));
-    Ok(())
+    Ok(taken)
 }
 
 /// The default analyses over one trace.

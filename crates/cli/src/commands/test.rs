@@ -101,6 +101,9 @@ pub fn test(plan: &Plan, judge: &Judge, detail: text::Detail) -> i32 {
             }
             let folder = plan.folder.display().to_string();
             eprintln!();
+            if reweave_launch::interrupt::asked() {
+                eprintln!("reweave: interrupted: this is what was known by then");
+            }
             if let Some(explored) = &tested.explored {
                 eprintln!("reweave: {}", exploration(explored, plan.explore, tested.report.has_findings()));
             }

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use reweave_conductor::policy::active::{Meeting, Target, Wish};
 use reweave_model::{InputSource, Schedule};
-use reweave_trace::{Trace, schedule_of};
+use reweave_trace::{Outcome, Trace, schedule_of};
 
 use super::{ACTIVE, COMMAND, Ending, Goal, OUTPUT, Plain, SCHEDULE, TRACE, Tries, same_program};
 use crate::names::{Code, Names};
@@ -111,6 +111,8 @@ pub fn stand_at(
         tries.confirmations = 1;
         reweave_trace::schedule::save(&schedule_of(&new)?, folder.join(SCHEDULE))?;
         let command = command_of(new.meta()).iter().map(|word| word.to_string_lossy().into_owned()).collect();
+        let outcome = if run.timed_out { Outcome::Unknown } else { process.outcome.clone() };
+        let ending = Ending::of(&new, &outcome, &folder.join(OUTPUT), None)?;
         let goal = Goal {
             kind: "breakpoint".into(),
             memory_order: false,
@@ -120,11 +122,10 @@ pub fn stand_at(
             inferred: false,
             threads: Vec::new(),
             accesses: Vec::new(),
-            outcome: process.outcome.clone(),
+            outcome,
             trace: process.path.file_name().unwrap_or_default().to_string_lossy().into_owned(),
         };
         goal.save(&folder.join(COMMAND))?;
-        let ending = Ending::of(&new, &process.outcome, &folder.join(OUTPUT), None)?;
         return Ok(Stood::Together { ending, tries });
     }
     let _ = fs::remove_dir_all(folder);

@@ -10,6 +10,9 @@ use reweave_trace::{Outcome, Trace};
 
 use crate::Result;
 
+/// Blocks from this size on are mappings of their own, in most allocators.
+const MAPPED: u64 = 64 << 10;
+const PAGE: u64 = 4096;
 /// The longest message of a program that is shown.
 const MESSAGE: usize = 200;
 
@@ -55,7 +58,10 @@ impl Ending {
     /// `output`: what the run printed; `usual`: what the recorded run printed, and how that ended.
     pub fn of(trace: &Trace, outcome: &Outcome, output: &Path, usual: Option<&Usual>) -> Result<Self> {
         let printed = fs::read(output).unwrap_or_default();
-        let mut text = describe::outcome(outcome).unwrap_or_else(|| "ended normally".into());
+        let mut text = match outcome {
+            Outcome::Unknown => "did not end in time".into(),
+            outcome => describe::outcome(outcome).unwrap_or_else(|| "ended normally".into()),
+        };
         let freed = Freed::of(trace)?;
         let harm = match outcome {
             Outcome::Signalled { .. } => {
@@ -162,14 +168,23 @@ impl Freed {
         let mut events = trace.events();
         while let Some(event) = events.next()? {
             let (addr, size) = match event.op {
+                // Whole pages go back to the system, too.
+                Op::Free { addr, .. } if addr.0 % PAGE == 0 => continue,
                 Op::Free { addr, size } => {
                     freed.insert(addr.0, (size, event.id));
                     continue;
                 }
-                Op::Alloc { addr, size } => {
+                Op::Begin | Op::Fork { .. } => {
+                    freed.retain(|_, (size, _)| *size < MAPPED);
+                    continue;
+                }
+                Op::Alloc { addr, size } | Op::Module { base: addr, size, .. } => {
                     let end = addr.0.saturating_add(size.max(1));
+                    // Large ones go back to the system, which gives them to whom it likes: stacks, libraries, mappings.
+                    freed.retain(|_, (size, _)| *size < MAPPED);
                     // Those that begin in it, and the one that reaches into it.
-                    let from = freed.range(..addr.0).next_back().filter(|(at, (size, _))| **at + *size > addr.0);
+                    let before = freed.range(..addr.0).next_back();
+                    let from = before.filter(|(at, (size, _))| at.saturating_add(*size) > addr.0);
                     let from = from.map_or(addr.0, |(at, _)| *at);
                     while let Some((&gone, _)) = freed.range(from..end).next() {
                         freed.remove(&gone);
@@ -185,8 +200,8 @@ impl Freed {
                 }
                 _ => continue,
             };
-            if let Some((&at, &(length, free))) = freed.range(..addr + size).next_back()
-                && addr < at + length
+            if let Some((&at, &(length, free))) = freed.range(..addr.saturating_add(size)).next_back()
+                && addr < at.saturating_add(length)
             {
                 return Ok(Some(Self { free, used: event.id, twice: false }));
             }

@@ -141,8 +141,8 @@ impl Access {
         self.thread != other.thread
             && (self.write || other.write)
             && !(self.atomic && other.atomic)
-            && self.addr < other.addr + other.size
-            && other.addr < self.addr + self.size
+            && self.addr < other.addr.saturating_add(other.size)
+            && other.addr < self.addr.saturating_add(self.size)
     }
 }
 

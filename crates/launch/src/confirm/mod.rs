@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 use reweave_conductor::policy::active::{Meeting, Target, Wish};
 use reweave_conductor::shared;
 use reweave_model::{Finding, InputSource, Kind, Schedule, ThreadId};
-use reweave_trace::{Meta, Trace, schedule_of};
+use reweave_trace::{Meta, Outcome, Trace, schedule_of};
 
 use crate::collector::{Collected, Divergence};
 use crate::interrupt;
@@ -207,8 +207,10 @@ fn run(
         }));
     };
     reweave_trace::schedule::save(&schedule_of(&new)?, folder.join(SCHEDULE))?;
+    // How we ended it ourselves says nothing.
+    let outcome = if run.timed_out { Outcome::Unknown } else { process.outcome.clone() };
     let goal = Goal {
-        outcome: process.outcome.clone(),
+        outcome,
         trace: process.path.file_name().unwrap_or_default().to_string_lossy().into_owned(),
         ..goal.clone()
     };

@@ -78,7 +78,9 @@ fn uses(ask: &Ask) -> Vec<(Thing, Use)> {
         Ask::Leave { .. } => Vec::new(),
         Ask::Post { semaphore } => vec![(semaphore, Use::Frees)],
         Ask::Take { semaphore, tried } => vec![(semaphore, if tried { Use::Tries } else { Use::Changes })],
-        Ask::Create { object, .. } | Ask::Once { object } | Ask::OnceEnd { object } => vec![(object, Use::Changes)],
+        // Even what only frees depends on it.
+        Ask::Create { object, .. } => vec![(object, Use::Tries)],
+        Ask::Once { object } | Ask::OnceEnd { object } => vec![(object, Use::Changes)],
         Ask::Fork { .. } | Ask::Join { .. } | Ask::End | Ask::Exit => Vec::new(),
     }
 }
@@ -108,8 +110,8 @@ impl Futures {
             let mut changed = false;
             for (child, root) in children.iter_mut().zip(&tree.roots) {
                 let new = &futures.of[*root as usize];
-                if (&child.used, &child.changed, &child.tried, child.asked)
-                    != (&new.used, &new.changed, &new.tried, new.asked)
+                if (&child.used, &child.changed, &child.tried, child.asked, child.joined)
+                    != (&new.used, &new.changed, &new.tried, new.asked, new.joined)
                 {
                     *child = new.clone();
                     changed = true;

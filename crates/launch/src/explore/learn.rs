@@ -17,6 +17,10 @@ const ROUNDS: usize = 5;
 const ROUND: usize = 40;
 /// Answers without an effect after which a thread is not followed any more.
 const LONG_WAIT: usize = 5000;
+/// Bytes of an access beyond which it is not modelled.
+const LARGE: u32 = 64 << 10;
+/// Bytes of a block that is freed which are.
+const FREED: u64 = 4 << 10;
 /// What stands for handles of threads in memory.
 const HANDLES: u64 = 0x7ead << 48;
 
@@ -46,8 +50,8 @@ struct Cursor {
     lead: u32,
     /// It could not go on, with this.
     blocked: Option<(Ask, Code)>,
-    /// The library call it is in.
-    call: Option<Code>,
+    /// The library call it is in, and whether it wrote last.
+    call: Option<(Code, bool)>,
     /// What it was told since it last did something that others can notice.
     told: Vec<(Code, Answer)>,
     /// It did something else than at the same place before.
@@ -65,6 +69,7 @@ struct Learning<'t> {
     /// What the program knows threads by, and the last fork of each thread: the handle comes right after it.
     handles: HashMap<u64, Who>,
     forked: HashMap<ThreadId, Who>,
+    exited: bool,
 }
 
 impl<'t> Learning<'t> {
@@ -77,6 +82,7 @@ impl<'t> Learning<'t> {
             seen: HashSet::new(),
             handles: HashMap::new(),
             forked: HashMap::new(),
+            exited: false,
         }
     }
 
@@ -88,7 +94,12 @@ impl<'t> Learning<'t> {
         let code = self.names.code(event.pc);
         let thread = event.thread;
         match event.op {
-            Op::Revoked | Op::Signal { .. } | Op::Leave { .. } => self.tree.doubts.outside = true,
+            Op::Revoked | Op::Signal { .. } | Op::Leave { .. } | Op::Misused { .. } | Op::Input { .. } => {
+                self.tree.doubts.outside = true;
+            }
+            // Whether it may be destroyed depends on the others, and what comes after the exit is not modelled.
+            Op::Destroy { .. } => self.tree.doubts.outside |= self.exited,
+            op if self.exited && op.is_step() => self.tree.doubts.outside = true,
             Op::Fork { child, nth } => {
                 let Some(parent) = self.cursors.get(&thread).map(|cursor| cursor.who) else { return };
                 if let Some(who) = self.begin(child, ThreadName { parent: parent.into(), nth }) {
@@ -142,24 +153,19 @@ impl<'t> Learning<'t> {
                 self.access(thread, code, addr.0, size, read, kind.writes().then_some(written), (false, true));
             }
             Op::Free { addr, size } => {
-                let parts = self.parts(thread, addr.0, size.min(1 << 12));
+                self.tree.doubts.foreign |= size > FREED;
+                let parts = self.parts(thread, addr.0, size.min(FREED));
                 let words: Box<[Thing]> = parts.iter().map(|(part, _)| part.word).collect();
                 for &word in &words {
                     self.memory.insert(word, (0, 0));
                     self.seen.insert(word);
                 }
-                let in_call = self.in_call(thread, code);
                 self.take(thread, code, Ask::Free { words }, Answer::Done, 1, Box::default());
-                self.fuse(thread, code, in_call);
             }
-            Op::Alloc { .. } => {
-                self.local(thread);
-                if let Some(cursor) = self.cursors.get_mut(&thread) {
-                    cursor.call = Some(code);
-                }
-            }
+            Op::Alloc { .. } => self.local(thread),
             Op::Blocked { on, object } => self.blocked(thread, code, on, object),
             Op::Exit { status } => {
+                self.exited = true;
                 self.take(thread, code, Ask::Exit, Answer::Value(status as u64), 0, Box::default());
             }
             Op::Fatal { number, .. } => {
@@ -307,15 +313,17 @@ impl<'t> Learning<'t> {
         }
     }
 
-    /// Whether the thread is still in the library call it was in.
-    fn in_call(&self, thread: ThreadId, code: Code) -> bool {
-        self.cursors.get(&thread).is_some_and(|cursor| cursor.call == Some(code) && cursor.lead == 0)
+    /// Whether the thread is still in the library call it was in. A call reads and then writes: the same again is another call
+    /// at the same place.
+    fn in_call(&self, thread: ThreadId, code: Code, writes: bool) -> bool {
+        let same = |cursor: &Cursor| cursor.call == Some((code, !writes)) && writes && cursor.lead == 0;
+        self.cursors.get(&thread).is_some_and(same)
     }
 
     /// The thread is in a library call: what it does next there follows at once. `inside`: this one did too.
-    fn fuse(&mut self, thread: ThreadId, code: Code, inside: bool) {
+    fn fuse(&mut self, thread: ThreadId, code: Code, writes: bool, inside: bool) {
         let Some(cursor) = self.cursors.get_mut(&thread) else { return };
-        cursor.call = Some(code);
+        cursor.call = Some((code, writes));
         if inside && !cursor.lost {
             self.tree.nodes[cursor.from as usize].fused = true;
         }
@@ -332,6 +340,12 @@ impl<'t> Learning<'t> {
         written: Option<Value<'_>>,
         (library, atomic): (bool, bool),
     ) {
+        if size > LARGE || matches!(read, Some(Value::Unknown)) || matches!(written, Some(Value::Unknown)) {
+            self.tree.doubts.foreign = true;
+        }
+        if size > LARGE {
+            return self.local(thread);
+        }
         let parts = self.parts(thread, addr, size.into());
         let bytes = read.map(|value| self.bytes(thread, value, size));
         let mut answer = if read.is_some() { Answer::Unknown } else { Answer::Done };
@@ -365,10 +379,10 @@ impl<'t> Learning<'t> {
         }
         let parts = parts.into_iter().map(|(part, _)| part).collect();
         let ask = Ask::Access { parts, reads: read.is_some(), writes: written.is_some(), atomic };
-        let inside = library && self.in_call(thread, code);
+        let inside = library && self.in_call(thread, code, written.is_some());
         self.take(thread, code, ask, answer, 1, writes.into());
         if library {
-            self.fuse(thread, code, inside);
+            self.fuse(thread, code, written.is_some(), inside);
         }
     }
 
@@ -465,6 +479,8 @@ impl<'t> Learning<'t> {
         cursor.call = None;
         cursor.from = cursor.node;
         if let Some(edge) = node.edges.iter().find(|edge| edge.answer == answer) {
+            // What it writes is its own doing.
+            tree.doubts.unsteady |= edge.writes != writes;
             cursor.node = edge.to;
         } else {
             let mut digest = node.digest;

@@ -26,11 +26,11 @@ use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
 use reweave_model::{InputSource, Schedule, ThreadId};
-use reweave_trace::Trace;
+use reweave_trace::{Outcome, Trace};
 
 use crate::Result;
 use crate::classes::Class;
-use crate::confirm;
+use crate::confirm::{self, Freed};
 use crate::folder::PrivateFolder;
 use crate::interrupt;
 use crate::jobs::side_by_side;
@@ -65,6 +65,8 @@ pub struct Explored {
 struct Explorer {
     tree: Tree,
     tried: HashSet<Goal>,
+    /// Those that a run has shown.
+    shown: HashSet<Goal>,
     runs: u64,
 }
 
@@ -89,7 +91,7 @@ impl Explorer {
     fn explored(&self, found: &Found) -> Explored {
         let doubts = self.tree.doubts;
         // A hang that was run into stays one.
-        let unreached = found.unreached.iter().any(|goal| matches!(goal, Goal::Learn { .. }));
+        let unreached = found.unreached.iter().any(|goal| !self.shown.contains(goal));
         let why_not = match () {
             () if doubts.too_many_threads => Some("it has too many threads"),
             () if doubts.outside => {
@@ -171,6 +173,15 @@ pub fn explore(trace: &Trace, limits: &Limits, visit: &mut Visit<'_>) -> Result<
                 && is_short(process.events)
             {
                 explorer.learn(&new)?;
+                let shown = match target.goal {
+                    Goal::Hang { .. } => process.outcome == Outcome::Hung,
+                    Goal::Freed { .. } => Freed::of(&new)?.is_some(),
+                    Goal::Race { .. } => true,
+                    Goal::Learn { .. } => false,
+                };
+                if shown {
+                    explorer.shown.insert(target.goal.clone());
+                }
             }
             explored.runs += 1;
             visit(Some((&run, matches!(target.goal, Goal::Race { .. }))), &explored)?;

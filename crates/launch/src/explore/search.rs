@@ -10,6 +10,7 @@ use super::futures::Futures;
 use super::state::{Slots, State};
 use super::tree::{Answer, Ask, NodeId, Tree, Who};
 use crate::classes::Class;
+use crate::interrupt;
 use crate::names::Code;
 
 #[derive(Clone, Copy, Debug)]
@@ -108,6 +109,7 @@ impl<'t> Search<'t> {
             if self.found.targets.len() >= self.limits.targets
                 || self.found.states >= self.limits.states
                 || self.found.states.is_multiple_of(256) && Instant::now() >= self.limits.deadline
+                || interrupt::asked()
             {
                 return self.found;
             }

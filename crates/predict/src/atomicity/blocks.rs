@@ -15,7 +15,7 @@ use std::collections::hash_map::DefaultHasher;
 use std::collections::{HashMap, HashSet};
 use std::hash::{Hash, Hasher};
 
-use reweave_model::{AtomicBlock, Event, EventId, ObjectId, Op, Pc, StackId, ThreadId};
+use reweave_model::{AtomicBlock, AtomicKind, Event, EventId, ObjectId, Op, Pc, StackId, ThreadId};
 use reweave_trace::{Result, Trace};
 
 use super::waits;
@@ -38,6 +38,8 @@ pub struct Span {
     pub block: AtomicBlock,
     /// Whether it is one block for certain.
     pub certain: bool,
+    /// From a read to the write of the same location: only what comes between and touches that breaks it.
+    pub update: bool,
 }
 
 /// All blocks of a trace.
@@ -220,7 +222,13 @@ impl<'t> Reader<'t> {
         let (addr, size, reads, writes) = match event.op {
             Op::Read { addr, size, .. } => (addr, size, true, false),
             Op::Write { addr, size, .. } => (addr, size, false, true),
-            Op::Atomic { kind, addr, size, .. } => (addr, size, kind.reads(), kind.writes()),
+            Op::Atomic { kind: AtomicKind::Load, addr, size, .. } => (addr, size, true, false),
+            Op::Atomic { kind: AtomicKind::Store, addr, size, .. } => (addr, size, false, true),
+            // What looks again before it writes is no update by hand: it begins anew.
+            Op::Atomic { addr, size, .. } => {
+                self.rows.entry(event.thread).or_default().read.remove(&(addr.0, size));
+                return;
+            }
             _ => return,
         };
         let row = self.rows.entry(event.thread).or_default();
@@ -242,7 +250,13 @@ impl<'t> Reader<'t> {
             return;
         }
         let block = AtomicBlock { declared, enter: begun.enter, exit: last.1, label: begun.label };
-        self.spans.entry(thread).or_default().push(Span { first: begun.first, last: last.0, block, certain });
+        self.spans.entry(thread).or_default().push(Span {
+            first: begun.first,
+            last: last.0,
+            block,
+            certain,
+            update: self.wanted.updates && !declared,
+        });
     }
 
     /// Whether the thread is in a call of a function that is asked for, and whether that is another one than before.

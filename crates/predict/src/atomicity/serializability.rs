@@ -141,7 +141,10 @@ impl Search<'_> {
                 if self.pattern == Pattern::Triple && !(cycle.edges.len() == 2 && cycle.is_data(history)) {
                     continue;
                 }
-                let entry = cycle.edges[0].1;
+                let (exit, entry) = cycle.edges[0];
+                if span.update && history.step(exit).event != Some(span.first) {
+                    continue;
+                }
                 let other = self.span(window, entry).map_or(window.origin(entry).pc, |span| span.block.enter);
                 let place = (span.block.declared, span.block.enter, other);
                 self.try_cycle(window, &index, &transactions, &span, place, &cycle);

@@ -40,12 +40,10 @@ pub(super) fn atomicity(
     answer.unseen_functions = blocks.unseen.clone();
     let mut settled: HashSet<(Pc, Vec<Pc>)> = HashSet::new();
     let mut violated: HashSet<Pc> = HashSet::new();
-    let updates = Blocks::of(trace, Wanted { functions: &[], inferred: false, updates: inferred })?;
+    let updates = Blocks::of(trace, Wanted { functions: &[], inferred: false, updates: options.inferred })?;
     let sets = asking.iter().map(|&asking| (asking, &blocks));
     // An update by hand is broken by an access to what it updates.
-    let triples = ASKING
-        .iter()
-        .filter(|(name, pattern)| *pattern == Pattern::Triple && (options.inferred || names.contains(name)));
+    let triples = ASKING.iter().filter(|(_, pattern)| options.inferred && *pattern == Pattern::Triple);
     let sets = sets.chain(triples.map(|asking| (asking, &updates)));
     for (&(name, pattern), blocks) in sets.filter(|(_, blocks)| !blocks.is_empty()) {
         let found = violations(trace, name, pattern, blocks, &options.limits, &mut |done| progress(name, done))?;

@@ -27,7 +27,7 @@ pub(super) struct Sharing {
 
 /// The bytes of a word that an access covers, as a mask of bytes.
 fn covered(word: u64, addr: u64, end: u64) -> u8 {
-    let (from, to) = (addr.max(word * 8) - word * 8, end.min(word * 8 + 8) - word * 8);
+    let (from, to) = (addr.max(word * 8) - word * 8, end.min((word * 8).saturating_add(8)) - word * 8);
     (0xffu16 >> (8 - (to - from)) << from) as u8
 }
 

@@ -199,7 +199,9 @@ impl Hunt<'_> {
                 self.code.extend(code_of(&trace)?);
             }
             // One that we ended ourselves shows nothing.
-            let failed = is_failure(&process.outcome) && !run.timed_out && !self.ended_by_hand;
+            // A status that the program itself makes nothing of (a child's, say) is none of ours.
+            let handled = matches!(process.outcome, Outcome::Exited { .. }) && run.status.success();
+            let failed = is_failure(&process.outcome) && !handled && !run.timed_out && !self.ended_by_hand;
             if look == Look::Quickly && known == self.code.len() && !failed {
                 continue;
             }

@@ -246,6 +246,15 @@ interpose! {
         }
     }
 
+    // libc's own go to the kernel directly.
+    fn eventfd_write(descriptor: c_int, value: u64; pc) -> c_int {
+        if write::body(descriptor, (&raw const value).cast(), size_of::<u64>(), pc) == 8 { 0 } else { -1 }
+    }
+
+    fn eventfd_read(descriptor: c_int, value: *mut u64; pc) -> c_int {
+        if read::body(descriptor, value.cast(), size_of::<u64>(), pc) == 8 { 0 } else { -1 }
+    }
+
     fn pread(descriptor: c_int, buffer: *mut c_void, size: size_t, at: off_t; pc) -> ssize_t {
         let read = real!(pread64: unsafe extern "C-unwind" fn(c_int, *mut c_void, size_t, off_t) -> ssize_t);
         match enter() {

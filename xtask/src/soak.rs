@@ -28,6 +28,11 @@ pub fn survey(replays: &str, text: &str) -> bool {
     soak("reweave", "survey", ("REWEAVE_SURVEY", &format!("{replays},{text}")), &[])
 }
 
+/// So many runs of active testing for each deadlock, in every variant.
+pub fn active(runs: &str) -> bool {
+    soak("reweave", "active", ("REWEAVE_ACTIVE", runs), &[])
+}
+
 /// The engine against the oracle, races and reads, and the errors of the published rule for reads: so many small and so many
 /// larger histories.
 pub fn oracle(small: &str, large: &str) -> bool {

@@ -99,7 +99,7 @@ impl Survey {
         }
         self.replays += again;
         let meant: Vec<&Value> = confirmed().filter(|finding| fits(finding, program)).collect();
-        let attempts: Vec<u64> = meant.iter().filter_map(|finding| finding["tries"]["attempts"].as_u64()).collect();
+        let attempts: Vec<u64> = meant.iter().filter_map(|finding| finding["tries"]["first"].as_u64()).collect();
         let preemptions: Vec<u64> = meant.iter().filter_map(|finding| finding["preemptions"].as_u64()).collect();
         println!("survey {name}: {took:.1} s, {} meant, tries {attempts:?}, preemptions {preemptions:?}", meant.len());
         self.attempts.extend(attempts);

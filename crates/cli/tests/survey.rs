@@ -51,8 +51,11 @@ fn fits(finding: &Value, program: &Program) -> bool {
     let file = program.path.file_name().and_then(|name| name.to_str()).expect("a name");
     let accesses = finding["accesses"].as_array().expect("a list");
     let wanted: BTreeSet<u64> = program.lines.iter().copied().collect();
-    let meant = accesses.iter().all(|access| !lines(access, file).is_disjoint(&wanted));
-    finding["kind"].as_str() == Some(&program.kind) && (wanted.is_empty() || !accesses.is_empty() && meant)
+    // Whoever waits for a thread that is stuck is only a consequence.
+    let follows = |access: &Value| access["op"].as_str().is_some_and(|op| op.starts_with("wait for the end of"));
+    let is_meant = |access: &Value| !lines(access, file).is_disjoint(&wanted);
+    let meant = accesses.iter().any(is_meant) && accesses.iter().all(|one| is_meant(one) || follows(one));
+    finding["kind"].as_str() == Some(&program.kind) && (wanted.is_empty() || meant)
 }
 
 impl Survey {

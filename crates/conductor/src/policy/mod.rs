@@ -9,7 +9,7 @@ pub mod wish;
 
 pub use active::{Active, Next};
 pub use pct::Pct;
-pub use quantum::Quantum;
+pub use quantum::{Quantum, Turns};
 pub use random::Random;
 pub use replay::Replay;
 
@@ -124,6 +124,7 @@ pub fn configured(region: Region) -> Box<dyn Policy> {
         shared::POLICY_RANDOM => Box::new(Random::new(header.seed)),
         shared::POLICY_PCT => Box::new(Pct::new(header.seed, header.pct_depth, header.pct_length)),
         shared::POLICY_REPLAY => Box::new(Replay::new(region)),
+        shared::POLICY_TURNS => Box::new(Turns { steps: header.quantum }),
         _ => Box::new(Quantum::new(header.quantum, header.seed)),
     }
 }

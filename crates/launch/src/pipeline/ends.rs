@@ -16,6 +16,7 @@ pub fn last_places(trace: &Trace, outcome: &Outcome) -> Result<Vec<Accessor>> {
     let mut waits: BTreeMap<ThreadId, Accessor> = BTreeMap::new();
     let mut held: BTreeMap<ThreadId, Vec<(ObjectId, EventId)>> = BTreeMap::new();
     let mut last_access: BTreeMap<ThreadId, Accessor> = BTreeMap::new();
+    let mut last_thread = ThreadId(0);
     let mut events = trace.events();
     while let Some(event) = events.next()? {
         let thread = event.thread;
@@ -56,6 +57,7 @@ pub fn last_places(trace: &Trace, outcome: &Outcome) -> Result<Vec<Accessor>> {
             op if !op.is_step() => continue,
             _ => None,
         };
+        last_thread = thread;
         if has_source(event.pc) {
             last_access.insert(thread, place(String::new(), locks));
         }
@@ -66,7 +68,12 @@ pub fn last_places(trace: &Trace, outcome: &Outcome) -> Result<Vec<Accessor>> {
     }
     Ok(match outcome {
         Outcome::Hung => waits.into_values().collect(),
-        Outcome::Signalled { .. } => fatal.into_iter().collect(),
+        // Who aborts is not asked: it was the last one that ran.
+        Outcome::Signalled { signal, .. } => {
+            let last = last_access.remove(&last_thread);
+            let aborted = last.map(|at| Accessor { op: describe::signal_name(*signal), ..at });
+            fatal.or(aborted).into_iter().collect()
+        }
         _ => Vec::new(),
     })
 }

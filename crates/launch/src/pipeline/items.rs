@@ -86,13 +86,20 @@ pub fn minimise(item: &mut Item, own: &Path, plain: &Plain<'_>, deadline: Instan
     Ok(())
 }
 
-/// A recorded run that failed is a finding: it happened, and its own schedule repeats it.
+/// A run that failed is a finding: it happened, and its own schedule repeats it. One that hung is a deadlock, whatever its
+/// threads wait for.
 pub fn failure(id: u32, trace: &Trace, outcome: &Outcome, folder: &Path) -> Result<Item> {
-    let finding = Finding::new(Kind::Failure, Strength::Confirmed, "recording", last_places(trace, outcome)?);
+    let places = last_places(trace, outcome)?;
+    let hung = *outcome == Outcome::Hung && !places.is_empty();
+    let kind = if hung { Kind::Deadlock } else { Kind::Failure };
+    let finding = Finding::new(kind, Strength::Confirmed, "recording", places);
     let mut item = recorded(id, trace, &finding, outcome, folder)?;
-    let text = describe::outcome(outcome).unwrap_or_default();
     let which = if trace.path().starts_with(folder) { "the recorded run" } else { "a run under another schedule" };
-    item.summary = format!("{which} {text}");
+    let waits = |at: &data::AccessItem| format!("T{} has to {}", at.thread, at.op);
+    item.summary = match hung {
+        true => format!("{which} hung: {}", item.accesses.iter().map(waits).collect::<Vec<_>>().join(", ")),
+        false => format!("{which} {}", describe::outcome(outcome).unwrap_or_default()),
+    };
     Ok(item)
 }
 

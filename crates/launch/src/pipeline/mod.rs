@@ -41,13 +41,19 @@ pub const REPORT: &str = "report.json";
 pub const RECORDING: &str = "recording.rwt";
 /// The run of a concurrent breakpoint.
 pub const BREAKPOINT: &str = "breakpoint";
-/// Further schedules that are tried, and how many in a row may show nothing new.
-const SCHEDULES: u64 = 60;
+/// Seeds of further schedules, for each seed of the user's.
+const SEEDS: u64 = 1 << 20;
+/// So many of them take turns, with longer and longer slices.
+const TURNS: u64 = 6;
+/// So many in a row, over this part of the budget, may show nothing new.
 const IDLE: u32 = 15;
+const PATIENCE: u32 = 6;
 /// Classes of executions that are all predicted from; of others only those that come to something new.
 const CLOSELY: usize = 64;
 /// For exploration, unless it is asked for.
 const EXPLORING: Duration = Duration::from_secs(15);
+/// Events of a program that does not end that are looked at, for every millisecond there is.
+const ENDLESS: u64 = 100;
 /// Numbers that mean nothing if those of several traces are added up.
 const PER_TRACE: [&str; 2] = ["windows", "cut_short"];
 
@@ -92,8 +98,8 @@ pub enum Stage<'a> {
     Stopped(&'a Error),
     /// Other schedules.
     Trying {
-        done: usize,
-        total: usize,
+        done: Duration,
+        total: Duration,
     },
     Exploring(&'a Explored),
 }
@@ -120,7 +126,14 @@ pub fn test(plan: &Plan, watch: &mut dyn FnMut(Stage<'_>)) -> Result<Tested> {
     hunt.ended_by_hand = interrupt::asked() || run.timed_out;
     interrupt::forget();
     watch(Stage::Recorded(&run));
-    hunt.limit = Some((run.took * 20).max(Duration::from_secs(10)));
+    hunt.limit = Some(match run.timed_out {
+        false => (run.took * 20).max(Duration::from_secs(10)),
+        // It does not end anyway, and what is of interest comes soon or not at all.
+        true => (run.took / 8).max(Duration::from_millis(200)),
+    });
+    if run.timed_out {
+        hunt.usual = Some(None);
+    }
     // Half of the time for the first run: what it shows is surest.
     hunt.look_at(&run, Look::Closely, watch)?;
     hunt.ended_by_hand = false;
@@ -183,8 +196,11 @@ impl Hunt<'_> {
             return Ok(false);
         }
         for process in &run.processes {
-            let trace = Trace::open(&process.path)?;
-            // One that had to be ended can be very long: what is looked for in it is what keeps to the time.
+            let mut trace = Trace::open(&process.path)?;
+            if run.timed_out {
+                // It can be very long, and does the same again and again.
+                trace.cut_to((self.left().as_millis() as u64).saturating_mul(ENDLESS));
+            }
             if !run.timed_out
                 && let Some(freed) = Freed::of(&trace)?
             {
@@ -338,28 +354,39 @@ impl Hunt<'_> {
 
     /// Runs the program under other schedules: code that the first run did not reach is not looked at otherwise.
     fn other_schedules(&mut self, first: &Run, watch: &mut dyn FnMut(Stage<'_>)) -> Result<()> {
-        let until = Instant::now() + self.left() / 2;
+        let began = Instant::now();
+        let time = self.left() / 2;
         let length = first.processes.iter().map(|process| process.events).max().unwrap_or(0).max(10);
-        let mut idle = 0;
-        for number in 1..=SCHEDULES {
-            if idle >= IDLE || Instant::now() + first.took >= until || interrupt::asked() {
+        let (mut idle, mut news) = (0, began);
+        for number in 1.. {
+            let bored = idle >= IDLE && news.elapsed() > self.plan.budget / PATIENCE;
+            if bored || began.elapsed() + first.took >= time || interrupt::asked() {
                 break;
             }
-            watch(Stage::Trying { done: number as usize - 1, total: SCHEDULES as usize });
+            watch(Stage::Trying { done: began.elapsed(), total: time });
             let folder = PrivateFolder::new()?;
             let mut options = self.plan.options.clone();
             options.trace = folder.path().join(RECORDING);
-            options.seed = self.plan.options.seed.wrapping_mul(SCHEDULES).wrapping_add(number);
-            options.policy = match number % 3 {
-                0 => Policy::Pct { depth: 3, length },
-                _ => Policy::Random,
-            };
+            options.seed = self.plan.options.seed.wrapping_mul(SEEDS).wrapping_add(number);
+            match number {
+                turns @ 1..=TURNS => (options.policy, options.quantum) = (Policy::Turns, turns as u32),
+                _ => {
+                    options.policy = match number % 4 {
+                        0 => Policy::Pct { depth: 2 + (number / 4 % 4) as u32, length },
+                        _ => Policy::Random,
+                    }
+                }
+            }
             let stdin = beside(&self.plan.options.trace, "stdin");
             options.input = if stdin.exists() { Input::File(stdin) } else { Input::Nothing };
             options.output = Output::File(folder.path().join(confirm::OUTPUT));
             options.timeout = Some(self.left().min(self.limit.unwrap_or(Duration::MAX)));
             let run = session::run(&options)?;
-            idle = if self.look_at(&run, Look::Closely, watch)? { 0 } else { idle + 1 };
+            if self.look_at(&run, Look::Closely, watch)? {
+                (idle, news) = (0, Instant::now());
+            } else {
+                idle += 1;
+            }
             *self.stats.entry("schedules".into()).or_default() += 1;
         }
         self.stats.insert("classes".into(), self.classes.len() as u64);

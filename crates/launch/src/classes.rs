@@ -80,6 +80,7 @@ pub fn class_of(trace: &Trace) -> Result<Class> {
             Op::OnceDone { .. } => Some((8, Value::Word(1))),
             Op::Input { value, .. } => Some((9, Value::Word(value as u64))),
             Op::Fatal { number, .. } => Some((10, Value::Word(number.into()))),
+            Op::Misused { what, .. } => Some((12, Value::Word(what as u64))),
             Op::Exit { status } => Some((11, Value::Word(status as u64))),
             Op::Fork { child, nth } => {
                 let mut own = Digest(descent.get(&event.thread).copied().unwrap_or(1));

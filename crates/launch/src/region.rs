@@ -15,6 +15,8 @@ pub enum Policy {
     Quantum,
     /// Round robin, all slices of the same length.
     Turns,
+    /// One thread, by its number in the place of a quantum, runs only when nobody else can.
+    Starve,
     Random,
     Pct {
         depth: u32,
@@ -27,6 +29,7 @@ impl Policy {
         match self {
             Self::Quantum => "quantum",
             Self::Turns => "turns",
+            Self::Starve => "starve",
             Self::Random => "random",
             Self::Pct { .. } => "pct",
         }
@@ -98,6 +101,7 @@ impl Mapping {
             _ if configuration.schedule.is_some() => shared::POLICY_REPLAY,
             Policy::Quantum => shared::POLICY_QUANTUM,
             Policy::Turns => shared::POLICY_TURNS,
+            Policy::Starve => shared::POLICY_STARVE,
             Policy::Random => shared::POLICY_RANDOM,
             Policy::Pct { depth, length } => {
                 (header.pct_depth, header.pct_length) = (depth, length);

@@ -5,6 +5,7 @@ mod pct;
 mod quantum;
 mod random;
 pub mod replay;
+mod starve;
 pub mod wish;
 
 pub use active::{Active, Next};
@@ -12,6 +13,7 @@ pub use pct::Pct;
 pub use quantum::{Quantum, Turns};
 pub use random::Random;
 pub use replay::Replay;
+pub use starve::Starve;
 
 use crate::shared::{self, Region};
 use crate::thread::Thread;
@@ -124,6 +126,7 @@ pub fn configured(region: Region) -> Box<dyn Policy> {
         shared::POLICY_RANDOM => Box::new(Random::new(header.seed)),
         shared::POLICY_PCT => Box::new(Pct::new(header.seed, header.pct_depth, header.pct_length)),
         shared::POLICY_REPLAY => Box::new(Replay::new(region)),
+        shared::POLICY_STARVE => Box::new(Starve::new(header.quantum)),
         shared::POLICY_TURNS => Box::new(Turns { steps: header.quantum }),
         _ => Box::new(Quantum::new(header.quantum, header.seed)),
     }

@@ -79,7 +79,7 @@ fn uses(ask: &Ask) -> Vec<(Thing, Use)> {
         Ask::Post { semaphore } => vec![(semaphore, Use::Frees)],
         Ask::Take { semaphore, tried } => vec![(semaphore, if tried { Use::Tries } else { Use::Changes })],
         // Even what only frees depends on it.
-        Ask::Create { object, .. } => vec![(object, Use::Tries)],
+        Ask::Create { object, .. } | Ask::Destroy { lock: object } => vec![(object, Use::Tries)],
         Ask::Once { object } | Ask::OnceEnd { object } => vec![(object, Use::Changes)],
         Ask::Fork { .. } | Ask::Join { .. } | Ask::End | Ask::Exit => Vec::new(),
     }

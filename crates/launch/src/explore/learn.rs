@@ -3,7 +3,8 @@
 use std::collections::{HashMap, HashSet};
 
 use reweave_model::{
-    AccessFlags, BlockedOn, Event, LockMode, ObjectId, Op, RefusedWhy, ThreadId, ThreadName, Value, WakeReason,
+    AccessFlags, BlockedOn, Event, LockMode, Misuse, ObjectId, ObjectKind, Op, RefusedWhy, ThreadId, ThreadName, Value,
+    WakeReason,
 };
 use reweave_trace::{Result, Trace};
 
@@ -94,10 +95,11 @@ impl<'t> Learning<'t> {
         let code = self.names.code(event.pc);
         let thread = event.thread;
         match event.op {
+            Op::Misused { what: Misuse::DestroyHeld, .. } => {}
             Op::Revoked | Op::Signal { .. } | Op::Leave { .. } | Op::Misused { .. } | Op::Input { .. } => {
                 self.tree.doubts.outside = true;
             }
-            // Whether it may be destroyed depends on the others, and what comes after the exit is not modelled.
+            // What comes after the exit is not modelled.
             Op::Destroy { .. } => self.tree.doubts.outside |= self.exited,
             op if self.exited && op.is_step() => self.tree.doubts.outside = true,
             Op::Fork { child, nth } => {
@@ -255,6 +257,12 @@ impl<'t> Learning<'t> {
                 let object = self.object(thread, object);
                 self.tree.counts.entry(object).or_insert(value);
                 (Ask::Create { object, value }, done)
+            }
+            Op::Destroy { object, kind: ObjectKind::Mutex | ObjectKind::RwLock } => {
+                (Ask::Destroy { lock: self.object(thread, object) }, done)
+            }
+            Op::Misused { what: Misuse::DestroyHeld, object } => {
+                (Ask::Destroy { lock: self.object(thread, object) }, Answer::Refused)
             }
             Op::OnceBegin { object } => (Ask::Once { object: self.object(thread, object) }, Answer::First(true)),
             Op::OnceDone { object } => (Ask::Once { object: self.object(thread, object) }, Answer::First(false)),

@@ -157,6 +157,10 @@ impl State {
                 false if tried => vec![Answer::Refused],
                 false => Vec::new(),
             },
+            Ask::Destroy { lock } => match self.is_free(lock, LockMode::Exclusive) {
+                true => vec![Answer::Done],
+                false => vec![Answer::Refused],
+            },
             Ask::Wake { lock, timed, .. } => match self.is_free(lock, LockMode::Exclusive) {
                 true if self.woken & bit != 0 => vec![Answer::Notified],
                 true if timed => vec![Answer::TimedOut],

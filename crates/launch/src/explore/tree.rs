@@ -79,6 +79,10 @@ pub enum Ask {
         object: Thing,
         value: u32,
     },
+    /// The end of a lock: refused while somebody holds it.
+    Destroy {
+        lock: Thing,
+    },
     Once {
         object: Thing,
     },

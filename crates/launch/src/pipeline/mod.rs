@@ -30,7 +30,7 @@ use crate::jobs::side_by_side;
 use crate::names::{Code, Names};
 use crate::region::Policy;
 use crate::replay::is_failure;
-use crate::session::{self, Options, Run};
+use crate::session::{self, Options, QUANTUM, Run};
 use crate::target::{Input, Output};
 use crate::{Error, Result};
 pub use ends::last_places;
@@ -45,6 +45,8 @@ pub const BREAKPOINT: &str = "breakpoint";
 const SEEDS: u64 = 1 << 20;
 /// So many of them take turns, with longer and longer slices.
 const TURNS: u64 = 6;
+/// At most so many keep one thread from running.
+const STARVED: u64 = 8;
 /// So many in a row, over this part of the budget, may show nothing new.
 const IDLE: u32 = 15;
 const PATIENCE: u32 = 6;
@@ -357,6 +359,7 @@ impl Hunt<'_> {
         let began = Instant::now();
         let time = self.left() / 2;
         let length = first.processes.iter().map(|process| process.events).max().unwrap_or(0).max(10);
+        let threads = first.processes.iter().map(|process| process.threads).max().unwrap_or(0).min(STARVED);
         let (mut idle, mut news) = (0, began);
         for number in 1.. {
             let bored = idle >= IDLE && news.elapsed() > self.plan.budget / PATIENCE;
@@ -368,15 +371,12 @@ impl Hunt<'_> {
             let mut options = self.plan.options.clone();
             options.trace = folder.path().join(RECORDING);
             options.seed = self.plan.options.seed.wrapping_mul(SEEDS).wrapping_add(number);
-            match number {
-                turns @ 1..=TURNS => (options.policy, options.quantum) = (Policy::Turns, turns as u32),
-                _ => {
-                    options.policy = match number % 4 {
-                        0 => Policy::Pct { depth: 2 + (number / 4 % 4) as u32, length },
-                        _ => Policy::Random,
-                    }
-                }
-            }
+            (options.policy, options.quantum) = match number {
+                turns if turns <= TURNS => (Policy::Turns, turns as u32),
+                victim if victim <= TURNS + threads => (Policy::Starve, (victim - TURNS - 1) as u32),
+                number if number % 4 == 0 => (Policy::Pct { depth: 2 + (number / 4 % 4) as u32, length }, QUANTUM),
+                _ => (Policy::Random, QUANTUM),
+            };
             let stdin = beside(&self.plan.options.trace, "stdin");
             options.input = if stdin.exists() { Input::File(stdin) } else { Input::Nothing };
             options.output = Output::File(folder.path().join(confirm::OUTPUT));

@@ -5,7 +5,7 @@ use super::{
     tls,
 };
 use libc::{c_char, c_int, c_uint, c_void, pid_t};
-use reweave_conductor::{NO_THREAD, Thread, World};
+use reweave_conductor::{NO_THREAD, Pause, Thread, World};
 use reweave_model::{InputSource, LockMode, ObjectId, Op};
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 
@@ -118,8 +118,14 @@ pub fn start() {
 }
 
 extern "C" fn exiting(status: c_int, _: *mut c_void) {
+    ends(0, status);
+}
+
+/// The process ends. Others may come first: threads that nobody waits for would hardly ever be seen otherwise.
+fn ends(pc: u64, status: c_int) {
     if let Some(inside) = enter() {
-        conductor().recorder.event(inside.thread, 0, Op::Exit { status });
+        conductor().pause(inside.thread, Pause::Yield);
+        conductor().recorder.event(inside.thread, pc, Op::Exit { status });
     }
 }
 
@@ -220,16 +226,12 @@ interpose! {
     }
 
     fn _exit(status: c_int; pc) {
-        if let Some(inside) = enter() {
-            conductor().recorder.event(inside.thread, pc, Op::Exit { status });
-        }
+        ends(pc, status);
         real!(_exit: unsafe extern "C-unwind" fn(c_int))(status)
     }
 
     fn quick_exit(status: c_int; pc) {
-        if let Some(inside) = enter() {
-            conductor().recorder.event(inside.thread, pc, Op::Exit { status });
-        }
+        ends(pc, status);
         real!(quick_exit: unsafe extern "C-unwind" fn(c_int))(status)
     }
 

@@ -3,7 +3,7 @@
 //! that never join or detach any).
 //!
 //! Exact for the recorded run, and about nothing else: what other interleavings would misuse is not looked for. An error-checking
-//! mutex answers instead of being misused: what it refuses is no misuse.
+//! mutex that refuses a second lock is used as it is meant to be; unlocking what one does not hold is misuse of any mutex.
 
 use reweave_model::{Event, EventId, Misuse, ObjectId, ObjectKind, Op, Pc, ThreadId};
 
@@ -71,7 +71,8 @@ impl Linear for Misuses {
             self.waiting.remove(&event.thread.0);
         }
         match event.op {
-            Op::Misused { what, object } if !self.checking.contains_key(&object) => {
+            Op::Misused { what: Misuse::DoubleLock, object } if self.checking.contains_key(&object) => {}
+            Op::Misused { what, object } => {
                 let misused = Misused { event: event.id, pc: event.pc, op: called(&event.op) };
                 match what {
                     // Only whoever is stuck then; a check would have refused it.

@@ -558,6 +558,7 @@ impl Conductor {
                 enabled: self.can_go(thread),
                 timed: thread.status == Status::Blocked && thread.deadline != NEVER && self.after_deadline(thread),
                 outside: thread.status == Status::Outside || self.waits_for_descriptor(thread),
+                exiting: thread.exiting,
                 scheduled_as: thread.scheduled_as,
             });
         }

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64};
 
 pub const MAGIC: u32 = u32::from_le_bytes(*b"RWSH");
 /// Target and launcher come from one build, so the layout needs no compatibility, only a check.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 
 pub const CHUNKS: usize = 8;
 pub const CHUNK_BYTES: usize = 1 << 20;
@@ -18,7 +18,6 @@ pub const POLICY_RANDOM: u32 = 1;
 pub const POLICY_PCT: u32 = 2;
 pub const POLICY_REPLAY: u32 = 3;
 pub const POLICY_TURNS: u32 = 4;
-pub const POLICY_STARVE: u32 = 5;
 
 /// Replay left the schedule: why (0: it did not).
 pub const DIVERGED_NO: u32 = 0;
@@ -41,6 +40,9 @@ pub struct Header {
     pub pct_depth: u32,
     pub launcher_pid: u32,
     pub pct_length: u64,
+    /// Turns: a thread that runs only when nobody else can, or [`NO_THREAD`](crate::NO_THREAD); whether they are measured in writes.
+    pub victim: u32,
+    pub by_writes: u32,
     /// Wall clock at the start of the recorded run, nanoseconds since 1970.
     pub start_realtime: u64,
     /// Steps after which the target stops itself with SIGTRAP (for the debugger); 0: never.

@@ -199,7 +199,14 @@ fn priorities_of_threads_that_are_gone_are_forgotten_and_the_others_stay() {
         first = end.min(first + choices.below(4) as u32);
         let ids = std::iter::once(0).chain(first..end);
         let candidates: Vec<Candidate> = ids
-            .map(|id| Candidate { id, enabled: true, timed: false, outside: false, scheduled_as: NO_THREAD })
+            .map(|id| Candidate {
+                id,
+                enabled: true,
+                timed: false,
+                outside: false,
+                exiting: false,
+                scheduled_as: NO_THREAD,
+            })
             .collect();
         let last = candidates[candidates.len() - 1].id;
         while plain.priorities.len() <= last as usize {

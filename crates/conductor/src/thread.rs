@@ -77,6 +77,8 @@ pub struct Thread {
     pub children: u32,
     /// Index in the schedule being replayed, `NO_THREAD` if unknown there.
     pub scheduled_as: u32,
+    /// It is about to end the process.
+    pub exiting: bool,
     /// Front end's own data.
     pub user: *mut u8,
 }
@@ -122,6 +124,7 @@ impl Thread {
             nth,
             children: 0,
             scheduled_as: NO_THREAD,
+            exiting: false,
             user: std::ptr::null_mut(),
         }
     }

@@ -13,10 +13,11 @@ pub enum Policy {
     /// Round robin, for recording.
     #[default]
     Quantum,
-    /// Round robin, all slices of the same length.
-    Turns,
-    /// One thread, by its number in the place of a quantum, runs only when nobody else can.
-    Starve,
+    /// Round robin, all slices of the same length: a quantum of steps, or of writes. One thread may have to wait for all others.
+    Turns {
+        by_writes: bool,
+        victim: Option<u32>,
+    },
     Random,
     Pct {
         depth: u32,
@@ -28,8 +29,7 @@ impl Policy {
     pub const fn name(&self) -> &'static str {
         match self {
             Self::Quantum => "quantum",
-            Self::Turns => "turns",
-            Self::Starve => "starve",
+            Self::Turns { .. } => "turns",
             Self::Random => "random",
             Self::Pct { .. } => "pct",
         }
@@ -100,8 +100,10 @@ impl Mapping {
         header.policy = match configuration.policy {
             _ if configuration.schedule.is_some() => shared::POLICY_REPLAY,
             Policy::Quantum => shared::POLICY_QUANTUM,
-            Policy::Turns => shared::POLICY_TURNS,
-            Policy::Starve => shared::POLICY_STARVE,
+            Policy::Turns { by_writes, victim } => {
+                (header.by_writes, header.victim) = (by_writes.into(), victim.unwrap_or(NO_THREAD));
+                shared::POLICY_TURNS
+            }
             Policy::Random => shared::POLICY_RANDOM,
             Policy::Pct { depth, length } => {
                 (header.pct_depth, header.pct_length) = (depth, length);

@@ -5,18 +5,18 @@ mod pct;
 mod quantum;
 mod random;
 pub mod replay;
-mod starve;
+mod turns;
 pub mod wish;
 
 pub use active::{Active, Next};
 pub use pct::Pct;
-pub use quantum::{Quantum, Turns};
+pub use quantum::Quantum;
 pub use random::Random;
 pub use replay::Replay;
-pub use starve::Starve;
+pub use turns::Turns;
 
 use crate::shared::{self, Region};
-use crate::thread::Thread;
+use crate::thread::{NO_THREAD, Thread};
 
 /// One living thread as a policy sees it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -28,6 +28,8 @@ pub struct Candidate {
     pub timed: bool,
     /// Might come back from outside by itself.
     pub outside: bool,
+    /// Is about to end the process.
+    pub exiting: bool,
     /// Index in the schedule being replayed.
     pub scheduled_as: u32,
 }
@@ -126,8 +128,10 @@ pub fn configured(region: Region) -> Box<dyn Policy> {
         shared::POLICY_RANDOM => Box::new(Random::new(header.seed)),
         shared::POLICY_PCT => Box::new(Pct::new(header.seed, header.pct_depth, header.pct_length)),
         shared::POLICY_REPLAY => Box::new(Replay::new(region)),
-        shared::POLICY_STARVE => Box::new(Starve::new(header.quantum)),
-        shared::POLICY_TURNS => Box::new(Turns { steps: header.quantum }),
+        shared::POLICY_TURNS => {
+            let victim = (header.victim != NO_THREAD).then_some(header.victim);
+            Box::new(Turns::new(header.quantum, header.by_writes != 0, victim))
+        }
         _ => Box::new(Quantum::new(header.quantum, header.seed)),
     }
 }

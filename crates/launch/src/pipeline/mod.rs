@@ -10,7 +10,7 @@ mod ends;
 mod items;
 mod usual;
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -43,10 +43,8 @@ pub const RECORDING: &str = "recording.rwt";
 pub const BREAKPOINT: &str = "breakpoint";
 /// Seeds of further schedules, for each seed of the user's.
 const SEEDS: u64 = 1 << 20;
-/// So many of them take turns, with longer and longer slices.
-const TURNS: u64 = 6;
-/// At most so many keep one thread from running.
-const STARVED: u64 = 8;
+/// Threads that are kept from running, each in its turn.
+const VICTIMS: u64 = 8;
 /// So many in a row, over this part of the budget, may show nothing new.
 const IDLE: u32 = 15;
 const PATIENCE: u32 = 6;
@@ -56,6 +54,8 @@ const CLOSELY: usize = 64;
 const EXPLORING: Duration = Duration::from_secs(15);
 /// Events of a program that does not end that are looked at, for every millisecond there is.
 const ENDLESS: u64 = 100;
+/// Findings of one kind in one trace.
+const MOST: usize = 60;
 /// Numbers that mean nothing if those of several traces are added up.
 const PER_TRACE: [&str; 2] = ["windows", "cut_short"];
 
@@ -240,7 +240,9 @@ impl Hunt<'_> {
                 // Of one trace, or of none.
                 *sum = if PER_TRACE.contains(&key.as_str()) { value.max(*sum) } else { *sum + value };
             }
-            let findings = answer.findings;
+            let mut findings = answer.findings;
+            let left_out = thin_out(&mut findings);
+            *self.stats.entry("left_out".into()).or_default() += left_out;
             if !findings.is_empty() && self.usual.is_none() {
                 self.usual = Some(usual(self.plan, self.left() / 20));
             }
@@ -359,7 +361,7 @@ impl Hunt<'_> {
         let began = Instant::now();
         let time = self.left() / 2;
         let length = first.processes.iter().map(|process| process.events).max().unwrap_or(0).max(10);
-        let threads = first.processes.iter().map(|process| process.threads).max().unwrap_or(0).min(STARVED);
+        let regular = regular(first.processes.iter().map(|process| process.threads).max().unwrap_or(0));
         let (mut idle, mut news) = (0, began);
         for number in 1.. {
             let bored = idle >= IDLE && news.elapsed() > self.plan.budget / PATIENCE;
@@ -371,11 +373,10 @@ impl Hunt<'_> {
             let mut options = self.plan.options.clone();
             options.trace = folder.path().join(RECORDING);
             options.seed = self.plan.options.seed.wrapping_mul(SEEDS).wrapping_add(number);
-            (options.policy, options.quantum) = match number {
-                turns if turns <= TURNS => (Policy::Turns, turns as u32),
-                victim if victim <= TURNS + threads => (Policy::Starve, (victim - TURNS - 1) as u32),
-                number if number % 4 == 0 => (Policy::Pct { depth: 2 + (number / 4 % 4) as u32, length }, QUANTUM),
-                _ => (Policy::Random, QUANTUM),
+            (options.policy, options.quantum) = match regular.get(number as usize - 1) {
+                Some((turns, length)) => (turns.clone(), *length),
+                None if number % 4 == 0 => (Policy::Pct { depth: 2 + (number / 4 % 4) as u32, length }, QUANTUM),
+                None => (Policy::Random, QUANTUM),
             };
             let stdin = beside(&self.plan.options.trace, "stdin");
             options.input = if stdin.exists() { Input::File(stdin) } else { Input::Nothing };
@@ -392,6 +393,30 @@ impl Hunt<'_> {
         self.stats.insert("classes".into(), self.classes.len() as u64);
         Ok(())
     }
+}
+
+/// Schedules without chance, with the lengths of their turns: before those with.
+fn regular(threads: u64) -> Vec<(Policy, u32)> {
+    let victims = || (0..threads.min(VICTIMS) as u32).rev().map(Some);
+    let turns = |by_writes, victim, length| (Policy::Turns { by_writes, victim }, length);
+    let by_steps = (1..=6).map(|length| turns(false, None, length));
+    let starving = victims().map(|victim| turns(false, victim, 50));
+    let by_writes = victims().chain([None]).flat_map(|victim| [turns(true, victim, 1), turns(true, victim, 2)]);
+    by_steps.chain(starving).chain(by_writes).collect()
+}
+
+/// Where hundreds of places use the same variable, any two of them are a finding, and nobody reads them all: so many of each kind
+/// stay, the strongest. Returns how many go.
+fn thin_out(findings: &mut Vec<Finding>) -> u64 {
+    let before = findings.len();
+    let mut kept: HashMap<Kind, usize> = HashMap::new();
+    findings.sort_by_key(|finding| std::cmp::Reverse(finding.strength));
+    findings.retain(|finding| {
+        let kept = kept.entry(finding.kind).or_default();
+        *kept += 1;
+        *kept <= MOST
+    });
+    (before - findings.len()) as u64
 }
 
 /// None once somebody has asked to end.

@@ -124,6 +124,7 @@ extern "C" fn exiting(status: c_int, _: *mut c_void) {
 /// The process ends. Others may come first: threads that nobody waits for would hardly ever be seen otherwise.
 fn ends(pc: u64, status: c_int) {
     if let Some(inside) = enter() {
+        inside.thread.exiting = true;
         conductor().pause(inside.thread, Pause::Yield);
         conductor().recorder.event(inside.thread, pc, Op::Exit { status });
     }

@@ -147,6 +147,9 @@ impl Page<'_> {
 /// What could not be settled.
 pub(crate) fn write_unsettled(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     let stat = |name: &str| report.stats.get(name).copied().unwrap_or(0);
+    if stat("left_out") > 0 {
+        writeln!(out, "{} more findings between other places were left out", stat("left_out"))?;
+    }
     match stat("unknown_pairs") {
         0 => {}
         1 => writeln!(

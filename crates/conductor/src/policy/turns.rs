@@ -1,0 +1,75 @@
+//! Everybody in turn, for as many steps or writes: loops that do the same are taken through it hand in hand, which chance would
+//! hardly do.
+//!
+//! One thread can be kept from running as long as anything else can happen: others run, deadlines pass, yields count for
+//! nothing. So time limits expire that nobody expects to, and whoever must not be late is.
+
+use std::collections::BTreeSet;
+
+use super::{Candidate, Choice, Next, Policy, Runner, View};
+
+/// Turns of the others after which they are taken to wait for the victim.
+const PATIENCE: u32 = 400;
+/// Steps of a turn that is measured in writes.
+const READING: u32 = 300;
+
+pub struct Turns {
+    /// Steps of a turn, or writes: then it ends behind the last of them.
+    length: u32,
+    writes: bool,
+    victim: Option<u32>,
+    /// Turns since the victim last ran.
+    waited: u32,
+    /// What is left of the turn, in writes, and steps so far.
+    left: u32,
+    steps: u32,
+    /// Threads that were stopped right before a write.
+    before_write: BTreeSet<u32>,
+}
+
+impl Turns {
+    pub fn new(length: u32, writes: bool, victim: Option<u32>) -> Self {
+        Self { length: length.max(1), writes, victim, waited: 0, left: 0, steps: 0, before_write: BTreeSet::new() }
+    }
+
+    fn turn(&mut self, thread: u32) -> Choice {
+        // Its first step is not asked about again.
+        self.left = self.length - u32::from(self.before_write.remove(&thread));
+        self.steps = 0;
+        Choice::Run { thread, steps: if self.writes { 1 } else { self.length } }
+    }
+}
+
+impl Policy for Turns {
+    fn pick(&mut self, view: &View<'_>) -> Choice {
+        // Whoever is about to end the process comes last of all.
+        let is_victim = |c: &&Candidate| Some(c.id) == self.victim && !c.exiting;
+        let victim = view.enabled().find(is_victim).map(|c| c.id);
+        let others = || view.candidates.iter().filter(|c| !is_victim(c) && !c.exiting);
+        let awake = || others().filter(|c| c.enabled && !(view.yielded && c.id == view.current));
+        let next = awake().find(|c| c.id > view.current).or_else(|| awake().next());
+        let next = next.or_else(|| others().find(|c| c.enabled));
+        // Nobody but the victim: a deadline may pass before it is its turn.
+        let next = next.or_else(|| others().find(|c| c.timed && victim.is_some())).map(|c| c.id);
+        if let Some(next) = next.filter(|_| victim.is_none() || self.waited < PATIENCE) {
+            self.waited += u32::from(victim.is_some());
+            return self.turn(next);
+        }
+        self.waited = 0;
+        let last = victim.or_else(|| view.enabled().next().map(|c| c.id));
+        last.map_or(Choice::Nobody, |last| self.turn(last))
+    }
+
+    fn passes(&mut self, who: Runner, next: &Next) -> bool {
+        self.steps += 1;
+        // One that only reads waits for somebody.
+        if !self.writes || self.left == 0 || self.steps > READING {
+            if next.writes {
+                self.before_write.insert(who.id);
+            }
+            return false;
+        }
+        self.left -= u32::from(next.writes);
+        true
+    }
+}

@@ -1,6 +1,6 @@
 // primitive: producer/consumer queue
 // kind: race
-// lines: 23 41
+// lines: 23 37 41
 // about: the queue is asked whether it is empty without its mutex.
 #include <condition_variable>
 #include <cstdio>

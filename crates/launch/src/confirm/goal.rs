@@ -177,7 +177,7 @@ fn adjacent(trace: &Trace, one: Code, two: Code) -> Result<Option<Shown>> {
             }
             Op::Atomic { addr, size, kind, .. } => (Some((addr, u64::from(size), kind.writes(), true)), false),
             Op::Free { addr, size } => (Some((addr, size, true, false)), true),
-            Op::Alloc { .. } => (None, true),
+            Op::Alloc { .. } | Op::Input { .. } => (None, true),
             _ => (None, false),
         };
         let (thread, code) = (event.thread, names.code(event.pc));

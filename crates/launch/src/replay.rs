@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use reweave_conductor::policy::replay::{RecordedInput, encode};
 use reweave_conductor::policy::wish::Wish;
@@ -20,6 +21,9 @@ use crate::{Error, Result, beside};
 
 /// The longest segment that can be encoded.
 const MAX_SEGMENT: u32 = 1 << 30;
+
+/// How long a run that does not end by itself is replayed.
+const ENDLESS: Duration = Duration::from_secs(4);
 
 /// A recording and everything needed to run it again.
 pub struct Recording {
@@ -219,6 +223,9 @@ pub fn replay(recording: &Recording) -> Result<Replayed> {
     let folder = PrivateFolder::new()?;
     let mut options = recording.options(folder.path().join("again.rwt"))?;
     options.output = Output::Ours;
+    // A run that had to be ended would not end now either.
+    let endless = recording.goal.as_ref().is_some_and(|goal| goal.outcome == Outcome::Unknown);
+    options.timeout = endless.then_some(ENDLESS);
     let run = session::run(&options)?;
     let again = same_process(&run, recording)?;
     let new = Trace::open(&again.path)?;
@@ -226,7 +233,7 @@ pub fn replay(recording: &Recording) -> Result<Replayed> {
     let stopped = recording.trace.footer().is_none_or(|footer| footer.other.contains_key(PARTIAL));
     // While a process dies by a signal, other threads may come a few steps further.
     let cut_off = matches!(expected, Outcome::Stopped { .. } | Outcome::Signalled { .. });
-    let partial = recording.schedule.is_some() || stopped || cut_off;
+    let partial = recording.schedule.is_some() || stopped || cut_off || endless;
     let comparison = compare(&recording.trace, &new, partial)?;
     let happened = match &recording.goal {
         Some(goal) => goal.reached(&new, &again.outcome)?,

@@ -12,7 +12,7 @@ use reweave_predict::linear::{self, Linear};
 use reweave_trace::{Outcome, Trace};
 use serde::{Deserialize, Serialize};
 
-use super::Freed;
+use super::{Freed, spinning};
 use crate::names::{Code, Names};
 use crate::replay;
 use crate::{Error, Result};
@@ -90,6 +90,7 @@ impl Goal {
             [..] if self.is(Kind::Misuse) => misused(trace, &self.accesses),
             [one, two] if self.is(Kind::Race) && self.memory_order => unordered(trace, one, two),
             [one, two] if self.is(Kind::Race) => adjacent(trace, one, two),
+            [..] if self.is(Kind::Deadlock) && self.outcome == Outcome::Unknown => spins(trace),
             [..] if self.is(Kind::Deadlock) => stuck(trace, &self.accesses),
             [..] if self.inferred => interleaved(trace, &self.accesses, &self.threads),
             _ => match self.block {
@@ -241,6 +242,16 @@ fn failed(trace: &Trace, outcome: &Outcome) -> Result<Option<Shown>> {
         None => return Ok(None),
     };
     before(trace, |event| Some(event.id) == at)
+}
+
+/// Whether the run spins for ever.
+fn spins(trace: &Trace) -> Result<Option<Shown>> {
+    let places = spinning(trace)?;
+    let first = places.iter().flatten().map(|place| place.event).min();
+    match first {
+        Some(first) => before(trace, |event| event.id == first),
+        None => Ok(None),
+    }
 }
 
 /// Whether the run misuses something at each of these places.

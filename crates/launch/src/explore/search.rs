@@ -172,6 +172,10 @@ impl<'t> Search<'t> {
             }
             return;
         }
+        if choices.iter().all(|(_, node, answer)| self.is_tired(*node, *answer)) {
+            // Everybody goes round a loop: does it ever end?
+            self.want(Goal::Hang { at: choices.iter().map(|(_, node, _)| *node).collect() }, record, &[]);
+        }
         self.races(&choices, record);
         let could_go_on = choices.iter().any(|(who, ..)| Some(*who) == last);
         for (who, node, answer) in choices {

@@ -103,6 +103,18 @@ pub fn failure(id: u32, trace: &Trace, outcome: &Outcome, folder: &Path) -> Resu
     Ok(item)
 }
 
+/// A run that had to be ended because its threads spin for ever.
+pub fn endless(id: u32, trace: &Trace, places: Vec<Accessor>, folder: &Path) -> Result<Item> {
+    let finding = Finding::new(Kind::Deadlock, Strength::Confirmed, "recording", places);
+    let mut item = recorded(id, trace, &finding, &Outcome::Unknown, folder)?;
+    let waits = |at: &data::AccessItem| format!("T{} has to {}", at.thread, at.op);
+    let waits: Vec<String> = item.accesses.iter().map(waits).collect();
+    item.summary = format!("a run does not end: {}", waits.join(", "));
+    item.harm = Some(Harm::Hang.name().into());
+    item.outcome = Some("did not end: its threads go round loops, and nothing changes any more".into());
+    Ok(item)
+}
+
 /// Memory used after it was freed, as a finding.
 pub fn freed_memory(trace: &Trace, freed: Freed) -> Result<Finding> {
     let mut places = Vec::new();

@@ -34,7 +34,7 @@ use crate::session::{self, Options, QUANTUM, Run};
 use crate::target::{Input, Output};
 use crate::{Error, Result};
 pub use ends::last_places;
-use items::{failure, freed_memory, minimise, recorded, settle};
+use items::{endless, failure, freed_memory, minimise, recorded, settle};
 use usual::usual;
 
 pub const REPORT: &str = "report.json";
@@ -193,9 +193,16 @@ impl Hunt<'_> {
     /// Predicts from the traces of a run and confirms what is new. Says whether it did something no run did before.
     fn look_at(&mut self, run: &Run, look: Look, watch: &mut dyn FnMut(Stage<'_>)) -> Result<bool> {
         let mut new = false;
-        // It may have been ended by that. And one that does not come to an end, and had to be ended, spins: it only gets longer.
-        if interrupt::asked() || run.timed_out && !self.ended_by_hand {
+        // It may have been ended by that.
+        if interrupt::asked() {
             return Ok(false);
+        }
+        if run.timed_out {
+            self.spins(run)?;
+            // Others than the first do not get better by getting longer.
+            if !self.ended_by_hand {
+                return Ok(false);
+            }
         }
         for process in &run.processes {
             let mut trace = Trace::open(&process.path)?;
@@ -254,6 +261,20 @@ impl Hunt<'_> {
             }
         }
         Ok(new)
+    }
+
+    /// A run that had to be ended: do its threads wait for each other in loops?
+    fn spins(&mut self, run: &Run) -> Result<()> {
+        let [process] = &run.processes[..] else { return Ok(()) };
+        let trace = Trace::open(&process.path)?;
+        let Some(places) = confirm::spinning(&trace)? else { return Ok(()) };
+        let item = endless(self.next_id(), &trace, places, &self.plan.folder)?;
+        if self.items.iter().any(|known| known.fingerprint == item.fingerprint) {
+            let _ = fs::remove_dir_all(self.plan.folder.join(item.id.to_string()));
+        } else {
+            self.items.push(item);
+        }
+        Ok(())
     }
 
     /// A run that hung need not be told of twice: who waits for what stands with the deadlock.

@@ -10,6 +10,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use reweave_model::{Accessor, BlockedOn, EventId, Finding, Kind, ObjectId, Op, Strength, ThreadId};
@@ -93,6 +94,8 @@ pub enum Stage<'a> {
         total: usize,
     },
     Exploring(&'a Explored),
+    /// A run did it, or had done it already.
+    Found(&'a Item),
 }
 
 pub fn test(plan: &Plan, watch: &mut dyn FnMut(Stage<'_>)) -> Result<Tested> {
@@ -188,7 +191,7 @@ impl Hunt<'_> {
                 let finding = freed_memory(&trace, freed)?;
                 let mut item = recorded(self.next_id(), &trace, &finding, &process.outcome, &self.plan.folder)?;
                 item.summary = format!("the program {}", freed.text());
-                self.keep(item);
+                self.keep(item, watch);
             }
             if !run.timed_out && !self.classes.insert(class_of(&trace)?) && look != Look::Again {
                 continue;
@@ -210,7 +213,7 @@ impl Hunt<'_> {
             if failed {
                 let item = failure(self.next_id(), &trace, &process.outcome, &self.plan.folder)?;
                 failure_of_this = Some(item.fingerprint.clone());
-                self.keep(item);
+                self.keep(item, watch);
             }
             let answer = predict(&trace, Instant::now() + self.left() / 2, &self.plan.atomic, watch)?;
             *self.stats.entry("unknown_pairs".into()).or_default() += answer.unknown_pairs;
@@ -242,11 +245,14 @@ impl Hunt<'_> {
         }
     }
 
-    /// A failure is kept unless it is known.
-    fn keep(&mut self, item: Item) {
+    /// A failure is kept unless it is known. One that hung is not announced: it may be told as a deadlock yet.
+    fn keep(&mut self, item: Item, watch: &mut dyn FnMut(Stage<'_>)) {
         if self.items.iter().any(|known| known.fingerprint == item.fingerprint) {
             let _ = fs::remove_dir_all(self.plan.folder.join(item.id.to_string()));
         } else {
+            if item.harm.as_deref() != Some(Harm::Hang.name()) {
+                watch(Stage::Found(&item));
+            }
             self.items.push(item);
         }
     }
@@ -270,12 +276,26 @@ impl Hunt<'_> {
         let usual = self.usual.as_ref().and_then(Option::as_ref);
         let plain = Plain { command: None, limit: self.limit, usual, isolate: self.plan.options.isolate };
         let (folder, deadline, total) = (&self.plan.folder, self.deadline, todo.len());
+        // Others are still at work when one is confirmed: it is told at once.
+        let (tell, told) = mpsc::channel::<Item>();
         let settled = side_by_side(
             self.plan.jobs,
             &todo,
-            |(id, finding, _)| settle(*id, trace, finding, folder, &plain, left(deadline)),
-            &mut |done| watch(Stage::Confirming { done, total }),
+            |(id, finding, _)| {
+                let settled = settle(*id, trace, finding, folder, &plain, left(deadline));
+                if let Ok(item) = &settled
+                    && item.schedule.is_some()
+                {
+                    let _ = tell.send(item.clone());
+                }
+                settled
+            },
+            &mut |done| {
+                told.try_iter().for_each(|item| watch(Stage::Found(&item)));
+                watch(Stage::Confirming { done, total });
+            },
         );
+        told.try_iter().for_each(|item| watch(Stage::Found(&item)));
         for ((_, _, known), item) in todo.into_iter().zip(settled) {
             let item = item?;
             match known {

@@ -85,6 +85,7 @@ pub fn test(plan: &Plan, judge: &Judge, detail: text::Detail) -> i32 {
     let mut bar: Option<(&str, Bar)> = None;
     let tested = pipeline::test(plan, &mut |stage| match stage {
         Stage::Recorded(run) => output::run_summary(run),
+        Stage::Found(_) => {}
         Stage::Predicting(done) => show(&mut bar, "predicting", (done * 1000.0) as u64, 1000),
         Stage::Confirming { done, total } => show(&mut bar, "confirming", done as u64, total as u64),
         Stage::Stopped(error) => eprintln!("reweave: warning: no further schedules were tried: {error}"),

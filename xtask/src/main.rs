@@ -16,6 +16,11 @@ const USAGE: &str = "usage: cargo xtask COMMAND
   soak [N]       every golden program, both compilers, -O0 and -O2, N schedules each (default 5)
   soak-replay [N]
                  every replay program, N schedules each (default 20)
+  survey [REPLAYS] [TEXT]
+                 every golden program (whose name has TEXT) through `reweave test`; each confirmed finding is replayed so
+                 often (default 100)
+  active [N]     active testing alone: how likely N runs (default 20) show the deadlocks of the golden programs, with and
+                 without yielding, context and abstractions
   oracle [SMALL] [LARGE]
                  the engine against the oracle on so many random histories of up to 16 events (default 100000)
                  and of up to 24 (default 10000)
@@ -49,6 +54,10 @@ fn main() -> ExitCode {
         Some("test") => test(&rest),
         Some("soak") => soak::golden(rest.first().map_or("5", String::as_str)),
         Some("soak-replay") => soak::replay(rest.first().map_or("20", String::as_str)),
+        Some("survey") => {
+            soak::survey(rest.first().map_or("100", String::as_str), rest.get(1).map_or("", String::as_str))
+        }
+        Some("active") => soak::active(rest.first().map_or("20", String::as_str)),
         Some("oracle") => {
             soak::oracle(rest.first().map_or("100000", String::as_str), rest.get(1).map_or("10000", String::as_str))
         }

@@ -23,6 +23,16 @@ pub fn replay(schedules: &str) -> bool {
     passed
 }
 
+/// Every golden program whose name has this text through `reweave test`, and so many replays of what it confirms.
+pub fn survey(replays: &str, text: &str) -> bool {
+    soak("reweave", "survey", ("REWEAVE_SURVEY", &format!("{replays},{text}")), &[])
+}
+
+/// So many runs of active testing for each deadlock, in every variant.
+pub fn active(runs: &str) -> bool {
+    soak("reweave", "active", ("REWEAVE_ACTIVE", runs), &[])
+}
+
 /// The engine against the oracle, races and reads, and the errors of the published rule for reads: so many small and so many
 /// larger histories.
 pub fn oracle(small: &str, large: &str) -> bool {
@@ -92,6 +102,9 @@ fn soak(package: &str, test: &str, (variable, value): (&str, &str), what: &[&str
     }
     let passed = child.wait().is_ok_and(|status| status.success());
     let totals: Vec<String> = sums.iter().zip(what).map(|(sum, what)| format!("{sum} {what}")).collect();
+    if what.is_empty() {
+        return passed;
+    }
     println!("total: {}{}", totals.join(", "), if passed { "" } else { " (FAILED)" });
     passed
 }

@@ -2,7 +2,7 @@
 
 use crate::clock::Clock;
 use crate::objects::Objects;
-use crate::policy::{self, Candidate, Choice, Next, Policy, View};
+use crate::policy::{self, Candidate, Choice, Next, Policy, Runner, View};
 use crate::recorder::Recorder;
 use crate::shared::Region;
 use crate::sys::{self, Spin};
@@ -188,7 +188,7 @@ impl Conductor {
     /// The moment before any step.
     pub fn point(&mut self, thread: &mut Thread) {
         if thread.budget == 0 {
-            if self.policy.passes(thread.id, &thread.next) {
+            if self.policy.passes(Runner::from(&mut *thread), &thread.next) {
                 thread.slice += 1;
                 thread.budget = 1;
             } else {

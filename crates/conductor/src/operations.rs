@@ -2,7 +2,7 @@
 //! the steps it takes.
 
 use crate::conductor::{Conductor, Pause};
-use crate::policy::Next;
+use crate::policy::{Next, Runner};
 use crate::table::Threads;
 use crate::thread::{NEVER, NO_THREAD, Status, Thread};
 use reweave_model::{
@@ -88,6 +88,7 @@ impl Conductor {
                     },
                 }
                 self.step(thread, pc, Op::Acquire { object, mode, tried });
+                self.policy.takes(thread.into(), lock, pc);
                 return Ok(());
             }
             if deadline == Deadline::Now {
@@ -148,6 +149,7 @@ impl Conductor {
         thread.next = Next::object(pc, lock);
         self.sync_point(thread);
         self.free_lock(lock, id, mode);
+        self.policy.gives(Runner::from(&mut *thread), lock);
         self.step(thread, pc, Op::Release { object: ObjectId(lock), mode });
         Ok(())
     }
@@ -415,6 +417,7 @@ impl Conductor {
             _ => {}
         }
         self.step(thread, pc, Op::Create { object: ObjectId(object), kind, value });
+        self.policy.creates(thread.into(), object);
     }
 
     /// Destroys an object; a lock that is still held is misuse and stays.

@@ -17,6 +17,7 @@ pub const POLICY_QUANTUM: u32 = 0;
 pub const POLICY_RANDOM: u32 = 1;
 pub const POLICY_PCT: u32 = 2;
 pub const POLICY_REPLAY: u32 = 3;
+pub const POLICY_TURNS: u32 = 4;
 
 /// Replay left the schedule: why (0: it did not).
 pub const DIVERGED_NO: u32 = 0;

@@ -13,6 +13,8 @@ pub enum Policy {
     /// Round robin, for recording.
     #[default]
     Quantum,
+    /// Round robin, all slices of the same length.
+    Turns,
     Random,
     Pct {
         depth: u32,
@@ -24,6 +26,7 @@ impl Policy {
     pub const fn name(&self) -> &'static str {
         match self {
             Self::Quantum => "quantum",
+            Self::Turns => "turns",
             Self::Random => "random",
             Self::Pct { .. } => "pct",
         }
@@ -94,6 +97,7 @@ impl Mapping {
         header.policy = match configuration.policy {
             _ if configuration.schedule.is_some() => shared::POLICY_REPLAY,
             Policy::Quantum => shared::POLICY_QUANTUM,
+            Policy::Turns => shared::POLICY_TURNS,
             Policy::Random => shared::POLICY_RANDOM,
             Policy::Pct { depth, length } => {
                 (header.pct_depth, header.pct_length) = (depth, length);

@@ -5,8 +5,8 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use reweave_conductor::policy::active::Wish;
 use reweave_conductor::policy::replay::{RecordedInput, encode};
+use reweave_conductor::policy::wish::Wish;
 use reweave_model::{InputSource, Op, Schedule, Segment, ThreadId};
 use reweave_trace::{Meta, Outcome, PARTIAL, Trace, schedule_of};
 

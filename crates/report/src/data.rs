@@ -91,6 +91,9 @@ impl Item {
 pub struct Tries {
     /// Runs of the program.
     pub attempts: u32,
+    /// Which of them was the first in which it happened.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first: Option<u32>,
     /// Those in which it happened.
     pub confirmations: u32,
     /// Threads that active testing paused, and those that it had to let go in vain.

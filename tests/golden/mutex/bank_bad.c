@@ -1,6 +1,6 @@
 // primitive: pthread_mutex_lock, std::mutex
 // kind: race
-// lines: 14 22
+// lines: 13 14 22
 // about: withdraw locks the account but deposit forgets to, so two updates of the balance can overlap and money is lost.
 #include <pthread.h>
 #include <stdio.h>

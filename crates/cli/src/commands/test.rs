@@ -90,7 +90,9 @@ pub fn test(plan: &Plan, judge: &Judge, detail: text::Detail) -> i32 {
         Stage::Confirming { done, total } => show(&mut bar, "confirming", done as u64, total as u64),
         Stage::Stopped(error) => eprintln!("reweave: warning: no further schedules were tried: {error}"),
         Stage::Exploring(explored) => show(&mut bar, "exploring", explored.runs, explored.runs + 1),
-        Stage::Trying { done, total } => show(&mut bar, "other schedules", done as u64, total as u64),
+        Stage::Trying { done, total } => {
+            show(&mut bar, "other schedules", done.as_millis() as u64, total.as_millis() as u64);
+        }
     });
     drop(bar);
     match tested {

@@ -39,6 +39,8 @@ pub struct Program {
     pub path: PathBuf,
     pub primitive: String,
     pub kind: String,
+    /// Where it is.
+    pub lines: Vec<u64>,
     pub flags: Vec<String>,
     pub stdin: Option<String>,
     pub exit: Vec<Ending>,
@@ -63,6 +65,7 @@ impl Program {
             path: path.to_owned(),
             primitive: get("primitive").unwrap_or_default().to_owned(),
             kind: get("kind").unwrap_or_default().to_owned(),
+            lines: get("lines").unwrap_or_default().split_whitespace().filter_map(|line| line.parse().ok()).collect(),
             flags: get("flags").unwrap_or_default().split_whitespace().map(str::to_owned).collect(),
             stdin: get("stdin").map(|text| format!("{text}\n")),
             exit: get("exit").unwrap_or("0").split_whitespace().map(ending).collect(),

@@ -5,13 +5,16 @@
 //! one right after the other and from then on everybody runs. No guarantee: it raises probabilities.
 //!
 //! From the papers: when all enabled threads are paused, one of them is let go (a *thrash*); the probability to pause at a
-//! target falls each time that was in vain; a thread can yield at a place ([`YIELDS`]; nobody asks for that yet). Ours: a timeout is
-//! let happen before a paused thread is let go, and a thread that is paused for very long is let go, so that one that spins for
-//! its sake does not spin for ever.
+//! target falls each time that was in vain; a thread yields before it takes the first lock of a cycle ([`YIELDS`]); threads, locks
+//! and the locks held meanwhile can be told apart (the launcher decides which ones are meant, see [`Target`]). Ours: one that
+//! yields waits until nobody else can go on; a timeout is let happen before a paused thread is let go; and a thread that is paused
+//! for very long is let go, so that one that spins for its sake does not spin for ever.
 
-use super::{Candidate, Choice, Dice, Policy, Random, View};
+use super::wish::{Meeting, Object, PLACES, Position, Target, Wish, YIELDS};
+use super::{Candidate, Choice, Dice, Policy, Random, Runner, View};
 use crate::shared::Region;
 use reweave_model::module_id;
+use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 
 /// What a thread is about to do.
@@ -42,83 +45,25 @@ impl Next {
     }
 }
 
-/// When paused threads meet.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[repr(u32)]
-pub enum Meeting {
-    /// Two threads at the two places, about to access overlapping bytes, one of them writing. Either goes first.
-    Race = 0,
-    /// As `Race`, and the one at place 0 goes first.
-    InOrder = 1,
-    /// One thread at each place. All go.
-    Together = 2,
-}
-
-impl Meeting {
-    const fn from_bits(bits: u32) -> Self {
-        match bits {
-            0 => Self::Race,
-            1 => Self::InOrder,
-            _ => Self::Together,
-        }
-    }
-}
-
-/// A thread that comes there yields to all others once, instead of being paused.
-pub const YIELDS: u32 = u32::MAX;
-/// Places of a meeting.
-pub const PLACES: u32 = 32;
-
-/// A code position by name.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Target {
-    pub module: u64,
-    pub offset: u64,
-    /// Which place of the meeting, or [`YIELDS`].
-    pub place: u32,
-}
-
-/// What the launcher asks for.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Wish {
-    pub meeting: Meeting,
-    pub targets: Vec<Target>,
-}
-
-impl Wish {
-    /// Bytes as [`Wish::read`] takes them.
-    pub fn encode(&self) -> Vec<u8> {
-        let mut out = Vec::new();
-        out.extend_from_slice(&(self.meeting as u32).to_le_bytes());
-        out.extend_from_slice(&(self.targets.len() as u32).to_le_bytes());
-        for target in &self.targets {
-            out.extend_from_slice(&target.module.to_le_bytes());
-            out.extend_from_slice(&target.offset.to_le_bytes());
-            out.extend_from_slice(&u64::from(target.place).to_le_bytes());
-        }
-        out
-    }
-
-    fn read(bytes: &[u8]) -> Option<Self> {
-        let word = |at: usize| Some(u32::from_le_bytes(bytes.get(at..at + 4)?.try_into().ok()?));
-        let long = |at: usize| Some(u64::from_le_bytes(bytes.get(at..at + 8)?.try_into().ok()?));
-        let mut targets = Vec::new();
-        for i in 0..word(4)? as usize {
-            let at = 8 + i * 24;
-            targets.push(Target { module: long(at)?, offset: long(at + 8)?, place: long(at + 16)? as u32 });
-        }
-        Some(Self { meeting: Meeting::from_bits(word(0)?), targets })
-    }
-}
-
-/// A thread paused at a target.
+/// A thread paused at a target, or yielding there.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Paused {
     thread: u32,
     place: u32,
+    /// Of a sequence.
+    number: u32,
     next: Next,
     /// Decisions since.
     age: u32,
+}
+
+/// Code that is loaded.
+#[derive(Clone, Copy, Debug)]
+struct Module {
+    base: u64,
+    end: u64,
+    bias: u64,
+    id: u64,
 }
 
 /// What a pause in vain does to the probability of the next one there, in percent.
@@ -135,14 +80,20 @@ pub struct Active {
     dice: Dice,
     rest: Random,
     wish: Wish,
-    /// Targets in the modules that are loaded: where, and which of the wish.
-    // invariant: ascending
-    places: Vec<(u64, u32)>,
+    modules: Vec<Module>,
+    /// Objects by who initialised them, and how many each thread has initialised.
+    created: BTreeMap<u64, Object>,
+    creations: BTreeMap<u32, u32>,
+    /// Locks held: by whom, and where they were taken.
+    held: Vec<(u32, u64, Position)>,
     paused: Vec<Paused>,
+    /// Threads that yield.
+    yielding: Vec<Paused>,
     /// Per mille, by place.
     probability: [u64; PLACES as usize],
-    /// The thread that has just come to where it yields.
-    yielding: Option<u32>,
+    /// Of a sequence: places that are passed, and the threads that passed them, by number.
+    passed: u32,
+    cast: Vec<Option<u32>>,
     /// Threads that have met and go now, last first.
     going: Vec<u32>,
     met: bool,
@@ -158,28 +109,69 @@ impl Active {
             dice: Dice::new(seed),
             rest: Random::new(seed ^ 1),
             wish: Wish::read(wish).unwrap_or(Wish { meeting: Meeting::Together, targets: Vec::new() }),
-            places: Vec::new(),
+            modules: Vec::new(),
+            created: BTreeMap::new(),
+            creations: BTreeMap::new(),
+            held: Vec::new(),
             paused: Vec::new(),
+            yielding: Vec::new(),
             probability: [1000; PLACES as usize],
-            yielding: None,
+            passed: 0,
+            cast: vec![None; PLACES as usize],
             going: Vec::new(),
             met: false,
             timeouts: 0,
         }
     }
 
-    /// The places of a code position: several threads can be wanted at the same one. The first that nobody stands at.
-    fn place(&self, pc: u64) -> Option<u32> {
-        let from = self.places.partition_point(|(other, _)| *other < pc);
-        let here = || self.places[from..].iter().take_while(|(other, _)| *other == pc).map(|(_, place)| *place);
-        let is_free = |place: &u32| !self.paused.iter().any(|paused| paused.place == *place);
-        here().find(is_free).or_else(|| here().next())
+    fn position(&self, address: u64) -> Position {
+        let here = |module: &&Module| (module.base..module.end).contains(&address);
+        match self.modules.iter().find(here) {
+            Some(module) => Position { module: module.id, offset: address.wrapping_sub(module.bias) },
+            None => Position { module: 0, offset: address },
+        }
     }
 
-    /// Threads that meet if `thread` stands at a place, in the order in which they go.
+    /// Whether this thread, about to do this, is meant by a target.
+    fn is_meant(&self, target: &Target, who: Runner, next: &Next, at: Position) -> bool {
+        let holds = |site: &Position| self.held.iter().any(|(thread, _, taken)| *thread == who.id && taken == site);
+        let object = || {
+            let Position { module, offset } = self.position(next.at);
+            self.created.get(&next.at).copied().unwrap_or(Object::Global { module, offset })
+        };
+        target.at == at
+            && (target.threads.is_empty() || target.threads.contains(&who.scheduled_as))
+            && target.context.iter().all(holds)
+            && (target.objects.is_empty() || target.objects.contains(&object()))
+    }
+
+    /// The target that a thread has come to: several threads can be wanted at the same place. The first that nobody stands at;
+    /// of a sequence the first that is still to be passed.
+    fn target(&self, who: Runner, next: &Next) -> Option<(u32, u32)> {
+        if next.pc == 0 {
+            return None;
+        }
+        let at = self.position(next.pc);
+        let here = || self.wish.targets.iter().filter(|target| self.is_meant(target, who, next, at));
+        let is_free = |target: &&Target| match self.wish.meeting {
+            Meeting::Sequence => target.place >= self.passed && self.may_play(who.id, target.number),
+            _ => !self.paused.iter().any(|paused| paused.place == target.place),
+        };
+        here().find(is_free).or_else(|| here().next()).map(|target| (target.place, target.number))
+    }
+
+    /// Whether a thread is, or may become, this one of a sequence.
+    fn may_play(&self, thread: u32, number: u32) -> bool {
+        match self.cast[(number % PLACES) as usize] {
+            Some(known) => known == thread,
+            None => !self.cast.contains(&Some(thread)),
+        }
+    }
+
+    /// Threads that meet if `one` stands at its place, in the order in which they go.
     fn meeting(&mut self, one: &Paused) -> Option<Vec<u32>> {
         match self.wish.meeting {
-            Meeting::Race | Meeting::InOrder => {
+            Meeting::Race => {
                 let fits = |other: &&Paused| {
                     other.thread != one.thread
                         && other.place != one.place
@@ -187,10 +179,7 @@ impl Active {
                         && other.next.overlaps(&one.next)
                 };
                 let other = *self.paused.iter().find(fits)?;
-                let first = match self.wish.meeting {
-                    Meeting::InOrder => one.place == 0,
-                    _ => self.dice.below(2) == 0,
-                };
+                let first = self.dice.below(2) == 0;
                 Some(if first { vec![one.thread, other.thread] } else { vec![other.thread, one.thread] })
             }
             Meeting::Together => {
@@ -204,30 +193,59 @@ impl Active {
                 }
                 Some(going)
             }
+            Meeting::Sequence => None,
         }
     }
 
+    /// The next place of a sequence is passed.
+    fn pass(&mut self, one: &Paused) {
+        self.cast[(one.number % PLACES) as usize] = Some(one.thread);
+        self.passed = one.place + 1;
+        if self.wish.targets.iter().all(|target| target.place < self.passed || target.place == YIELDS) {
+            self.meet(Vec::new());
+        }
+    }
+
+    fn meet(&mut self, mut going: Vec<u32>) {
+        self.region.header().met.fetch_add(1, Ordering::Relaxed);
+        self.met = true;
+        self.paused.clear();
+        self.yielding.clear();
+        going.reverse();
+        self.going = going;
+    }
+
     /// Decides about a thread that has come to a target. True: it goes on.
-    fn arrives(&mut self, thread: u32, place: u32, next: Next) -> bool {
-        let header = self.region.header();
-        let one = Paused { thread, place, next, age: 0 };
+    fn arrives(&mut self, thread: u32, (place, number): (u32, u32), next: Next) -> bool {
+        let one = Paused { thread, place, number, next, age: 0 };
         if place == YIELDS {
-            self.yielding = Some(thread);
+            self.yielding.push(one);
             return false;
         }
-        if let Some(mut going) = self.meeting(&one) {
-            header.met.fetch_add(1, Ordering::Relaxed);
-            self.met = true;
-            self.paused.clear();
-            going.reverse();
-            self.going = going;
+        if let Some(going) = self.meeting(&one) {
+            self.meet(going);
             return false;
+        }
+        if self.wish.meeting == Meeting::Sequence {
+            let whose = self.cast[(number % PLACES) as usize];
+            if place == self.passed && self.may_play(thread, number) {
+                self.pass(&one);
+                return true;
+            }
+            if place < self.passed && whose == Some(thread) {
+                // It begins anew.
+                (self.passed, self.cast) = (0, vec![None; PLACES as usize]);
+                if place == 0 {
+                    self.pass(&one);
+                }
+                return true;
+            }
         }
         let probability = self.probability[(place % PLACES) as usize];
         if self.dice.below(1000) >= probability {
             return true;
         }
-        header.pauses.fetch_add(1, Ordering::Relaxed);
+        self.region.header().pauses.fetch_add(1, Ordering::Relaxed);
         self.paused.push(one);
         false
     }
@@ -238,6 +256,10 @@ impl Active {
         let probability = &mut self.probability[(place % PLACES) as usize];
         *probability = *probability * BACK_OFF / 100;
         self.region.header().thrashes.fetch_add(1, Ordering::Relaxed);
+        if self.cast.contains(&Some(thread)) {
+            // A sequence that it was part of will not come to its end.
+            (self.passed, self.cast) = (0, vec![None; PLACES as usize]);
+        }
         thread
     }
 
@@ -250,29 +272,51 @@ impl Active {
         if self.met {
             return None;
         }
-        self.paused.retain(|paused| view.candidates.iter().any(|c| c.id == paused.thread));
-        self.paused.iter_mut().for_each(|paused| paused.age += 1);
+        let is_there = |paused: &Paused| view.candidates.iter().any(|c| c.id == paused.thread);
+        self.paused.retain(is_there);
+        self.yielding.retain(is_there);
+        self.paused.iter_mut().chain(&mut self.yielding).for_each(|paused| paused.age += 1);
+        if self.wish.meeting == Meeting::Sequence
+            && let Some(due) =
+                self.paused.iter().position(|one| one.place == self.passed && self.may_play(one.thread, one.number))
+        {
+            let one = self.paused.remove(due);
+            self.pass(&one);
+            return Some(one.thread);
+        }
         if let Some(old) = self.paused.iter().position(|paused| paused.age > PATIENCE) {
             return Some(self.let_go(old));
         }
-        let yielding = self.yielding.take().or(view.yielded.then_some(view.current));
+        let rested = self.yielding.iter().position(|one| one.age > PATIENCE);
+        if let Some(rested) = rested {
+            return Some(self.yielding.remove(rested).thread);
+        }
         let is_paused = |c: &&Candidate| self.paused.iter().any(|paused| paused.thread == c.id);
-        let free = view.enabled().filter(|c| !is_paused(c) && Some(c.id) != yielding);
-        let others: Vec<u32> = free.map(|c| c.id).collect();
+        let yields = |c: &&Candidate| self.yielding.iter().any(|one| one.thread == c.id);
+        let gives_way = view.yielded.then_some(view.current);
+        let free: Vec<u32> = view.enabled().filter(|c| !is_paused(c) && !yields(c)).map(|c| c.id).collect();
+        let others: Vec<u32> = free.iter().copied().filter(|id| Some(*id) != gives_way).collect();
         if !others.is_empty() {
             return Some(others[self.dice.below(others.len() as u64) as usize]);
         }
-        // Only the one that yields, or nobody but paused ones.
-        if let Some(alone) = view.enabled().find(|c| !is_paused(c)) {
-            return Some(alone.id);
+        // Only one that gives way, or nobody but those that yield or are paused.
+        if let Some(alone) = free.first() {
+            return Some(*alone);
+        }
+        let enabled = |list: &[Paused]| -> Vec<usize> {
+            (0..list.len()).filter(|&at| view.enabled().any(|c| c.id == list[at].thread)).collect()
+        };
+        let resting = enabled(&self.yielding);
+        if !resting.is_empty() {
+            let at = resting[self.dice.below(resting.len() as u64) as usize];
+            return Some(self.yielding.remove(at).thread);
         }
         if let Some(timed) = view.candidates.iter().find(|c| c.timed && !c.enabled && self.timeouts < TIMEOUTS) {
             self.timeouts += 1;
             return Some(timed.id);
         }
-        let enabled: Vec<usize> =
-            (0..self.paused.len()).filter(|&at| view.enabled().any(|c| c.id == self.paused[at].thread)).collect();
-        let at = *enabled.get(self.dice.below(enabled.len().max(1) as u64) as usize)?;
+        let stuck = enabled(&self.paused);
+        let at = *stuck.get(self.dice.below(stuck.len().max(1) as u64) as usize)?;
         Some(self.let_go(at))
     }
 }
@@ -292,26 +336,33 @@ impl Policy for Active {
         self.met && self.rest.preempt_at_sync()
     }
 
-    fn passes(&mut self, thread: u32, next: &Next) -> bool {
+    fn passes(&mut self, who: Runner, next: &Next) -> bool {
         if self.met {
             return false;
         }
-        match self.place(next.pc).filter(|_| next.pc != 0) {
-            Some(place) => self.arrives(thread, place, *next),
+        match self.target(who, next) {
+            Some(target) => self.arrives(who.id, target, *next),
             None => self.dice.below(SWITCH) != 0,
         }
     }
 
+    fn creates(&mut self, who: Runner, object: u64) {
+        let nth = self.creations.entry(who.id).or_default();
+        self.created.insert(object, Object::Created { thread: who.scheduled_as, nth: *nth });
+        *nth += 1;
+    }
+
+    fn takes(&mut self, who: Runner, lock: u64, pc: u64) {
+        self.held.push((who.id, lock, self.position(pc)));
+    }
+
+    fn gives(&mut self, who: Runner, lock: u64) {
+        self.held.retain(|(thread, held, _)| (*thread, *held) != (who.id, lock));
+    }
+
     fn module(&mut self, base: u64, size: u64, bias: u64, path: &[u8]) {
-        let module = module_id(path);
         // It may have been there before, or another one in its place.
-        self.places.retain(|(pc, _)| !(base..base + size).contains(pc));
-        for target in self.wish.targets.iter().filter(|target| target.module == module) {
-            let pc = target.offset.wrapping_add(bias);
-            if (base..base + size).contains(&pc) {
-                self.places.push((pc, target.place));
-            }
-        }
-        self.places.sort_unstable();
+        self.modules.retain(|module| module.end <= base || base + size <= module.base);
+        self.modules.push(Module { base, end: base + size, bias, id: module_id(path) });
     }
 }

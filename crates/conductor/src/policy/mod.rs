@@ -5,14 +5,16 @@ mod pct;
 mod quantum;
 mod random;
 pub mod replay;
+pub mod wish;
 
 pub use active::{Active, Next};
 pub use pct::Pct;
-pub use quantum::Quantum;
+pub use quantum::{Quantum, Turns};
 pub use random::Random;
 pub use replay::Replay;
 
 use crate::shared::{self, Region};
+use crate::thread::Thread;
 
 /// One living thread as a policy sees it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -26,6 +28,20 @@ pub struct Candidate {
     pub outside: bool,
     /// Index in the schedule being replayed.
     pub scheduled_as: u32,
+}
+
+/// The thread that holds the token.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Runner {
+    pub id: u32,
+    /// Index in the schedule being replayed.
+    pub scheduled_as: u32,
+}
+
+impl From<&mut Thread> for Runner {
+    fn from(thread: &mut Thread) -> Self {
+        Self { id: thread.id, scheduled_as: thread.scheduled_as }
+    }
 }
 
 pub struct View<'a> {
@@ -70,9 +86,24 @@ pub trait Policy {
     }
 
     /// Asked before every step while the holder's slice is used up: may it go on without a new decision?
-    fn passes(&mut self, thread: u32, next: &Next) -> bool {
-        let _ = (thread, next);
+    fn passes(&mut self, who: Runner, next: &Next) -> bool {
+        let _ = (who, next);
         false
+    }
+
+    /// A synchronization object was initialised.
+    fn creates(&mut self, who: Runner, object: u64) {
+        let _ = (who, object);
+    }
+
+    /// A lock was taken.
+    fn takes(&mut self, who: Runner, lock: u64, pc: u64) {
+        let _ = (who, lock, pc);
+    }
+
+    /// A lock was given back.
+    fn gives(&mut self, who: Runner, lock: u64) {
+        let _ = (who, lock);
     }
 
     /// Code was loaded.
@@ -93,6 +124,7 @@ pub fn configured(region: Region) -> Box<dyn Policy> {
         shared::POLICY_RANDOM => Box::new(Random::new(header.seed)),
         shared::POLICY_PCT => Box::new(Pct::new(header.seed, header.pct_depth, header.pct_length)),
         shared::POLICY_REPLAY => Box::new(Replay::new(region)),
+        shared::POLICY_TURNS => Box::new(Turns { steps: header.quantum }),
         _ => Box::new(Quantum::new(header.quantum, header.seed)),
     }
 }

@@ -21,6 +21,9 @@ pub struct Pct {
     next_change: usize,
     floor: u64,
     last: u32,
+    /// Whether a deadline passes when its thread has the highest priority, or only when nobody else can run. It sinks then: else
+    /// one that looks again and again would keep everybody else from running.
+    eager: bool,
 }
 
 impl Pct {
@@ -28,7 +31,7 @@ impl Pct {
         let mut dice = Dice::new(seed);
         let mut changes: Vec<u64> = (1..depth.max(1)).map(|_| dice.below(length.max(1))).collect();
         changes.sort_unstable();
-        Self { dice, priorities: Vec::new(), seen: 0, changes, next_change: 0, floor: 1 << 32, last: u32::MAX }
+        Self { dice, priorities: Vec::new(), seen: 0, changes, next_change: 0, floor: 1 << 32, last: u32::MAX, eager: seed & 1 == 1 }
     }
 
     fn sink(&mut self, thread: u32) {
@@ -78,7 +81,17 @@ impl Policy for Pct {
         if due || view.yielded || spinning {
             self.sink(view.current);
         }
-        let Some(best) = view.enabled().max_by_key(|c| self.priority(c.id)) else { return Choice::Nobody };
+        // At least one must be able to run: when nobody is, others decide how time goes by.
+        if view.enabled().next().is_none() {
+            return Choice::Nobody;
+        }
+        let able = |c: &&Candidate| c.enabled || self.eager && c.timed;
+        let Some(best) = view.candidates.iter().filter(able).max_by_key(|c| self.priority(c.id)) else {
+            return Choice::Nobody;
+        };
+        if !best.enabled {
+            self.sink(best.id);
+        }
         self.last = best.id;
         let until_change =
             self.changes.get(self.next_change).map_or(u64::MAX, |at| at.saturating_sub(view.steps).max(1));

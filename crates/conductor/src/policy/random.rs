@@ -4,11 +4,13 @@ use super::{Choice, Dice, Policy, View};
 
 pub struct Random {
     dice: Dice,
+    /// One in so many decisions lets a timeout come first although others could run: in some runs hardly any, in others most.
+    patience: u64,
 }
 
 impl Random {
     pub const fn new(seed: u64) -> Self {
-        Self { dice: Dice::new(seed) }
+        Self { dice: Dice::new(seed), patience: [16, 2, 5][(seed % 3) as usize] }
     }
 }
 
@@ -23,10 +25,9 @@ impl Policy for Random {
         if count == 0 {
             return Choice::Nobody;
         }
-        // Now and then a timeout comes first although others could run.
         let timed = view.candidates.iter().filter(|c| c.timed && !c.enabled);
         let timed_count = timed.clone().count() as u64;
-        let chosen = if timed_count > 0 && self.dice.below(16) == 0 {
+        let chosen = if timed_count > 0 && self.dice.below(self.patience) == 0 {
             timed.clone().nth(self.dice.below(timed_count) as usize)
         } else {
             let nth = self.dice.below(count) as usize;

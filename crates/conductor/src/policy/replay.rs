@@ -1,8 +1,9 @@
 //! Follows a schedule; after its end, or where the run leaves it (which is said once), goes on by [active testing](super::active)
-//! if the launcher wishes for a meeting, otherwise by quantum.
+//! if the launcher wishes for a meeting, otherwise by quantum, beginning with whoever runs: a schedule that ends early means no
+//! preemption.
 
-use super::active::Wish;
-use super::{Active, Choice, Next, Policy, Quantum, View};
+use super::wish::Wish;
+use super::{Active, Choice, Next, Policy, Quantum, Runner, View};
 use crate::shared::{self, Region};
 use crate::thread::NO_THREAD;
 use reweave_model::{InputSource, Schedule, ThreadName};
@@ -60,6 +61,8 @@ pub struct Replay {
     /// Per scheduled thread: offsets of its inputs still to come, last first.
     inputs: Vec<Vec<usize>>,
     rest: Box<dyn Policy>,
+    /// Whether `rest` is to bring about a meeting.
+    wishes: bool,
     diverged: bool,
     /// Steps that each scheduled thread has done beyond its segments, because no other could come in between.
     ahead: Vec<u32>,
@@ -80,6 +83,7 @@ impl Replay {
             next: 0,
             inputs: Vec::new(),
             rest: Box::new(Quantum::new(header.quantum, 0)),
+            wishes: false,
             diverged: false,
             ahead: Vec::new(),
             scheduled: false,
@@ -109,6 +113,7 @@ impl Replay {
             // SAFETY: the launcher put it behind the inputs; the region stays mapped.
             let wish = unsafe { std::slice::from_raw_parts(region.schedule().add(at), len) };
             replay.rest = Box::new(Active::new(region, wish));
+            replay.wishes = true;
         }
         replay
     }
@@ -222,7 +227,10 @@ impl Policy for Replay {
                 _ => self.diverge(shared::DIVERGED_NOT_ENABLED, index),
             }
         }
-        self.scheduled = false;
+        let ends = std::mem::take(&mut self.scheduled);
+        if ends && !self.wishes && !view.yielded && view.enabled().any(|c| c.id == view.current) {
+            return Choice::Run { thread: view.current, steps: self.region.header().quantum.max(1) };
+        }
         self.rest.pick(view)
     }
 
@@ -230,8 +238,20 @@ impl Policy for Replay {
         !self.is_due() && self.rest.preempt_at_sync()
     }
 
-    fn passes(&mut self, thread: u32, next: &Next) -> bool {
-        !self.is_due() && self.rest.passes(thread, next)
+    fn passes(&mut self, who: Runner, next: &Next) -> bool {
+        !self.is_due() && self.rest.passes(who, next)
+    }
+
+    fn creates(&mut self, who: Runner, object: u64) {
+        self.rest.creates(who, object);
+    }
+
+    fn takes(&mut self, who: Runner, lock: u64, pc: u64) {
+        self.rest.takes(who, lock, pc);
+    }
+
+    fn gives(&mut self, who: Runner, lock: u64) {
+        self.rest.gives(who, lock);
     }
 
     fn module(&mut self, base: u64, size: u64, bias: u64, path: &[u8]) {

@@ -7,11 +7,12 @@ use std::path::Path;
 use std::str::FromStr;
 use std::time::{Duration, Instant};
 
-use reweave_conductor::policy::active::{Meeting, Target, Wish};
+use reweave_conductor::policy::wish::{Meeting, Position, Target, Wish};
 use reweave_model::{InputSource, Schedule};
 use reweave_trace::{Outcome, Trace, schedule_of};
 
-use super::{ACTIVE, COMMAND, Ending, Goal, OUTPUT, Plain, SCHEDULE, TRACE, Tries, same_program};
+use super::active::RUNS;
+use super::{COMMAND, Ending, Goal, OUTPUT, Plain, SCHEDULE, TRACE, Tries, same_program};
 use crate::names::{Code, Names};
 use crate::replay::{base_options, command_of, script};
 use crate::session;
@@ -79,12 +80,13 @@ pub fn stand_at(
         if codes.is_empty() {
             return Err(Error::NoSuchLine { line: line.to_string(), trace: trace.path().to_owned() });
         }
-        let target = |code: Code| Target { module: code.module, offset: code.offset, place: place as u32 };
+        let position = |code: Code| Position { module: code.module, offset: code.offset };
+        let target = |code: Code| Target::anyone(position(code), place as u32);
         targets.extend(codes.into_iter().map(target));
     }
     let wish = Wish { meeting: Meeting::Together, targets };
     let mut tries = Tries::default();
-    for seed in 1..=ACTIVE * 3 {
+    for seed in 1..=RUNS * 3 {
         let left = deadline.saturating_duration_since(Instant::now());
         if left.is_zero() {
             break;
@@ -108,7 +110,7 @@ pub fn stand_at(
         if !process.met {
             continue;
         }
-        tries.confirmations = 1;
+        (tries.confirmations, tries.first) = (1, Some(tries.attempts));
         reweave_trace::schedule::save(&schedule_of(&new)?, folder.join(SCHEDULE))?;
         let command = command_of(new.meta()).iter().map(|word| word.to_string_lossy().into_owned()).collect();
         let outcome = if run.timed_out { Outcome::Unknown } else { process.outcome.clone() };

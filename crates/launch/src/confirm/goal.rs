@@ -4,13 +4,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
-use reweave_model::{AccessFlags, EventId, Finding, Kind, Op, Pc, ThreadId};
+use reweave_model::{AccessFlags, Event, EventId, Finding, Kind, Op, Pc, ThreadId};
 use reweave_predict::analyses::hb::HbRaces;
+use reweave_predict::analyses::misuse::Misuses;
 use reweave_predict::analyses::serializability::Serializability;
 use reweave_predict::linear::{self, Linear};
 use reweave_trace::{Outcome, Trace};
 use serde::{Deserialize, Serialize};
 
+use super::Freed;
 use crate::names::{Code, Names};
 use crate::replay;
 use crate::{Error, Result};
@@ -84,6 +86,8 @@ impl Goal {
     /// Where a run did it, if it did.
     pub fn shown(&self, trace: &Trace) -> Result<Option<Shown>> {
         match self.accesses[..] {
+            _ if self.is(Kind::Failure) => failed(trace, &self.outcome),
+            [..] if self.is(Kind::Misuse) => misused(trace, &self.accesses),
             [one, two] if self.is(Kind::Race) && self.memory_order => unordered(trace, one, two),
             [one, two] if self.is(Kind::Race) => adjacent(trace, one, two),
             [..] if self.is(Kind::Deadlock) => stuck(trace, &self.accesses),
@@ -97,8 +101,8 @@ impl Goal {
 
     /// Whether a run did it.
     pub fn reached(&self, trace: &Trace, outcome: &Outcome) -> Result<bool> {
-        // What the recorded run did by itself, every run along its schedule does.
-        if self.accesses.is_empty() {
+        // A breakpoint: nothing to look for but what came of it.
+        if self.accesses.is_empty() && !self.is(Kind::Failure) {
             return Ok(replay::same_outcome(&self.outcome, outcome));
         }
         Ok(self.shown(trace)?.is_some())
@@ -221,6 +225,69 @@ fn unordered(trace: &Trace, one: Code, two: Code) -> Result<Option<Shown>> {
         steps += u64::from(event.op.is_step());
     }
     Ok(None)
+}
+
+/// Whether the run fails in this way, or, where it is no failure that it ended like this, uses memory that was freed.
+fn failed(trace: &Trace, outcome: &Outcome) -> Result<Option<Shown>> {
+    let ended = trace.footer().map(|footer| &footer.outcome);
+    let at = match Freed::of(trace)? {
+        _ if replay::is_failure(outcome) => {
+            if !ended.is_some_and(|ended| replay::same_outcome(ended, outcome)) {
+                return Ok(None);
+            }
+            None
+        }
+        Some(freed) => Some(freed.used),
+        None => return Ok(None),
+    };
+    before(trace, |event| Some(event.id) == at)
+}
+
+/// Whether the run misuses something at each of these places.
+fn misused(trace: &Trace, places: &[Code]) -> Result<Option<Shown>> {
+    let mut misuses = Misuses::default();
+    linear::run(trace, &mut misuses, &mut |_| true)?;
+    let found: BTreeSet<EventId> = misuses.finish().misuses.iter().map(|misused| misused.event).collect();
+    let mut names = Names::default();
+    let mut left = places.to_vec();
+    let mut shown = None;
+    let mut steps = 0u64;
+    let mut events = trace.events();
+    while let Some(event) = events.next()? {
+        if matches!(event.op, Op::Module { .. }) {
+            names.see(&event);
+        }
+        let code = names.code(event.pc);
+        if found.contains(&event.id)
+            && let Some(at) = left.iter().position(|place| *place == code)
+        {
+            left.swap_remove(at);
+            shown.get_or_insert(Shown { first: code, steps_before: steps });
+        }
+        steps += u64::from(event.op.is_step());
+    }
+    Ok(shown.filter(|_| left.is_empty()))
+}
+
+/// The place of the first event that is meant, otherwise of the last step.
+fn before(trace: &Trace, meant: impl Fn(&Event<'_>) -> bool) -> Result<Option<Shown>> {
+    let mut names = Names::default();
+    let mut shown = None;
+    let mut steps = 0u64;
+    let mut events = trace.events();
+    while let Some(event) = events.next()? {
+        if matches!(event.op, Op::Module { .. }) {
+            names.see(&event);
+        }
+        if event.op.is_step() {
+            shown = Some(Shown { first: names.code(event.pc), steps_before: steps });
+            steps += 1;
+        }
+        if meant(&event) {
+            break;
+        }
+    }
+    Ok(shown)
 }
 
 /// Whether the run itself is one that no order of whole blocks explains, because of a block that begins at this place.

@@ -4,6 +4,7 @@
 //! it) by active testing: the same places, other schedules ([`reweave_conductor::policy::active`]). Of several runs that
 //! show it, the one that fails is kept: it tells more.
 
+pub mod active;
 mod breakpoints;
 mod ending;
 mod goal;
@@ -14,14 +15,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use reweave_conductor::policy::active::{Meeting, Target, Wish};
+use reweave_conductor::policy::wish::Wish;
 use reweave_conductor::shared;
 use reweave_model::{Finding, InputSource, Kind, Schedule, ThreadId};
 use reweave_trace::{Meta, Outcome, Trace, schedule_of};
 
 use crate::collector::{Collected, Divergence};
 use crate::interrupt;
-use crate::names::Code;
 use crate::replay::{self, base_options, script};
 use crate::session::{self, Run};
 use crate::target::Output;
@@ -36,9 +36,6 @@ pub const TRACE: &str = "trace.rwt";
 pub const SCHEDULE: &str = "schedule.rws";
 pub const COMMAND: &str = "command.json";
 pub const OUTPUT: &str = "output.txt";
-
-/// Runs of active testing for one finding.
-const ACTIVE: u64 = 10;
 
 #[derive(Debug)]
 pub enum Confirmation {
@@ -56,6 +53,8 @@ pub enum Confirmation {
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Tries {
     pub attempts: u32,
+    /// The first attempt that did it.
+    pub first: Option<u32>,
     pub confirmations: u32,
     /// Threads paused by active testing, and let go in vain.
     pub pauses: u32,
@@ -100,7 +99,7 @@ pub fn confirm(
     let recorded = trace.footer().map(|footer| footer.outcome.clone()).unwrap_or_default();
     let along = along(finding);
     let followed = along.len();
-    for (number, attempt) in along.into_iter().chain(active(&goal)).enumerate() {
+    for (number, attempt) in along.into_iter().chain(active::attempts(trace, finding, &goal)?).enumerate() {
         // Active testing only if the witness did not do.
         let left = deadline.saturating_duration_since(Instant::now());
         if left.is_zero() || interrupt::asked() || number >= followed && best.is_some() {
@@ -112,6 +111,7 @@ pub fn confirm(
         match run(trace, &attempt, &goal, &own, plain, left, &mut tries)? {
             Ok((done, shown)) => {
                 tries.confirmations += 1;
+                tries.first.get_or_insert(tries.attempts);
                 let telling = replay::is_failure(&done.outcome) && !replay::same_outcome(&done.outcome, &recorded);
                 let worse = if telling || best.is_none() {
                     best.replace((own, done, shown)).map(|(worse, ..)| worse)
@@ -148,22 +148,6 @@ fn along(finding: &Finding) -> Vec<Attempt> {
         schedules.extend(swapped(&witness.schedule));
     }
     schedules.into_iter().map(|schedule| Attempt { schedule, wish: None, seed: 0 }).collect()
-}
-
-/// By active testing, with one seed after the other.
-fn active(goal: &Goal) -> Vec<Attempt> {
-    let meeting = match goal.kind.as_str() {
-        "race" if goal.memory_order => return Vec::new(),
-        "race" => Meeting::Race,
-        "deadlock" => Meeting::Together,
-        _ => return Vec::new(),
-    };
-    let target =
-        |(place, code): (usize, &Code)| Target { module: code.module, offset: code.offset, place: place as u32 };
-    let targets: Vec<Target> = goal.accesses.iter().enumerate().map(target).collect();
-    let wish = Wish { meeting, targets };
-    let attempt = |seed| Attempt { schedule: Schedule::default(), wish: Some(wish.clone()), seed };
-    (1..=ACTIVE).map(attempt).collect()
 }
 
 /// One run. If it shows the goal, the folder gets trace, schedule and command; if not, the reason.

@@ -19,6 +19,10 @@ use reweave_model::{AtomicBlock, AtomicKind, Event, EventId, ObjectId, Op, Pc, S
 use reweave_trace::{Result, Trace};
 
 use super::waits;
+use crate::search::Limits;
+
+/// Events between two looks at the clock.
+const NOW_AND_THEN: u64 = 1 << 14;
 
 /// Which blocks to look for besides those that the trace itself declares.
 #[derive(Clone, Copy, Default, Debug)]
@@ -52,11 +56,14 @@ pub struct Blocks {
 }
 
 impl Blocks {
-    /// Reads the trace once.
-    pub fn of(trace: &Trace, wanted: Wanted<'_>) -> Result<Self> {
+    /// Reads the trace once, or as far as the time goes.
+    pub fn of(trace: &Trace, wanted: Wanted<'_>, limits: &Limits<'_>) -> Result<Self> {
         let mut reader = Reader::new(trace, wanted);
         let mut events = trace.events();
         while let Some(event) = events.next()? {
+            if event.id.0.is_multiple_of(NOW_AND_THEN) && limits.is_over() {
+                break;
+            }
             if event.op.is_step() {
                 reader.event(&event);
             }

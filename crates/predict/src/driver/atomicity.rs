@@ -35,12 +35,13 @@ pub(super) fn atomicity(
     if asking.is_empty() && listed.is_empty() || !(inferred || declares || !options.atomic.is_empty()) {
         return Ok(());
     }
-    let blocks = Blocks::of(trace, Wanted { functions: &options.atomic, inferred, updates: false })?;
+    let blocks = Blocks::of(trace, Wanted { functions: &options.atomic, inferred, updates: false }, &options.limits)?;
     answer.stats.insert("atomic_blocks".to_owned(), blocks.len() as u64);
     answer.unseen_functions = blocks.unseen.clone();
     let mut settled: HashSet<(Pc, Vec<Pc>)> = HashSet::new();
     let mut violated: HashSet<Pc> = HashSet::new();
-    let updates = Blocks::of(trace, Wanted { functions: &[], inferred: false, updates: options.inferred })?;
+    let updates =
+        Blocks::of(trace, Wanted { functions: &[], inferred: false, updates: options.inferred }, &options.limits)?;
     let sets = asking.iter().map(|&asking| (asking, &blocks));
     // An update by hand is broken by an access to what it updates.
     let triples = ASKING.iter().filter(|(_, pattern)| options.inferred && *pattern == Pattern::Triple);

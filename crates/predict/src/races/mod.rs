@@ -33,6 +33,8 @@ pub struct Stats {
 
 pub struct Races {
     pub findings: Vec<Finding>,
+    /// Pairs of code positions (smaller first) of which some were asked about, and none is a race.
+    pub refuted: HashSet<(Pc, Pc)>,
     pub stats: Stats,
 }
 
@@ -52,7 +54,14 @@ pub fn races(
     only: Option<&HashSet<(Pc, Pc)>>,
     progress: &mut dyn FnMut(f64),
 ) -> Result<Races> {
-    let mut search = Search { limits, only, stats: Stats::default(), found: HashMap::new(), unknown: HashSet::new() };
+    let mut search = Search {
+        limits,
+        only,
+        stats: Stats::default(),
+        found: HashMap::new(),
+        unknown: HashSet::new(),
+        refuted: HashSet::new(),
+    };
     search::each_window(trace, limits, progress, &mut |window, progress| search.window(window, progress))?;
     let mut found: Vec<Found> = search.found.into_values().collect();
     found.sort_by_key(|found| (found.accesses[1].event, found.accesses[0].event));
@@ -63,7 +72,8 @@ pub fn races(
         weak_order: found.weak_order,
         ..Finding::predicted(Kind::Race, found.doubtful, name, found.accesses.into(), witness)
     });
-    Ok(Races { findings: findings.collect(), stats: search.stats })
+    let refuted = search.refuted.into_iter().filter(|pcs| !search.unknown.contains(pcs)).collect();
+    Ok(Races { findings: findings.collect(), refuted, stats: search.stats })
 }
 
 struct Search<'o> {
@@ -72,6 +82,8 @@ struct Search<'o> {
     stats: Stats,
     found: HashMap<(Pc, Pc), Found>,
     unknown: HashSet<(Pc, Pc)>,
+    /// In some window, for certain.
+    refuted: HashSet<(Pc, Pc)>,
 }
 
 impl Search<'_> {
@@ -110,9 +122,14 @@ impl Search<'_> {
                     None => {}
                 }
             }
-            if unsure && !self.found.contains_key(&group.pcs) {
-                self.unknown.insert(group.pcs);
+            if self.found.contains_key(&group.pcs) {
+                continue;
             }
+            if unsure {
+                self.unknown.insert(group.pcs)
+            } else {
+                self.refuted.insert(group.pcs)
+            };
         }
     }
 

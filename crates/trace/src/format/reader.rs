@@ -305,6 +305,15 @@ impl Trace {
         self.footer.as_ref()
     }
 
+    /// Keeps the first so many events (a chunk more or less), as if the recording had been cut off there.
+    pub fn cut_to(&mut self, events: u64) {
+        let kept = self.chunks.partition_point(|chunk| chunk.header.first_event < events).max(1);
+        if kept < self.chunks.len() {
+            self.chunks.truncate(kept);
+            self.footer = None;
+        }
+    }
+
     /// What could not be read so far, in order of position. Damage inside events shows only once they are read.
     pub fn damage(&self) -> Vec<Damage> {
         let mut damage = self.damage.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone();

@@ -6,6 +6,10 @@
 //! reweave-out/1/               a finding: trace.rwt, schedule.rws, command.json, output.txt
 //! ```
 
+mod ends;
+mod items;
+mod usual;
+
 use std::collections::{BTreeMap, HashSet};
 use std::ffi::OsString;
 use std::fs;
@@ -13,39 +17,44 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
-use reweave_model::{Accessor, BlockedOn, EventId, Finding, Kind, ObjectId, Op, Strength, ThreadId};
+use reweave_model::{Finding, Kind, Op, Strength, ThreadId};
 use reweave_predict::Limits;
-use reweave_report::{Describer, Item, Report, data, describe, resolve};
-use reweave_trace::{Outcome, Trace, schedule_of};
+use reweave_report::{Item, Report, data, resolve};
+use reweave_trace::{Outcome, Trace};
 
 use crate::classes::{Class, class_of};
-use crate::confirm::{self, Confirmation, Ending, Freed, Goal, Harm, Line, Plain, Stood, Usual};
+use crate::confirm::{self, Freed, Harm, Line, Plain, Stood, Usual};
 use crate::explore::{self, Explored};
 use crate::folder::{PrivateFolder, beside};
 use crate::interrupt;
 use crate::jobs::side_by_side;
 use crate::names::{Code, Names};
 use crate::region::Policy;
-use crate::replay::{Recording, command_of, is_failure, same_outcome};
+use crate::replay::is_failure;
 use crate::session::{self, Options, Run};
 use crate::target::{Input, Output};
 use crate::{Error, Result};
+pub use ends::last_places;
+use items::{failure, freed_memory, minimise, recorded, settle};
+use usual::usual;
 
 pub const REPORT: &str = "report.json";
 pub const RECORDING: &str = "recording.rwt";
 /// The run of a concurrent breakpoint.
 pub const BREAKPOINT: &str = "breakpoint";
-/// For one finding.
-const MINIMISING: Duration = Duration::from_secs(5);
-/// Further schedules that are tried, and how many in a row may show nothing new.
-const SCHEDULES: u64 = 60;
+/// Seeds of further schedules, for each seed of the user's.
+const SEEDS: u64 = 1 << 20;
+/// So many of them take turns, with longer and longer slices.
+const TURNS: u64 = 6;
+/// So many in a row, over this part of the budget, may show nothing new.
 const IDLE: u32 = 15;
-/// Runs that show what the program prints when nothing goes wrong.
-const SERIAL: u64 = 6;
+const PATIENCE: u32 = 6;
 /// Classes of executions that are all predicted from; of others only those that come to something new.
 const CLOSELY: usize = 64;
 /// For exploration, unless it is asked for.
 const EXPLORING: Duration = Duration::from_secs(15);
+/// Events of a program that does not end that are looked at, for every millisecond there is.
+const ENDLESS: u64 = 100;
 /// Numbers that mean nothing if those of several traces are added up.
 const PER_TRACE: [&str; 2] = ["windows", "cut_short"];
 
@@ -90,8 +99,8 @@ pub enum Stage<'a> {
     Stopped(&'a Error),
     /// Other schedules.
     Trying {
-        done: usize,
-        total: usize,
+        done: Duration,
+        total: Duration,
     },
     Exploring(&'a Explored),
     /// A run did it, or had done it already.
@@ -120,7 +129,14 @@ pub fn test(plan: &Plan, watch: &mut dyn FnMut(Stage<'_>)) -> Result<Tested> {
     hunt.ended_by_hand = interrupt::asked() || run.timed_out;
     interrupt::forget();
     watch(Stage::Recorded(&run));
-    hunt.limit = Some((run.took * 20).max(Duration::from_secs(10)));
+    hunt.limit = Some(match run.timed_out {
+        false => (run.took * 20).max(Duration::from_secs(10)),
+        // It does not end anyway, and what is of interest comes soon or not at all.
+        true => (run.took / 8).max(Duration::from_millis(200)),
+    });
+    if run.timed_out {
+        hunt.usual = Some(None);
+    }
     // Half of the time for the first run: what it shows is surest.
     hunt.look_at(&run, Look::Closely, watch)?;
     hunt.ended_by_hand = false;
@@ -183,15 +199,18 @@ impl Hunt<'_> {
             return Ok(false);
         }
         for process in &run.processes {
-            let trace = Trace::open(&process.path)?;
-            // One that had to be ended can be very long: what is looked for in it is what keeps to the time.
+            let mut trace = Trace::open(&process.path)?;
+            if run.timed_out {
+                // It can be very long, and does the same again and again.
+                trace.cut_to((self.left().as_millis() as u64).saturating_mul(ENDLESS));
+            }
             if !run.timed_out
                 && let Some(freed) = Freed::of(&trace)?
             {
                 let finding = freed_memory(&trace, freed)?;
                 let mut item = recorded(self.next_id(), &trace, &finding, &process.outcome, &self.plan.folder)?;
                 item.summary = format!("the program {}", freed.text());
-                self.keep(item, watch);
+                self.keep(item, watch)?;
             }
             if !run.timed_out && !self.classes.insert(class_of(&trace)?) && look != Look::Again {
                 continue;
@@ -213,7 +232,7 @@ impl Hunt<'_> {
             if failed {
                 let item = failure(self.next_id(), &trace, &process.outcome, &self.plan.folder)?;
                 failure_of_this = Some(item.fingerprint.clone());
-                self.keep(item, watch);
+                self.keep(item, watch)?;
             }
             let answer = predict(&trace, Instant::now() + self.left() / 2, &self.plan.atomic, watch)?;
             *self.stats.entry("unknown_pairs".into()).or_default() += answer.unknown_pairs;
@@ -245,16 +264,20 @@ impl Hunt<'_> {
         }
     }
 
-    /// A failure is kept unless it is known. One that hung is not announced: it may be told as a deadlock yet.
-    fn keep(&mut self, item: Item, watch: &mut dyn FnMut(Stage<'_>)) {
+    /// What a run did is kept unless it is known. One that hung is not announced: it may be told as a deadlock yet.
+    fn keep(&mut self, mut item: Item, watch: &mut dyn FnMut(Stage<'_>)) -> Result<()> {
+        let own = self.plan.folder.join(item.id.to_string());
         if self.items.iter().any(|known| known.fingerprint == item.fingerprint) {
-            let _ = fs::remove_dir_all(self.plan.folder.join(item.id.to_string()));
-        } else {
-            if item.harm.as_deref() != Some(Harm::Hang.name()) {
-                watch(Stage::Found(&item));
-            }
-            self.items.push(item);
+            let _ = fs::remove_dir_all(own);
+            return Ok(());
         }
+        let plain = Plain { command: None, limit: self.limit, usual: None, isolate: self.plan.options.isolate };
+        minimise(&mut item, &own, &plain, Instant::now() + self.left() / 8)?;
+        if item.harm.as_deref() != Some(Harm::Hang.name()) {
+            watch(Stage::Found(&item));
+        }
+        self.items.push(item);
+        Ok(())
     }
 
     /// Tries to confirm what is not confirmed yet, several at a time.
@@ -351,28 +374,39 @@ impl Hunt<'_> {
 
     /// Runs the program under other schedules: code that the first run did not reach is not looked at otherwise.
     fn other_schedules(&mut self, first: &Run, watch: &mut dyn FnMut(Stage<'_>)) -> Result<()> {
-        let until = Instant::now() + self.left() / 2;
+        let began = Instant::now();
+        let time = self.left() / 2;
         let length = first.processes.iter().map(|process| process.events).max().unwrap_or(0).max(10);
-        let mut idle = 0;
-        for number in 1..=SCHEDULES {
-            if idle >= IDLE || Instant::now() + first.took >= until || interrupt::asked() {
+        let (mut idle, mut news) = (0, began);
+        for number in 1.. {
+            let bored = idle >= IDLE && news.elapsed() > self.plan.budget / PATIENCE;
+            if bored || began.elapsed() + first.took >= time || interrupt::asked() {
                 break;
             }
-            watch(Stage::Trying { done: number as usize - 1, total: SCHEDULES as usize });
+            watch(Stage::Trying { done: began.elapsed(), total: time });
             let folder = PrivateFolder::new()?;
             let mut options = self.plan.options.clone();
             options.trace = folder.path().join(RECORDING);
-            options.seed = self.plan.options.seed.wrapping_mul(SCHEDULES).wrapping_add(number);
-            options.policy = match number % 3 {
-                0 => Policy::Pct { depth: 3, length },
-                _ => Policy::Random,
-            };
+            options.seed = self.plan.options.seed.wrapping_mul(SEEDS).wrapping_add(number);
+            match number {
+                turns @ 1..=TURNS => (options.policy, options.quantum) = (Policy::Turns, turns as u32),
+                _ => {
+                    options.policy = match number % 4 {
+                        0 => Policy::Pct { depth: 2 + (number / 4 % 4) as u32, length },
+                        _ => Policy::Random,
+                    }
+                }
+            }
             let stdin = beside(&self.plan.options.trace, "stdin");
             options.input = if stdin.exists() { Input::File(stdin) } else { Input::Nothing };
             options.output = Output::File(folder.path().join(confirm::OUTPUT));
             options.timeout = Some(self.left().min(self.limit.unwrap_or(Duration::MAX)));
             let run = session::run(&options)?;
-            idle = if self.look_at(&run, Look::Closely, watch)? { 0 } else { idle + 1 };
+            if self.look_at(&run, Look::Closely, watch)? {
+                (idle, news) = (0, Instant::now());
+            } else {
+                idle += 1;
+            }
             *self.stats.entry("schedules".into()).or_default() += 1;
         }
         self.stats.insert("classes".into(), self.classes.len() as u64);
@@ -419,34 +453,6 @@ fn rank(item: &Item) -> (u8, usize) {
         _ => 2,
     };
     (strength, Harm::rank(item.harm.as_deref()))
-}
-
-/// What the program prints when its threads run one after the other: the recorded run's output went to the terminal.
-fn usual(plan: &Plan, limit: Duration) -> Option<Usual> {
-    let recording = Recording::open(&plan.folder.join(RECORDING)).ok()?;
-    let once = |seed: u64| {
-        let folder = PrivateFolder::new().ok()?;
-        let mut options = recording.options(folder.path().join(RECORDING)).ok()?;
-        if seed > 0 {
-            options.scripts.clear();
-            options.seed = seed;
-            options.policy = Policy::Pct { depth: 1, length: 1000 };
-        }
-        let output = folder.path().join(confirm::OUTPUT);
-        options.output = Output::File(output.clone());
-        options.timeout = Some(limit);
-        options.isolate = plan.options.isolate;
-        let run = session::run(&options).ok()?;
-        let outcome = run.processes.first().filter(|_| !run.timed_out)?.outcome.clone();
-        Some((fs::read(&output).unwrap_or_default(), outcome))
-    };
-    let (first, outcome) = once(0)?;
-    recording.trace.footer().filter(|footer| same_outcome(&footer.outcome, &outcome))?;
-    let seeds: Vec<u64> = (1..=SERIAL).collect();
-    let others = side_by_side(plan.jobs, &seeds, |seed| once(*seed), &mut |_| {});
-    let others = others.into_iter().flatten().filter(|(_, other)| same_outcome(other, &outcome));
-    let printed = std::iter::once(first).chain(others.map(|(printed, _)| printed)).collect();
-    Some(Usual { printed, outcome })
 }
 
 /// Makes the folder, or empties one of an earlier run: only what such a run makes is removed. Returns the largest number that is
@@ -538,186 +544,4 @@ pub fn break_at(
 pub fn save_report(report: &Report, folder: &Path) -> Result<()> {
     let path = folder.join(REPORT);
     fs::write(&path, report.to_json()).map_err(Error::output("write", &path))
-}
-
-/// Tries to confirm one finding and makes an item of it.
-fn settle(id: u32, trace: &Trace, finding: &Finding, folder: &Path, plain: &Plain<'_>, left: Duration) -> Result<Item> {
-    if finding.strength == Strength::Confirmed {
-        // The recorded run did it.
-        let outcome = trace.footer().map(|footer| footer.outcome.clone()).unwrap_or_default();
-        return recorded(id, trace, finding, &outcome, folder);
-    }
-    let mut item = resolve::item(id, finding, trace);
-    if left.is_zero() {
-        let why =
-            if interrupt::asked() { "it was interrupted" } else { "the time was used up: raise it with --budget" };
-        item.why_unconfirmed = Some(why.into());
-        return Ok(item);
-    }
-    let own = folder.join(id.to_string());
-    let deadline = Instant::now() + left;
-    let (confirmation, tries) = confirm::confirm(trace, finding, &own, plain, deadline)?;
-    item.tries = Some(data::Tries {
-        attempts: tries.attempts,
-        confirmations: tries.confirmations,
-        pauses: tries.pauses,
-        thrashes: tries.thrashes,
-    });
-    match confirmation {
-        Confirmation::Confirmed { mut goal, swapped } => {
-            if swapped {
-                // (1) is the one that came first in the run that replay shows.
-                item.accesses.reverse();
-            }
-            item.strength = resolve::strength_name(Strength::Confirmed).into();
-            item.schedule = Some(format!("{id}/{}", confirm::SCHEDULE));
-            let deadline = deadline.min(Instant::now() + MINIMISING);
-            let minimised = confirm::minimise(&own, &mut goal, plain, deadline)?;
-            item.preemptions = Some(minimised.after);
-            let shown = Trace::open(own.join(&goal.trace))?;
-            let ending = Ending::of(&shown, &goal.outcome, &own.join(confirm::OUTPUT), plain.usual)?;
-            // A block that nobody declared may be as it should be, unless something comes of it.
-            if finding.block.as_ref().is_some_and(|block| !block.declared) && ending.harm == Harm::Nothing {
-                let _ = fs::remove_dir_all(&own);
-                item = resolve::item(id, finding, trace);
-                item.why_unconfirmed = Some("a run did it, and nothing came of it".into());
-                return Ok(item);
-            }
-            item.harm = Some(ending.harm.name().into());
-            item.outcome = Some(ending.text);
-        }
-        Confirmation::Unconfirmed { why } => {
-            let _ = fs::remove_dir_all(&own);
-            item.why_unconfirmed = Some(why);
-        }
-    }
-    Ok(item)
-}
-
-/// A recorded run that failed is a finding: it happened, and its own schedule repeats it.
-fn failure(id: u32, trace: &Trace, outcome: &Outcome, folder: &Path) -> Result<Item> {
-    let finding = Finding::new(Kind::Failure, Strength::Confirmed, "recording", last_places(trace, outcome)?);
-    let mut item = recorded(id, trace, &finding, outcome, folder)?;
-    let text = describe::outcome(outcome).unwrap_or_default();
-    let which = if trace.path().starts_with(folder) { "the recorded run" } else { "a run under another schedule" };
-    item.summary = format!("{which} {text}");
-    Ok(item)
-}
-
-/// Memory used after it was freed, as a finding.
-fn freed_memory(trace: &Trace, freed: Freed) -> Result<Finding> {
-    let mut places = Vec::new();
-    let mut events = trace.events();
-    while let Some(event) = events.next()? {
-        if event.id == freed.free || event.id == freed.used {
-            places.push(Accessor {
-                event: event.id,
-                thread: event.thread,
-                pc: event.pc,
-                stack: event.stack,
-                op: describe::kind(&event.op).replace('_', " "),
-                locks_held: Vec::new(),
-            });
-        }
-        if event.id >= freed.used {
-            break;
-        }
-    }
-    Ok(Finding::new(Kind::Failure, Strength::Confirmed, "recording", places))
-}
-
-/// What the recorded run did itself: its own schedule repeats it.
-fn recorded(id: u32, trace: &Trace, finding: &Finding, outcome: &Outcome, folder: &Path) -> Result<Item> {
-    let own = folder.join(id.to_string());
-    fs::create_dir_all(&own).map_err(Error::output("create", &own))?;
-    let copy = own.join(confirm::TRACE);
-    fs::hard_link(trace.path(), &copy)
-        .or_else(|_| fs::copy(trace.path(), &copy).map(drop))
-        .map_err(Error::output("write", &copy))?;
-    reweave_trace::schedule::save(&schedule_of(trace)?, own.join(confirm::SCHEDULE))?;
-    let command = command_of(trace.meta()).iter().map(|word| word.to_string_lossy().into_owned()).collect();
-    let cwd = trace.meta().cwd.clone();
-    let goal = Goal {
-        kind: resolve::kind_name(finding.kind).into(),
-        memory_order: false,
-        block: None,
-        inferred: false,
-        threads: Vec::new(),
-        command,
-        cwd,
-        accesses: Vec::new(),
-        outcome: outcome.clone(),
-        trace: confirm::TRACE.into(),
-    };
-    goal.save(&own.join(confirm::COMMAND))?;
-    let mut item = resolve::item(id, finding, trace);
-    item.schedule = Some(format!("{id}/{}", confirm::SCHEDULE));
-    // The output of a run of another schedule lies beside its trace.
-    let ending = Ending::of(trace, outcome, &trace.path().with_file_name(confirm::OUTPUT), None)?;
-    item.harm = Some(ending.harm.name().into());
-    item.outcome = Some(ending.text);
-    Ok(item)
-}
-
-/// Where a failed run ended: the fatal signal, or what each thread waits for.
-pub fn last_places(trace: &Trace, outcome: &Outcome) -> Result<Vec<Accessor>> {
-    let describer = Describer { symbols: trace.symbols() };
-    let has_source = |pc| trace.symbols().frames(pc).next().is_some_and(|frame| frame.line != 0);
-    let mut fatal = None;
-    let mut waits: BTreeMap<ThreadId, Accessor> = BTreeMap::new();
-    let mut held: BTreeMap<ThreadId, Vec<(ObjectId, EventId)>> = BTreeMap::new();
-    let mut last_access: BTreeMap<ThreadId, Accessor> = BTreeMap::new();
-    let mut events = trace.events();
-    while let Some(event) = events.next()? {
-        let thread = event.thread;
-        let locks = held.entry(thread).or_default();
-        let place = |op: String, locks: &[(ObjectId, EventId)]| Accessor {
-            event: event.id,
-            thread,
-            pc: event.pc,
-            stack: event.stack,
-            op,
-            locks_held: locks.iter().map(|(_, event)| *event).collect(),
-        };
-        let wait = |on, object| format!("wait for {}", describer.blocked_on(on, object));
-        let waiting = match event.op {
-            Op::Blocked { on, object } => Some(place(wait(on, object), locks)),
-            Op::Wait { condition, mutex, .. } => {
-                locks.retain(|(held, _)| *held != mutex);
-                Some(place(wait(BlockedOn::Notify, condition), locks))
-            }
-            Op::BarrierArrive { barrier, .. } => Some(place(wait(BlockedOn::Barrier, barrier), locks)),
-            Op::Acquire { object, .. } | Op::Woken { mutex: object, .. } => {
-                locks.push((object, event.id));
-                None
-            }
-            Op::Release { object, .. } => {
-                locks.retain(|(held, _)| *held != object);
-                None
-            }
-            Op::Fatal { number, .. } => {
-                let mut at = place(describe::signal_name(number as i32), locks);
-                // Where the program itself was last says more than a place in a library without source.
-                if let Some(access) = last_access.get(&thread).filter(|_| !has_source(event.pc)) {
-                    (at.pc, at.stack) = (access.pc, access.stack);
-                }
-                fatal = Some(at);
-                None
-            }
-            op if !op.is_step() => continue,
-            _ => None,
-        };
-        if has_source(event.pc) {
-            last_access.insert(thread, place(String::new(), locks));
-        }
-        match waiting {
-            Some(at) => waits.insert(thread, at),
-            None => waits.remove(&thread),
-        };
-    }
-    Ok(match outcome {
-        Outcome::Hung => waits.into_values().collect(),
-        Outcome::Signalled { .. } => fatal.into_iter().collect(),
-        _ => Vec::new(),
-    })
 }

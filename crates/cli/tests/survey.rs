@@ -1,0 +1,167 @@
+//! Every golden program through `reweave test`: what is wrong in the `_bad` ones is made to happen, of the right kind and at
+//! the right lines, and replays; nothing is said against the `_ok` ones.
+//!
+//! A normal run takes a sample. `REWEAVE_SURVEY=REPLAYS[,TEXT]` (`cargo xtask survey`) takes every program whose name has that
+//! text, replays each confirmed finding so often, and prints what it took.
+
+mod common;
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::time::{Duration, Instant};
+
+use common::golden::{GCC, Program, folders, programs};
+use common::run::run_with;
+use common::{Scratch, run};
+use serde_json::Value;
+
+/// For one program, in seconds.
+const BUDGET: u64 = 10;
+/// A normal run takes one of so many.
+const SAMPLE: usize = 12;
+/// On a machine so busy that no budget is kept.
+const LIMIT: Duration = Duration::from_secs(120);
+
+/// No schedule of ours shows what is wrong with them, and why.
+const NOT_CONFIRMED: &[(&str, &str)] = &[("patterns/commute_bad.c", "which order is taken is information, no defect")];
+
+#[derive(Default)]
+struct Survey {
+    bad: u32,
+    confirmed: u32,
+    ok: u32,
+    replays: u32,
+    /// Runs that it took to confirm a finding, and preemptions that were left.
+    attempts: Vec<u64>,
+    preemptions: Vec<u64>,
+    /// Seconds beyond the budget.
+    over: f64,
+    complaints: Vec<String>,
+}
+
+/// Lines of the program itself that an access stands for: its own, or those of the calls it was made in.
+fn lines(access: &Value, file: &str) -> BTreeSet<u64> {
+    let stack = access["stack"].as_array().into_iter().flatten();
+    let own = |place: &&Value| place["file"].as_str().is_some_and(|path| path.ends_with(file));
+    std::iter::once(&access["location"]).chain(stack).filter(own).filter_map(|place| place["line"].as_u64()).collect()
+}
+
+/// Whether a finding is about what the header says.
+fn fits(finding: &Value, program: &Program) -> bool {
+    let file = program.path.file_name().and_then(|name| name.to_str()).expect("a name");
+    let accesses = finding["accesses"].as_array().expect("a list");
+    let wanted: BTreeSet<u64> = program.lines.iter().copied().collect();
+    // Whoever waits for a thread that is stuck is only a consequence.
+    let follows = |access: &Value| access["op"].as_str().is_some_and(|op| op.starts_with("wait for the end of"));
+    let is_meant = |access: &Value| !lines(access, file).is_disjoint(&wanted);
+    let meant = accesses.iter().any(is_meant) && accesses.iter().all(|one| is_meant(one) || follows(one));
+    finding["kind"].as_str() == Some(&program.kind) && (wanted.is_empty() || meant)
+}
+
+impl Survey {
+    fn try_out(&mut self, program: &Program, replays: u32) {
+        let scratch = Scratch::new("survey");
+        let name = program.name();
+        let built = match program.build(&scratch, GCC, "-O1") {
+            Ok(built) => built,
+            Err(why) => return self.complaints.push(why),
+        };
+        let budget = format!("{BUDGET}s");
+        let mut command = scratch.reweave(["test", "-o", "out", "--quiet", "--budget", &budget, "--"]);
+        command.arg(&built);
+        let began = Instant::now();
+        let done = run_with(&mut command, program.stdin.as_deref(), LIMIT);
+        let took = began.elapsed().as_secs_f64();
+        self.over = self.over.max(took - BUDGET as f64);
+        let report = fs::read_to_string(scratch.join("out/report.json")).unwrap_or_default();
+        let Ok(report) = serde_json::from_str::<Value>(&report) else {
+            return self.complaints.push(format!("{name}: no report: {done:?}"));
+        };
+        let findings = report["findings"].as_array().expect("a list");
+        let strong = |finding: &&Value| finding["strength"] != "potential" && finding["kind"] != "nondeterminism";
+        if program.is_ok() {
+            self.ok += 1;
+            for finding in findings.iter().filter(strong) {
+                self.complaints.push(format!("{name}: {} {}", finding["strength"], finding["summary"]));
+            }
+            println!("survey {name}: {took:.1} s");
+            return;
+        }
+        self.bad += 1;
+        let confirmed = || findings.iter().filter(|finding| finding["strength"] == "confirmed");
+        let mut again = 0;
+        for finding in confirmed() {
+            for _ in 0..replays {
+                let done = run(&mut scratch.reweave(["replay", &format!("out/{}", finding["id"])]));
+                again += u32::from(done.code == Some(1));
+                if done.code != Some(1) {
+                    self.complaints.push(format!("{name}: {}: replay: {}", finding["summary"], done.stderr.trim()));
+                    break;
+                }
+            }
+        }
+        self.replays += again;
+        let meant: Vec<&Value> = confirmed().filter(|finding| fits(finding, program)).collect();
+        let attempts: Vec<u64> = meant.iter().filter_map(|finding| finding["tries"]["first"].as_u64()).collect();
+        let preemptions: Vec<u64> = meant.iter().filter_map(|finding| finding["preemptions"].as_u64()).collect();
+        println!("survey {name}: {took:.1} s, {} meant, tries {attempts:?}, preemptions {preemptions:?}", meant.len());
+        self.attempts.extend(attempts);
+        self.preemptions.extend(preemptions);
+        match NOT_CONFIRMED.iter().find(|(known, _)| *known == name) {
+            Some((_, why)) if meant.is_empty() => println!("  known: {why}"),
+            Some(_) => self.complaints.push(format!("{name}: is confirmed now: take it off the list")),
+            None if meant.is_empty() => {
+                let found: Vec<String> = findings
+                    .iter()
+                    .map(|one| {
+                        format!(
+                            "\n    {} {} {}: {}",
+                            one["strength"], one["kind"], one["summary"], one["why_unconfirmed"]
+                        )
+                    })
+                    .collect();
+                self.complaints.push(format!(
+                    "{name}: not confirmed as {} {:?}{}",
+                    program.kind,
+                    program.lines,
+                    found.concat()
+                ));
+            }
+            None => self.confirmed += 1,
+        }
+    }
+
+    fn conclude(mut self) {
+        let over = self.over.max(0.0);
+        println!(
+            "survey: {} of {} bad programs confirmed, {} right ones, {} replays; at most {over:.1} s over {BUDGET} s",
+            self.confirmed, self.bad, self.ok, self.replays
+        );
+        println!("runs to confirm: {}", spread(&mut self.attempts));
+        println!("preemptions left: {}", spread(&mut self.preemptions));
+        assert!(self.complaints.is_empty(), "{} complaints\n{}", self.complaints.len(), self.complaints.join("\n"));
+    }
+}
+
+fn spread(numbers: &mut [u64]) -> String {
+    numbers.sort_unstable();
+    let at = |percent: usize| numbers.get((numbers.len() * percent / 100).min(numbers.len().saturating_sub(1)));
+    format!("median {:?}, 95 % {:?}, most {:?}, of {}", at(50), at(95), numbers.last(), numbers.len())
+}
+
+#[test]
+fn survey() {
+    let asked = std::env::var("REWEAVE_SURVEY").ok();
+    let (replays, text) = match asked.as_deref().map(|asked| asked.split_once(',').unwrap_or((asked, ""))) {
+        Some((replays, text)) => (replays.parse().expect("a number of replays"), text),
+        None => (2, ""),
+    };
+    let all: Vec<Program> = folders().iter().flat_map(|folder| programs(folder)).collect();
+    let mut survey = Survey::default();
+    for (index, program) in all.iter().enumerate() {
+        if program.name().contains(text) && (asked.is_some() || index % SAMPLE == 0) {
+            survey.try_out(program, replays);
+        }
+    }
+    survey.conclude();
+}

@@ -1,0 +1,188 @@
+//! Active testing of a finding: which threads are to meet where, from what the recorded run knows of them.
+//!
+//! Threads and locks of another run are recognised by name: a thread by its descent, a lock by its module and offset or by who
+//! initialised it as which of its objects. An [`Abstraction`] says which of the recorded ones are as good as those of the
+//! finding; a coarse one pauses the wrong threads (thrashing), a fine one misses the right ones in a run that differs a little.
+
+use std::collections::{BTreeMap, HashMap};
+use std::time::Duration;
+
+use reweave_conductor::policy::wish::{Meeting, Object, Position, Target, Wish, YIELDS};
+use reweave_model::{EventId, Finding, Kind, ObjectId, Op, Schedule, ThreadId};
+use reweave_predict::abstraction::{self, Index};
+use reweave_trace::{Trace, schedule_of};
+
+use super::{Attempt, Goal, Plain, Tries, run};
+use crate::Result;
+use crate::folder::PrivateFolder;
+use crate::names::{Code, Name, Names};
+
+/// Runs for one finding.
+pub const RUNS: u64 = 10;
+/// For one run that is only measured.
+const TRIAL: Duration = Duration::from_secs(10);
+/// Call sites in the name of an object, as in the paper.
+const SITES: usize = 10;
+
+/// What makes two threads, or two locks, the same (Park's thesis, §5.2).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Abstraction {
+    /// All are the same.
+    Trivial,
+    /// The sites of the calls in which it was made: k-object-sensitivity, see [`abstraction`].
+    Sites,
+    /// These, and how often each was passed: light-weight execution indexing.
+    Index,
+    /// Nothing but its own name.
+    Name,
+}
+
+/// How to look for it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Manner {
+    pub abstraction: Abstraction,
+    /// Only threads that hold locks taken where those of the finding were.
+    pub context: bool,
+    /// Threads yield before they take the first lock of a cycle.
+    pub yields: bool,
+}
+
+impl Manner {
+    pub const PRECISE: Self = Self { abstraction: Abstraction::Index, context: true, yields: true };
+    pub const COARSE: Self = Self { abstraction: Abstraction::Trivial, context: false, yields: false };
+}
+
+/// With one seed after the other; first precisely, then coarsely, in case that the names of the recorded run do not fit.
+pub(super) fn attempts(trace: &Trace, finding: &Finding, goal: &Goal) -> Result<Vec<Attempt>> {
+    let mut attempts = Vec::new();
+    for (manner, seeds) in [(Manner::PRECISE, 1..=RUNS / 2), (Manner::COARSE, RUNS / 2 + 1..=RUNS)] {
+        let Some(wish) = wish(trace, finding, goal, manner)? else { break };
+        let threads = schedule_of(trace)?.threads;
+        for seed in seeds {
+            let schedule = Schedule { threads: threads.clone(), segments: Vec::new() };
+            attempts.push(Attempt { schedule, wish: Some(wish.clone()), seed });
+        }
+    }
+    Ok(attempts)
+}
+
+/// One run in a given manner, to measure it: whether it did it, and what it took. `None`: pausing threads does not help.
+pub fn trial(trace: &Trace, finding: &Finding, manner: Manner, seed: u64) -> Result<Option<(bool, Tries)>> {
+    let goal = Goal::of(trace, finding)?;
+    let Some(wish) = wish(trace, finding, &goal, manner)? else { return Ok(None) };
+    let schedule = Schedule { threads: schedule_of(trace)?.threads, segments: Vec::new() };
+    let folder = PrivateFolder::new()?;
+    let mut tries = Tries { attempts: 1, ..Tries::default() };
+    let attempt = Attempt { schedule, wish: Some(wish), seed };
+    let done = run(trace, &attempt, &goal, folder.path(), &Plain::default(), TRIAL, &mut tries)?;
+    Ok(Some((done.is_ok(), tries)))
+}
+
+/// What is wished for, if pausing threads can help.
+pub fn wish(trace: &Trace, finding: &Finding, goal: &Goal, manner: Manner) -> Result<Option<Wish>> {
+    let meeting = match finding.kind {
+        Kind::Race if !goal.memory_order => Meeting::Race,
+        Kind::Deadlock => Meeting::Together,
+        Kind::Atomicity if goal.inferred => Meeting::Sequence,
+        _ => return Ok(None),
+    };
+    let recorded = Recorded::of(trace, manner.abstraction)?;
+    let position = |code: &Code| Position { module: code.module, offset: code.offset };
+    let mut targets = Vec::new();
+    for (place, (access, code)) in finding.accesses.iter().zip(&goal.accesses).enumerate() {
+        let mut target = Target::anyone(position(code), place as u32);
+        target.number = goal.threads.get(place).copied().unwrap_or(place as u32);
+        target.threads = recorded.threads_like(access.thread);
+        if finding.kind == Kind::Deadlock {
+            target.objects = recorded.locks_like(access.event);
+            let held = access.locks_held.iter().filter_map(|event| recorded.sites.get(event));
+            let sites: Vec<Position> = held.map(position).collect();
+            if let Some(&at) = sites.first().filter(|_| manner.yields) {
+                targets.push(Target { place: YIELDS, context: Vec::new(), objects: Vec::new(), at, ..target.clone() });
+            }
+            target.context = if manner.context { sites } else { Vec::new() };
+        }
+        targets.push(target);
+    }
+    Ok(Some(Wish { meeting, targets }))
+}
+
+/// What the recorded run knows of its threads and locks.
+struct Recorded {
+    abstraction: Abstraction,
+    /// Index of each thread in the schedule, and its abstraction.
+    threads: BTreeMap<ThreadId, (u32, Index)>,
+    /// The lock of each event that takes one or waits for one, and where that is.
+    locks: HashMap<EventId, ObjectId>,
+    sites: HashMap<EventId, Code>,
+    /// Names of locks, with their abstraction if the run initialised them.
+    names: BTreeMap<ObjectId, (Object, Option<Index>)>,
+}
+
+impl Recorded {
+    fn of(trace: &Trace, abstraction: Abstraction) -> Result<Self> {
+        let abstractions = abstraction::of_trace(trace, SITES)?;
+        let shape = |index: &Index| match abstraction {
+            Abstraction::Sites => index.iter().map(|(site, _)| (*site, 0)).collect(),
+            _ => index.clone(),
+        };
+        let mut recorded = Self {
+            abstraction,
+            threads: BTreeMap::from([(ThreadId(0), (0, Index::new()))]),
+            locks: HashMap::new(),
+            sites: HashMap::new(),
+            names: BTreeMap::new(),
+        };
+        let mut creations: HashMap<ThreadId, u32> = HashMap::new();
+        let mut names = Names::default();
+        let mut events = trace.events();
+        while let Some(event) = events.next()? {
+            names.see(&event);
+            match event.op {
+                Op::Fork { child, .. } => {
+                    let index = abstractions.threads.get(&child).map(shape).unwrap_or_default();
+                    let number = recorded.threads.len() as u32;
+                    recorded.threads.insert(child, (number, index));
+                }
+                Op::Create { object, .. } => {
+                    let nth = creations.entry(event.thread).or_default();
+                    let thread = recorded.threads.get(&event.thread).map_or(u32::MAX, |(number, _)| *number);
+                    let index = abstractions.objects.get(&object).and_then(|lives| lives.last()).map(shape);
+                    recorded.names.insert(object, (Object::Created { thread, nth: *nth }, index));
+                    *nth += 1;
+                }
+                Op::Acquire { object, .. } | Op::Blocked { object, .. } => {
+                    recorded.locks.insert(event.id, object);
+                    recorded.sites.insert(event.id, names.code(event.pc));
+                    if let Name::Global { module, offset } = names.name(event.thread, object.0) {
+                        recorded.names.entry(object).or_insert((Object::Global { module, offset }, None));
+                    }
+                }
+                _ => {}
+            }
+        }
+        Ok(recorded)
+    }
+
+    /// None: any.
+    fn threads_like(&self, thread: ThreadId) -> Vec<u32> {
+        let Some((number, index)) = self.threads.get(&thread) else { return Vec::new() };
+        match self.abstraction {
+            Abstraction::Trivial => Vec::new(),
+            Abstraction::Name => vec![*number],
+            _ => self.threads.values().filter(|(_, other)| other == index).map(|(number, _)| *number).collect(),
+        }
+    }
+
+    /// None: any.
+    fn locks_like(&self, event: EventId) -> Vec<Object> {
+        let Some((name, index)) = self.locks.get(&event).and_then(|lock| self.names.get(lock)) else {
+            return Vec::new();
+        };
+        match (self.abstraction, index) {
+            (Abstraction::Trivial, _) => Vec::new(),
+            (Abstraction::Name, _) | (_, None) => vec![*name],
+            (_, Some(_)) => self.names.values().filter(|(_, other)| other == index).map(|(name, _)| *name).collect(),
+        }
+    }
+}

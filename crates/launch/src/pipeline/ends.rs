@@ -1,0 +1,79 @@
+//! Where a failed run ended.
+
+use std::collections::BTreeMap;
+
+use reweave_model::{Accessor, BlockedOn, EventId, ObjectId, Op, ThreadId};
+use reweave_report::{Describer, describe};
+use reweave_trace::{Outcome, Trace};
+
+use crate::Result;
+
+/// Where a failed run ended: the fatal signal, or what each thread waits for.
+pub fn last_places(trace: &Trace, outcome: &Outcome) -> Result<Vec<Accessor>> {
+    let describer = Describer { symbols: trace.symbols() };
+    let has_source = |pc| trace.symbols().frames(pc).next().is_some_and(|frame| frame.line != 0);
+    let mut fatal = None;
+    let mut waits: BTreeMap<ThreadId, Accessor> = BTreeMap::new();
+    let mut held: BTreeMap<ThreadId, Vec<(ObjectId, EventId)>> = BTreeMap::new();
+    let mut last_access: BTreeMap<ThreadId, Accessor> = BTreeMap::new();
+    let mut last_thread = ThreadId(0);
+    let mut events = trace.events();
+    while let Some(event) = events.next()? {
+        let thread = event.thread;
+        let locks = held.entry(thread).or_default();
+        let place = |op: String, locks: &[(ObjectId, EventId)]| Accessor {
+            event: event.id,
+            thread,
+            pc: event.pc,
+            stack: event.stack,
+            op,
+            locks_held: locks.iter().map(|(_, event)| *event).collect(),
+        };
+        let wait = |on, object| format!("wait for {}", describer.blocked_on(on, object));
+        let waiting = match event.op {
+            Op::Blocked { on, object } => Some(place(wait(on, object), locks)),
+            Op::Wait { condition, mutex, .. } => {
+                locks.retain(|(held, _)| *held != mutex);
+                Some(place(wait(BlockedOn::Notify, condition), locks))
+            }
+            Op::BarrierArrive { barrier, .. } => Some(place(wait(BlockedOn::Barrier, barrier), locks)),
+            Op::Acquire { object, .. } | Op::Woken { mutex: object, .. } => {
+                locks.push((object, event.id));
+                None
+            }
+            Op::Release { object, .. } => {
+                locks.retain(|(held, _)| *held != object);
+                None
+            }
+            Op::Fatal { number, .. } => {
+                let mut at = place(describe::signal_name(number as i32), locks);
+                // Where the program itself was last says more than a place in a library without source.
+                if let Some(access) = last_access.get(&thread).filter(|_| !has_source(event.pc)) {
+                    (at.pc, at.stack) = (access.pc, access.stack);
+                }
+                fatal = Some(at);
+                None
+            }
+            op if !op.is_step() => continue,
+            _ => None,
+        };
+        last_thread = thread;
+        if has_source(event.pc) {
+            last_access.insert(thread, place(String::new(), locks));
+        }
+        match waiting {
+            Some(at) => waits.insert(thread, at),
+            None => waits.remove(&thread),
+        };
+    }
+    Ok(match outcome {
+        Outcome::Hung => waits.into_values().collect(),
+        // Who aborts is not asked: it was the last one that ran.
+        Outcome::Signalled { signal, .. } => {
+            let last = last_access.remove(&last_thread);
+            let aborted = last.map(|at| Accessor { op: describe::signal_name(*signal), ..at });
+            fatal.or(aborted).into_iter().collect()
+        }
+        _ => Vec::new(),
+    })
+}

@@ -1,0 +1,151 @@
+//! Findings as items of the report, each with the folder that replays it: what was confirmed, and what a run did by itself.
+
+use std::fs;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use reweave_model::{Accessor, Finding, Kind, Strength};
+use reweave_report::{Item, data, describe, resolve};
+use reweave_trace::{Outcome, Trace, schedule_of};
+
+use super::ends::last_places;
+use crate::confirm::{self, Confirmation, Ending, Freed, Goal, Harm, Plain};
+use crate::interrupt;
+use crate::{Error, Result};
+
+/// For one finding.
+const MINIMISING: Duration = Duration::from_secs(5);
+
+/// Tries to confirm one finding and makes an item of it.
+pub fn settle(
+    id: u32,
+    trace: &Trace,
+    finding: &Finding,
+    folder: &Path,
+    plain: &Plain<'_>,
+    left: Duration,
+) -> Result<Item> {
+    if finding.strength == Strength::Confirmed {
+        // The recorded run did it.
+        let outcome = trace.footer().map(|footer| footer.outcome.clone()).unwrap_or_default();
+        return recorded(id, trace, finding, &outcome, folder);
+    }
+    let mut item = resolve::item(id, finding, trace);
+    if left.is_zero() {
+        let why =
+            if interrupt::asked() { "it was interrupted" } else { "the time was used up: raise it with --budget" };
+        item.why_unconfirmed = Some(why.into());
+        return Ok(item);
+    }
+    let own = folder.join(id.to_string());
+    let deadline = Instant::now() + left;
+    let (confirmation, tries) = confirm::confirm(trace, finding, &own, plain, deadline)?;
+    item.tries = Some(data::Tries {
+        attempts: tries.attempts,
+        first: tries.first,
+        confirmations: tries.confirmations,
+        pauses: tries.pauses,
+        thrashes: tries.thrashes,
+    });
+    match confirmation {
+        Confirmation::Confirmed { mut goal, swapped } => {
+            if swapped {
+                // (1) is the one that came first in the run that replay shows.
+                item.accesses.reverse();
+            }
+            item.strength = resolve::strength_name(Strength::Confirmed).into();
+            item.schedule = Some(format!("{id}/{}", confirm::SCHEDULE));
+            let deadline = deadline.min(Instant::now() + MINIMISING);
+            item.preemptions = Some(confirm::minimise(&own, &mut goal, plain, deadline)?.after);
+            let shown = Trace::open(own.join(&goal.trace))?;
+            let ending = Ending::of(&shown, &goal.outcome, &own.join(confirm::OUTPUT), plain.usual)?;
+            // A block that nobody declared may be as it should be, unless something comes of it.
+            if finding.block.as_ref().is_some_and(|block| !block.declared) && ending.harm == Harm::Nothing {
+                let _ = fs::remove_dir_all(&own);
+                item = resolve::item(id, finding, trace);
+                item.why_unconfirmed = Some("a run did it, and nothing came of it".into());
+                return Ok(item);
+            }
+            item.harm = Some(ending.harm.name().into());
+            item.outcome = Some(ending.text);
+        }
+        Confirmation::Unconfirmed { why } => {
+            let _ = fs::remove_dir_all(&own);
+            item.why_unconfirmed = Some(why);
+        }
+    }
+    Ok(item)
+}
+
+/// Shrinks the schedule of what a run did by itself.
+pub fn minimise(item: &mut Item, own: &Path, plain: &Plain<'_>, deadline: Instant) -> Result<()> {
+    if let Some(mut goal) = Goal::load(&own.join(confirm::COMMAND)) {
+        let deadline = deadline.min(Instant::now() + MINIMISING);
+        item.preemptions = Some(confirm::minimise(own, &mut goal, plain, deadline)?.after);
+    }
+    Ok(())
+}
+
+/// A run that failed is a finding: it happened, and its own schedule repeats it. One that hung is a deadlock, whatever its
+/// threads wait for.
+pub fn failure(id: u32, trace: &Trace, outcome: &Outcome, folder: &Path) -> Result<Item> {
+    let places = last_places(trace, outcome)?;
+    let hung = *outcome == Outcome::Hung && !places.is_empty();
+    let kind = if hung { Kind::Deadlock } else { Kind::Failure };
+    let finding = Finding::new(kind, Strength::Confirmed, "recording", places);
+    let mut item = recorded(id, trace, &finding, outcome, folder)?;
+    let which = if trace.path().starts_with(folder) { "the recorded run" } else { "a run under another schedule" };
+    let waits = |at: &data::AccessItem| format!("T{} has to {}", at.thread, at.op);
+    item.summary = match hung {
+        true => format!("{which} hung: {}", item.accesses.iter().map(waits).collect::<Vec<_>>().join(", ")),
+        false => format!("{which} {}", describe::outcome(outcome).unwrap_or_default()),
+    };
+    Ok(item)
+}
+
+/// Memory used after it was freed, as a finding.
+pub fn freed_memory(trace: &Trace, freed: Freed) -> Result<Finding> {
+    let mut places = Vec::new();
+    let mut events = trace.events();
+    while let Some(event) = events.next()? {
+        if event.id == freed.free || event.id == freed.used {
+            places.push(Accessor {
+                event: event.id,
+                thread: event.thread,
+                pc: event.pc,
+                stack: event.stack,
+                op: describe::kind(&event.op).replace('_', " "),
+                locks_held: Vec::new(),
+            });
+        }
+        if event.id >= freed.used {
+            break;
+        }
+    }
+    Ok(Finding::new(Kind::Failure, Strength::Confirmed, "recording", places))
+}
+
+/// What the recorded run did itself: its own schedule repeats it.
+pub fn recorded(id: u32, trace: &Trace, finding: &Finding, outcome: &Outcome, folder: &Path) -> Result<Item> {
+    let own = folder.join(id.to_string());
+    fs::create_dir_all(&own).map_err(Error::output("create", &own))?;
+    let copy = own.join(confirm::TRACE);
+    fs::hard_link(trace.path(), &copy)
+        .or_else(|_| fs::copy(trace.path(), &copy).map(drop))
+        .map_err(Error::output("write", &copy))?;
+    reweave_trace::schedule::save(&schedule_of(trace)?, own.join(confirm::SCHEDULE))?;
+    let mut goal = Goal { outcome: outcome.clone(), ..Goal::of(trace, finding)? };
+    if finding.kind == Kind::Failure {
+        // Where it comes to light may differ.
+        goal.accesses.clear();
+        goal.threads.clear();
+    }
+    goal.save(&own.join(confirm::COMMAND))?;
+    let mut item = resolve::item(id, finding, trace);
+    item.schedule = Some(format!("{id}/{}", confirm::SCHEDULE));
+    // The output of a run of another schedule lies beside its trace.
+    let ending = Ending::of(trace, outcome, &trace.path().with_file_name(confirm::OUTPUT), None)?;
+    item.harm = Some(ending.harm.name().into());
+    item.outcome = Some(ending.text);
+    Ok(item)
+}

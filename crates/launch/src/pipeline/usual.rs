@@ -1,0 +1,44 @@
+//! What the program does when nothing goes wrong, to tell what came of a bug.
+
+use std::fs;
+use std::time::Duration;
+
+use super::{Plan, RECORDING};
+use crate::confirm::{self, Usual};
+use crate::folder::PrivateFolder;
+use crate::jobs::side_by_side;
+use crate::region::Policy;
+use crate::replay::{Recording, same_outcome};
+use crate::session;
+use crate::target::Output;
+
+/// Runs of threads one after the other.
+const SERIAL: u64 = 6;
+
+/// What the program prints when its threads run one after the other: the recorded run's output went to the terminal.
+pub fn usual(plan: &Plan, limit: Duration) -> Option<Usual> {
+    let recording = Recording::open(&plan.folder.join(RECORDING)).ok()?;
+    let once = |seed: u64| {
+        let folder = PrivateFolder::new().ok()?;
+        let mut options = recording.options(folder.path().join(RECORDING)).ok()?;
+        if seed > 0 {
+            options.scripts.clear();
+            options.seed = seed;
+            options.policy = Policy::Pct { depth: 1, length: 1000 };
+        }
+        let output = folder.path().join(confirm::OUTPUT);
+        options.output = Output::File(output.clone());
+        options.timeout = Some(limit);
+        options.isolate = plan.options.isolate;
+        let run = session::run(&options).ok()?;
+        let outcome = run.processes.first().filter(|_| !run.timed_out)?.outcome.clone();
+        Some((fs::read(&output).unwrap_or_default(), outcome))
+    };
+    let (first, outcome) = once(0)?;
+    recording.trace.footer().filter(|footer| same_outcome(&footer.outcome, &outcome))?;
+    let seeds: Vec<u64> = (1..=SERIAL).collect();
+    let others = side_by_side(plan.jobs, &seeds, |seed| once(*seed), &mut |_| {});
+    let others = others.into_iter().flatten().filter(|(_, other)| same_outcome(other, &outcome));
+    let printed = std::iter::once(first).chain(others.map(|(printed, _)| printed)).collect();
+    Some(Usual { printed, outcome })
+}

@@ -31,7 +31,16 @@ impl Pct {
         let mut dice = Dice::new(seed);
         let mut changes: Vec<u64> = (1..depth.max(1)).map(|_| dice.below(length.max(1))).collect();
         changes.sort_unstable();
-        Self { dice, priorities: Vec::new(), seen: 0, changes, next_change: 0, floor: 1 << 32, last: u32::MAX, eager: seed & 1 == 1 }
+        Self {
+            dice,
+            priorities: Vec::new(),
+            seen: 0,
+            changes,
+            next_change: 0,
+            floor: 1 << 32,
+            last: u32::MAX,
+            eager: seed & 1 == 1,
+        }
     }
 
     fn sink(&mut self, thread: u32) {

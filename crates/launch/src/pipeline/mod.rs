@@ -4,13 +4,14 @@
 //! reweave-out/report.json      what was found
 //! reweave-out/recording.rwt    the recorded run
 //! reweave-out/1/               a finding: trace.rwt, schedule.rws, command.json, output.txt
+//! reweave-out/witness-2.rws    the predicted order of a finding that no run did
 //! ```
 
 mod ends;
 mod items;
 mod usual;
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -40,6 +41,8 @@ use usual::usual;
 
 pub const REPORT: &str = "report.json";
 pub const RECORDING: &str = "recording.rwt";
+/// Begins the name of a file with the predicted order of a finding that no run did.
+const WITNESS: &str = "witness-";
 /// The run of a concurrent breakpoint.
 pub const BREAKPOINT: &str = "breakpoint";
 /// Seeds of further schedules, for each seed of the user's.
@@ -55,6 +58,8 @@ const CLOSELY: usize = 64;
 const EXPLORING: Duration = Duration::from_secs(15);
 /// Events of a program that does not end that are looked at, for every millisecond there is.
 const ENDLESS: u64 = 100;
+/// Findings with the same identity that are tried, until one happens.
+const ALIKE: usize = 3;
 /// Numbers that mean nothing if those of several traces are added up.
 const PER_TRACE: [&str; 2] = ["windows", "cut_short"];
 
@@ -248,8 +253,13 @@ impl Hunt<'_> {
             self.confirm(&trace, &findings, watch)?;
             let deadlock =
                 |finding: &Finding| finding.kind == Kind::Deadlock && finding.strength == Strength::Confirmed;
-            if let Some(failure) = failure_of_this.filter(|_| findings.iter().any(deadlock)) {
-                self.told_as_deadlock(&failure);
+            if let Some(failure) = failure_of_this {
+                if findings.iter().any(deadlock) {
+                    self.told_as_deadlock(&failure);
+                }
+                let hung =
+                    |item: &&Item| item.fingerprint == failure && item.harm.as_deref() == Some(Harm::Hang.name());
+                self.items.iter().filter(hung).for_each(|item| watch(Stage::Found(item)));
             }
         }
         Ok(new)
@@ -264,7 +274,7 @@ impl Hunt<'_> {
         }
     }
 
-    /// What a run did is kept unless it is known. One that hung is not announced: it may be told as a deadlock yet.
+    /// What a run did is kept unless it is known. One that hung is announced later: it may be told as a deadlock yet.
     fn keep(&mut self, mut item: Item, watch: &mut dyn FnMut(Stage<'_>)) -> Result<()> {
         let own = self.plan.folder.join(item.id.to_string());
         if self.items.iter().any(|known| known.fingerprint == item.fingerprint) {
@@ -282,19 +292,29 @@ impl Hunt<'_> {
 
     /// Tries to confirm what is not confirmed yet, several at a time.
     fn confirm(&mut self, trace: &Trace, findings: &[Finding], watch: &mut dyn FnMut(Stage<'_>)) -> Result<()> {
-        let mut todo: Vec<(u32, &Finding, Option<usize>)> = Vec::new();
-        let mut met: HashSet<String> = HashSet::new();
+        // What is one finding to people (many accesses inside one call of a library, say) may be several to the analyses: one of
+        // them that happens is enough.
+        let mut todo: Vec<(u32, Vec<&Finding>, Option<usize>)> = Vec::new();
+        let mut met: HashMap<String, usize> = HashMap::new();
         let mut next = self.next_id();
         for finding in findings {
             // The same bug in another process or run is no other bug.
             let fingerprint = resolve::item(0, finding, trace).fingerprint;
             let known = self.items.iter().position(|item| item.fingerprint == fingerprint);
-            if known.is_some_and(|known| self.items[known].schedule.is_some()) || !met.insert(fingerprint) {
+            if known.is_some_and(|known| self.items[known].schedule.is_some()) {
                 continue;
             }
+            if let Some(&at) = met.get(&fingerprint) {
+                let (_, same, _): &mut (_, Vec<&Finding>, _) = &mut todo[at];
+                if same.len() < ALIKE {
+                    same.push(finding);
+                }
+                continue;
+            }
+            met.insert(fingerprint, todo.len());
             let id = known.map_or(next, |known| self.items[known].id);
             next += u32::from(known.is_none());
-            todo.push((id, finding, known));
+            todo.push((id, vec![finding], known));
         }
         let usual = self.usual.as_ref().and_then(Option::as_ref);
         let plain = Plain { command: None, limit: self.limit, usual, isolate: self.plan.options.isolate };
@@ -304,8 +324,17 @@ impl Hunt<'_> {
         let settled = side_by_side(
             self.plan.jobs,
             &todo,
-            |(id, finding, _)| {
-                let settled = settle(*id, trace, finding, folder, &plain, left(deadline));
+            |(id, alike, _)| {
+                let mut settled = settle(*id, trace, alike[0], folder, &plain, left(deadline));
+                for finding in &alike[1..] {
+                    if left(deadline).is_zero() || !settled.as_ref().is_ok_and(|item| item.schedule.is_none()) {
+                        break;
+                    }
+                    let other = settle(*id, trace, finding, folder, &plain, left(deadline));
+                    if other.as_ref().is_ok_and(|item| item.schedule.is_some()) {
+                        settled = other;
+                    }
+                }
                 if let Ok(item) = &settled
                     && item.schedule.is_some()
                 {
@@ -468,6 +497,8 @@ fn prepare_folder(folder: &Path) -> Result<u32> {
             fs::remove_dir_all(&path).map_err(Error::output("empty", &path))?;
         } else if let Some(number) = name.to_str().and_then(|name| name.parse().ok()) {
             taken = taken.max(number);
+        } else if name.to_str().is_some_and(|name| name.starts_with(WITNESS) && name.ends_with(".rws")) {
+            let _ = fs::remove_file(&path);
         }
     }
     let _ = fs::remove_file(folder.join(REPORT));

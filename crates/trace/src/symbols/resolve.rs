@@ -102,12 +102,12 @@ fn resolve_module(
             // Code that the optimiser put together from several lines has none; what stands before it in the function says
             // where it is about.
             if chain.first().is_some_and(|frame| frame.line == 0) {
-                let before = (1..=NEAR).map(|back| inline_chain(loader, probe - back, &functions, strings));
+                let mut before = (1..=NEAR).map(|back| inline_chain(loader, probe - back, &functions, strings));
                 let same = |other: &Vec<StoredFrame>| {
                     let function = |chain: &[StoredFrame]| chain.last().map(|frame| frame.function);
                     other.first().is_some_and(|frame| frame.line != 0) && function(other) == function(&chain)
                 };
-                chain = before.filter(same).next().unwrap_or(chain);
+                chain = before.find(same).unwrap_or(chain);
             }
         }
         if chain.is_empty()

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use reweave_launch::Error;
-use reweave_report::{Report, Suppressions, baseline};
+use reweave_report::{Item, Report, Suppressions, baseline};
 
 #[derive(clap::Args, Clone, Debug, Default)]
 pub struct Living {
@@ -51,6 +51,13 @@ impl Living {
 }
 
 impl Judge {
+    /// Whether somebody has to look at a finding.
+    pub fn is_news(&self, item: &Item) -> bool {
+        let mut alone = Report { findings: vec![item.clone()], ..Report::default() };
+        self.apply(&mut alone);
+        alone.findings.iter().all(Item::is_news)
+    }
+
     /// Marks what is suppressed and what is new; says whether there was anything to go by.
     pub fn apply(&self, report: &mut Report) -> bool {
         if let Some(suppressions) = &self.suppressions {

@@ -7,6 +7,7 @@ mod living;
 mod output;
 mod progress;
 mod size;
+mod watcher;
 
 use std::ffi::OsString;
 use std::process::ExitCode;

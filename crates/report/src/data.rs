@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 /// Grows when a field changes its meaning or goes; new fields do not count.
 pub const SCHEMA: u32 = 1;
 
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Report {
     /// Version of the tool.
     pub reweave: String,
@@ -81,6 +81,16 @@ impl Item {
         self.suppressed.is_none() && self.baseline.as_deref() != Some("known")
     }
 
+    /// Turns the two accesses of a race round: (1) is the one that came first in the run that replay shows.
+    pub fn swap_accesses(&mut self) {
+        let ops: Vec<&str> = self.accesses.iter().map(|access| access.op.as_str()).collect();
+        let (there, back) = (ops.join(" and "), ops.iter().rev().copied().collect::<Vec<_>>().join(" and "));
+        if let Some(at) = self.summary.rfind(&there) {
+            self.summary.replace_range(at..at + there.len(), &back);
+        }
+        self.accesses.reverse();
+    }
+
     /// Proven, by a run or by a checked reordering.
     pub fn is_proven(&self) -> bool {
         self.strength != "potential"
@@ -127,14 +137,35 @@ pub struct BlockItem {
     pub exit: Location,
 }
 
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct AccessItem {
     pub thread: u32,
     pub op: String,
+    /// In the program's own code, where it has a part in it.
     pub location: Location,
+    /// Frames of libraries that the location calls and in which it happens, innermost first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub through: Vec<Location>,
     /// Innermost call first, the location itself not included.
     pub stack: Vec<Location>,
     pub locks_held: Vec<String>,
+}
+
+impl AccessItem {
+    /// Every frame, innermost first.
+    pub fn frames(&self) -> impl Iterator<Item = &Location> {
+        self.through.iter().chain([&self.location]).chain(&self.stack)
+    }
+
+    /// Where the machine really is.
+    pub fn innermost(&self) -> &Location {
+        self.through.first().unwrap_or(&self.location)
+    }
+
+    /// The function of a library that the program's own code calls there: `std::vector<int>::push_back`.
+    pub fn library_function(&self) -> Option<&str> {
+        self.through.last().map(|frame| frame.function.as_str())
+    }
 }
 
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
@@ -142,6 +173,16 @@ pub struct Location {
     pub file: String,
     pub line: u32,
     pub function: String,
+}
+
+impl Location {
+    /// `bank.c:14 deposit`, or what is known of it.
+    pub fn short(&self) -> String {
+        match self.line {
+            0 => self.function.clone(),
+            line => format!("{}:{line} {}", crate::describe::file_name(&self.file), self.function),
+        }
+    }
 }
 
 impl std::fmt::Display for Location {

@@ -8,6 +8,8 @@ use reweave_model::{
 };
 use reweave_trace::{Outcome, Symbols};
 
+use crate::data::Location;
+
 /// Names things of one trace.
 #[derive(Clone, Copy)]
 pub struct Describer<'a> {
@@ -15,16 +17,15 @@ pub struct Describer<'a> {
 }
 
 impl Describer<'_> {
-    /// `bank.c:14 deposit`, or what is known of it.
+    /// `bank.c:14 deposit`, or what is known of it; of what was inlined there, the program's own part.
     pub fn place(&self, pc: Pc) -> String {
         if pc.0 == 0 {
             return String::new();
         }
-        let place = self.symbols.place(pc);
-        if place.line == 0 {
-            return place.function;
+        match crate::place::Placed::new(pc, std::iter::empty(), self.symbols).at {
+            at if at == Location::default() => self.symbols.place(pc).function,
+            at => at.short(),
         }
-        format!("{}:{} {}", file_name(&place.file), place.line, place.function)
     }
 
     /// A variable and the offset in it, or the bare address.

@@ -1,5 +1,5 @@
 //! What makes two findings the same bug, in another run, in another build, and after lines were added above it: the kind, and for
-//! each access the file's name, the function, what it does and the *text* of the source line. Line numbers count only where the
+//! each access the file's name, the function, what it does (and in which function of a library) and the *text* of the source line. Line numbers count only where the
 //! source cannot be read.
 //!
 //! A line that stands several times in a function is told apart by its number among them. Changing the text of the line, or
@@ -24,7 +24,9 @@ pub fn fingerprint_in(kind: &str, accesses: &[AccessItem], sources: &Sources) ->
         let Location { file, function, .. } = &access.location;
         // Which thread it is about is another one from run to run.
         let op = access.op.trim_end_matches(|c: char| c.is_ascii_digit());
-        format!("{}:{}:{function}:{op}", file_name(file), line_identity(&access.location, sources))
+        // A line may call several functions of a library.
+        let called = access.library_function().map_or(String::new(), |name| format!(":{}", base_name(name)));
+        format!("{}:{}:{function}:{op}{called}", file_name(file), line_identity(&access.location, sources))
     };
     let mut parts: Vec<String> = accesses.iter().map(part).collect();
     parts.sort();
@@ -105,8 +107,7 @@ mod tests {
             thread: 1,
             op: "write".into(),
             location: Location { file: "/src/bank.c".into(), line, function: "deposit".into() },
-            stack: Vec::new(),
-            locks_held: Vec::new(),
+            ..AccessItem::default()
         };
         fingerprint_in("race", &lines.map(access), &sources)
     }

@@ -12,7 +12,9 @@ pub mod junit;
 pub mod live;
 pub mod overview;
 pub mod perfetto;
+pub mod place;
 mod reads;
+pub mod related;
 pub mod resolve;
 pub mod sarif;
 #[cfg(test)]

@@ -3,10 +3,11 @@
 use reweave_model::{Kind, Pc, Sighted, Sighting};
 use reweave_trace::Symbols;
 
-use crate::data::{AccessItem, Item, Location};
+use crate::data::{AccessItem, Item};
 use crate::describe::Describer;
 use crate::fingerprint::fingerprint;
-use crate::resolve::{calls, deadlock, frames, kind_name, strength_name, taken_lock};
+use crate::place::Placed;
+use crate::resolve::{deadlock, kind_name, strength_name, taken_lock};
 
 /// Every code address that an item of it names.
 pub fn addresses(sighting: &Sighting) -> impl Iterator<Item = Pc> {
@@ -43,11 +44,10 @@ pub fn item(id: u32, sighting: &Sighting, symbols: &Symbols) -> Item {
 }
 
 fn access_item(access: &Sighted, symbols: &Symbols) -> AccessItem {
-    let mut stack = frames(access.pc, symbols);
-    let location = if stack.is_empty() { Location::default() } else { stack.remove(0) };
-    stack.extend(calls(access.stack.iter().copied(), symbols));
-    let locks_held = access.locks_held.iter().map(|&(object, pc)| taken_lock(object, pc, symbols)).collect();
-    AccessItem { thread: access.thread.0, op: access.op.into(), location, stack, locks_held }
+    let Placed { at, through, stack } = Placed::new(access.pc, access.stack.iter().copied(), symbols);
+    let taken = |pc| Placed::new(pc, std::iter::empty(), symbols).at;
+    let locks_held = access.locks_held.iter().map(|&(object, pc)| taken_lock(object, &taken(pc), symbols)).collect();
+    AccessItem { thread: access.thread.0, op: access.op.into(), location: at, through, stack, locks_held }
 }
 
 fn summary(sighting: &Sighting, accesses: &[AccessItem], symbols: &Symbols) -> String {

@@ -15,7 +15,11 @@ pub fn write(dossier: &Dossier<'_>, out: &mut dyn Write) -> io::Result<()> {
     let mut process = 0;
     for item in &dossier.report.findings {
         let evidence = dossier.evidence(item);
-        for (name, run) in [("the run that did it", &evidence.failing), ("the recorded run", &evidence.observed)] {
+        for (name, run) in [
+            ("the run that did it", &evidence.failing),
+            ("the predicted order", &evidence.predicted),
+            ("the recorded run", &evidence.observed),
+        ] {
             if let Some(run) = run {
                 process += 1;
                 let title = format!("[{}] {} {}: {name}", item.id, item.strength, item.kind);

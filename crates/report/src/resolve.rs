@@ -1,11 +1,12 @@
 //! From findings (ids and addresses of one trace) to items of a report (names and lines).
 
-use reweave_model::{Accessor, AtomicBlock, BlockedOn, EventId, Finding, Kind, ObjectId, Op, Pc, StackId, Strength};
+use reweave_model::{Accessor, AtomicBlock, BlockedOn, EventId, Finding, Kind, ObjectId, Op, Strength};
 use reweave_trace::{Symbols, Trace};
 
 use crate::data::{AccessItem, BlockItem, Item, Location};
 use crate::describe::Describer;
 use crate::fingerprint::fingerprint;
+use crate::place::{Placed, frames, is_library};
 use crate::reads;
 
 pub const fn kind_name(kind: Kind) -> &'static str {
@@ -62,7 +63,7 @@ fn block_item(block: &AtomicBlock, trace: &Trace) -> BlockItem {
     let named = |frame: &Location| block.label.as_ref().is_some_and(|label| frame.function == *label);
     let place = |pc| {
         let frames = frames(pc, trace.symbols());
-        let own = frames.iter().find(|frame| !frame.file.ends_with("reweave.h"));
+        let own = frames.iter().find(|frame| !frame.file.ends_with("reweave.h") && !is_library(&frame.file));
         frames.iter().find(|frame| named(frame)).or(own).cloned().unwrap_or_default()
     };
     BlockItem { label: block.label.clone(), enter: place(block.enter), exit: place(block.exit) }
@@ -110,26 +111,9 @@ fn atomicity(finding: &Finding, block: &AtomicBlock, trace: &Trace) -> String {
 }
 
 fn access_item(access: &Accessor, trace: &Trace) -> AccessItem {
-    let mut frames = frames(access.pc, trace.symbols());
-    let location = if frames.is_empty() { Location::default() } else { frames.remove(0) };
-    frames.extend(stack(access.stack, trace));
+    let Placed { at, through, stack } = Placed::new(access.pc, trace.stacks().walk(access.stack), trace.symbols());
     let locks_held = access.locks_held.iter().filter_map(|event| lock_name(*event, trace)).collect();
-    AccessItem { thread: access.thread.0, op: access.op.clone(), location, stack: frames, locks_held }
-}
-
-pub(crate) fn frames(pc: Pc, symbols: &Symbols) -> Vec<Location> {
-    let frames = symbols.frames(pc);
-    frames.map(|f| Location { file: f.file.into(), line: f.line, function: f.function.into() }).collect()
-}
-
-fn stack(stack: StackId, trace: &Trace) -> Vec<Location> {
-    calls(trace.stacks().walk(stack), trace.symbols())
-}
-
-pub(crate) fn calls(stack: impl Iterator<Item = Pc>, symbols: &Symbols) -> Vec<Location> {
-    // Our runtime starts every thread, but is no part of the program.
-    let ours = |pc: &Pc| symbols.module_of(pc.0).is_some_and(|module| module.name() == "libreweave_runtime.so");
-    stack.filter(|pc| !ours(pc)).take(32).flat_map(|pc| frames(pc, symbols)).collect()
+    AccessItem { thread: access.thread.0, op: access.op.clone(), location: at, through, stack, locks_held }
 }
 
 /// `account (taken at bank.c:21)`
@@ -137,12 +121,12 @@ fn lock_name(event: EventId, trace: &Trace) -> Option<String> {
     let mut events = trace.events_from(event).ok()?;
     let event = events.next().ok()??;
     let (Op::Acquire { object, .. } | Op::Woken { mutex: object, .. }) = event.op else { return None };
-    Some(taken_lock(object, event.pc, trace.symbols()))
+    let at = Placed::new(event.pc, trace.stacks().walk(event.stack), trace.symbols()).at;
+    Some(taken_lock(object, &at, trace.symbols()))
 }
 
-pub(crate) fn taken_lock(object: ObjectId, pc: Pc, symbols: &Symbols) -> String {
-    let describer = Describer { symbols };
-    format!("{} (taken at {})", describer.object(object), describer.place(pc))
+pub(crate) fn taken_lock(object: ObjectId, at: &Location, symbols: &Symbols) -> String {
+    format!("{} (taken at {})", Describer { symbols }.object(object), at.short())
 }
 
 fn summary(finding: &Finding, accesses: &[AccessItem], trace: &Trace) -> String {

@@ -64,6 +64,7 @@ fn access(thread: u32, op: &str, at: u32) -> AccessItem {
         op: op.into(),
         location: Location { file: "/src/a.c".into(), line: at, function: function(at).into() },
         stack: Vec::new(),
+        through: Vec::new(),
         locks_held: Vec::new(),
     }
 }

@@ -8,6 +8,7 @@ pub mod check;
 mod error;
 pub mod format;
 mod meta;
+pub mod reorder;
 pub mod schedule;
 mod stacks;
 pub mod symbols;

@@ -47,7 +47,7 @@ fn explain(args: &Args) -> Result<Vec<u8>, Error> {
     };
     let _ = page.write_item(item, &mut out);
     let _ = story::tell(item, &evidence).write(&mut out);
-    if let (Some(steps), Some(run)) = (args.steps, evidence.failing.as_ref().or(evidence.observed.as_ref())) {
+    if let (Some(steps), Some(run)) = (args.steps, evidence.happening().or(evidence.observed.as_ref())) {
         let _ = story::write_steps(run, steps, &mut out);
     }
     Ok(out)

@@ -7,15 +7,15 @@ use std::time::Duration;
 
 use reweave_launch::exit;
 use reweave_launch::explore::Explored;
-use reweave_launch::pipeline::{self, Plan, Stage};
+use reweave_launch::pipeline::{self, Plan};
 use reweave_report::{Style, text};
 
 use super::record::Scheduling;
 use super::report::Telling;
 use crate::living::{Judge, Living};
 use crate::output;
-use crate::progress::Bar;
 use crate::size::parse_time;
+use crate::watcher::Watcher;
 
 /// Record a run, predict what other interleavings would do, confirm it, and report
 ///
@@ -82,18 +82,9 @@ fn cores() -> u16 {
 
 /// Runs the pipeline and tells what it found.
 pub fn test(plan: &Plan, judge: &Judge, detail: text::Detail) -> i32 {
-    let mut bar: Option<(&str, Bar)> = None;
-    let tested = pipeline::test(plan, &mut |stage| match stage {
-        Stage::Recorded(run) => output::run_summary(run),
-        Stage::Predicting(done) => show(&mut bar, "predicting", (done * 1000.0) as u64, 1000),
-        Stage::Confirming { done, total } => show(&mut bar, "confirming", done as u64, total as u64),
-        Stage::Stopped(error) => eprintln!("reweave: warning: no further schedules were tried: {error}"),
-        Stage::Exploring(explored) => show(&mut bar, "exploring", explored.runs, explored.runs + 1),
-        Stage::Trying { done, total } => {
-            show(&mut bar, "other schedules", done.as_millis() as u64, total.as_millis() as u64);
-        }
-    });
-    drop(bar);
+    let mut watcher = Watcher::new(plan, judge, detail);
+    let tested = pipeline::test(plan, &mut |stage| watcher.see(stage));
+    watcher.done();
     match tested {
         Ok(mut tested) => {
             if judge.apply(&mut tested.report)
@@ -124,25 +115,13 @@ pub fn test(plan: &Plan, judge: &Judge, detail: text::Detail) -> i32 {
 
 /// How far exploration came, in words.
 fn exploration(explored: &Explored, asked: bool, findings: bool) -> String {
-    let Explored { runs, classes, .. } = explored;
+    let runs = output::counted(explored.runs, "run", "runs");
+    let classes = output::counted(explored.classes, "class of executions", "classes of executions");
     let failure = if findings { "" } else { ", no failure" };
     match explored.why_not {
-        None => format!("explored: all {classes} classes of executions covered in {runs} runs{failure}"),
-        Some(why) if asked => format!("explored: {classes} classes of executions in {runs} runs; not all: {why}"),
-        Some(why) => {
-            format!("explored: {classes} classes of executions in {runs} runs; not all: {why} (--explore takes longer)")
-        }
-    }
-}
-
-fn show(bar: &mut Option<(&'static str, Bar)>, what: &'static str, done: u64, total: u64) {
-    if bar.as_ref().is_none_or(|(shown, _)| *shown != what) {
-        if let Some((_, old)) = bar.take() {
-            old.done();
-        }
-        *bar = Some((what, Bar::new(what, total)));
-    }
-    if let Some((_, bar)) = bar {
-        bar.at(done);
+        None if explored.classes == 1 => format!("explored: the only class of executions covered in {runs}{failure}"),
+        None => format!("explored: all {classes} covered in {runs}{failure}"),
+        Some(why) if asked => format!("explored: {classes} in {runs}; not all: {why}"),
+        Some(why) => format!("explored: {classes} in {runs}; not all: {why} (--explore takes longer)"),
     }
 }

@@ -1,9 +1,12 @@
 //! What we write validates: `report.json` against the schema we publish, SARIF against the part of the standard's schema that we
-//! rely on, and against the official one where `REWEAVE_SARIF_SCHEMA` names it.
+//! rely on, and against the official one. That comes with a crate that carries it (`serde-sarif`, which is never compiled), or is the
+//! file that `REWEAVE_SARIF_SCHEMA` names.
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
 
 use serde_json::{Value, json};
 
@@ -74,6 +77,7 @@ fn every_field_is_in_the_published_schema() {
             thread: 0,
             op: "read".into(),
             location: location.clone(),
+            through: vec![location.clone()],
             stack: vec![location],
             locks_held: Vec::new(),
         }],
@@ -132,22 +136,63 @@ fn sarif_subset() -> Value {
     serde_json::from_str(include_str!("sarif-subset.schema.json")).expect("JSON")
 }
 
-/// Validates a SARIF log, here and by the official schema if it is at hand.
+/// The schema of the standard. Whoever has no network and no such crate names a file.
+fn official_schema() -> &'static Path {
+    static PATH: OnceLock<PathBuf> = OnceLock::new();
+    PATH.get_or_init(|| match std::env::var_os("REWEAVE_SARIF_SCHEMA") {
+        Some(path) => path.into(),
+        None => carried_schema(),
+    })
+}
+
+/// Where cargo keeps the crate that `Cargo.lock` names; it is fetched if it is not there yet.
+fn carried_schema() -> PathBuf {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let mut metadata = Command::new(cargo);
+    metadata.args(["metadata", "--format-version", "1", "--locked"]).current_dir(root());
+    let output = metadata.output().expect("cargo starts");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        output.status.success(),
+        "the official schema of SARIF: set REWEAVE_SARIF_SCHEMA=FILE, or let cargo: {said}"
+    );
+    let metadata: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let packages = metadata["packages"].as_array().expect("packages");
+    let carrier = packages.iter().find(|package| package["name"] == "serde-sarif").expect("a dependency");
+    let manifest = Path::new(carrier["manifest_path"].as_str().expect("a path"));
+    manifest.with_file_name("src").join("schema.json")
+}
+
+#[test]
+fn the_official_schema_is_the_one_of_the_standard_and_refuses_what_is_wrong() {
+    let mut schema = read(official_schema());
+    schema.as_object_mut().expect("a schema").remove("$id");
+    let title = schema["title"].as_str().unwrap_or_default();
+    assert!(title.contains("(SARIF) Version 2.1.0"), "{title}");
+    let log: Value = serde_json::from_str(&form("race", "--sarif")).expect("JSON");
+    let mut schemas = boon::Schemas::new();
+    let mut compiler = boon::Compiler::new();
+    compiler.add_resource("schema.json", schema).expect("a schema");
+    let index = compiler.compile("schema.json", &mut schemas).expect("compiles");
+    assert!(schemas.validate(&log, index).is_ok());
+    for (pointer, wrong) in [("/version", json!("2.0.0")), ("/runs/0/results/0/level", json!("bad"))] {
+        let mut log = log.clone();
+        *log.pointer_mut(pointer).expect(pointer) = wrong;
+        assert!(schemas.validate(&log, index).is_err(), "{pointer}");
+    }
+}
+
+/// Validates a SARIF log, by what we rely on and by the official schema.
 #[track_caller]
 pub fn check_sarif(log: &Value, what: &str) {
     validate(sarif_subset(), log, what);
-    match std::env::var_os("REWEAVE_SARIF_SCHEMA") {
-        Some(path) => {
-            let mut official = read(Path::new(&path));
-            // It names itself by an address of its own; here it is a file.
-            if let Some(schema) = official.as_object_mut() {
-                schema.remove("$id");
-                schema.remove("id");
-            }
-            validate(official, log, what);
-        }
-        None => eprintln!("not compared with the official schema: REWEAVE_SARIF_SCHEMA does not name it"),
+    let mut official = read(official_schema());
+    // It names itself by an address of its own; here it is a file.
+    if let Some(schema) = official.as_object_mut() {
+        schema.remove("$id");
+        schema.remove("id");
     }
+    validate(official, log, what);
     // What no schema can say: rules are where they are said to be, and links lead somewhere.
     let run = &log["runs"][0];
     for result in run["results"].as_array().expect("results") {

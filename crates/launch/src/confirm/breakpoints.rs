@@ -122,6 +122,7 @@ pub fn stand_at(
             cwd: new.meta().cwd.clone(),
             block: None,
             inferred: false,
+            spins: false,
             threads: Vec::new(),
             accesses: Vec::new(),
             outcome,

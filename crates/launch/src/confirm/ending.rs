@@ -84,11 +84,16 @@ impl Ending {
         if let Some(freed) = freed {
             text = format!("{text}; it {}", freed.text());
         }
-        if harm != Harm::Nothing {
+        let difference = usual.and_then(|usual| usual.difference(&printed));
+        if harm == Harm::Status
+            && let Some(line) = &difference
+        {
+            text = format!("{text}; it printed something else: {line}");
+        }
+        if harm != Harm::Nothing || usual.is_none() {
             return Ok(Self { harm, text });
         }
-        let Some(usual) = usual else { return Ok(Self { harm, text }) };
-        Ok(match usual.difference(&printed) {
+        Ok(match difference {
             Some(line) => Self { harm: Harm::OtherOutput, text: format!("{text}; it printed something else: {line}") },
             None => Self { harm, text: format!("{text}; nothing visible") },
         })

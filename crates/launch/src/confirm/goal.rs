@@ -32,6 +32,9 @@ pub struct Goal {
     /// That nobody declared.
     #[serde(default)]
     pub inferred: bool,
+    /// Of a deadlock: threads go round loops instead of waiting.
+    #[serde(default)]
+    pub spins: bool,
     /// Who makes the accesses, numbered as they come.
     #[serde(default)]
     pub threads: Vec<u32>,
@@ -62,6 +65,7 @@ impl Goal {
             command,
             cwd: trace.meta().cwd.clone(),
             block: codes(trace, finding, finding.block.iter().map(|block| block.enter))?.pop(),
+            spins: false,
             inferred: finding.block.as_ref().is_some_and(|block| !block.declared),
             threads: numbered(finding.accesses.iter().map(|access| access.thread)),
             accesses: codes(trace, finding, finding.accesses.iter().map(|access| access.pc))?,
@@ -90,7 +94,7 @@ impl Goal {
             [..] if self.is(Kind::Misuse) => misused(trace, &self.accesses),
             [one, two] if self.is(Kind::Race) && self.memory_order => unordered(trace, one, two),
             [one, two] if self.is(Kind::Race) => adjacent(trace, one, two),
-            [..] if self.is(Kind::Deadlock) && self.outcome == Outcome::Unknown => spins(trace),
+            _ if self.spins => spins(trace),
             [..] if self.is(Kind::Deadlock) => stuck(trace, &self.accesses),
             [..] if self.inferred => interleaved(trace, &self.accesses, &self.threads),
             _ => match self.block {

@@ -9,6 +9,7 @@ use reweave_report::{Item, data, describe, resolve};
 use reweave_trace::{Outcome, Trace, schedule_of};
 
 use super::ends::last_places;
+use super::{RECORDING, WITNESS};
 use crate::confirm::{self, Confirmation, Ending, Freed, Goal, Harm, Plain};
 use crate::interrupt;
 use crate::{Error, Result};
@@ -35,6 +36,7 @@ pub fn settle(
         let why =
             if interrupt::asked() { "it was interrupted" } else { "the time was used up: raise it with --budget" };
         item.why_unconfirmed = Some(why.into());
+        item.witness = keep_witness(id, trace, finding, folder)?;
         return Ok(item);
     }
     let own = folder.join(id.to_string());
@@ -50,8 +52,7 @@ pub fn settle(
     match confirmation {
         Confirmation::Confirmed { mut goal, swapped } => {
             if swapped {
-                // (1) is the one that came first in the run that replay shows.
-                item.accesses.reverse();
+                item.swap_accesses();
             }
             item.strength = resolve::strength_name(Strength::Confirmed).into();
             item.schedule = Some(format!("{id}/{}", confirm::SCHEDULE));
@@ -72,9 +73,20 @@ pub fn settle(
         Confirmation::Unconfirmed { why } => {
             let _ = fs::remove_dir_all(&own);
             item.why_unconfirmed = Some(why);
+            item.witness = keep_witness(id, trace, finding, folder)?;
         }
     }
     Ok(item)
+}
+
+/// The predicted order of the recorded run; that of another run says nothing without it.
+fn keep_witness(id: u32, trace: &Trace, finding: &Finding, folder: &Path) -> Result<Option<String>> {
+    let Some(witness) = finding.witness.as_ref().filter(|_| trace.path() == folder.join(RECORDING)) else {
+        return Ok(None);
+    };
+    let name = format!("{WITNESS}{id}.rws");
+    reweave_trace::schedule::save(&witness.schedule, folder.join(&name))?;
+    Ok(Some(name))
 }
 
 /// Shrinks the schedule of what a run did by itself.
@@ -145,8 +157,12 @@ pub fn recorded(id: u32, trace: &Trace, finding: &Finding, outcome: &Outcome, fo
     fs::hard_link(trace.path(), &copy)
         .or_else(|_| fs::copy(trace.path(), &copy).map(drop))
         .map_err(Error::output("write", &copy))?;
+    // The output of a run of another schedule lies beside its trace; that of the recorded run went to the terminal.
+    let printed = trace.path().with_file_name(confirm::OUTPUT);
+    let _ = fs::copy(&printed, own.join(confirm::OUTPUT));
     reweave_trace::schedule::save(&schedule_of(trace)?, own.join(confirm::SCHEDULE))?;
     let mut goal = Goal { outcome: outcome.clone(), ..Goal::of(trace, finding)? };
+    goal.spins = finding.kind == Kind::Deadlock && *outcome == Outcome::Unknown;
     if finding.kind == Kind::Failure {
         // Where it comes to light may differ.
         goal.accesses.clear();
@@ -155,8 +171,7 @@ pub fn recorded(id: u32, trace: &Trace, finding: &Finding, outcome: &Outcome, fo
     goal.save(&own.join(confirm::COMMAND))?;
     let mut item = resolve::item(id, finding, trace);
     item.schedule = Some(format!("{id}/{}", confirm::SCHEDULE));
-    // The output of a run of another schedule lies beside its trace.
-    let ending = Ending::of(trace, outcome, &trace.path().with_file_name(confirm::OUTPUT), None)?;
+    let ending = Ending::of(trace, outcome, &printed, None)?;
     item.harm = Some(ending.harm.name().into());
     item.outcome = Some(ending.text);
     Ok(item)

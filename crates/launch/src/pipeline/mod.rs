@@ -4,6 +4,7 @@
 //! reweave-out/report.json      what was found
 //! reweave-out/recording.rwt    the recorded run
 //! reweave-out/1/               a finding: trace.rwt, schedule.rws, command.json, output.txt
+//! reweave-out/witness-2.rws    the predicted order of a finding that no run did
 //! ```
 
 mod ends;
@@ -14,6 +15,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use reweave_model::{Finding, Kind, Op, Strength, ThreadId};
@@ -39,6 +41,8 @@ use usual::usual;
 
 pub const REPORT: &str = "report.json";
 pub const RECORDING: &str = "recording.rwt";
+/// Begins the name of a file with the predicted order of a finding that no run did.
+const WITNESS: &str = "witness-";
 /// The run of a concurrent breakpoint.
 pub const BREAKPOINT: &str = "breakpoint";
 /// Seeds of further schedules, for each seed of the user's.
@@ -56,6 +60,8 @@ const EXPLORING: Duration = Duration::from_secs(15);
 const ENDLESS: u64 = 100;
 /// Findings of one kind in one trace.
 const MOST: usize = 60;
+/// Findings with the same identity that are tried, until one happens.
+const ALIKE: usize = 3;
 /// Numbers that mean nothing if those of several traces are added up.
 const PER_TRACE: [&str; 2] = ["windows", "cut_short"];
 
@@ -104,6 +110,8 @@ pub enum Stage<'a> {
         total: Duration,
     },
     Exploring(&'a Explored),
+    /// A run did it, or had done it already.
+    Found(&'a Item),
 }
 
 pub fn test(plan: &Plan, watch: &mut dyn FnMut(Stage<'_>)) -> Result<Tested> {
@@ -198,7 +206,7 @@ impl Hunt<'_> {
             return Ok(false);
         }
         if run.timed_out {
-            self.spins(run)?;
+            self.spins(run, watch)?;
             // Others than the first do not get better by getting longer.
             if !self.ended_by_hand {
                 return Ok(false);
@@ -216,7 +224,7 @@ impl Hunt<'_> {
                 let finding = freed_memory(&trace, freed)?;
                 let mut item = recorded(self.next_id(), &trace, &finding, &process.outcome, &self.plan.folder)?;
                 item.summary = format!("the program {}", freed.text());
-                self.keep(item)?;
+                self.keep(item, watch)?;
             }
             if !run.timed_out && !self.classes.insert(class_of(&trace)?) && look != Look::Again {
                 continue;
@@ -238,7 +246,7 @@ impl Hunt<'_> {
             if failed {
                 let item = failure(self.next_id(), &trace, &process.outcome, &self.plan.folder)?;
                 failure_of_this = Some(item.fingerprint.clone());
-                self.keep(item)?;
+                self.keep(item, watch)?;
             }
             let answer = predict(&trace, Instant::now() + self.left() / 2, &self.plan.atomic, watch)?;
             *self.stats.entry("unknown_pairs".into()).or_default() += answer.unknown_pairs;
@@ -256,15 +264,20 @@ impl Hunt<'_> {
             self.confirm(&trace, &findings, watch)?;
             let deadlock =
                 |finding: &Finding| finding.kind == Kind::Deadlock && finding.strength == Strength::Confirmed;
-            if let Some(failure) = failure_of_this.filter(|_| findings.iter().any(deadlock)) {
-                self.told_as_deadlock(&failure);
+            if let Some(failure) = failure_of_this {
+                if findings.iter().any(deadlock) {
+                    self.told_as_deadlock(&failure);
+                }
+                let hung =
+                    |item: &&Item| item.fingerprint == failure && item.harm.as_deref() == Some(Harm::Hang.name());
+                self.items.iter().filter(hung).for_each(|item| watch(Stage::Found(item)));
             }
         }
         Ok(new)
     }
 
     /// A run that had to be ended: do its threads wait for each other in loops?
-    fn spins(&mut self, run: &Run) -> Result<()> {
+    fn spins(&mut self, run: &Run, watch: &mut dyn FnMut(Stage<'_>)) -> Result<()> {
         let [process] = &run.processes[..] else { return Ok(()) };
         let trace = Trace::open(&process.path)?;
         let Some(places) = confirm::spinning(&trace)? else { return Ok(()) };
@@ -272,6 +285,7 @@ impl Hunt<'_> {
         if self.items.iter().any(|known| known.fingerprint == item.fingerprint) {
             let _ = fs::remove_dir_all(self.plan.folder.join(item.id.to_string()));
         } else {
+            watch(Stage::Found(&item));
             self.items.push(item);
         }
         Ok(())
@@ -286,8 +300,8 @@ impl Hunt<'_> {
         }
     }
 
-    /// What a run did is kept unless it is known.
-    fn keep(&mut self, mut item: Item) -> Result<()> {
+    /// What a run did is kept unless it is known. One that hung is announced later: it may be told as a deadlock yet.
+    fn keep(&mut self, mut item: Item, watch: &mut dyn FnMut(Stage<'_>)) -> Result<()> {
         let own = self.plan.folder.join(item.id.to_string());
         if self.items.iter().any(|known| known.fingerprint == item.fingerprint) {
             let _ = fs::remove_dir_all(own);
@@ -295,35 +309,71 @@ impl Hunt<'_> {
         }
         let plain = Plain { command: None, limit: self.limit, usual: None, isolate: self.plan.options.isolate };
         minimise(&mut item, &own, &plain, Instant::now() + self.left() / 8)?;
+        if item.harm.as_deref() != Some(Harm::Hang.name()) {
+            watch(Stage::Found(&item));
+        }
         self.items.push(item);
         Ok(())
     }
 
     /// Tries to confirm what is not confirmed yet, several at a time.
     fn confirm(&mut self, trace: &Trace, findings: &[Finding], watch: &mut dyn FnMut(Stage<'_>)) -> Result<()> {
-        let mut todo: Vec<(u32, &Finding, Option<usize>)> = Vec::new();
-        let mut met: HashSet<String> = HashSet::new();
+        // What is one finding to people (many accesses inside one call of a library, say) may be several to the analyses: one of
+        // them that happens is enough.
+        let mut todo: Vec<(u32, Vec<&Finding>, Option<usize>)> = Vec::new();
+        let mut met: HashMap<String, usize> = HashMap::new();
         let mut next = self.next_id();
         for finding in findings {
             // The same bug in another process or run is no other bug.
             let fingerprint = resolve::item(0, finding, trace).fingerprint;
             let known = self.items.iter().position(|item| item.fingerprint == fingerprint);
-            if known.is_some_and(|known| self.items[known].schedule.is_some()) || !met.insert(fingerprint) {
+            if known.is_some_and(|known| self.items[known].schedule.is_some()) {
                 continue;
             }
+            if let Some(&at) = met.get(&fingerprint) {
+                let (_, same, _): &mut (_, Vec<&Finding>, _) = &mut todo[at];
+                if same.len() < ALIKE {
+                    same.push(finding);
+                }
+                continue;
+            }
+            met.insert(fingerprint, todo.len());
             let id = known.map_or(next, |known| self.items[known].id);
             next += u32::from(known.is_none());
-            todo.push((id, finding, known));
+            todo.push((id, vec![finding], known));
         }
         let usual = self.usual.as_ref().and_then(Option::as_ref);
         let plain = Plain { command: None, limit: self.limit, usual, isolate: self.plan.options.isolate };
         let (folder, deadline, total) = (&self.plan.folder, self.deadline, todo.len());
+        // Others are still at work when one is confirmed: it is told at once.
+        let (tell, told) = mpsc::channel::<Item>();
         let settled = side_by_side(
             self.plan.jobs,
             &todo,
-            |(id, finding, _)| settle(*id, trace, finding, folder, &plain, left(deadline)),
-            &mut |done| watch(Stage::Confirming { done, total }),
+            |(id, alike, _)| {
+                let mut settled = settle(*id, trace, alike[0], folder, &plain, left(deadline));
+                for finding in &alike[1..] {
+                    if left(deadline).is_zero() || !settled.as_ref().is_ok_and(|item| item.schedule.is_none()) {
+                        break;
+                    }
+                    let other = settle(*id, trace, finding, folder, &plain, left(deadline));
+                    if other.as_ref().is_ok_and(|item| item.schedule.is_some()) {
+                        settled = other;
+                    }
+                }
+                if let Ok(item) = &settled
+                    && item.schedule.is_some()
+                {
+                    let _ = tell.send(item.clone());
+                }
+                settled
+            },
+            &mut |done| {
+                told.try_iter().for_each(|item| watch(Stage::Found(&item)));
+                watch(Stage::Confirming { done, total });
+            },
         );
+        told.try_iter().for_each(|item| watch(Stage::Found(&item)));
         for ((_, _, known), item) in todo.into_iter().zip(settled) {
             let item = item?;
             match known {
@@ -494,6 +544,8 @@ fn prepare_folder(folder: &Path) -> Result<u32> {
             fs::remove_dir_all(&path).map_err(Error::output("empty", &path))?;
         } else if let Some(number) = name.to_str().and_then(|name| name.parse().ok()) {
             taken = taken.max(number);
+        } else if name.to_str().is_some_and(|name| name.starts_with(WITNESS) && name.ends_with(".rws")) {
+            let _ = fs::remove_file(&path);
         }
     }
     let _ = fs::remove_file(folder.join(REPORT));

@@ -62,7 +62,8 @@ pub fn pack(dossier: &Dossier<'_>) -> Value {
     packer.places.id(&Location::default());
     for item in &dossier.report.findings {
         let Some(evidence) = dossier.evidence.get(&item.id) else { continue };
-        let views = [("failing", &evidence.failing), ("observed", &evidence.observed)];
+        let views =
+            [("failing", &evidence.failing), ("predicted", &evidence.predicted), ("observed", &evidence.observed)];
         let views = views.into_iter().filter_map(|(name, run)| Some((name.to_owned(), packer.view(run.as_ref()?))));
         let views = views.collect();
         packer.findings.insert(item.id.to_string(), Value::Object(views));

@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use crate::data::{AccessItem, Item, Location};
 use crate::dossier::Dossier;
 use crate::escape::{html, html_short};
+use crate::view::cut;
 use crate::{reads, story};
 
 /// Lines shown around an access.
@@ -46,11 +47,8 @@ pub fn write(dossier: &Dossier<'_>, item: &Item, open: bool, out: &mut dyn Write
 }
 
 fn place(dossier: &Dossier<'_>, location: &Location) -> String {
-    let shown = Location {
-        file: dossier.shown_path(&location.file),
-        line: location.line,
-        function: crate::view::cut(&location.function),
-    };
+    let shown =
+        Location { file: dossier.shown_path(&location.file), line: location.line, function: cut(&location.function) };
     html_short(&shown.to_string())
 }
 
@@ -62,10 +60,11 @@ fn accesses(dossier: &Dossier<'_>, item: &Item, out: &mut dyn Write) -> io::Resu
     for (number, access) in (1..).zip(&item.accesses) {
         write!(
             out,
-            "<li><p><span class=\"mark\">{number}</span> <b>{}</b>{} by thread {} at <span class=\"place\">{}</span></p>",
+            "<li><p><span class=\"mark\">{number}</span> <b>{}</b>{} by thread {}{} at <span class=\"place\">{}</span></p>",
             html_short(&access.op),
             html(reads::role(item, number)),
             access.thread,
+            access.library_function().map_or(String::new(), |name| format!(" in {}, called", html_short(&cut(name)))),
             place(dossier, &access.location)
         )?;
         excerpt(dossier, access, out)?;
@@ -137,7 +136,7 @@ fn facts(dossier: &Dossier<'_>, item: &Item, out: &mut dyn Write) -> io::Result<
 fn told(story: &story::Story, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "<div class=\"stories\">")?;
     if !story.happenings.is_empty() {
-        writeln!(out, "<section class=\"story\"><h3>What happens</h3><ol>")?;
+        writeln!(out, "<section class=\"story\"><h3>{}</h3><ol>", story.title())?;
         for happening in &story.happenings {
             write!(out, "<li><b class=\"who\">{}</b><ul>", html_short(&happening.who))?;
             for clause in &happening.clauses {
@@ -155,10 +154,7 @@ fn told(story: &story::Story, out: &mut dyn Write) -> io::Result<()> {
         writeln!(out, "</ol></section>")?;
     }
     writeln!(out, "<div>")?;
-    for (title, lines) in [("Why it is possible", &story.why), ("What the recorded run did instead", &story.instead)] {
-        if lines.is_empty() {
-            continue;
-        }
+    for (title, lines) in story.sections() {
         writeln!(out, "<section class=\"story\"><h3>{title}</h3>")?;
         for line in lines {
             writeln!(out, "<p>{}</p>", html_short(line))?;

@@ -429,8 +429,12 @@
     beside.setAttribute("aria-label", "The selected step");
     beside.setAttribute("aria-live", "polite");
     const made = [];
-    const titles = { observed: packed.failing ? "The recorded run" : "The recorded run, in which it did not happen", failing: "The run that did it" };
-    for (const name of ["failing", "observed"])
+    const titles = {
+      failing: "The run that did it",
+      predicted: "The predicted order of the recorded steps",
+      observed: packed.failing ? "The recorded run" : "The recorded run, in which it did not happen",
+    };
+    for (const name of ["failing", "predicted", "observed"])
       if (packed[name]) made.push(new View(id, name, titles[name], packed[name], beside));
     views.set(id, made);
     place.append(...made.map((view) => view.section), beside);

@@ -110,7 +110,7 @@ fn result(dossier: &Dossier<'_>, item: &Item) -> Value {
     if !stacks.is_empty() {
         result["stacks"] = Value::Array(stacks);
     }
-    if let Some(run) = &evidence.failing
+    if let Some(run) = evidence.happening()
         && let Some(flow) = code_flow(dossier, run)
     {
         result["codeFlows"] = json!([flow]);
@@ -127,7 +127,7 @@ fn result(dossier: &Dossier<'_>, item: &Item) -> Value {
 }
 
 fn last_place(evidence: &Evidence) -> Option<&Location> {
-    let run = evidence.failing.as_ref().or(evidence.observed.as_ref())?;
+    let run = evidence.happening().or(evidence.observed.as_ref())?;
     let places = run.shown().map(|step| &step.place).filter(|place| place.line != 0);
     places.last()
 }
@@ -148,7 +148,8 @@ fn message(dossier: &Dossier<'_>, item: &Item) -> String {
     for (access, number) in item.accesses.iter().zip(1..) {
         let place = story::at(&access.location);
         let place = if access.location.line == 0 { plain(&place) } else { format!("[{}]({number})", plain(&place)) };
-        text += &format!(" ({number}) {} by thread {} at {place}.", plain(&access.op), access.thread);
+        let through = access.library_function().map_or(String::new(), |name| format!(" in {}", plain(name)));
+        text += &format!(" ({number}) {} by thread {}{through} at {place}.", plain(&access.op), access.thread);
     }
     for line in story::tell(item, &Evidence::default()).why {
         text += &format!(" {}", plain(&line));
@@ -179,7 +180,8 @@ fn described(access: &AccessItem) -> String {
         [] => String::new(),
         _ => format!(", holding {}", access.locks_held.join(", ")),
     };
-    cut(&format!("{} by thread {} in {}{held}", access.op, access.thread, access.location.function))
+    let through = access.library_function().map_or(String::new(), |name| format!("{name}, called from "));
+    cut(&format!("{} by thread {} in {through}{}{held}", access.op, access.thread, access.location.function))
 }
 
 fn artifact(dossier: &Dossier<'_>, file: &str) -> Value {
@@ -212,8 +214,8 @@ fn location(dossier: &Dossier<'_>, place: &Location, id: Option<usize>, text: Op
 }
 
 fn stack(dossier: &Dossier<'_>, access: &AccessItem, number: usize) -> Value {
-    let frames = std::iter::once(&access.location).chain(&access.stack);
-    let frames: Vec<Value> = frames.map(|frame| json!({ "location": location(dossier, frame, None, None) })).collect();
+    let frames: Vec<Value> =
+        access.frames().map(|frame| json!({ "location": location(dossier, frame, None, None) })).collect();
     json!({ "message": { "text": format!("({number}) thread {}", access.thread) }, "frames": frames })
 }
 

@@ -161,7 +161,8 @@ impl Lost {
 
 fn clause(step: &Step, stale: Option<String>, run: &Run) -> Clause {
     let mark = step.mark.map_or(String::new(), |number| format!("({number}) "));
-    let place = if step.place.line == 0 { String::new() } else { format!(" at {}", at(&step.place)) };
+    let through = if step.through.is_empty() { String::new() } else { format!(" in {}", step.through) };
+    let place = if step.place.line == 0 { through } else { format!("{through} at {}", at(&step.place)) };
     let value = step.value.as_ref().map_or(String::new(), |value| format!(" (= {value})"));
     let object = &step.object;
     let text = match (step.class, step.kind) {

@@ -1,8 +1,14 @@
-//! What the recorded run did instead: the same accesses, in the order and at the distance in which it had them.
+//! What the recorded run did instead: the same accesses, in the order and at the distance in which it had them. A failure that no
+//! access stands for is told by what was read differently, and by where threads came that did not come there before.
+
+use std::collections::{HashMap, HashSet};
 
 use super::at;
-use crate::data::Item;
-use crate::view::{Run, Step};
+use crate::data::{Item, Location};
+use crate::view::{Class, Row, Run, Step};
+
+/// Differences that are told.
+const MOST: usize = 6;
 
 pub fn instead(item: &Item, run: &Run, failing: Option<&Run>) -> Vec<String> {
     let mut marked: Vec<&Step> = run.shown().filter(|step| step.mark.is_some()).collect();
@@ -10,6 +16,13 @@ pub fn instead(item: &Item, run: &Run, failing: Option<&Run>) -> Vec<String> {
     let ended = format!("It {}.", run.outcome);
     if failing.is_some_and(|failing| failing.rows == run.rows) || item.kind == "misuse" {
         return vec![format!("The recorded run is the one that did it. {ended}")];
+    }
+    if item.kind == "failure"
+        && let Some(failing) = failing
+    {
+        let mut lines = differences(failing, run);
+        lines.push(ended);
+        return lines;
     }
     if item.accesses.is_empty() {
         return vec![ended];
@@ -37,6 +50,53 @@ pub fn instead(item: &Item, run: &Run, failing: Option<&Run>) -> Vec<String> {
         lines.push("No run did it the other way round so far.".into());
     }
     lines.push(ended);
+    lines
+}
+
+/// What threads read at the same place, the same time through it, but with another value; and the first place that each came to
+/// only when it failed.
+fn differences(failing: &Run, observed: &Run) -> Vec<String> {
+    type Read<'a> = (u32, &'a Location, &'a str, usize);
+    let reads = |run| {
+        let mut times: HashMap<(u32, &Location, &str), usize> = HashMap::new();
+        let reads = Run::shown(run).filter(|step| matches!(step.class, Class::Read | Class::Update));
+        let named = reads.filter(|step| !step.object.starts_with("0x"));
+        named
+            .map(|step| {
+                let time = times.entry((step.thread, &step.place, &step.object)).or_default();
+                *time += 1;
+                ((step.thread, &step.place, step.object.as_str(), *time), step.value.as_deref())
+            })
+            .collect::<Vec<(Read<'_>, Option<&str>)>>()
+    };
+    let then: HashMap<Read<'_>, Option<&str>> = reads(observed).into_iter().collect();
+    let mut told = HashSet::new();
+    let mut lines = Vec::new();
+    for (read, now) in reads(failing) {
+        let (thread, place, object, _) = read;
+        if let (Some(now), Some(Some(then))) = (now, then.get(&read))
+            && now != *then
+            && told.insert((thread, place, object))
+        {
+            lines.push(format!("{} read {object} = {then} at {}, not {now}", observed.thread_name(thread), at(place)));
+        }
+    }
+    let left = lines.len().saturating_sub(MOST);
+    if left > 0 {
+        // How it ended is told by the last ones as much as how it began by the first.
+        lines.splice(MOST / 2..lines.len() - MOST / 2, [format!("… and {left} other reads had other values")]);
+    }
+    // What is not shown may have been there.
+    if observed.rows.iter().all(|row| matches!(row, Row::Step(_))) {
+        let there: HashSet<(u32, &Location)> = observed.shown().map(|step| (step.thread, &step.place)).collect();
+        let mut new = HashSet::new();
+        for step in failing.shown().filter(|step| step.place.line != 0) {
+            if !there.contains(&(step.thread, &step.place)) && new.insert(step.thread) {
+                let (who, place) = (observed.thread_name(step.thread), &step.place);
+                lines.push(format!("{who} did not come to {} in {}", at(place), place.function));
+            }
+        }
+    }
     lines
 }
 

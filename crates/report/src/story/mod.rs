@@ -27,24 +27,43 @@ pub struct Happening {
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Story {
     pub happenings: Vec<Happening>,
+    /// No run did it: what happens is what was predicted.
+    pub predicted: bool,
+    /// What the program said meanwhile.
+    pub printed: Vec<String>,
     pub why: Vec<String>,
     pub instead: Vec<String>,
 }
 
 pub fn tell(item: &Item, evidence: &Evidence) -> Story {
-    // What no run did is told from the recorded one.
     let failing = evidence.failing.as_ref();
     Story {
-        happenings: failing.map(|run| events::happenings(item, run)).unwrap_or_default(),
+        happenings: evidence.happening().map(|run| events::happenings(item, run)).unwrap_or_default(),
+        predicted: failing.is_none(),
+        printed: evidence.printed.clone(),
         why: why::why(item),
         instead: evidence.observed.as_ref().map(|run| instead::instead(item, run, failing)).unwrap_or_default(),
     }
 }
 
 impl Story {
+    pub const fn title(&self) -> &'static str {
+        if self.predicted { "What would happen" } else { "What happens" }
+    }
+
+    /// What is told beside what happens, where there is something to tell.
+    pub fn sections(&self) -> impl Iterator<Item = (&'static str, &[String])> {
+        let all = [
+            ("What it prints", &self.printed),
+            ("Why it is possible", &self.why),
+            ("What the recorded run did instead", &self.instead),
+        ];
+        all.into_iter().map(|(title, lines)| (title, &lines[..])).filter(|(_, lines)| !lines.is_empty())
+    }
+
     pub fn write(&self, out: &mut dyn Write) -> io::Result<()> {
         if !self.happenings.is_empty() {
-            writeln!(out, "\nWhat happens")?;
+            writeln!(out, "\n{}", self.title())?;
             for (number, happening) in self.happenings.iter().enumerate() {
                 writeln!(
                     out,
@@ -55,11 +74,7 @@ impl Story {
                 )?;
             }
         }
-        for (title, lines) in [("Why it is possible", &self.why), ("What the recorded run did instead", &self.instead)]
-        {
-            if lines.is_empty() {
-                continue;
-            }
+        for (title, lines) in self.sections() {
             writeln!(out, "\n{title}")?;
             for line in lines {
                 writeln!(out, "  {}", printable(line))?;

@@ -120,16 +120,15 @@ impl Suppression {
 
 impl Condition {
     fn holds(&self, item: &Item) -> bool {
-        let frames = |access: &AccessItem| {
-            std::iter::once(access.location.clone()).chain(access.stack.iter().cloned()).collect::<Vec<Location>>()
-        };
-        let any_frame = |holds: &dyn Fn(&Location) -> bool| item.accesses.iter().any(|a| frames(a).iter().any(holds));
+        let any_frame = |holds: &dyn Fn(&Location) -> bool| item.accesses.iter().any(|a| a.frames().any(holds));
         match self {
             Self::Function(glob) => any_frame(&|frame| glob.matches(&frame.function)),
             Self::File(glob) => any_frame(&|frame| glob.matches_path(&frame.file)),
             Self::Pair(one, two) => {
                 let at = |spot: &Spot, not: Option<usize>| {
-                    let here = |(i, a): &(usize, &AccessItem)| Some(*i) != not && spot.is(&a.location);
+                    let here = |(i, a): &(usize, &AccessItem)| {
+                        Some(*i) != not && a.through.iter().chain([&a.location]).any(|at| spot.is(at))
+                    };
                     item.accesses.iter().enumerate().filter(here).map(|(i, _)| i).collect::<Vec<_>>()
                 };
                 at(one, None).into_iter().any(|first| !at(two, Some(first)).is_empty())

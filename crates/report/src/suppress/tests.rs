@@ -8,6 +8,7 @@ fn access(function: &str, file: &str, line: u32, callers: &[&str]) -> AccessItem
         op: "write".into(),
         location,
         stack: callers.iter().map(caller).collect(),
+        through: Vec::new(),
         locks_held: Vec::new(),
     }
 }

@@ -51,7 +51,7 @@ impl Template {
         if self.kind == "race" && variable(item).is_some_and(|name| self.matches(name)) {
             return true;
         }
-        item.accesses.iter().any(|access| matches(&access.location) || !self.top && access.stack.iter().any(matches))
+        item.accesses.iter().any(|access| matches(access.innermost()) || !self.top && access.frames().any(matches))
     }
 
     fn matches(&self, name: &str) -> bool {

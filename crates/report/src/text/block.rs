@@ -4,15 +4,16 @@ use std::io::{self, Write};
 
 use super::{Detail, Page};
 use crate::data::{AccessItem, Item, Location};
-use crate::describe::file_name;
 use crate::escape::printable;
+use crate::place::is_library;
 use crate::reads;
+use crate::related::{Group, Relation};
 
 /// Callers that are shown where not all are.
 const CALLERS: usize = 2;
 
 /// `read and write`
-pub fn operations(item: &Item) -> String {
+fn operations(item: &Item) -> String {
     item.accesses.iter().map(|access| access.op.as_str()).collect::<Vec<_>>().join(" and ")
 }
 
@@ -28,6 +29,12 @@ fn shown(location: &Location) -> String {
 impl Page<'_> {
     /// One finding, in full.
     pub fn write_item(&self, item: &Item, out: &mut dyn Write) -> io::Result<()> {
+        self.write_group(&Group { lead: item, others: Vec::new() }, out)
+    }
+
+    /// The first of a group in full, and a line for each of the others.
+    pub(super) fn write_group(&self, group: &Group<'_>, out: &mut dyn Write) -> io::Result<()> {
+        let item = group.lead;
         let item = &printable_item(item);
         let style = self.style;
         let code = match item.strength.as_str() {
@@ -57,10 +64,13 @@ impl Page<'_> {
             reads::write(view, out)?;
         }
         if let Some(outcome) = &item.outcome {
-            writeln!(out, "  the confirmed run {outcome}")?;
+            writeln!(out, "{}", style.wrap(&format!("  the confirmed run {outcome}"), 4))?;
         }
         if let Some(why) = &item.why_unconfirmed {
             writeln!(out, "{}", style.wrap(&format!("  not confirmed: {why}"), 4))?;
+        }
+        for also in also(group) {
+            writeln!(out, "{}", style.wrap(&format!("  also {also}"), 7))?;
         }
         if item.schedule.is_some() {
             writeln!(out, "  replay: {}", style.paint("1", &format!("reweave replay {}", self.finding(item))))?;
@@ -77,18 +87,22 @@ impl Page<'_> {
         let style = self.style;
         let role = reads::role(item, number);
         let place = style.paint("1", &shown(&access.location));
-        let head = format!("  ({number}) {}{role} by thread {} at {place}", access.op, access.thread);
+        let through = access.library_function().map_or(String::new(), |name| format!(" in {name}, called"));
+        let head = format!("  ({number}) {}{role} by thread {}{through} at {place}", access.op, access.thread);
         writeln!(out, "{}", style.wrap(&head, 8))?;
         let Location { file, line, .. } = &access.location;
         if let Some(text) = self.sources.line(file, *line).filter(|text| !text.trim().is_empty()) {
             writeln!(out, "        {line:>4} | {}", style.cut(&printable(text.trim()), 15))?;
         }
-        let callers = if style.detail == Detail::Full { access.stack.len() } else { CALLERS };
-        for frame in access.stack.iter().take(callers) {
+        // What a library does between two functions of the program's own is for who wants everything.
+        let full = style.detail == Detail::Full;
+        let stack: Vec<&Location> = access.stack.iter().filter(|at| full || !is_library(&at.file)).collect();
+        let callers = if full { stack.len() } else { CALLERS };
+        for frame in stack.iter().take(callers) {
             writeln!(out, "{}", style.wrap(&format!("        called from {}", shown(frame)), 10))?;
         }
-        if access.stack.len() > callers {
-            writeln!(out, "        … and {} more", access.stack.len() - callers)?;
+        if stack.len() > callers {
+            writeln!(out, "        … and {} more", stack.len() - callers)?;
         }
         match access.locks_held[..] {
             [] if item.kind == "race" => writeln!(out, "        holding no lock"),
@@ -97,19 +111,54 @@ impl Page<'_> {
         }
     }
 
-    /// A finding in one line: what, and where.
-    pub(super) fn write_line(&self, item: &Item, out: &mut dyn Write) -> io::Result<()> {
-        let item = &printable_item(item);
+    /// A group in one line: what, and where.
+    pub(super) fn write_line(&self, group: &Group<'_>, out: &mut dyn Write) -> io::Result<()> {
+        let item = &printable_item(group.lead);
         let kind = if item.kind == "race" { String::new() } else { format!(" {}", item.kind) };
         let strength = self.style.paint("1;33", &format!("{}{kind}", item.strength));
-        let place = |access: &AccessItem| match access.location.line {
-            0 => access.location.function.clone(),
-            line => format!("{}:{line}", file_name(&access.location.file)),
-        };
-        let places: Vec<String> = item.accesses.iter().map(place).collect();
-        let line = format!("[{}] {strength}: {} ({})", item.id, item.summary, places.join(", "));
+        let places: Vec<String> = item.accesses.iter().map(|access| crate::story::at(&access.location)).collect();
+        let places = if places.is_empty() { String::new() } else { format!(" ({})", places.join(", ")) };
+        let others: Vec<String> = group.others.iter().map(|(other, _)| format!("[{}]", other.id)).collect();
+        let others = if others.is_empty() { String::new() } else { format!(", also {}", others.join(" ")) };
+        let line = format!("[{}] {strength}: {}{places}{others}", item.id, item.summary);
         writeln!(out, "{}", self.style.wrap(&line, 4))
     }
+}
+
+/// A finding on one line, plain: `[1] data race on balance: … (bank.c:15, bank.c:24)`.
+pub fn headline(item: &Item) -> String {
+    let item = printable_item(item);
+    let kind = if item.kind == "race" { String::new() } else { format!("{}: ", item.kind) };
+    let places: Vec<String> = item.accesses.iter().map(|access| crate::story::at(&access.location)).collect();
+    let places = if places.is_empty() { String::new() } else { format!(" ({})", places.join(", ")) };
+    format!("[{}] {kind}{}{places}", item.id, item.summary)
+}
+
+/// The others of a group: races of the same lines differ only in what they do there and share a line.
+fn also(group: &Group<'_>) -> Vec<String> {
+    let is_same_race = |other: &Item| other.kind == "race" && group.lead.kind == "race";
+    let strength = |other: &Item| match other.strength == group.lead.strength {
+        true => String::new(),
+        false => format!("{} ", other.strength),
+    };
+    let mut lines = Vec::new();
+    let races = group.others.iter().filter(|(other, _)| is_same_race(other));
+    let races: Vec<String> =
+        races.map(|(other, _)| format!("[{}] {}{}", other.id, strength(other), operations(other))).collect();
+    if !races.is_empty() {
+        lines.push(format!("{} on the same {}", races.join(", "), if one_line(group.lead) { "line" } else { "lines" }));
+    }
+    for (other, relation) in group.others.iter().filter(|(other, _)| !is_same_race(other)) {
+        let other = printable_item(other);
+        let summary = other.summary.split(": ").next().unwrap_or_default();
+        let how = if *relation == Relation::Outcome { ", which ends the same way" } else { "" };
+        lines.push(format!("[{}] {}{}: {summary}{how}", other.id, strength(&other), other.kind));
+    }
+    lines
+}
+
+fn one_line(item: &Item) -> bool {
+    item.accesses.windows(2).all(|pair| pair[0].location.line == pair[1].location.line)
 }
 
 /// All names of a finding as a terminal may have them: without the line breaks of a name, too.
@@ -120,6 +169,7 @@ fn printable_item(item: &Item) -> Item {
         thread: access.thread,
         op: text(&access.op),
         location: place(&access.location),
+        through: access.through.iter().map(place).collect(),
         stack: access.stack.iter().map(place).collect(),
         locks_held: access.locks_held.iter().map(text).collect(),
     };

@@ -1,5 +1,6 @@
 //! Findings for the terminal. Confirmed ones come first, a block each: the accesses are numbered (1) and (2), and the last line
-//! is the command that replays it. Then a line for each predicted one, and how many are merely potential.
+//! is the command that replays it; other findings of what seems the same bug are lines in it. Then a line for each predicted one, and
+//! how many are merely potential.
 
 mod block;
 mod style;
@@ -8,8 +9,10 @@ use std::io::{self, Write};
 
 use crate::data::{Item, Report};
 use crate::reads;
+use crate::related::{self, Group};
 use crate::source::Sources;
 
+pub use block::headline;
 pub use style::{Detail, Style};
 
 /// What findings are shown with.
@@ -50,16 +53,6 @@ pub fn write_stats(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     Ok(())
 }
 
-/// Races between the same two lines, as read and write or write and write, are one bug to people: the first has the block.
-fn same_lines(one: &Item, two: &Item) -> bool {
-    let lines = |item: &Item| {
-        let mut lines: Vec<_> = item.accesses.iter().map(|a| (a.location.file.clone(), a.location.line)).collect();
-        lines.sort();
-        lines
-    };
-    one.kind == "race" && two.kind == "race" && one.strength == two.strength && lines(one) == lines(two)
-}
-
 impl Page<'_> {
     pub fn write(&self, report: &Report, out: &mut dyn Write) -> io::Result<()> {
         if self.style.detail > Detail::Quiet {
@@ -70,30 +63,24 @@ impl Page<'_> {
         if self.style.detail > Detail::Quiet { write_unsettled(report, out) } else { Ok(()) }
     }
 
+    /// Blocks of confirmed findings, then lines of predicted ones. What is one bug to people stands together, unless everything
+    /// is asked for.
     fn write_findings(&self, report: &Report, out: &mut dyn Write) -> io::Result<()> {
-        let blocks = |strength: &str| match self.style.detail {
-            Detail::Full => true,
-            _ => strength == "confirmed",
-        };
-        let of = |strength: &'static str| report.findings.iter().filter(move |item| item.strength == strength);
-        for strength in ["confirmed", "predicted", "potential"] {
-            let mut told: Vec<&Item> = Vec::new();
+        let full = self.style.detail == Detail::Full;
+        for strengths in [&["confirmed", "predicted"][..], &["potential"]] {
+            let shown = report.findings.iter().filter(|item| strengths.contains(&item.strength.as_str()));
+            let shown = shown.filter(|item| full || item.is_news() && item.strength != "potential");
+            let mut shown: Vec<&Item> = shown.collect();
+            shown.sort_by_key(|item| strengths.iter().position(|strength| *strength == item.strength));
+            let alone = |item| Group { lead: item, others: Vec::new() };
+            let groups = if full { shown.into_iter().map(alone).collect() } else { related::groups(shown) };
             let mut lines = 0;
-            for item in of(strength).filter(|item| item.is_news() || self.style.detail == Detail::Full) {
-                let grouped = self.style.detail < Detail::Full && told.iter().any(|first| same_lines(first, item));
-                if blocks(strength) && !grouped {
-                    self.write_item(item, out)?;
-                    let others: Vec<&Item> =
-                        of(strength).filter(|other| other.id != item.id && same_lines(item, other)).collect();
-                    if self.style.detail < Detail::Full && !others.is_empty() {
-                        let ops = |other: &&Item| format!("[{}] {}", other.id, block::operations(other));
-                        let ops: Vec<String> = others.iter().map(ops).collect();
-                        writeln!(out, "  the same two lines also as {}", ops.join(", "))?;
-                    }
+            for group in groups {
+                if full || group.lead.strength == "confirmed" {
+                    self.write_group(&group, out)?;
                     writeln!(out)?;
-                    told.push(item);
-                } else if strength == "predicted" {
-                    self.write_line(item, out)?;
+                } else {
+                    self.write_line(&group, out)?;
                     lines += 1;
                 }
             }

@@ -2,14 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use reweave_model::{EventId, LockMode, ObjectId, Op, Pc, ThreadId};
+use reweave_model::{EventId, LockMode, ObjectId, Op, Pc, StackId, ThreadId};
 use reweave_trace::{Result, Trace};
 
 use super::links::Linker;
 use super::phrase::{memory, phrase};
 use super::{Bar, Class, Lane, Link, LinkKind, Marks, Row, Run, Step};
 use crate::describe::{self, Describer};
-use crate::resolve;
+use crate::place::Placed;
 
 /// How much of a run is kept.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -46,7 +46,7 @@ pub fn build(trace: &Trace, marks: &Marks, limits: Limits) -> Result<Run> {
         last_write: BTreeMap::new(),
         fold: None,
         names: BTreeMap::new(),
-        first_pc: BTreeMap::new(),
+        first: BTreeMap::new(),
     };
     let mut linker = Linker::default();
     let mut number = 0;
@@ -129,19 +129,18 @@ struct Maker<'a> {
     /// Steps left out since the last row, and whose.
     fold: Option<(u64, BTreeSet<ThreadId>)>,
     names: BTreeMap<ThreadId, String>,
-    first_pc: BTreeMap<ThreadId, Pc>,
+    /// Where each thread was first, and who called that.
+    first: BTreeMap<ThreadId, (Pc, StackId)>,
 }
 
 impl Maker<'_> {
     fn keep(&mut self, event: &reweave_model::Event<'_>, number: u64, link: Option<(LinkKind, EventId)>) {
         self.flush();
         let row = self.run.rows.len();
-        self.first_pc.entry(event.thread).or_insert(event.pc);
+        self.begin(event);
         let phrase = phrase(&event.op, self.describer);
         let symbols = self.trace.symbols();
-        let mut stack = resolve::frames(event.pc, symbols);
-        let place = if stack.is_empty() { crate::data::Location::default() } else { stack.remove(0) };
-        stack.extend(resolve::calls(self.trace.stacks().walk(event.stack), symbols));
+        let Placed { at, through, stack } = Placed::new(event.pc, self.trace.stacks().walk(event.stack), symbols);
         let locks = self.held.get(&event.thread).into_iter().flatten();
         let locks = locks.map(|held| cut(&self.describer.object(held.object))).collect();
         self.run.rows.push(Row::Step(Box::new(Step {
@@ -153,7 +152,8 @@ impl Maker<'_> {
             what: cut(&phrase.what),
             object: cut(&phrase.object),
             value: phrase.value,
-            place,
+            place: at,
+            through: through.last().map_or(String::new(), |frame| cut(&frame.function)),
             stack,
             mark: self.marks.get(&event.id).copied(),
             locks,
@@ -166,6 +166,14 @@ impl Maker<'_> {
             }
         }
         self.locks(event.thread, &event.op, row, false);
+    }
+
+    /// The first place in the code names the thread; where a thread begins there is none yet.
+    fn begin(&mut self, event: &reweave_model::Event<'_>) {
+        let first = self.first.entry(event.thread).or_insert((event.pc, event.stack));
+        if first.0.0 == 0 {
+            *first = (event.pc, event.stack);
+        }
     }
 
     /// A read of what another thread wrote, where the finding is about it.
@@ -187,7 +195,7 @@ impl Maker<'_> {
     }
 
     fn fold(&mut self, event: &reweave_model::Event<'_>) {
-        self.first_pc.entry(event.thread).or_insert(event.pc);
+        self.begin(event);
         let class = super::phrase::class(&event.op);
         self.data_link(event, class);
         let (steps, threads) = self.fold.get_or_insert_default();
@@ -242,16 +250,19 @@ impl Maker<'_> {
             Some(footer) => describe::outcome(&footer.outcome).unwrap_or_else(|| "ended normally".into()),
             None => "unknown: the recording was cut off".into(),
         };
-        self.run.lanes = self.first_pc.keys().map(|thread| self.lane(*thread)).collect();
+        self.run.lanes = self.first.keys().map(|thread| self.lane(*thread)).collect();
         self.run
     }
 
     fn lane(&self, thread: ThreadId) -> Lane {
-        let function = |pc: &Pc| self.trace.symbols().frames(*pc).next_back().map(|frame| frame.function.to_owned());
+        let function = |&(pc, stack): &(Pc, StackId)| {
+            let placed = Placed::new(pc, self.trace.stacks().walk(stack), self.trace.symbols());
+            placed.outermost().function.clone()
+        };
         let name = match self.names.get(&thread) {
             Some(name) => name.clone(),
             None if thread.0 == 0 => "main".into(),
-            None => self.first_pc.get(&thread).and_then(function).unwrap_or_default(),
+            None => self.first.get(&thread).map(function).unwrap_or_default(),
         };
         Lane { label: format!("T{thread}"), name: cut(&name), thread: thread.0 }
     }

@@ -4,13 +4,14 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use reweave_model::{Event, EventId, Op, Pc, ThreadId};
-use reweave_trace::{Result, Symbols, Trace};
+use reweave_model::{Event, EventId, Op, Pc, StackId, ThreadId};
+use reweave_trace::{Result, Trace};
 
 use super::Class;
 use super::phrase::{class, memory};
-use crate::data::{AccessItem, Item};
+use crate::data::{AccessItem, Item, Location};
 use crate::describe;
+use crate::place::Placed;
 
 /// The run in which to look.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -74,7 +75,7 @@ fn is_ordered(item: &Item) -> bool {
 }
 
 fn search(trace: &Trace, item: &Item, place: Where, slack: u64, same_threads: bool) -> Result<Marks> {
-    let mut matcher = Matcher { symbols: trace.symbols(), accesses: &item.accesses, same_threads, at: HashMap::new() };
+    let mut matcher = Matcher { trace, accesses: &item.accesses, same_threads, at: HashMap::new() };
     let chosen = match place {
         Where::Failing { steps_before: Some(bug) } if is_ordered(item) => {
             let forward = if item.kind == "race" { matcher.follow(trace, bug)? } else { Vec::new() };
@@ -90,11 +91,11 @@ fn search(trace: &Trace, item: &Item, place: Where, slack: u64, same_threads: bo
 }
 
 struct Matcher<'a> {
-    symbols: &'a Symbols,
+    trace: &'a Trace,
     accesses: &'a [AccessItem],
     same_threads: bool,
-    /// Accesses whose place a code address is: looked up once.
-    at: HashMap<Pc, Vec<usize>>,
+    /// Accesses whose place a code address with its callers is: looked up once.
+    at: HashMap<(Pc, StackId), Vec<usize>>,
 }
 
 type Chosen = Vec<Option<Candidate>>;
@@ -102,13 +103,14 @@ type Chosen = Vec<Option<Candidate>>;
 impl Matcher<'_> {
     /// The accesses that this event may be.
     fn of(&mut self, event: &Event<'_>) -> Vec<usize> {
-        let (symbols, accesses, same_threads) = (self.symbols, self.accesses, self.same_threads);
-        let here = self.at.entry(event.pc).or_insert_with(|| {
-            let Some(frame) = symbols.frames(event.pc).next() else { return Vec::new() };
-            let same = |access: &AccessItem| {
-                let at = &access.location;
-                at.line == frame.line && at.function == frame.function && at.file == frame.file
-            };
+        let (trace, accesses, same_threads) = (self.trace, self.accesses, self.same_threads);
+        let here = self.at.entry((event.pc, event.stack)).or_insert_with(|| {
+            let placed = Placed::new(event.pc, trace.stacks().walk(event.stack), trace.symbols());
+            if placed.at == Location::default() {
+                return Vec::new();
+            }
+            let innermost = placed.through.first().unwrap_or(&placed.at);
+            let same = |access: &AccessItem| placed.at == access.location && *innermost == *access.innermost();
             (0..accesses.len()).filter(|&k| same(&accesses[k])).collect()
         });
         let fatal = match event.op {

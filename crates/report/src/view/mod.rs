@@ -97,6 +97,8 @@ pub struct Step {
     /// What was read or written, where it is known.
     pub value: Option<String>,
     pub place: Location,
+    /// The function of a library that this place calls and in which it happens; empty for most.
+    pub through: String,
     /// Innermost call first, the place itself not included.
     pub stack: Vec<Location>,
     /// The number of the access of the finding that this is.
@@ -160,6 +162,9 @@ impl Run {
     }
 }
 
+/// How a predicted order ends, in words that follow `it`.
+const PREDICTED: &str = "is predicted up to here";
+
 /// A finding with the runs that show it.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Evidence {
@@ -167,6 +172,10 @@ pub struct Evidence {
     pub failing: Option<Run>,
     /// The recorded run, in which it did not happen (or did, where the recorded run is the one that failed).
     pub observed: Option<Run>,
+    /// The recorded run in the order in which it was predicted to happen, where no run did it.
+    pub predicted: Option<Run>,
+    /// The last lines of what the run that did it printed, where that was kept.
+    pub printed: Vec<String>,
 }
 
 impl Evidence {
@@ -182,6 +191,22 @@ impl Evidence {
         Ok(Self {
             failing: failing.map(|(trace, steps_before)| run(trace, Where::Failing { steps_before })).transpose()?,
             observed: observed.map(|trace| run(trace, Where::Observed)).transpose()?,
+            predicted: None,
+            printed: Vec::new(),
         })
+    }
+
+    /// The order in which it was predicted; `reordered` is the recorded run along the witness.
+    pub fn predict(&mut self, item: &crate::data::Item, reordered: &Trace, limits: Limits) -> Result<()> {
+        let marks = marks::find(reordered, item, Where::Failing { steps_before: None })?;
+        let mut run = build(reordered, &marks, limits)?;
+        run.outcome = PREDICTED.into();
+        self.predicted = Some(run);
+        Ok(())
+    }
+
+    /// The run in which it happens: one that did it, or the order that was predicted.
+    pub fn happening(&self) -> Option<&Run> {
+        self.failing.as_ref().or(self.predicted.as_ref())
     }
 }

@@ -10,6 +10,8 @@ use super::{Module, StoredFrame, Symbols, Variable, code};
 
 /// Inline chains longer than this are cut: nobody reads them.
 const MAX_FRAMES: usize = 64;
+/// Bytes of code in which a line is looked for where there is none.
+const NEAR: u64 = 64;
 
 #[derive(Default)]
 struct Strings {
@@ -89,17 +91,30 @@ fn resolve_module(
     symbols: &mut Symbols,
 ) {
     let loader = Loader::new(&module.path).ok();
+    let bytes = std::fs::read(&module.path).unwrap_or_default();
+    let file = object::File::parse(&*bytes).ok();
+    let functions = Functions::of(file.as_ref());
     for &pc in pcs {
         let probe = (pc.0 - 1).wrapping_sub(module.bias);
         let mut chain = Vec::new();
         if let Some(loader) = &loader {
-            chain = inline_chain(loader, probe, strings);
-            if chain.is_empty()
-                && let Some(name) = loader.find_symbol(probe)
-            {
-                let function = strings.id(&demangle(name));
-                chain.push(StoredFrame { function, file: 0, line: 0, column: 0 });
+            chain = inline_chain(loader, probe, &functions, strings);
+            // Code that the optimiser put together from several lines has none; what stands before it in the function says
+            // where it is about.
+            if chain.first().is_some_and(|frame| frame.line == 0) {
+                let mut before = (1..=NEAR).map(|back| inline_chain(loader, probe - back, &functions, strings));
+                let same = |other: &Vec<StoredFrame>| {
+                    let function = |chain: &[StoredFrame]| chain.last().map(|frame| frame.function);
+                    other.first().is_some_and(|frame| frame.line != 0) && function(other) == function(&chain)
+                };
+                chain = before.find(same).unwrap_or(chain);
             }
+        }
+        if chain.is_empty()
+            && let Some(name) = functions.at(probe)
+        {
+            let function = strings.id(&demangle(name));
+            chain.push(StoredFrame { function, file: 0, line: 0, column: 0 });
         }
         if chain.is_empty() {
             let offset = pc.0.wrapping_sub(module.bias);
@@ -108,12 +123,7 @@ fn resolve_module(
         }
         frames.insert(pc, chain);
     }
-    let Ok(bytes) = std::fs::read(&module.path) else {
-        return;
-    };
-    let Ok(file) = object::File::parse(&*bytes) else {
-        return;
-    };
+    let Some(file) = file else { return };
     // Only modules with hooks record accesses, so only their variables can be asked for.
     if !file.symbols().any(|symbol| symbol.name().is_ok_and(code::is_hook)) {
         return;
@@ -132,7 +142,33 @@ fn resolve_module(
     symbols.data.add_module(&file, module);
 }
 
-fn inline_chain(loader: &Loader, probe: u64, strings: &mut Strings) -> Vec<StoredFrame> {
+/// The functions of a module by its symbol tables, with their sizes: a library without its local symbols has gaps, and the
+/// nearest symbol before a gap is another function.
+struct Functions<'d> {
+    // invariant: sorted by address
+    all: Vec<(u64, u64, &'d str)>,
+}
+
+impl<'d> Functions<'d> {
+    fn of(file: Option<&object::File<'d>>) -> Self {
+        let symbols = file.into_iter().flat_map(|file| file.symbols().chain(file.dynamic_symbols()));
+        let functions = symbols.filter(|symbol| symbol.kind() == SymbolKind::Text && symbol.is_definition());
+        let named = functions.filter_map(|symbol| Some((symbol.address(), symbol.size(), symbol.name().ok()?)));
+        let mut all: Vec<_> = named.filter(|(_, size, name)| *size > 0 && !name.is_empty()).collect();
+        all.sort_unstable();
+        Self { all }
+    }
+
+    fn at(&self, address: u64) -> Option<&'d str> {
+        let after = self.all.partition_point(|(start, ..)| *start <= address);
+        // Aliases share an address.
+        let (start, ..) = *self.all[..after].last()?;
+        let same = self.all[..after].iter().rev().take_while(|function| function.0 == start);
+        same.filter(|(start, size, _)| address - start < *size).map(|(.., name)| *name).last()
+    }
+}
+
+fn inline_chain(loader: &Loader, probe: u64, functions: &Functions<'_>, strings: &mut Strings) -> Vec<StoredFrame> {
     let mut chain = Vec::new();
     let Ok(mut found) = loader.find_frames(probe) else {
         return chain;
@@ -143,7 +179,7 @@ fn inline_chain(loader: &Loader, probe: u64, strings: &mut Strings) -> Vec<Store
         }
         let function = match frame.function.as_ref().and_then(|function| function.raw_name().ok()) {
             Some(name) => strings.id(&demangle(&name)),
-            None => match loader.find_symbol(probe) {
+            None => match functions.at(probe) {
                 Some(name) => strings.id(&demangle(name)),
                 None => 0,
             },
@@ -155,6 +191,13 @@ fn inline_chain(loader: &Loader, probe: u64, strings: &mut Strings) -> Vec<Store
         if function != 0 || line != 0 {
             chain.push(StoredFrame { function, file, line, column });
         }
+    }
+    // Lambdas have no linkage name in debug information: the symbol says whose `operator()` it is.
+    if let Some(outermost) = chain.last_mut()
+        && strings.all[outermost.function as usize] == "operator()"
+        && let Some(name) = functions.at(probe)
+    {
+        outermost.function = strings.id(&demangle(name));
     }
     chain
 }

@@ -1,0 +1,93 @@
+//! What somebody sees while `reweave test` runs: the phase, how far it is, the time that is left, and findings as soon as a run
+//! did them.
+
+use std::time::Instant;
+
+use reweave_launch::pipeline::{Plan, Stage};
+use reweave_report::text::{self, Detail};
+use reweave_report::{Item, related};
+
+use crate::living::Judge;
+use crate::output::{self, counted};
+use crate::progress::Bar;
+
+pub struct Watcher<'a> {
+    judge: &'a Judge,
+    detail: Detail,
+    deadline: Instant,
+    /// From the recorded run on: until then the terminal is the program's.
+    bar: Option<Bar>,
+    /// Prediction and confirmation are parts of exploring and of other schedules, not phases of their own.
+    within: Option<&'static str>,
+    told: Vec<Item>,
+}
+
+impl<'a> Watcher<'a> {
+    pub fn new(plan: &Plan, judge: &'a Judge, detail: Detail) -> Self {
+        let deadline = Instant::now() + plan.budget;
+        Self { judge, detail, deadline, bar: None, within: None, told: Vec::new() }
+    }
+
+    pub fn see(&mut self, stage: Stage<'_>) {
+        match stage {
+            Stage::Recorded(run) => {
+                output::run_summary(run);
+                if self.detail > Detail::Quiet {
+                    self.bar = Some(Bar::until(self.deadline));
+                }
+            }
+            Stage::Predicting(done) if self.within.is_none() => {
+                self.phase("predicting", (done * 1000.0) as u64, 1000, "");
+            }
+            Stage::Confirming { done, total } if self.within.is_none() => {
+                self.phase("confirming", done as u64, total as u64, &format!("{done} of {total}"));
+            }
+            Stage::Predicting(_) | Stage::Confirming { .. } => {}
+            Stage::Exploring(explored) => {
+                self.within = Some("exploring");
+                let classes = counted(explored.classes, "class of executions", "classes of executions");
+                let note = format!("{}, {classes}", counted(explored.runs, "run", "runs"));
+                // How much there is to explore is not known before it is done.
+                self.phase("exploring", 0, 1, &note);
+            }
+            Stage::Trying { done, total } => {
+                self.within = Some("other schedules");
+                self.phase("other schedules", done.as_millis() as u64, total.as_millis() as u64, "");
+            }
+            Stage::Stopped(error) => {
+                self.tell(&format!("reweave: warning: no further schedules were tried: {error}"));
+            }
+            Stage::Found(item) => self.found(item),
+        }
+    }
+
+    pub fn done(self) {
+        if let Some(bar) = self.bar {
+            bar.done();
+        }
+    }
+
+    fn phase(&self, what: &'static str, done: u64, total: u64, note: &str) {
+        if let Some(bar) = &self.bar {
+            bar.phase(what, done, total, note);
+        }
+    }
+
+    fn tell(&self, line: &str) {
+        match &self.bar {
+            Some(bar) => bar.tell(line),
+            None => eprintln!("{line}"),
+        }
+    }
+
+    /// One line for each bug, unless nobody wants to hear of it.
+    fn found(&mut self, item: &Item) {
+        let same = |told: &Item| told.fingerprint == item.fingerprint || related::relation(told, item).is_some();
+        let known = self.told.iter().any(same);
+        if self.detail == Detail::Quiet || known || !self.judge.is_news(item) {
+            return;
+        }
+        self.tell(&format!("reweave: confirmed {}", text::headline(item)));
+        self.told.push(item.clone());
+    }
+}

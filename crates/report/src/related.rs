@@ -1,0 +1,116 @@
+//! Findings that are one bug to people: what races on two lines also tears the block around them apart, and ends runs the same
+//! way. A report keeps all of them; who reads it is told of the strongest in full, and of the others in a line each. Nothing is
+//! left out, and nothing is decided: two bugs on the same lines are told together.
+
+use std::collections::BTreeSet;
+
+use crate::data::Item;
+
+/// Why a finding is told with another.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Relation {
+    /// It is about the same lines.
+    Lines,
+    /// Its run ended the same way.
+    Outcome,
+}
+
+/// The first of each group has the word.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Group<'a> {
+    pub lead: &'a Item,
+    pub others: Vec<(&'a Item, Relation)>,
+}
+
+/// Puts findings together, the strongest of each group first if they come that way.
+pub fn groups<'a>(items: impl IntoIterator<Item = &'a Item>) -> Vec<Group<'a>> {
+    let mut groups: Vec<Group<'a>> = Vec::new();
+    for item in items {
+        let with = groups.iter_mut().find_map(|group| Some((relation(group.lead, item)?, group)));
+        match with {
+            Some((relation, group)) => group.others.push((item, relation)),
+            None => groups.push(Group { lead: item, others: Vec::new() }),
+        }
+    }
+    groups
+}
+
+/// Whether somebody who knows of `lead` needs no block about `other`.
+pub fn relation(lead: &Item, other: &Item) -> Option<Relation> {
+    let fails = |item: &Item| item.harm.as_deref().is_some_and(|harm| harm != "nothing");
+    let (one, two) = (lines(lead), lines(other));
+    let same_lines = !one.is_empty()
+        && match (lead.kind.as_str(), other.kind.as_str()) {
+            ("race", "atomicity") | ("atomicity", "race") => one.is_subset(&two) || two.is_subset(&one),
+            ("race", "race") | ("atomicity", "atomicity") => one == two,
+            ("race" | "atomicity", "failure") => fails(lead) && !two.is_empty() && two.is_subset(&one),
+            _ => false,
+        };
+    if same_lines {
+        return Some(Relation::Lines);
+    }
+    let same_end = other.kind == "failure" && lead.kind != "failure" && fails(lead) && end(lead) == end(other);
+    same_end.then_some(Relation::Outcome)
+}
+
+fn lines(item: &Item) -> BTreeSet<(&str, u32)> {
+    let places = item.accesses.iter().map(|access| (access.location.file.as_str(), access.location.line));
+    places.filter(|(_, line)| *line != 0).collect()
+}
+
+/// How a run ended, without what it said: `ended with status 1`.
+fn end(item: &Item) -> Option<&str> {
+    item.outcome.as_deref().and_then(|outcome| outcome.split([';', ':']).next())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data::{AccessItem, Location};
+
+    fn item(id: u32, kind: &str, lines: &[u32], outcome: &str) -> Item {
+        let access = |&line: &u32| AccessItem {
+            location: Location { file: "bank.c".into(), line, function: "f".into() },
+            ..AccessItem::default()
+        };
+        Item {
+            id,
+            kind: kind.into(),
+            accesses: lines.iter().map(access).collect(),
+            outcome: Some(outcome.into()),
+            harm: Some(if outcome == "ended normally" { "nothing" } else { "status" }.into()),
+            ..Item::default()
+        }
+    }
+
+    fn ids(items: &[Item]) -> Vec<Vec<u32>> {
+        let ids = |group: Group<'_>| -> Vec<u32> {
+            [group.lead].into_iter().chain(group.others.iter().map(|(item, _)| *item)).map(|item| item.id).collect()
+        };
+        groups(items).into_iter().map(ids).collect()
+    }
+
+    #[test]
+    fn one_bug_is_one_group() {
+        let items = [
+            item(1, "race", &[15, 24], "ended with status 1; it printed something else: 90"),
+            item(2, "race", &[24, 15], "ended normally"),
+            item(3, "atomicity", &[14, 15, 24], "ended with status 1"),
+            item(4, "failure", &[], "ended with status 1"),
+            item(5, "failure", &[24], "ended by SIGSEGV"),
+        ];
+        assert_eq!(ids(&items), [vec![1, 2, 3, 4, 5]]);
+    }
+
+    #[test]
+    fn other_lines_and_other_ends_stand_alone() {
+        let items = [
+            item(1, "race", &[15, 24], "ended normally"),
+            item(2, "race", &[15, 30], "ended normally"),
+            item(3, "deadlock", &[15, 24], "hung"),
+            item(4, "failure", &[], "ended with status 1"),
+            item(5, "failure", &[], "ended normally"),
+        ];
+        assert_eq!(ids(&items), [vec![1], vec![2], vec![3], vec![4], vec![5]]);
+    }
+}

@@ -344,7 +344,6 @@ impl Op<'_> {
                 | Op::ClockJump { .. }
                 | Op::Module { .. }
                 | Op::ThreadName { .. }
-                | Op::Exit { .. }
                 | Op::Fatal { .. }
                 | Op::Hang
         )

@@ -3,7 +3,7 @@
 //! preemption.
 
 use super::wish::Wish;
-use super::{Active, Candidate, Choice, Next, Policy, Quantum, Runner, View};
+use super::{Active, Choice, Next, Policy, Quantum, Runner, View};
 use crate::shared::{self, Region};
 use crate::thread::NO_THREAD;
 use reweave_model::{InputSource, Schedule, ThreadName};
@@ -228,9 +228,7 @@ impl Policy for Replay {
             }
         }
         let ends = std::mem::take(&mut self.scheduled);
-        // One that ends the process did so in the recorded run, if it was the last.
-        let goes_on = |c: &Candidate| c.id == view.current && (c.exiting || !view.yielded);
-        if ends && !self.wishes && view.enabled().any(goes_on) {
+        if ends && !self.wishes && !view.yielded && view.enabled().any(|c| c.id == view.current) {
             return Choice::Run { thread: view.current, steps: self.region.header().quantum.max(1) };
         }
         self.rest.pick(view)

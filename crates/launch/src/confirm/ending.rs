@@ -62,7 +62,8 @@ impl Ending {
             Outcome::Unknown => "did not end in time".into(),
             outcome => describe::outcome(outcome).unwrap_or_else(|| "ended normally".into()),
         };
-        let freed = Freed::of(trace)?;
+        // One that had to be ended can be very long.
+        let freed = if *outcome == Outcome::Unknown { None } else { Freed::of(trace)? };
         let harm = match outcome {
             Outcome::Signalled { .. } => {
                 if let Some(message) = message(&printed) {

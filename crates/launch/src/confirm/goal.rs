@@ -115,7 +115,7 @@ impl Goal {
 
     /// The number of steps of this trace before the bug.
     pub fn steps_before(&self, trace: &Trace) -> Result<Option<u64>> {
-        Ok(self.shown(trace)?.map(|shown| shown.steps_before))
+        Ok(self.shown(trace)?.filter(|_| !self.spins).map(|shown| shown.steps_before))
     }
 }
 
@@ -248,14 +248,10 @@ fn failed(trace: &Trace, outcome: &Outcome) -> Result<Option<Shown>> {
     before(trace, |event| Some(event.id) == at)
 }
 
-/// Whether the run spins for ever.
+/// Whether the run spins for ever. Where it begins to is not told: such runs are too long to be read for it.
 fn spins(trace: &Trace) -> Result<Option<Shown>> {
-    let places = spinning(trace)?;
-    let first = places.iter().flatten().map(|place| place.event).min();
-    match first {
-        Some(first) => before(trace, |event| event.id == first),
-        None => Ok(None),
-    }
+    let nowhere = Code { module: 0, offset: 0 };
+    Ok(spinning(trace)?.map(|_| Shown { first: nowhere, steps_before: 0 }))
 }
 
 /// Whether the run misuses something at each of these places.

@@ -220,7 +220,9 @@ pub fn preemptions(trace: &Trace) -> Result<u32> {
             if let Some(old) = running {
                 left.insert(old, could_go_on);
             }
-            count += u32::from(left.remove(&event.thread).unwrap_or(false));
+            // Whoever ends the process lets others come first.
+            let preempted = left.remove(&event.thread).unwrap_or(false) && !matches!(event.op, Op::Exit { .. });
+            count += u32::from(preempted);
             running = Some(event.thread);
         }
         could_go_on = !matches!(

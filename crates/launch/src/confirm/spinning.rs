@@ -5,7 +5,7 @@
 //! time. Not exact: a loop that gives up after very many rounds looks the same. Runs that look at the time, or at anything outside,
 //! are left alone.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use reweave_model::{Accessor, BlockedOn, Event, EventId, Op, ThreadId, Value};
 use reweave_report::Describer;
@@ -15,6 +15,8 @@ use crate::Result;
 
 /// Events at the end that must change nothing.
 const TAIL: u64 = 200_000;
+/// Values that a thread's own variable takes on in a loop.
+const VALUES: usize = 4;
 /// A run with fewer events had no time.
 const LONG: u64 = 2 * TAIL;
 
@@ -26,31 +28,65 @@ pub fn spinning(trace: &Trace) -> Result<Option<Vec<Accessor>>> {
     }
     let describer = Describer { symbols: trace.symbols() };
     let mut threads: BTreeMap<ThreadId, Accessor> = BTreeMap::new();
-    let mut written: BTreeMap<u64, Vec<u8>> = BTreeMap::new();
+    let mut places: HashMap<u64, Place> = HashMap::new();
     let mut events = trace.events_from(EventId(count - TAIL))?;
     while let Some(event) = events.next()? {
         let awaited = match event.op {
             Op::Read { addr, .. } => Some(addr),
             Op::Atomic { addr, kind, .. } if !kind.writes() => Some(addr),
-            Op::Write { addr, value, .. } | Op::Atomic { addr, written: value, .. } => {
-                let bytes = bytes(value);
-                if written.entry(addr.0).or_insert_with(|| bytes.clone()) != &bytes {
-                    return Ok(None);
-                }
-                None
-            }
+            Op::Write { .. } | Op::Atomic { .. } => None,
             Op::Refused { .. } | Op::Acquire { .. } | Op::Release { .. } => None,
             Op::Blocked { on: BlockedOn::Sleep | BlockedOn::LockExclusive | BlockedOn::LockShared, .. } => None,
             ref op if !op.is_step() => None,
             _ => return Ok(None),
         };
+        let (addr, written) = match event.op {
+            Op::Read { addr, .. } => (Some(addr), None),
+            Op::Write { addr, value, .. } => (Some(addr), Some(value)),
+            Op::Atomic { addr, kind, written, .. } => (Some(addr), kind.writes().then_some(written)),
+            _ => (None, None),
+        };
+        if let Some(addr) = addr
+            && !places.entry(addr.0).or_insert_with(|| Place::of(event.thread)).is_steady(event.thread, written)
+        {
+            return Ok(None);
+        }
         if let Some(addr) = awaited {
             let op = format!("wait for a change of {}", describer.address(addr));
             threads.insert(event.thread, accessor(&event, op));
         }
     }
+    if places.values().any(|place| place.shared && place.values.len() > 1) {
+        return Ok(None);
+    }
     let places: Vec<Accessor> = threads.into_values().collect();
     Ok(Some(places).filter(|places| !places.is_empty()))
+}
+
+/// A place in memory, in the last part of a run.
+struct Place {
+    first: ThreadId,
+    /// Others use it, too.
+    shared: bool,
+    /// What is written there.
+    values: Vec<Vec<u8>>,
+}
+
+impl Place {
+    const fn of(first: ThreadId) -> Self {
+        Self { first, shared: false, values: Vec::new() }
+    }
+
+    /// False: its values never come back, like those of a counter.
+    fn is_steady(&mut self, thread: ThreadId, written: Option<Value<'_>>) -> bool {
+        self.shared |= thread != self.first;
+        if let Some(bytes) = written.map(bytes)
+            && !self.values.contains(&bytes)
+        {
+            self.values.push(bytes);
+        }
+        self.values.len() <= VALUES
+    }
 }
 
 fn accessor(event: &Event<'_>, op: String) -> Accessor {

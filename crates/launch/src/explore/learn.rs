@@ -168,7 +168,7 @@ impl<'t> Learning<'t> {
             Op::Blocked { on, object } => self.blocked(thread, code, on, object),
             Op::Exit { status } => {
                 self.exited = true;
-                self.take(thread, code, Ask::Exit, Answer::Value(status as u64), 0, Box::default());
+                self.take(thread, code, Ask::Exit, Answer::Value(status as u64), 1, Box::default());
             }
             Op::Fatal { number, .. } => {
                 self.take(thread, code, Ask::Exit, Answer::Value(1 << 32 | u64::from(number)), 0, Box::default());

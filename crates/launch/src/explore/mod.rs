@@ -47,7 +47,7 @@ const TARGETS: usize = 8;
 /// Longer runs are not explored: their model would take minutes to search.
 const LONGEST: u64 = 100_000;
 /// A run is given at least so long.
-const SHORTEST: Duration = Duration::from_secs(2);
+const SHORTEST: Duration = Duration::from_millis(700);
 
 /// How far it came.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]

@@ -126,7 +126,7 @@ fn ends(pc: u64, status: c_int) {
     if let Some(inside) = enter() {
         inside.thread.exiting = true;
         conductor().pause(inside.thread, Pause::Yield);
-        conductor().recorder.event(inside.thread, pc, Op::Exit { status });
+        conductor().step(inside.thread, pc, Op::Exit { status });
     }
 }
 

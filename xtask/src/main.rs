@@ -89,12 +89,12 @@ fn main() -> ExitCode {
 }
 
 fn test(rest: &[String]) -> bool {
-    tools::provide();
+    tools::provide(&root());
     let mut arguments = vec!["test", "--workspace"];
     arguments.extend(rest.iter().map(String::as_str));
     let passed = cargo(&arguments);
     // Said again at the end, where it is seen.
-    tools::tell_missing();
+    tools::tell_missing(&root());
     passed
 }
 

@@ -2,6 +2,7 @@
 //! what to install and which tests are left out.
 
 use std::env;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 struct Tool {
@@ -29,6 +30,33 @@ const TOOLS: [Tool; 13] = [
     Tool { program: "glib-genmarshal", package: "libglib2.0-dev", left_out: "programs on top of GLib" },
 ];
 
+/// Not in Debian: built by cargo, once, into a folder of the workspace that the tests look into.
+const MDBOOK: &str = "mdbook";
+const MDBOOK_LEFT_OUT: &str = "the book";
+
+/// Where cargo puts it, below the workspace.
+fn own_tools(root: &Path) -> PathBuf {
+    root.join("target/tools")
+}
+
+fn has_mdbook(root: &Path) -> bool {
+    is_installed(MDBOOK) || own_tools(root).join("bin").join(MDBOOK).is_file()
+}
+
+fn provide_mdbook(root: &Path) {
+    if has_mdbook(root) {
+        return;
+    }
+    eprintln!("xtask: installing {MDBOOK} into target/tools (takes a few minutes, once)");
+    // Without its default features it has no server and no search, which the test does not look at.
+    let mut install = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    install.args(["install", MDBOOK, "--locked", "--no-default-features", "--quiet", "--root"]).arg(own_tools(root));
+    // Built outside of the workspace, whose settings are not for it.
+    install.current_dir(env::temp_dir()).env_remove("CARGO_TARGET_DIR");
+    // What it cannot do is said at the end.
+    let _ = install.status();
+}
+
 fn missing() -> Vec<&'static Tool> {
     TOOLS.iter().filter(|tool| !is_installed(tool.program)).collect()
 }
@@ -38,8 +66,13 @@ fn is_installed(program: &str) -> bool {
     env::split_paths(&path).any(|folder| folder.join(program).is_file())
 }
 
-/// Installs what is missing, if this is a Debian-like system and we may.
-pub fn provide() {
+/// Installs what is missing: packages if this is a Debian-like system and we may.
+pub fn provide(root: &Path) {
+    provide_packages();
+    provide_mdbook(root);
+}
+
+fn provide_packages() {
     let missing = missing();
     if missing.is_empty() || !is_installed("apt-get") {
         return;
@@ -74,15 +107,24 @@ fn privilege() -> Option<Vec<&'static str>> {
 }
 
 /// Says what the tests had to do without.
-pub fn tell_missing() {
+pub fn tell_missing(root: &Path) {
     let missing = missing();
-    if missing.is_empty() {
+    let mdbook = !has_mdbook(root);
+    if missing.is_empty() && !mdbook {
         return;
     }
     eprintln!("\nxtask: not tested here, because a tool is missing:");
     for tool in &missing {
         eprintln!("  {} (no {})", tool.left_out, tool.program);
     }
-    let packages: Vec<&str> = missing.iter().map(|tool| tool.package).collect();
-    eprintln!("Debian, Ubuntu: apt install {}", packages.join(" "));
+    if mdbook {
+        eprintln!("  {MDBOOK_LEFT_OUT} (no {MDBOOK})");
+    }
+    if !missing.is_empty() {
+        let packages: Vec<&str> = missing.iter().map(|tool| tool.package).collect();
+        eprintln!("Debian, Ubuntu: apt install {}", packages.join(" "));
+    }
+    if mdbook {
+        eprintln!("anywhere: cargo install {MDBOOK} --locked --no-default-features --root target/tools");
+    }
 }

@@ -2,19 +2,18 @@
 //!
 //! `REWEAVE_UPDATE_DOCS=1 cargo test -p reweave --test docs` writes the generated pages anew.
 
+mod common;
+
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 
-const REWEAVE: &str = env!("CARGO_BIN_EXE_reweave");
-
-fn root() -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().expect("the workspace")
-}
+use common::console::{Line, console};
+use common::{REWEAVE, Scratch, root};
 
 fn book() -> PathBuf {
-    root().join("docs/book/src")
+    root().join("docs/book/src").canonicalize().expect("the book")
 }
 
 fn help(arguments: &[&str]) -> String {
@@ -201,48 +200,23 @@ fn the_summary_lists_every_page_of_the_book() {
     }
 }
 
-/// The commands of a page: lines with `$ ` in `console` blocks, each with the exit code that a comment names (0 without one).
-fn console(text: &str) -> Vec<(String, i32)> {
-    let mut inside = false;
-    let mut commands = Vec::new();
-    for line in text.lines() {
-        if line.starts_with("```") {
-            inside = line == "```console";
-        } else if let Some(command) = line.strip_prefix("$ ").filter(|_| inside) {
-            let (command, code) = match command.split_once("  # exit code ") {
-                Some((command, code)) => (command, code.trim().parse().expect("a number")),
-                None => (command, 0),
-            };
-            commands.push((command.to_owned(), code));
-        }
-    }
-    commands
+fn commands_of(page: &Path) -> Vec<Line> {
+    console(&fs::read_to_string(page).expect("a page"))
 }
 
-/// Runs the commands of a page one after the other in one shell, as somebody who follows it would.
+/// Runs the commands of a page with the `reweave` under test. Those of cargo need the repository around them: they are run from a
+/// fresh clone (`fresh_clone.rs`).
 fn follow(page: &Path) {
-    let commands = console(&fs::read_to_string(page).expect("a page"));
-    assert!(!commands.is_empty(), "{} has no commands", page.display());
-    let scratch = tempfile::tempdir().expect("a temporary folder");
-    let programs = scratch.path().join("bin");
+    let mut lines = commands_of(page);
+    lines.retain(|line| !line.command.starts_with("cargo "));
+    assert!(!lines.is_empty(), "{} has no commands", page.display());
+    let scratch = Scratch::new("docs");
+    let programs = scratch.join("bin");
     fs::create_dir(&programs).expect("a folder");
     std::os::unix::fs::symlink(REWEAVE, programs.join("reweave")).expect("a link");
-    let mut script = String::from("set -u\n");
-    for (command, code) in &commands {
-        script += &format!(
-            "{command} </dev/null\ngot=$?; [ $got -eq {code} ] || {{ echo \"$got instead of {code}: \"'{command}' >&2; exit 99; }}\n"
-        );
-    }
-    let path = format!("{}:{}", programs.display(), std::env::var("PATH").unwrap_or_default());
-    let output = Command::new("sh")
-        .args(["-c", &script])
-        .current_dir(scratch.path())
-        .env("PATH", path)
-        .env_remove("LD_PRELOAD")
-        .stdin(Stdio::null())
-        .output()
-        .expect("sh starts");
-    assert!(output.status.success(), "{}: {}", page.display(), String::from_utf8_lossy(&output.stderr));
+    let start = scratch.join("start");
+    fs::create_dir(&start).expect("a folder");
+    common::console::follow(&lines, &start, &scratch.join("home"), &programs, &[]);
 }
 
 #[test]
@@ -273,8 +247,32 @@ fn every_page_with_commands_is_run() {
     for page in pages() {
         let name = page.file_name().and_then(|name| name.to_str()).expect("a name");
         let in_findings = page.parent().is_some_and(|folder| folder.ends_with("findings"));
-        let has = !console(&fs::read_to_string(&page).expect("a page")).is_empty();
+        let has = !commands_of(&page).is_empty();
         assert!(!has || in_findings || run.contains(&name), "no test follows {}", page.display());
+    }
+}
+
+/// Commands stand where they are run: in `console` blocks. What is set apart in other ways is looked at for them.
+#[test]
+fn no_command_stands_outside_of_the_blocks_that_are_run() {
+    // This is what runs the test.
+    let excepted = ["cargo xtask test"];
+    for page in pages() {
+        let text = fs::read_to_string(&page).expect("a page");
+        let mut fence = None;
+        for line in text.lines() {
+            if let Some(language) = line.strip_prefix("```") {
+                fence = if fence.is_some() { None } else { Some(language) };
+                assert!(!matches!(fence, Some("sh" | "bash" | "shell")), "{}: {line}", page.display());
+                continue;
+            }
+            let command = line.trim_start();
+            let set_apart = fence.is_none() && line.starts_with("    ");
+            let commands = ["reweave ", "cargo ", "ln ", "CC=", "mdbook ", "$ "];
+            // The format of schedules begins with its own name.
+            let is_command = commands.iter().any(|start| command.starts_with(start)) && command != "reweave schedule 1";
+            assert!(!set_apart || !is_command || excepted.contains(&command), "{}: {line}", page.display());
+        }
     }
 }
 

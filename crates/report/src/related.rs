@@ -35,6 +35,21 @@ pub fn groups<'a>(items: impl IntoIterator<Item = &'a Item>) -> Vec<Group<'a>> {
     groups
 }
 
+/// All findings, as a page shows them: the strongest first, what is one bug to people together. What is suppressed or known stands
+/// alone, so that nothing new hides behind it, and so does what is merely potential beside what is sure.
+pub fn folded(items: &[Item]) -> Vec<Group<'_>> {
+    let (news, rest): (Vec<&Item>, Vec<&Item>) = items.iter().partition(|item| item.is_news());
+    let mut all = Vec::new();
+    for strengths in [&["confirmed", "predicted"][..], &["potential"]] {
+        let place = |item: &&Item| strengths.iter().position(|strength| *strength == item.strength);
+        let mut some: Vec<&Item> = news.iter().copied().filter(|item| place(item).is_some()).collect();
+        some.sort_by_key(place);
+        all.extend(groups(some));
+    }
+    all.extend(rest.into_iter().map(|item| Group { lead: item, others: Vec::new() }));
+    all
+}
+
 /// Whether somebody who knows of `lead` needs no block about `other`.
 pub fn relation(lead: &Item, other: &Item) -> Option<Relation> {
     let fails = |item: &Item| item.harm.as_deref().is_some_and(|harm| harm != "nothing");
@@ -100,6 +115,21 @@ mod tests {
             item(5, "failure", &[24], "ended by SIGSEGV"),
         ];
         assert_eq!(ids(&items), [vec![1, 2, 3, 4, 5]]);
+    }
+
+    #[test]
+    fn nothing_new_hides_behind_what_is_known() {
+        let mut items = [
+            item(1, "race", &[15, 24], "ended normally"),
+            item(2, "race", &[15, 24], "ended normally"),
+            item(3, "race", &[15, 24], "ended normally"),
+        ];
+        items[0].baseline = Some("known".into());
+        items[1].strength = "predicted".into();
+        items[2].strength = "confirmed".into();
+        let folded: Vec<(u32, usize)> =
+            folded(&items).iter().map(|group| (group.lead.id, group.others.len())).collect();
+        assert_eq!(folded, [(3, 1), (1, 0)]);
     }
 
     #[test]

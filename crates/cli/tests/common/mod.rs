@@ -2,6 +2,7 @@
 
 #![allow(dead_code, clippy::allow_attributes, reason = "each test file uses its own part of the helpers")]
 
+pub mod console;
 pub mod golden;
 pub mod run;
 pub mod traces;

@@ -87,6 +87,77 @@ fn an_atomicity_violation_is_torn_in_the_middle() {
     browser.finish();
 }
 
+/// A program of which only the first run does anything: what is predicted of it cannot be confirmed.
+#[test]
+fn a_prediction_shows_the_order_that_no_run_had() {
+    if Browser::start().is_none() {
+        return;
+    }
+    let source = "#include <pthread.h>\n#include <stdio.h>\n#include <unistd.h>\nstatic int balance = 100;\n\
+        static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;\n\
+        static void *deposit(void *unused) {\n    balance = 110;\n    pthread_mutex_lock(&lock);\n    pthread_mutex_unlock(&lock);\n\
+        return unused;\n}\nstatic void *withdraw(void *unused) {\n    pthread_mutex_lock(&lock);\n    pthread_mutex_unlock(&lock);\n\
+        balance = 80;\n    return unused;\n}\nint main(void) {\n    if (access(\"ledger\", F_OK) == 0)\n        return 0;\n\
+        fclose(fopen(\"ledger\", \"w\"));\n    pthread_t one, two;\n    pthread_create(&one, NULL, deposit, NULL);\n\
+        pthread_create(&two, NULL, withdraw, NULL);\n    pthread_join(one, NULL);\n    pthread_join(two, NULL);\n    return 0;\n}\n";
+    let scratch = tempfile::tempdir().expect("a temporary folder");
+    std::fs::write(scratch.path().join("once.c"), source).expect("written");
+    let built = reweave(scratch.path(), &["cc", "-g", "-o", "once", "once.c", "-lpthread"]);
+    assert_eq!(built.code, 0, "{}", built.stderr);
+    let tested = reweave(scratch.path(), &["test", "--budget", "10s", "-o", ".", "--", "./once"]);
+    assert!(tested.stderr.contains("0 confirmed, 1 predicted"), "{}", tested.stderr);
+    let Some(mut browser) = opened(scratch.path()) else { return };
+    let titles = "[...document.querySelectorAll('#finding-1 .run h3')].map(title => title.firstChild.textContent.trim()).join(' | ')";
+    let titles = browser.evaluate(titles);
+    assert_eq!(
+        titles, "The predicted order of the recorded steps | The recorded run, in which it did not happen",
+        "{titles}"
+    );
+    let number = |label: &String| label.split([' ', ',']).nth(1).and_then(|n| n.parse::<u64>().ok()).expect("a number");
+    let (predicted, observed) = (marked(&mut browser, 1), marked(&mut browser, 2));
+    assert!(predicted.len() == 2 && observed.len() == 2, "{predicted:?} {observed:?}");
+    assert!(predicted[0].contains("access 1") && predicted[1].contains("access 2"), "{predicted:?}");
+    assert_eq!(number(&predicted[0]) + 1, number(&predicted[1]), "one right after the other: {predicted:?}");
+    assert!(number(&observed[1]) > number(&observed[0]) + 1, "{observed:?}");
+    browser.finish();
+}
+
+#[test]
+fn one_bug_is_shown_once() {
+    let scratch = tempfile::tempdir().expect("a temporary folder");
+    let text = std::fs::read_to_string(sample("race").join("report.json")).expect("a report");
+    let mut report: Value = serde_json::from_str(&text).expect("JSON");
+    report["findings"][0]["harm"] = json!("status");
+    let mut other = report["findings"][0].clone();
+    other["id"] = json!(2);
+    other["accesses"].as_array_mut().expect("accesses").reverse();
+    let mut failure = report["findings"][0].clone();
+    failure["id"] = json!(3);
+    failure["kind"] = json!("failure");
+    failure["accesses"] = json!([]);
+    report["findings"].as_array_mut().expect("findings").extend([other, failure]);
+    std::fs::write(scratch.path().join("report.json"), report.to_string()).expect("written");
+    let Some(mut browser) = opened(scratch.path()) else { return };
+    let shown = "[...document.querySelectorAll('.finding')].filter(f => f.offsetParent).map(f => f.dataset.id).join()";
+    assert_eq!(browser.evaluate(shown), "1");
+    let also =
+        browser.evaluate("[...document.querySelectorAll('#finding-1 .also li')].map(li => li.textContent).join(' | ')");
+    assert!(also.as_str().is_some_and(|also| also.starts_with("also [2] ") && also.contains(" | also [3] ")), "{also}");
+    assert_eq!(
+        browser.evaluate("document.getElementById('count').textContent"),
+        "3 of 3 findings, 2 told with another"
+    );
+    // Asked for, it comes; and without the one that speaks for it, too.
+    browser.evaluate("document.querySelector('.also a[href=\"#finding-3\"]').click()");
+    assert_eq!(browser.evaluate(shown), "1,3");
+    browser.evaluate("document.querySelector('[data-kind=race][type=checkbox]').click()");
+    assert_eq!(browser.evaluate(shown), "3");
+    browser.evaluate("document.querySelector('[data-kind=race][type=checkbox]').click()");
+    browser.evaluate("document.getElementById('fold').click()");
+    assert_eq!(browser.evaluate(shown), "1,2,3");
+    browser.finish();
+}
+
 #[test]
 fn filters_keys_and_colours() {
     // Two kinds and two strengths.

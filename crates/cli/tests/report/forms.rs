@@ -52,6 +52,18 @@ fn text_in_full() {
     assert_eq!(reweave(&sample("race"), &["report", ".", "--quiet"]).stdout, "1 confirmed, 0 predicted, 0 potential\n");
 }
 
+/// What a program that reads reports gets; what is read and written again is the same.
+#[test]
+fn report_json() {
+    for kind in KINDS {
+        let text = std::fs::read_to_string(sample(kind).join("report.json")).expect("a report");
+        let again = reweave_report::Report::from_json(&text).expect("a report").to_json();
+        let again = json(&neutral(&again, kind));
+        assert_eq!(again["findings"].as_array().map(Vec::len), json(&text)["findings"].as_array().map(Vec::len));
+        insta::assert_snapshot!(format!("json-{kind}"), compact(&again, 0));
+    }
+}
+
 #[test]
 fn stories() {
     for kind in KINDS {

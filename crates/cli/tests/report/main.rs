@@ -3,11 +3,15 @@
 //! purpose.
 
 mod browser;
+#[path = "../common/mod.rs"]
+mod common;
+mod cxx;
 mod forms;
 mod hostile;
 mod known;
 mod schema;
 mod stable;
+mod told;
 
 use std::path::PathBuf;
 use std::process::Command;

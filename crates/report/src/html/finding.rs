@@ -5,14 +5,41 @@ use std::io::{self, Write};
 use crate::data::{AccessItem, Item, Location};
 use crate::dossier::Dossier;
 use crate::escape::{html, html_short};
+use crate::related::Group;
 use crate::view::cut;
-use crate::{reads, story};
+use crate::{reads, story, text};
 
 /// Lines shown around an access.
 const AROUND: u32 = 2;
 const CALLERS: usize = 6;
 
-pub fn write(dossier: &Dossier<'_>, item: &Item, open: bool, out: &mut dyn Write) -> io::Result<()> {
+/// A bug: its strongest finding, which names the others, and these behind it; the script shows them on demand.
+pub fn write(dossier: &Dossier<'_>, group: &Group<'_>, open: bool, out: &mut dyn Write) -> io::Result<()> {
+    let also = text::also(group).iter().map(|line| also_line(group, line)).collect::<String>();
+    let also = if also.is_empty() { also } else { format!("<ul class=\"also\">{also}</ul>\n") };
+    one(dossier, group.lead, "", &also, open, out)?;
+    let lead = format!(" data-lead=\"{}\"", group.lead.id);
+    group.others.iter().try_for_each(|(item, _)| one(dossier, item, &lead, "", false, out))
+}
+
+/// With links to the findings of the group.
+fn also_line(group: &Group<'_>, line: &str) -> String {
+    let mut line = html_short(line);
+    for (other, _) in &group.others {
+        let id = other.id;
+        line = line.replace(&format!("[{id}]"), &format!("<a href=\"#finding-{id}\">[{id}]</a>"));
+    }
+    format!("<li>also {line}</li>")
+}
+
+fn one(
+    dossier: &Dossier<'_>,
+    item: &Item,
+    attributes: &str,
+    also: &str,
+    open: bool,
+    out: &mut dyn Write,
+) -> io::Result<()> {
     let id = item.id;
     let state = match (&item.suppressed, item.baseline.as_deref()) {
         (Some(_), _) => "<span class=\"badge\">suppressed</span>",
@@ -22,7 +49,7 @@ pub fn write(dossier: &Dossier<'_>, item: &Item, open: bool, out: &mut dyn Write
     };
     writeln!(
         out,
-        "<details class=\"finding\" id=\"finding-{id}\" data-id=\"{id}\" data-kind=\"{}\" data-strength=\"{}\"{}>\n\
+        "<details class=\"finding\" id=\"finding-{id}\" data-id=\"{id}\" data-kind=\"{}\" data-strength=\"{}\"{attributes}{}>\n\
          <summary><h2><span class=\"id\">[{id}]</span> <span class=\"badge {}\">{}</span> \
          <span class=\"badge kind\">{}</span>{state} <span class=\"what\">{}</span></h2></summary>",
         html(&item.kind),
@@ -38,6 +65,7 @@ pub fn write(dossier: &Dossier<'_>, item: &Item, open: bool, out: &mut dyn Write
     }
     accesses(dossier, item, out)?;
     facts(dossier, item, out)?;
+    write!(out, "{also}")?;
     let evidence = dossier.evidence(item);
     told(&story::tell(item, &evidence), out)?;
     if evidence.failing.is_some() || evidence.observed.is_some() {

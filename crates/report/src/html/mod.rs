@@ -12,6 +12,7 @@ use std::io::{self, Write};
 
 use crate::dossier::Dossier;
 use crate::escape::{html, html_short, json_in_html};
+use crate::related;
 
 const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
@@ -40,8 +41,8 @@ pub fn write(dossier: &Dossier<'_>, out: &mut dyn Write) -> io::Result<()> {
     summary(dossier, out)?;
     filters(dossier, out)?;
     writeln!(out, "<div id=\"findings\">")?;
-    for (number, item) in dossier.report.findings.iter().enumerate() {
-        finding::write(dossier, item, number == 0, out)?;
+    for (number, group) in related::folded(&dossier.report.findings).iter().enumerate() {
+        finding::write(dossier, group, number == 0, out)?;
     }
     if dossier.report.findings.is_empty() {
         writeln!(out, "<p class=\"none\">No findings.</p>")?;
@@ -140,6 +141,9 @@ fn filters(dossier: &Dossier<'_>, out: &mut dyn Write) -> io::Result<()> {
             write!(out, "<label><input type=\"checkbox\" data-{legend}=\"{name}\" checked> {name}</label>")?;
         }
         writeln!(out, "</fieldset>")?;
+    }
+    if related::folded(&dossier.report.findings).iter().any(|group| !group.others.is_empty()) {
+        writeln!(out, "<label><input type=\"checkbox\" id=\"fold\" checked> each bug once</label>")?;
     }
     writeln!(
         out,

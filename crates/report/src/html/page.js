@@ -452,11 +452,14 @@
       if (navigator.clipboard) navigator.clipboard.writeText(text).then(done, () => {});
     });
 
+  // What is told with another finding and was asked for all the same.
+  const asked = new Set();
   let current = -1;
   const shown = () => findings.filter((finding) => !finding.hidden);
   const goTo = (finding) => {
     for (const other of findings) other.classList.toggle("current", other === finding);
     current = findings.indexOf(finding);
+    if (finding.hidden) { asked.add(finding); finding.hidden = false; }
     finding.open = true;
     openViews(finding);
     one("summary", finding).focus({ preventScroll: true });
@@ -472,15 +475,19 @@
   };
 
   // ---- Filters
-  const boxes = all(".filters input[type=checkbox]"), text = one("#text"), count = one("#count");
+  const boxes = all(".filters input[type=checkbox]"), text = one("#text"), count = one("#count"), fold = one("#fold");
   const searched = new Map(findings.map((finding) => [finding, finding.textContent.toLowerCase()]));
   const filter = () => {
     const allowed = (name) => new Set(boxes.filter((box) => box.dataset[name] && box.checked).map((box) => box.dataset[name]));
     const kinds = allowed("kind"), strengths = allowed("strength");
     const words = text ? text.value.toLowerCase().split(/\s+/).filter(Boolean) : [];
-    for (const finding of findings)
-      finding.hidden = !(kinds.has(finding.dataset.kind) && strengths.has(finding.dataset.strength) && words.every((word) => searched.get(finding).includes(word)));
-    if (count) count.textContent = shown().length + " of " + findings.length + " findings";
+    const matched = new Set(findings.filter((finding) => kinds.has(finding.dataset.kind) && strengths.has(finding.dataset.strength) && words.every((word) => searched.get(finding).includes(word))));
+    // One bug is told once: by its strongest finding, as long as that is shown.
+    const byId = new Map(findings.map((finding) => [finding.dataset.id, finding]));
+    const folded = (finding) => fold && fold.checked && !asked.has(finding) && matched.has(byId.get(finding.dataset.lead));
+    for (const finding of findings) finding.hidden = !matched.has(finding) || folded(finding);
+    const told = [...matched].filter(folded).length;
+    if (count) count.textContent = matched.size + " of " + findings.length + " findings" + (told ? ", " + told + " told with another" : "");
   };
   if (count) {
     for (const box of boxes) box.addEventListener("change", filter);
@@ -488,6 +495,14 @@
     one(".filters").addEventListener("submit", (event) => event.preventDefault());
     filter();
   }
+
+  for (const link of all(".also a"))
+    link.addEventListener("click", (event) => {
+      const finding = findings.find((other) => "#" + other.id === link.hash);
+      if (!finding) return;
+      event.preventDefault();
+      goTo(finding);
+    });
 
   // ---- Light and dark, help, keys
   const store = (action) => { try { return action(window.localStorage); } catch { return null; } };

@@ -47,7 +47,7 @@ pub fn instead(item: &Item, run: &Run, failing: Option<&Run>) -> Vec<String> {
         lines.push(format!("{} {when}", told(step)));
     }
     if failing.is_none() && item.kind == "race" {
-        lines.push("No run did it the other way round so far.".into());
+        lines.push("No run had one right after the other so far.".into());
     }
     lines.push(ended);
     lines

@@ -135,7 +135,7 @@ pub fn headline(item: &Item) -> String {
 }
 
 /// The others of a group: races of the same lines differ only in what they do there and share a line.
-fn also(group: &Group<'_>) -> Vec<String> {
+pub(crate) fn also(group: &Group<'_>) -> Vec<String> {
     let is_same_race = |other: &Item| other.kind == "race" && group.lead.kind == "race";
     let strength = |other: &Item| match other.strength == group.lead.strength {
         true => String::new(),

@@ -12,6 +12,7 @@ use crate::reads;
 use crate::related::{self, Group};
 use crate::source::Sources;
 
+pub(crate) use block::also;
 pub use block::headline;
 pub use style::{Detail, Style};
 

@@ -2,14 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use reweave_model::{EventId, LockMode, ObjectId, Op, Pc, StackId, ThreadId};
+use reweave_model::{EventId, LockMode, ObjectId, Op, ThreadId};
 use reweave_trace::{Result, Trace};
 
 use super::links::Linker;
 use super::phrase::{memory, phrase};
 use super::{Bar, Class, Lane, Link, LinkKind, Marks, Row, Run, Step};
 use crate::describe::{self, Describer};
-use crate::place::Placed;
+use crate::place::{Placed, is_library};
 
 /// How much of a run is kept.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -32,6 +32,18 @@ struct Held {
     shared: bool,
     since: usize,
 }
+
+/// What a thread is called after.
+#[derive(Default)]
+struct Beginning {
+    function: String,
+    /// Whether that is the program's own.
+    own: bool,
+    tried: u32,
+}
+
+/// Events that are looked at for a function to call a thread after: where no library has lines, none has one.
+const TRIES: u32 = 64;
 
 pub fn build(trace: &Trace, marks: &Marks, limits: Limits) -> Result<Run> {
     let kept = Kept::of(trace, marks, limits)?;
@@ -130,7 +142,7 @@ struct Maker<'a> {
     fold: Option<(u64, BTreeSet<ThreadId>)>,
     names: BTreeMap<ThreadId, String>,
     /// Where each thread was first, and who called that.
-    first: BTreeMap<ThreadId, (Pc, StackId)>,
+    first: BTreeMap<ThreadId, Beginning>,
 }
 
 impl Maker<'_> {
@@ -168,11 +180,19 @@ impl Maker<'_> {
         self.locks(event.thread, &event.op, row, false);
     }
 
-    /// The first place in the code names the thread; where a thread begins there is none yet.
+    /// The first place in the program's own code names the thread. Where a thread begins there is none yet, and what a library does
+    /// to start it (`std::thread`) says nothing.
     fn begin(&mut self, event: &reweave_model::Event<'_>) {
-        let first = self.first.entry(event.thread).or_insert((event.pc, event.stack));
-        if first.0.0 == 0 {
-            *first = (event.pc, event.stack);
+        let beginning = self.first.entry(event.thread).or_default();
+        if beginning.own || event.pc.0 == 0 || beginning.tried == TRIES {
+            return;
+        }
+        beginning.tried += 1;
+        let placed = Placed::new(event.pc, self.trace.stacks().walk(event.stack), self.trace.symbols());
+        let outermost = placed.outermost();
+        beginning.own = outermost.line != 0 && !is_library(&outermost.file);
+        if beginning.own || beginning.function.is_empty() {
+            beginning.function.clone_from(&outermost.function);
         }
     }
 
@@ -255,14 +275,10 @@ impl Maker<'_> {
     }
 
     fn lane(&self, thread: ThreadId) -> Lane {
-        let function = |&(pc, stack): &(Pc, StackId)| {
-            let placed = Placed::new(pc, self.trace.stacks().walk(stack), self.trace.symbols());
-            placed.outermost().function.clone()
-        };
         let name = match self.names.get(&thread) {
             Some(name) => name.clone(),
             None if thread.0 == 0 => "main".into(),
-            None => self.first.get(&thread).map(function).unwrap_or_default(),
+            None => self.first.get(&thread).map(|first| first.function.clone()).unwrap_or_default(),
         };
         Lane { label: format!("T{thread}"), name: cut(&name), thread: thread.0 }
     }

@@ -279,7 +279,16 @@ impl Matcher<'_> {
         })?;
         Ok(match best {
             Some((_, pair)) => pair.map(Some).to_vec(),
-            None => last.to_vec(),
+            None => {
+                // One thread did both, and the other came to neither: only that of the finding's own thread stands for something.
+                if let [Some(one), Some(two)] = last
+                    && one.thread == two.thread
+                {
+                    let kept = usize::from(self.accesses[1].thread == two.thread.0);
+                    last[1 - kept] = None;
+                }
+                last.to_vec()
+            }
         })
     }
 }

@@ -1,0 +1,81 @@
+//! C++: between a program's own lines lies much that is the library's. Findings stand in the user's file, stacks end where the
+//! user's code does, and threads are called after the user's functions.
+
+use std::fs;
+
+use serde_json::Value;
+
+use super::common::{has, skip};
+use super::reweave;
+
+const SOURCE: &str = "#include <atomic>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+static std::atomic<int> ready{0};
+static std::mutex door;
+static std::vector<int> orders;
+static int till;
+
+static void order(int number) {
+    orders.push_back(number);
+}
+
+int main() {
+    std::thread clerk([] {
+        ready.store(1, std::memory_order_relaxed);
+        {
+            std::lock_guard<std::mutex> guard(door);
+            till += 5;
+        }
+        order(1);
+    });
+    {
+        std::lock_guard<std::mutex> guard(door);
+        till += 5;
+    }
+    order(2);
+    clerk.join();
+    return ready.load() == 1 && till == 10 ? 0 : 1;
+}
+";
+
+#[test]
+fn findings_stand_in_the_users_own_code() {
+    if !has("g++") {
+        skip("C++ in reports", "no g++");
+        return;
+    }
+    let scratch = tempfile::tempdir().expect("a temporary folder");
+    let folder = scratch.path();
+    fs::write(folder.join("shop.cpp"), SOURCE).expect("written");
+    let built = reweave(folder, &["c++", "-g", "-o", "shop", "shop.cpp", "-pthread"]);
+    assert_eq!(built.code, 0, "{}", built.stderr);
+    let tested = reweave(folder, &["test", "--budget", "20s", "-o", "out", "--", "./shop"]);
+    assert_eq!(tested.code, 1, "{}", tested.stderr);
+    let report: Value =
+        serde_json::from_str(&fs::read_to_string(folder.join("out/report.json")).expect("a report")).expect("JSON");
+    let findings = report["findings"].as_array().expect("findings");
+    let races: Vec<&Value> = findings.iter().filter(|finding| finding["kind"] == "race").collect();
+    assert!(!races.is_empty(), "{}", tested.stderr);
+    for finding in findings {
+        for access in finding["accesses"].as_array().expect("accesses") {
+            let place = &access["location"];
+            assert!(place["file"].as_str().is_some_and(|file| file.ends_with("shop.cpp")), "{access:#}");
+            let stack = access["stack"].as_array().expect("a stack");
+            let outermost = stack.last().unwrap_or(place)["function"].as_str().expect("a name");
+            assert!(outermost == "main" || outermost.contains("lambda"), "{access:#}");
+            assert!(!access.to_string().contains("__libc"), "{access:#}");
+        }
+    }
+    // The vector is what they race on: where it is used, in two threads.
+    let lines = |race: &&&Value| {
+        (0..2).all(|k| race["accesses"][k]["location"]["line"] == 12)
+            && race["accesses"][0]["thread"] != race["accesses"][1]["thread"]
+    };
+    assert!(races.iter().any(|race| lines(&race)), "{}", tested.stderr);
+    let id = races[0]["id"].to_string();
+    let story = reweave(folder, &["explain", &format!("out/{id}")]).stdout;
+    assert!(story.contains("T1 (main::{lambda") && !story.contains("libstdc++"), "{story}");
+}

@@ -8,18 +8,18 @@ use super::{root, tools};
 
 /// Every golden program: both compilers, -O0 and -O2, this many schedules of each.
 pub fn golden(schedules: &str) -> bool {
-    tools::provide();
+    tools::provide(&root());
     let what = ["runs", "events", "inconsistencies", "unexplained reads", "failures"];
     let passed = soak("reweave", "golden", ("REWEAVE_SOAK", schedules), &what);
-    tools::tell_missing();
+    tools::tell_missing(&root());
     passed
 }
 
 /// Every program of `tests/golden/replay`: this many schedules, each recorded and replayed.
 pub fn replay(schedules: &str) -> bool {
-    tools::provide();
+    tools::provide(&root());
     let passed = soak("reweave", "replay", ("REWEAVE_SOAK", schedules), &["seeds"]);
-    tools::tell_missing();
+    tools::tell_missing(&root());
     passed
 }
 

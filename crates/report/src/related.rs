@@ -57,6 +57,8 @@ pub fn relation(lead: &Item, other: &Item) -> Option<Relation> {
     let same_lines = !one.is_empty()
         && match (lead.kind.as_str(), other.kind.as_str()) {
             ("race", "atomicity") | ("atomicity", "race") => one.is_subset(&two) || two.is_subset(&one),
+            // A run that hangs has more threads waiting than those that wait for each other.
+            ("deadlock", "deadlock") => one.is_subset(&two),
             ("race", "race") | ("atomicity", "atomicity") => one == two,
             ("race" | "atomicity", "failure") => fails(lead) && !two.is_empty() && two.is_subset(&one),
             _ => false,
@@ -115,6 +117,16 @@ mod tests {
             item(5, "failure", &[24], "ended by SIGSEGV"),
         ];
         assert_eq!(ids(&items), [vec![1, 2, 3, 4, 5]]);
+    }
+
+    #[test]
+    fn who_waits_for_a_deadlock_is_no_other_one() {
+        let items = [
+            item(1, "deadlock", &[13, 24], "hung"),
+            item(2, "deadlock", &[13, 24, 36], "hung"),
+            item(3, "deadlock", &[13, 40], "hung"),
+        ];
+        assert_eq!(ids(&items), [vec![1, 2], vec![3]]);
     }
 
     #[test]

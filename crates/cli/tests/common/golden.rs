@@ -84,6 +84,10 @@ impl Program {
         self.stem().ends_with("_ok")
     }
 
+    pub fn is_bad(&self) -> bool {
+        self.stem().ends_with("_bad")
+    }
+
     pub fn is_cxx(&self) -> bool {
         self.path.extension().is_some_and(|extension| extension == "cpp")
     }

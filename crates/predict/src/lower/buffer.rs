@@ -99,7 +99,7 @@ impl Buffer {
 
     pub fn event(&mut self, event: &Event<'_>, sharing: &Sharing) -> Option<Kept> {
         let so_far = self.threads.entry(event.thread).or_default();
-        so_far.steps += u64::from(recurs(&event.op));
+        so_far.steps += steps(&event.op);
         match event.op {
             Op::Branch => {
                 so_far.guarded = true;
@@ -199,8 +199,17 @@ impl ThreadSoFar {
     }
 }
 
-/// Whether a step of a schedule happens again in a reordering: a thread that had to wait for something need not.
-pub(crate) fn recurs(op: &Op<'_>) -> bool {
+/// Steps of a schedule that an operation takes in a reordering: a thread that had to wait for something need not, but one that gave
+/// up has waited.
+pub(crate) fn steps(op: &Op<'_>) -> u64 {
+    let gave_up = matches!(
+        op,
+        Op::Refused {
+            on: BlockedOn::LockExclusive | BlockedOn::LockShared | BlockedOn::Semaphore,
+            why: RefusedWhy::TimedOut | RefusedWhy::Interrupted,
+            ..
+        }
+    );
     let waited = matches!(
         op,
         Op::Blocked {
@@ -213,7 +222,7 @@ pub(crate) fn recurs(op: &Op<'_>) -> bool {
             ..
         }
     );
-    op.is_step() && !waited
+    u64::from(op.is_step() && !waited) + u64::from(gave_up)
 }
 
 fn is_outcome(op: &Op<'_>) -> bool {

@@ -26,7 +26,7 @@ use reweave_trace::{Result, Symbols, Trace};
 
 use crate::history::{History, Pos, Val};
 use buffer::{Buffer, Kept};
-pub(crate) use buffer::{called, recurs};
+pub(crate) use buffer::{called, steps};
 use sharing::Sharing;
 use world::World;
 

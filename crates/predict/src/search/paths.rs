@@ -6,7 +6,7 @@ use reweave_model::{EventId, Op, Schedule, ThreadId, ThreadName, Witness};
 use reweave_trace::{Result, Trace};
 
 use crate::history::Pos;
-use crate::lower::{Lowered, recurs};
+use crate::lower::{self, Lowered};
 
 /// How far each thread goes, in turn: thread, and its steps by then. What was left out of the window goes with the next
 /// kept event of its thread; what was left out before the events in question comes before all of them, so that these follow
@@ -71,7 +71,7 @@ pub fn witnesses(trace: &Trace, paths: &[&Path]) -> Result<Vec<Witness>> {
         }
         if event.op.is_step() {
             schedule.push(index, 1);
-            *steps.entry(event.thread).or_default() += u64::from(recurs(&event.op));
+            *steps.entry(event.thread).or_default() += lower::steps(&event.op);
         } else if event.op == Op::Revoked
             && let Some(segment) = schedule.segments.last_mut().filter(|segment| segment.thread == index)
         {

@@ -1,6 +1,6 @@
 // primitive: PTHREAD_MUTEX_NORMAL
 // kind: deadlock
-// lines: 25 12
+// lines: 25 12 18
 // about: the audit takes a normal mutex its caller already holds, but only if the withdrawal comes before the deposit.
 #include <pthread.h>
 #include <stdio.h>

@@ -342,7 +342,8 @@ impl Front {
         let known = self.threads.get(id);
         let wrong = match (event.op, known.life) {
             (Op::Begin, Life::Unseen | Life::Forked) => None,
-            (op, _) if !op.is_step() => return Ok(None),
+            // The last thread of a process ends it.
+            (op, _) if !op.is_step() || matches!(op, Op::Exit { .. }) => return Ok(None),
             _ if self.gap => None,
             (Op::Begin, _) => Some("begins a second time"),
             (_, Life::Running) => None,

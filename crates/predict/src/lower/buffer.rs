@@ -109,7 +109,7 @@ impl Buffer {
                 so_far.doubtful = true;
                 return None;
             }
-            ref op if !op.is_step() => return None,
+            ref op if !op.is_step() || matches!(op, Op::Exit { .. }) => return None,
             _ => {}
         }
         // What it acts on may depend on data.

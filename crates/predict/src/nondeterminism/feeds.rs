@@ -49,7 +49,7 @@ fn feeds(trace: &Trace, read: &Accessor) -> Result<Feeds> {
             Op::Exit { status } if status != 0 => return Ok(Feeds::Failure),
             Op::Branch => return Ok(Feeds::Choice),
             Op::End => return Ok(Feeds::Nothing),
-            ref op if !op.is_step() => continue,
+            ref op if !op.is_step() || matches!(op, Op::Exit { .. }) => continue,
             _ => {}
         }
         let has_operand = !matches!(event.op, Op::Begin | Op::Fence { .. } | Op::Woken { .. });

@@ -50,7 +50,8 @@ impl Threads {
             (Op::Begin, Some(_)) => Some(format!("thread {thread} begins a second time")),
             // A trace of another origin has no begin and end: then threads are known by their fork.
             (_, Some(Life::Running | Life::Unknown)) => None,
-            (op, _) if !op.is_step() => None,
+            // The last thread of a process ends it.
+            (op, _) if !op.is_step() || matches!(op, Op::Exit { .. }) => None,
             (_, Some(Life::Forked)) if self.began => Some(format!("thread {thread} acts before its begin")),
             (_, Some(Life::Forked)) => None,
             (_, None) if self.began => Some(format!("thread {thread} was neither forked nor begun")),

@@ -33,7 +33,7 @@ use crate::names::{Code, Names};
 use crate::region::Policy;
 use crate::replay::is_failure;
 use crate::session::{self, Options, QUANTUM, Run};
-use crate::target::{Input, Output};
+use crate::target::{Input, Output, Program};
 use crate::{Error, Result};
 pub use ends::last_places;
 use items::{endless, failure, freed_memory, minimise, recorded, settle};
@@ -115,6 +115,8 @@ pub enum Stage<'a> {
 }
 
 pub fn test(plan: &Plan, watch: &mut dyn FnMut(Stage<'_>)) -> Result<Tested> {
+    // A program that is not there must not cost the findings of an earlier test.
+    Program::find(&plan.options.command, &plan.options.cwd)?;
     let taken = prepare_folder(&plan.folder)?;
     let _guard = interrupt::Guard::around();
     let mut hunt = Hunt {

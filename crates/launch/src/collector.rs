@@ -17,11 +17,12 @@ use reweave_trace::Outcome;
 
 use crate::pidfd::PidFd;
 use crate::region::Mapping;
+use crate::registry::lock;
 use crate::sink::{End, Open, Sink, Stalls, Totals, Trouble};
 use crate::watchdog::{TICK, Watchdog};
 
 /// A process that hangs gets this long to be looked at before it is ended.
-const HANG_GRACE: Duration = Duration::from_millis(100);
+const HANG_GRACE: Duration = Duration::from_millis(10);
 
 /// Where a replay left its schedule.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -33,8 +34,8 @@ pub struct Divergence {
 }
 
 /// What the session and the collector of one process share.
-#[derive(Default)]
 pub struct Signals {
+    pub mapping: Mapping,
     /// The process goes on as another program, or the session ends: finish this trace now.
     pub finish: AtomicBool,
     /// The session's last word: nothing more is waited for.
@@ -43,11 +44,29 @@ pub struct Signals {
     pub status_known: Condvar,
 }
 
+impl Signals {
+    pub const fn new(mapping: Mapping) -> Self {
+        Self {
+            mapping,
+            finish: AtomicBool::new(false),
+            abandon: AtomicBool::new(false),
+            status: Mutex::new(None),
+            status_known: Condvar::new(),
+        }
+    }
+
+    pub fn tell_status(&self, status: ExitStatus) {
+        *lock(&self.status) = Some(status);
+        self.status_known.notify_all();
+        // It would look by itself at its next tick; but runs are many and short.
+        sys::futex_wake(&self.mapping.region().header().filled);
+    }
+}
+
 /// One process being recorded.
 pub struct Job {
     pub pid: u32,
     pub process: PidFd,
-    pub mapping: Mapping,
     pub sink: Open,
     pub path: PathBuf,
     pub replaying: bool,
@@ -83,7 +102,6 @@ pub struct Collected {
 struct Collector {
     pid: u32,
     process: PidFd,
-    mapping: Mapping,
     sink: Box<dyn Sink>,
     path: PathBuf,
     replaying: bool,
@@ -102,11 +120,10 @@ struct Collector {
 
 /// Runs until the process is gone; returns when its trace is complete.
 pub fn run(job: Job) -> Collected {
-    let Job { pid, process, mapping, sink, path, replaying, hands_off, is_root, instrumented, signals } = job;
+    let Job { pid, process, sink, path, replaying, hands_off, is_root, instrumented, signals } = job;
     let mut collector = Collector {
         pid,
         process,
-        mapping,
         sink: sink(),
         path,
         replaying,
@@ -126,7 +143,7 @@ pub fn run(job: Job) -> Collected {
 
 impl Collector {
     fn region(&self) -> Region {
-        *self.mapping.region()
+        *self.signals.mapping.region()
     }
 
     fn follow(&mut self) {
@@ -252,7 +269,7 @@ impl Collector {
     }
 
     fn outcome(&self) -> Outcome {
-        let header = self.mapping.region().header();
+        let header = self.region().header();
         if header.hang.load(Ordering::Acquire) != 0 {
             return Outcome::Hung;
         }

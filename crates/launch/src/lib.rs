@@ -26,6 +26,7 @@ mod registry;
 pub mod replay;
 pub mod session;
 pub mod sink;
+mod symbols;
 pub mod target;
 pub mod watch;
 mod watchdog;

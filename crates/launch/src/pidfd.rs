@@ -3,6 +3,7 @@
 
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::time::{Duration, Instant};
 
 pub struct PidFd(OwnedFd);
 
@@ -18,9 +19,26 @@ impl PidFd {
     }
 
     pub fn has_ended(&self) -> bool {
-        let mut poll = libc::pollfd { fd: self.0.as_raw_fd(), events: libc::POLLIN, revents: 0 };
-        // SAFETY: one descriptor, no waiting.
-        unsafe { libc::poll(&raw mut poll, 1, 0) == 1 }
+        self.ends_within(Duration::ZERO)
+    }
+
+    /// Waits for its end, at most so long.
+    pub fn ends_within(&self, limit: Duration) -> bool {
+        let until = Instant::now().checked_add(limit);
+        loop {
+            let left = until.map(|until| until.saturating_duration_since(Instant::now()));
+            // In whole milliseconds, rounded up: not a busy loop at the end.
+            let wait = left.map_or(i32::MAX, |left| left.as_micros().div_ceil(1000).try_into().unwrap_or(i32::MAX));
+            let mut poll = libc::pollfd { fd: self.0.as_raw_fd(), events: libc::POLLIN, revents: 0 };
+            // SAFETY: one descriptor.
+            if unsafe { libc::poll(&raw mut poll, 1, wait) } == 1 {
+                return true;
+            }
+            // A signal may have cut it short.
+            if left.is_some_and(|left| left.is_zero()) {
+                return false;
+            }
+        }
     }
 
     pub fn kill(&self, signal: i32) {

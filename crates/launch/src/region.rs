@@ -72,15 +72,14 @@ impl Mapping {
         }
         // SAFETY: just opened, owned by nobody else.
         let memory = unsafe { OwnedFd::from_raw_fd(memory) };
-        // SAFETY: plain calls on a descriptor of ours. Pages are made now: faulting them in while the target runs
-        // costs more than its hooks.
+        // SAFETY: plain calls on a descriptor of ours. Pages come when they are first written, once, because chunks are used again
+        // and again: making all of them now would be most of the cost of a short run, and runs are many.
         let base = unsafe {
             if libc::ftruncate(memory.as_raw_fd(), size as libc::off_t) != 0 {
                 return Err(io::Error::last_os_error());
             }
-            let flags = libc::MAP_SHARED | libc::MAP_POPULATE;
             let protection = libc::PROT_READ | libc::PROT_WRITE;
-            libc::mmap(std::ptr::null_mut(), size, protection, flags, memory.as_raw_fd(), 0)
+            libc::mmap(std::ptr::null_mut(), size, protection, libc::MAP_SHARED, memory.as_raw_fd(), 0)
         };
         if base == libc::MAP_FAILED {
             return Err(io::Error::last_os_error());

@@ -58,7 +58,8 @@ fn admit(mut stream: UnixStream, registry: &Mutex<Registry>) {
     let answer = handshake::receive(&mut stream).and_then(|hello| {
         let mut registry = lock(registry);
         let job = registry.job(&hello).map_err(|error| io::Error::other(error.to_string()))?;
-        handshake::welcome(&stream, job.mapping.memory(), job.mapping.size())?;
+        let mapping = &job.signals.mapping;
+        handshake::welcome(&stream, mapping.memory(), mapping.size())?;
         registry.begin(job);
         Ok(())
     });
@@ -120,14 +121,13 @@ impl Registry {
         Ok(Job {
             pid: hello.pid,
             process,
-            mapping,
             sink,
             path,
             replaying: configuration.schedule.is_some(),
             hands_off: self.hands_off,
             is_root,
             instrumented,
-            signals: Arc::default(),
+            signals: Arc::new(Signals::new(mapping)),
         })
     }
 
@@ -148,7 +148,7 @@ impl Registry {
         }
         let (pid, signals) = (job.pid, job.signals.clone());
         if let Some(status) = self.root_status.filter(|_| job.is_root) {
-            tell_status(&signals, status);
+            signals.tell_status(status);
         }
         self.jobs.push((pid, signals, std::thread::spawn(move || collector::run(job))));
     }
@@ -212,9 +212,4 @@ pub fn lost(pid: u32) -> String {
 
 pub fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
-}
-
-pub fn tell_status(signals: &Signals, status: ExitStatus) {
-    *lock(&signals.status) = Some(status);
-    signals.status_known.notify_all();
 }

@@ -12,6 +12,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use reweave_native::Instrumentation;
+use reweave_native::cache::Installed;
 use reweave_trace::Aslr;
 
 use crate::collector::Collected;
@@ -19,7 +20,7 @@ use crate::folder::{PrivateFolder, beside};
 use crate::interrupt;
 use crate::pidfd::PidFd;
 use crate::region::Policy;
-use crate::registry::{Registry, listen, lock, lost, tell_status};
+use crate::registry::{Registry, listen, lock, lost};
 use crate::sink::Watcher;
 use crate::target::{Input, Output, Program, Start, Started};
 use crate::{Error, Result};
@@ -148,7 +149,7 @@ impl Session {
         registry.root_status = Some(status);
         for (pid, signals, _) in &registry.jobs {
             if *pid == registry.root_pid {
-                tell_status(signals, status);
+                signals.tell_status(status);
             }
         }
     }
@@ -166,7 +167,7 @@ impl Session {
     pub fn finish(mut self) -> (Vec<Collected>, Vec<String>) {
         let deadline = Instant::now() + STRAGGLERS;
         while self.registry().jobs.iter().any(|(_, _, job)| !job.is_finished()) && Instant::now() < deadline {
-            std::thread::sleep(Duration::from_millis(1));
+            std::thread::sleep(Duration::from_micros(200));
         }
         self.stop_listening();
         let mut registry = self.registry();
@@ -199,7 +200,7 @@ pub fn run(options: &Options) -> Result<Run> {
     let program = Program::find(&options.command, &options.cwd)?;
     let own = if options.isolate { Some(PrivateFolder::copy_of(&options.cwd)?) } else { None };
     let cwd = own.as_ref().map_or(&*options.cwd, PrivateFolder::path);
-    let installed = reweave_native::cache::unpack()?;
+    let installed = installed()?;
     if options.watcher.is_none() {
         clear_old(&options.trace)?;
     }
@@ -223,20 +224,14 @@ pub fn run(options: &Options) -> Result<Run> {
         Ok(started)
     })?;
     let mut timed_out = false;
-    let status = match options.timeout {
-        None => started.child.wait(),
-        Some(limit) => loop {
-            match started.child.try_wait() {
-                Ok(Some(status)) => break Ok(status),
-                Ok(None) if began.elapsed() > limit && !timed_out => {
-                    timed_out = true;
-                    let _ = started.child.kill();
-                }
-                Ok(None) => std::thread::sleep(Duration::from_millis(1)),
-                Err(error) => break Err(error),
-            }
-        },
-    };
+    if let Some(limit) = options.timeout
+        && let Ok(process) = PidFd::open(started.child.id())
+        && !process.ends_within(limit)
+    {
+        timed_out = true;
+        process.kill(libc::SIGKILL);
+    }
+    let status = started.child.wait();
     guard.over();
     let status = status.map_err(Error::system("waiting for the program"))?;
     let took = began.elapsed();
@@ -248,6 +243,16 @@ pub fn run(options: &Options) -> Result<Run> {
         processes.sort_by_key(|process| !process.instrumented);
     }
     Ok(Run { status, program, aslr: started.aslr, processes, warnings, timed_out, took })
+}
+
+/// The runtime library, checked byte by byte before the first run.
+fn installed() -> Result<Installed> {
+    static INSTALLED: Mutex<Option<Installed>> = Mutex::new(None);
+    let mut installed = lock(&INSTALLED);
+    match &*installed {
+        Some(known) if known.runtime.exists() => Ok(known.clone()),
+        _ => Ok(installed.insert(reweave_native::cache::unpack()?).clone()),
+    }
 }
 
 /// Makes sure that the trace can be written, before the program runs, and removes what an earlier recording of the same

@@ -5,10 +5,11 @@ use std::path::Path;
 
 use reweave_model::ThreadId;
 use reweave_model::wire::kind;
-use reweave_trace::{Footer, Meta, Outcome, PARTIAL, Symbols, Writer};
+use reweave_trace::{Footer, Meta, Outcome, PARTIAL, Writer};
 
 use crate::Result;
 use crate::collector::human_size;
+use crate::symbols::symbols;
 
 /// What taking a chunk came to, if not just done.
 #[derive(Debug)]
@@ -112,7 +113,7 @@ impl Sink for ToTrace {
     }
 
     fn finish(&mut self, end: &End<'_>) -> Vec<String> {
-        let symbols = Symbols::resolve(self.writer.modules(), &self.writer.pcs());
+        let symbols = symbols(self.writer.modules(), &self.writer.pcs());
         let mut footer = Footer { outcome: end.outcome.clone(), warnings: end.warnings.to_vec(), ..Footer::default() };
         if end.cut {
             footer.other.insert(PARTIAL.into(), true.into());

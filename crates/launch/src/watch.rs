@@ -8,20 +8,21 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::fs;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex};
 
 use reweave_model::{Sighting, ThreadId};
 use reweave_predict::live::{self, Live};
 use reweave_report::{Item, Report, data, live as resolve};
-use reweave_trace::{Meta, Module, Symbols};
+use reweave_trace::{Meta, Module};
 
 use crate::Result;
 use crate::interrupt;
 use crate::registry::lock;
 use crate::session::{self, Options, Run};
 use crate::sink::{End, Open, Sink, Stalls, Totals, Trouble, Watcher};
+use crate::symbols::symbols;
 
 /// Findings told one by one; further ones are counted.
 const MAX_TOLD: usize = 1000;
@@ -60,22 +61,19 @@ pub struct Watched {
 }
 
 enum Message {
-    Sightings { process: Arc<Process>, modules: Arc<[Module]>, sightings: Vec<Sighting> },
+    /// Code addresses mean something only within one process: its modules come along.
+    Sightings {
+        modules: Arc<[Module]>,
+        sightings: Vec<Sighting>,
+    },
     Slowed,
     Forgot,
-}
-
-/// Code addresses mean something only within one process.
-#[derive(Debug)]
-struct Process {
-    serial: u64,
 }
 
 /// Hands out sinks and gathers what they come to.
 struct Hub {
     plan: Plan,
     teller: SyncSender<Message>,
-    processes: AtomicU64,
     slowed: AtomicBool,
     forgot: AtomicBool,
     sums: Mutex<(live::Totals, Stalls)>,
@@ -94,10 +92,9 @@ struct Admission(Arc<Hub>);
 impl Watcher for Admission {
     fn admit(&self, _: &Meta) -> Open {
         let hub = Arc::clone(&self.0);
-        let process = Arc::new(Process { serial: hub.processes.fetch_add(1, Ordering::Relaxed) });
         Box::new(move || {
             let live = Live::new(&hub.plan.options);
-            Box::new(ToAnalysis { hub, process, live, modules: Arc::from([]), chunks: 0, started: 0 })
+            Box::new(ToAnalysis { hub, live, modules: Arc::from([]), chunks: 0, started: 0 })
         })
     }
 }
@@ -105,7 +102,6 @@ impl Watcher for Admission {
 /// Into an analysis.
 struct ToAnalysis {
     hub: Arc<Hub>,
-    process: Arc<Process>,
     live: Live,
     /// As the teller got them last.
     modules: Arc<[Module]>,
@@ -122,9 +118,9 @@ impl ToAnalysis {
         if *self.modules != *self.live.modules() {
             self.modules = self.live.modules().into();
         }
-        let (process, modules) = (Arc::clone(&self.process), Arc::clone(&self.modules));
+        let modules = Arc::clone(&self.modules);
         // It goes before us only by a panic.
-        let _ = self.hub.teller.send(Message::Sightings { process, modules, sightings });
+        let _ = self.hub.teller.send(Message::Sightings { modules, sightings });
     }
 
     fn taken(
@@ -203,8 +199,6 @@ struct Teller<'a> {
     items: Vec<Item>,
     by_fingerprint: HashMap<String, usize>,
     untold: u64,
-    /// Of the process that was heard last: resolving reads its files again.
-    symbols: Option<(u64, BTreeSet<reweave_model::Pc>, Symbols)>,
 }
 
 impl Teller<'_> {
@@ -213,25 +207,17 @@ impl Teller<'_> {
             match message {
                 Message::Slowed => (self.tell)(News::Slowed),
                 Message::Forgot => (self.tell)(News::Forgot),
-                Message::Sightings { process, modules, sightings } => self.sightings(&process, &modules, &sightings),
+                Message::Sightings { modules, sightings } => self.sightings(&modules, &sightings),
             }
         }
     }
 
-    fn sightings(&mut self, process: &Process, modules: &[Module], sightings: &[Sighting]) {
+    fn sightings(&mut self, modules: &[Module], sightings: &[Sighting]) {
         let wanted: BTreeSet<_> = sightings.iter().flat_map(resolve::addresses).filter(|pc| pc.0 != 0).collect();
-        let known = self.symbols.as_ref().filter(|(serial, pcs, _)| *serial == process.serial && wanted.is_subset(pcs));
-        if known.is_none() {
-            let mut pcs = wanted;
-            if let Some((_, old, _)) = self.symbols.take().filter(|(serial, ..)| *serial == process.serial) {
-                pcs.extend(old);
-            }
-            let all: Vec<_> = pcs.iter().copied().collect();
-            self.symbols = Some((process.serial, pcs, Symbols::resolve(modules, &all)));
-        }
-        let Some((_, _, symbols)) = &self.symbols else { return };
+        let wanted: Vec<_> = wanted.into_iter().collect();
+        let symbols = symbols(modules, &wanted);
         for sighting in sightings {
-            let item = resolve::item(self.items.len() as u32 + 1, sighting, symbols);
+            let item = resolve::item(self.items.len() as u32 + 1, sighting, &symbols);
             match self.by_fingerprint.get(&item.fingerprint) {
                 Some(&place) => {
                     // Happens-before says more than a pattern: the summary has the better reason.
@@ -265,13 +251,12 @@ pub fn watch(mut options: Options, plan: Plan, tell: &mut (dyn FnMut(News<'_>) +
     let hub = Arc::new(Hub {
         plan,
         teller: sender,
-        processes: AtomicU64::new(0),
         slowed: AtomicBool::new(false),
         forgot: AtomicBool::new(false),
         sums: Mutex::default(),
     });
     options.watcher = Some(Arc::new(Admission(Arc::clone(&hub))));
-    let mut teller = Teller { tell, items: Vec::new(), by_fingerprint: HashMap::new(), untold: 0, symbols: None };
+    let mut teller = Teller { tell, items: Vec::new(), by_fingerprint: HashMap::new(), untold: 0 };
     let (run, totals, stalls) = std::thread::scope(|scope| {
         let told = scope.spawn(|| teller.listen(receiver));
         let run = session::run(&options);

@@ -5,7 +5,7 @@
 //! only if nothing that other threads can do before it, by all that is known, depends on it.
 
 use super::state::State;
-use super::tree::{Ask, NodeId, Thing, Tree, Who};
+use super::tree::{Ask, NodeId, Thing, Tree, Who, Whos};
 
 #[derive(Clone, PartialEq, Eq, Default)]
 struct Bits(Vec<u64>);
@@ -36,9 +36,9 @@ struct Future {
     changed: Bits,
     tried: Bits,
     /// Threads that are certainly joined before the process is ended here.
-    joined: u64,
+    joined: Whos,
     /// Threads whose end somebody asks for without waiting.
-    asked: u64,
+    asked: Whos,
 }
 
 /// How an operation uses a thing.
@@ -99,7 +99,7 @@ impl Futures {
         }
         let mut futures = Self { of: Vec::new(), number };
         let none = Bits::new(things as usize);
-        let nothing = Future { used: none.clone(), changed: none.clone(), tried: none, joined: u64::MAX, asked: 0 };
+        let nothing = Future { used: none.clone(), changed: none.clone(), tried: none, joined: Whos::MAX, asked: 0 };
         // A child's future is its parent's too, until it is forked. First every thread by itself, then with its children.
         let mut children: Vec<Future> = vec![nothing.clone(); tree.threads.len()];
         loop {
@@ -227,8 +227,8 @@ fn owners(tree: &Tree) -> Vec<Who> {
 }
 
 /// For each thing the threads that use it, a bit each, and whether anybody changes it.
-fn users(tree: &Tree, owners: &[Who]) -> (Vec<u64>, Vec<bool>) {
-    let (mut users, mut changers) = (vec![0u64; tree.things()], vec![false; tree.things()]);
+fn users(tree: &Tree, owners: &[Who]) -> (Vec<Whos>, Vec<bool>) {
+    let (mut users, mut changers) = (vec![0; tree.things()], vec![false; tree.things()]);
     for (id, node) in tree.nodes.iter().enumerate() {
         for (thing, kind) in node.ask.iter().flat_map(uses) {
             users[thing as usize] |= 1 << owners[id];

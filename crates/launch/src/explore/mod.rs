@@ -21,10 +21,12 @@ mod learn;
 mod search;
 mod state;
 mod tree;
+mod walk;
 
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
+use reweave_conductor::policy::Dice;
 use reweave_model::{InputSource, Schedule, ThreadId};
 use reweave_trace::{Outcome, Trace};
 
@@ -61,16 +63,20 @@ pub struct Explored {
 }
 
 /// What is known of a program.
-#[derive(Default)]
 struct Explorer {
     tree: Tree,
     tried: HashSet<Goal>,
     /// Those that a run has shown.
     shown: HashSet<Goal>,
     runs: u64,
+    dice: Dice,
 }
 
 impl Explorer {
+    fn new(seed: u64) -> Self {
+        Self { tree: Tree::default(), tried: HashSet::new(), shown: HashSet::new(), runs: 0, dice: Dice::new(seed) }
+    }
+
     /// Learns from a run.
     fn learn(&mut self, trace: &Trace) -> Result<()> {
         self.tree.learn(trace)?;
@@ -82,7 +88,12 @@ impl Explorer {
     fn next(&mut self, deadline: Instant) -> (Vec<Target>, Explored) {
         let targets = TARGETS.max(self.runs as usize / 2);
         let limits = search::Limits { states: STATES, targets, deadline };
-        let found = Search::new(&self.tree, &self.tried, limits).run();
+        let mut search = Search::new(&self.tree, &self.tried, limits);
+        search.run();
+        if !search.found.complete {
+            search.walk(&mut self.dice, targets * 2);
+        }
+        let found = search.found;
         self.tried.extend(found.targets.iter().map(|target| target.goal.clone()));
         let explored = self.explored(&found);
         (found.targets, explored)
@@ -131,6 +142,7 @@ pub struct Limits {
     pub until: Instant,
     /// What a run took.
     pub took: Duration,
+    pub seed: u64,
     /// Runs at a time.
     pub jobs: usize,
     /// Each in a copy of the program's folder.
@@ -142,7 +154,7 @@ pub type Visit<'v> = dyn FnMut(Option<(&Run, bool)>, &Explored) -> Result<()> + 
 
 /// Explores from a recorded run on.
 pub fn explore(trace: &Trace, limits: &Limits, visit: &mut Visit<'_>) -> Result<Explored> {
-    let mut explorer = Explorer::default();
+    let mut explorer = Explorer::new(limits.seed);
     explorer.learn(trace)?;
     loop {
         let (targets, mut explored) = explorer.next(limits.until);

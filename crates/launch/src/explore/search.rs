@@ -62,24 +62,27 @@ struct Record {
     moves: Vec<(Who, u32)>,
 }
 
-const ROOT: u32 = u32::MAX;
+pub const ROOT: u32 = u32::MAX;
 /// Steps of a thread that nobody knows anything about.
 const FAR: u32 = 1 << 20;
 
 pub struct Search<'t> {
-    tree: &'t Tree,
+    pub tree: &'t Tree,
     /// Goals that runs have tried before.
     tried: &'t HashSet<Goal>,
     limits: Limits,
     futures: Futures,
-    slots: Slots,
+    pub slots: Slots,
     visited: HashSet<u64>,
     records: Vec<Record>,
     /// States to go on from, by preemptions.
     frontier: Vec<Vec<(State, u32, Option<Who>)>>,
     wanted: HashSet<Goal>,
-    found: Found,
+    pub found: Found,
 }
+
+/// What a thread is to be told next.
+pub type Choice = (Who, NodeId, Answer);
 
 impl<'t> Search<'t> {
     pub fn new(tree: &'t Tree, tried: &'t HashSet<Goal>, limits: Limits) -> Self {
@@ -99,7 +102,8 @@ impl<'t> Search<'t> {
         }
     }
 
-    pub fn run(mut self) -> Found {
+    /// In order, until everything is seen or the limits are reached.
+    pub fn run(&mut self) {
         let mut moves = Vec::new();
         let mut state = State::new(self.tree, &self.slots);
         self.settle(&mut state, None, &mut moves, ROOT);
@@ -108,14 +112,16 @@ impl<'t> Search<'t> {
             self.expand(&state, record, last, cost);
             if self.found.targets.len() >= self.limits.targets
                 || self.found.states >= self.limits.states
-                || self.found.states.is_multiple_of(256) && Instant::now() >= self.limits.deadline
-                || interrupt::asked()
+                || self.found.states.is_multiple_of(256) && self.is_over()
             {
-                return self.found;
+                return;
             }
         }
         self.found.complete = true;
-        self.found
+    }
+
+    pub fn is_over(&self) -> bool {
+        Instant::now() >= self.limits.deadline || interrupt::asked()
     }
 
     fn push(&mut self, state: State, parent: u32, moves: Vec<(Who, u32)>, last: Option<Who>, cost: usize) {
@@ -143,7 +149,7 @@ impl<'t> Search<'t> {
     }
 
     /// What the threads can do now. One that only goes round a loop gives way to the others.
-    fn choices(&mut self, state: &State) -> Vec<(Who, NodeId, Answer)> {
+    pub fn choices(&mut self, state: &State) -> Vec<Choice> {
         let mut choices = Vec::new();
         let mut tired = Vec::new();
         for (who, node) in state.threads() {
@@ -162,29 +168,15 @@ impl<'t> Search<'t> {
             return;
         }
         let choices = self.choices(state);
-        if choices.is_empty() {
-            let class = self.tree.class(state.threads());
-            self.found.classes.insert(class);
-            if state.threads().any(|(who, _)| !state.is_over(who)) {
-                self.found.hangs.insert(class);
-                let standing = state.threads().filter(|(who, _)| !state.is_over(*who));
-                self.want(Goal::Hang { at: standing.map(|(_, node)| node).collect() }, record, &[]);
-            }
-            return;
-        }
-        if choices.iter().all(|(_, node, answer)| self.is_tired(*node, *answer)) {
-            // Everybody goes round a loop: does it ever end?
-            self.want(Goal::Hang { at: choices.iter().map(|(_, node, _)| *node).collect() }, record, &[]);
-        }
-        self.races(&choices, record);
+        self.hang(state, &choices, record, &[]);
+        self.races(&choices, record, &[]);
         let could_go_on = choices.iter().any(|(who, ..)| Some(*who) == last);
-        for (who, node, answer) in choices {
-            if state.uses_freed(self.tree, &self.slots, who) {
-                self.want(Goal::Freed { node }, record, &[self.way(who, node, answer)]);
-            }
+        for choice in choices {
+            let (who, _, answer) = choice;
+            self.freed(state, choice, record, &[]);
             let mut next = state.clone();
             let Some(steps) = next.step(self.tree, &self.slots, who, answer) else {
-                self.want(Goal::Learn { node, answer }, record, &[self.way(who, node, answer)]);
+                self.unknown(choice, record, &[]);
                 continue;
             };
             let mut moves = vec![(who, steps)];
@@ -194,22 +186,55 @@ impl<'t> Search<'t> {
         }
     }
 
+    /// Nobody can go on, or only round their loops: do they ever end?
+    pub fn hang(&mut self, state: &State, choices: &[Choice], record: u32, moves: &[(Who, u32)]) {
+        if choices.is_empty() {
+            let class = self.tree.class(state.threads());
+            self.found.classes.insert(class);
+            if state.threads().any(|(who, _)| !state.is_over(who)) {
+                self.found.hangs.insert(class);
+                let standing = state.threads().filter(|(who, _)| !state.is_over(*who));
+                self.want(Goal::Hang { at: standing.map(|(_, node)| node).collect() }, record, moves);
+            }
+        } else if choices.iter().all(|(_, node, answer)| self.is_tired(*node, *answer)) {
+            self.want(Goal::Hang { at: choices.iter().map(|(_, node, _)| *node).collect() }, record, moves);
+        }
+    }
+
+    /// A thread is about to use memory that is gone.
+    pub fn freed(&mut self, state: &State, choice: Choice, record: u32, moves: &[(Who, u32)]) {
+        if state.uses_freed(self.tree, &self.slots, choice.0) {
+            self.want_after(Goal::Freed { node: choice.1 }, choice, record, moves);
+        }
+    }
+
+    /// No run has shown what a thread does when it is told this.
+    pub fn unknown(&mut self, choice: Choice, record: u32, moves: &[(Who, u32)]) {
+        self.want_after(Goal::Learn { node: choice.1, answer: choice.2 }, choice, record, moves);
+    }
+
+    fn want_after(&mut self, goal: Goal, choice: Choice, record: u32, moves: &[(Who, u32)]) {
+        let way: Vec<(Who, u32)> = moves.iter().copied().chain([self.way(choice)]).collect();
+        self.want(goal, record, &way);
+    }
+
     /// Pairs of accesses that conflict, not both atomic.
-    fn races(&mut self, choices: &[(Who, NodeId, Answer)], record: u32) {
-        for (at, &(one, first, told)) in choices.iter().enumerate() {
-            for &(two, second, other) in &choices[at + 1..] {
-                let (Some(a), Some(b)) = (&self.tree.node(first).ask, &self.tree.node(second).ask) else { continue };
-                if one != two && conflict(a, b) {
-                    let (x, y) = (self.tree.node(first).code, self.tree.node(second).code);
-                    let goal = Goal::Race { one: x.min(y), two: x.max(y) };
-                    self.want(goal, record, &[self.way(one, first, told), self.way(two, second, other)]);
+    pub fn races(&mut self, choices: &[Choice], record: u32, moves: &[(Who, u32)]) {
+        for (at, &one) in choices.iter().enumerate() {
+            for &two in &choices[at + 1..] {
+                let (first, second) = (self.tree.node(one.1), self.tree.node(two.1));
+                let (Some(a), Some(b)) = (&first.ask, &second.ask) else { continue };
+                if one.0 != two.0 && conflict(a, b) {
+                    let goal = Goal::Race { one: first.code.min(second.code), two: first.code.max(second.code) };
+                    let way: Vec<(Who, u32)> = moves.iter().copied().chain([self.way(one), self.way(two)]).collect();
+                    self.want(goal, record, &way);
                 }
             }
         }
     }
 
     /// The steps that lead a thread to what it is told.
-    fn way(&self, who: Who, node: NodeId, answer: Answer) -> (Who, u32) {
+    fn way(&self, (who, node, answer): Choice) -> (Who, u32) {
         let node = self.tree.node(node);
         if node.ask.is_none() {
             return (who, FAR);
@@ -219,20 +244,16 @@ impl<'t> Search<'t> {
     }
 
     /// Does everything that matters to nobody else, and what cannot be held up.
-    fn settle(&mut self, state: &mut State, mut last: Option<Who>, moves: &mut Vec<(Who, u32)>, record: u32) {
+    pub fn settle(&mut self, state: &mut State, mut last: Option<Who>, moves: &mut Vec<(Who, u32)>, record: u32) {
         while !state.exited {
             let fused = last.and_then(|who| state.node(who).map(|node| (who, node)));
             let fused = fused.filter(|(who, node)| self.tree.node(*node).fused && !state.is_over(*who));
             let Some((who, node)) = fused.or_else(|| self.alone(state)) else { return };
             let Some(&answer) = state.answers(self.tree, &self.slots, who).first() else { return };
-            if state.uses_freed(self.tree, &self.slots, who) {
-                let way: Vec<(Who, u32)> = moves.iter().copied().chain([self.way(who, node, answer)]).collect();
-                self.want(Goal::Freed { node }, record, &way);
-            }
+            let choice = (who, node, answer);
+            self.freed(state, choice, record, moves);
             let Some(steps) = state.step(self.tree, &self.slots, who, answer) else {
-                let unknown = self.way(who, node, answer);
-                let way: Vec<(Who, u32)> = moves.iter().copied().chain([unknown]).collect();
-                self.want(Goal::Learn { node, answer }, record, &way);
+                self.unknown(choice, record, moves);
                 return;
             };
             moves.push((who, steps));
@@ -253,12 +274,12 @@ impl<'t> Search<'t> {
     }
 
     /// Only a run can tell.
-    fn want(&mut self, goal: Goal, record: u32, more: &[(Who, u32)]) {
+    pub fn want(&mut self, goal: Goal, record: u32, more: &[(Who, u32)]) {
         if self.tried.contains(&goal) {
             self.found.unreached.insert(goal);
             return;
         }
-        if self.found.targets.len() >= self.limits.targets || !self.wanted.insert(goal.clone()) {
+        if !self.wanted.insert(goal.clone()) {
             return;
         }
         let mut way = vec![more];

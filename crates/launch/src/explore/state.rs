@@ -7,7 +7,7 @@ use std::hash::{Hash, Hasher};
 
 use reweave_model::LockMode;
 
-use super::tree::{Answer, Ask, NodeId, Part, Thing, Tree, Who, bits, value_of, write};
+use super::tree::{Answer, Ask, NodeId, Part, Thing, Tree, Who, Whos, bits, value_of, write};
 
 /// Which words a state keeps: those that more than one thread can tell something by. What a thread finds in the others, it
 /// put there itself.
@@ -62,11 +62,11 @@ pub struct State {
     /// Where each thread is.
     pub at: Vec<NodeId>,
     /// Threads that have ended, a bit each.
-    pub ended: u64,
+    pub ended: Whos,
     /// Waiting threads that were notified, or whose barrier is full.
-    woken: u64,
+    woken: Whos,
     /// Of barriers: those for whom it will be the serial one.
-    serial: u64,
+    serial: Whos,
     pub exited: bool,
     memory: Vec<(u8, u64)>,
     locks: Vec<(Thing, LockState)>,
@@ -145,7 +145,7 @@ impl State {
             return Vec::new();
         };
         let Some(ask) = &node.ask else { return vec![Answer::Unknown] };
-        let bit = 1u64 << who;
+        let bit: Whos = 1 << who;
         let when = |possible: bool| if possible { vec![Answer::Done] } else { Vec::new() };
         match *ask {
             Ask::Access { ref parts, reads: true, .. } => {
@@ -214,7 +214,7 @@ impl State {
     pub fn step(&mut self, tree: &Tree, slots: &Slots, who: Who, answer: Answer) -> Option<u32> {
         let node = self.node(who)?;
         let edge = tree.edge(node, answer)?;
-        let bit = 1u64 << who;
+        let bit: Whos = 1 << who;
         match tree.node(node).ask.as_ref()? {
             Ask::Access { .. } => {
                 edge.writes.iter().for_each(|&(word, mask, value)| self.put(slots, word, mask, value));

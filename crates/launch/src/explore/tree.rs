@@ -15,8 +15,10 @@ pub type Who = u8;
 /// A word of memory or a synchronization object, by name.
 pub type Thing = u32;
 
+/// Threads, a bit each.
+pub type Whos = u128;
 /// Threads of one program.
-pub const THREADS: usize = 64;
+pub const THREADS: usize = Whos::BITS as usize;
 /// Some bytes of a word.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Part {

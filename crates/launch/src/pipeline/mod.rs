@@ -62,6 +62,10 @@ const ENDLESS: u64 = 100;
 const MOST: usize = 60;
 /// Findings with the same identity that are tried, until one happens.
 const ALIKE: usize = 3;
+/// For predicting from a run that is not the first, whatever it has cost to run the program so far.
+const GLANCE: Duration = Duration::from_millis(30);
+/// The part of the time for other schedules that is kept back for what they show.
+const RESERVE: u32 = 8;
 /// Numbers that mean nothing if those of several traces are added up.
 const PER_TRACE: [&str; 2] = ["windows", "cut_short"];
 
@@ -130,6 +134,7 @@ pub fn test(plan: &Plan, watch: &mut dyn FnMut(Stage<'_>)) -> Result<Tested> {
         usual: None,
         ended_by_hand: false,
         taken,
+        others: None,
     };
     // A program that does not end by itself is looked at as far as it came.
     let options = Options { timeout: Some(plan.options.timeout.unwrap_or(plan.budget / 4)), ..plan.options.clone() };
@@ -149,6 +154,7 @@ pub fn test(plan: &Plan, watch: &mut dyn FnMut(Stage<'_>)) -> Result<Tested> {
     // Half of the time for the first run: what it shows is surest.
     hunt.look_at(&run, Look::Closely, watch)?;
     hunt.ended_by_hand = false;
+    hunt.others = Some((Instant::now(), Duration::ZERO));
     let mut explored = None;
     if run.processes.iter().any(|process| process.instrumented) {
         // What is known by then is worth more than nothing.
@@ -193,11 +199,22 @@ struct Hunt<'p> {
     ended_by_hand: bool,
     /// What the recorded run printed; `Some(None)`: nobody knows.
     usual: Option<Option<Usual>>,
+    /// When the recorded run had been looked at, and how much of the time since then went into looking at others.
+    others: Option<(Instant, Duration)>,
 }
 
 impl Hunt<'_> {
     fn left(&self) -> Duration {
         left(self.deadline)
+    }
+
+    /// Half of what is left for the recorded run; for all others together as much as running them took, so that neither starves.
+    fn time_to_predict(&self) -> Duration {
+        let most = self.left() / 2;
+        match self.others {
+            None => most,
+            Some((since, looking)) => since.elapsed().saturating_sub(looking * 2).max(GLANCE).min(most),
+        }
     }
 
     /// Predicts from the traces of a run and confirms what is new. Says whether it did something no run did before.
@@ -250,7 +267,8 @@ impl Hunt<'_> {
                 failure_of_this = Some(item.fingerprint.clone());
                 self.keep(item, watch)?;
             }
-            let answer = predict(&trace, Instant::now() + self.left() / 2, &self.plan.atomic, watch)?;
+            let began = Instant::now();
+            let answer = predict(&trace, began + self.time_to_predict(), &self.plan.atomic, watch)?;
             *self.stats.entry("unknown_pairs".into()).or_default() += answer.unknown_pairs;
             for (key, value) in answer.stats {
                 let sum = self.stats.entry(key.clone()).or_default();
@@ -264,6 +282,9 @@ impl Hunt<'_> {
                 self.usual = Some(usual(self.plan, self.left() / 20));
             }
             self.confirm(&trace, &findings, watch)?;
+            if let Some((_, looking)) = &mut self.others {
+                *looking += began.elapsed();
+            }
             let deadlock =
                 |finding: &Finding| finding.kind == Kind::Deadlock && finding.strength == Strength::Confirmed;
             if let Some(failure) = failure_of_this {
@@ -403,6 +424,7 @@ impl Hunt<'_> {
         let limits = explore::Limits {
             until: Instant::now() + share,
             took: first.took,
+            seed: self.plan.options.seed,
             jobs: self.plan.jobs,
             isolate: self.plan.options.isolate,
         };
@@ -432,7 +454,7 @@ impl Hunt<'_> {
     /// Runs the program under other schedules: code that the first run did not reach is not looked at otherwise.
     fn other_schedules(&mut self, first: &Run, watch: &mut dyn FnMut(Stage<'_>)) -> Result<()> {
         let began = Instant::now();
-        let time = self.left() / 2;
+        let time = self.left() - self.left() / RESERVE;
         let length = first.processes.iter().map(|process| process.events).max().unwrap_or(0).max(10);
         let regular = regular(first.processes.iter().map(|process| process.threads).max().unwrap_or(0));
         let (mut idle, mut news) = (0, began);

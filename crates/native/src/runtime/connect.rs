@@ -93,10 +93,7 @@ unsafe fn exchange(socket: i32, path: &[u8], instrumented: bool, forked: bool) -
         }
         let descriptor = libc::CMSG_DATA(header).cast::<i32>().read_unaligned();
         let size = welcome.region_bytes as usize;
-        let at = crate::runtime::system::raw(
-            9,
-            [0, size, 3, libc::MAP_SHARED as usize | libc::MAP_POPULATE as usize, descriptor as usize, 0],
-        );
+        let at = crate::runtime::system::raw(9, [0, size, 3, libc::MAP_SHARED as usize, descriptor as usize, 0]);
         crate::runtime::system::close(descriptor);
         if (-4095..0).contains(&at) {
             return None;

@@ -1,0 +1,93 @@
+//! Random walks through the model, for programs with more states than a search comes to. Orderly search sees everything that
+//! takes few preemptions; a bug that takes six of them lies beyond. A walk costs no run: only one that comes to something no
+//! run has shown becomes one.
+
+use reweave_conductor::policy::Dice;
+
+use super::search::{Choice, ROOT, Search};
+use super::state::State;
+use super::tree::Who;
+
+/// Steps of one walk.
+const LONGEST: usize = 20_000;
+/// Walks in a row that may show nothing new.
+const IN_VAIN: u32 = 2_000;
+
+/// How a walk chooses who goes on.
+enum Gait {
+    /// Somebody, after one in so many operations.
+    Restless { stays: u64 },
+    /// The thread of the highest rank, until one of the coming changes puts it last (PCT: Burckhardt et al. 2010).
+    Ranked { ranks: Vec<u64>, changes: Vec<u64> },
+}
+
+impl Gait {
+    fn new(dice: &mut Dice, threads: usize, length: u64) -> Self {
+        if dice.below(2) == 0 {
+            return Self::Restless { stays: 1 << (1 + dice.below(5)) };
+        }
+        let ranks = (0..threads).map(|_| 1_000 + dice.below(1 << 32)).collect();
+        let changes = (0..1 + dice.below(7)).map(|_| dice.below(length.max(1))).collect();
+        Self::Ranked { ranks, changes }
+    }
+
+    /// Which of these goes on, after so many operations.
+    fn choose(&mut self, dice: &mut Dice, choices: &[Choice], last: Option<Who>, after: u64) -> Choice {
+        let who = match self {
+            Self::Restless { stays } => {
+                let same = choices.iter().find(|(who, ..)| Some(*who) == last && dice.below(*stays) > 0);
+                same.unwrap_or(&choices[dice.below(choices.len() as u64) as usize]).0
+            }
+            Self::Ranked { ranks, changes } => {
+                let first =
+                    |ranks: &[u64]| choices.iter().map(|choice| choice.0).max_by_key(|who| ranks[usize::from(*who)]);
+                if let Some(change) = changes.iter().position(|at| *at == after)
+                    && let Some(who) = first(ranks)
+                {
+                    ranks[usize::from(who)] = change as u64;
+                }
+                first(ranks).unwrap_or(choices[0].0)
+            }
+        };
+        let own: Vec<_> = choices.iter().filter(|choice| choice.0 == who).collect();
+        *own[dice.below(own.len() as u64) as usize]
+    }
+}
+
+impl Search<'_> {
+    /// Walks until there are that many goals in all, or walking shows nothing new.
+    pub fn walk(&mut self, dice: &mut Dice, targets: usize) {
+        let (mut in_vain, mut length) = (0, 64);
+        while self.found.targets.len() < targets && in_vain < IN_VAIN && !self.is_over() {
+            let known = self.found.targets.len();
+            length = self.walk_once(dice, length);
+            in_vain = if self.found.targets.len() > known { 0 } else { in_vain + 1 };
+        }
+    }
+
+    /// From the start to something that only a run can tell, or to the end. Returns how long the walk was.
+    fn walk_once(&mut self, dice: &mut Dice, length: u64) -> u64 {
+        let mut state = State::new(self.tree, &self.slots);
+        let mut gait = Gait::new(dice, self.tree.threads.len(), length);
+        let (mut moves, mut last) = (Vec::new(), None);
+        for after in 0.. {
+            self.settle(&mut state, last, &mut moves, ROOT);
+            let choices = self.choices(&state);
+            self.hang(&state, &choices, ROOT, &moves);
+            if choices.is_empty() || state.exited || moves.len() > LONGEST {
+                return after;
+            }
+            self.races(&choices, ROOT, &moves);
+            let choice = gait.choose(dice, &choices, last, after);
+            let (who, _, answer) = choice;
+            self.freed(&state, choice, ROOT, &moves);
+            let Some(steps) = state.step(self.tree, &self.slots, who, answer) else {
+                self.unknown(choice, ROOT, &moves);
+                return after;
+            };
+            moves.push((who, steps));
+            last = Some(who);
+        }
+        0
+    }
+}

@@ -80,11 +80,11 @@ impl<'a> Watcher<'a> {
         }
     }
 
-    /// One line for each bug, unless nobody wants to hear of it.
+    /// One line for each bug, unless nobody wants to hear of it. What is mere information is counted at the end.
     fn found(&mut self, item: &Item) {
         let same = |told: &Item| told.fingerprint == item.fingerprint || related::relation(told, item).is_some();
         let known = self.told.iter().any(same);
-        if self.detail == Detail::Quiet || known || !self.judge.is_news(item) {
+        if self.detail == Detail::Quiet || item.is_information() || known || !self.judge.is_news(item) {
             return;
         }
         self.tell(&format!("reweave: confirmed {}", text::headline(item)));

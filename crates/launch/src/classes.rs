@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use reweave_model::{AtomicKind, Op, ThreadId, Value};
+use reweave_model::{AtomicKind, Event, Op, ThreadId, Value};
 use reweave_trace::{Result, Trace};
 
 use crate::names::{Code, Names};
@@ -58,15 +58,37 @@ impl Digest {
     }
 }
 
+/// Threads by descent: a thread's number depends on who forked first, this is the same in every run.
+#[derive(Debug, Default)]
+pub struct Descents {
+    known: BTreeMap<ThreadId, u64>,
+}
+
+impl Descents {
+    pub fn see(&mut self, event: &Event<'_>) {
+        if let Op::Fork { child, nth } = event.op {
+            let parent = if event.thread == ThreadId(0) { Some(&0) } else { self.known.get(&event.thread) };
+            let mut own = Digest(parent.copied().unwrap_or(1));
+            own.word(u64::from(nth) + 1);
+            self.known.insert(child, own.0);
+        }
+    }
+
+    pub fn name(&self, thread: ThreadId) -> u64 {
+        let unknown = if thread == ThreadId(0) { 0 } else { u64::from(thread.0) << 32 };
+        self.known.get(&thread).copied().unwrap_or(unknown)
+    }
+}
+
 /// The class of a run.
 pub fn class_of(trace: &Trace) -> Result<Class> {
     let mut names = Names::default();
     let mut threads: BTreeMap<ThreadId, Digest> = BTreeMap::new();
-    // A thread's number depends on who forked first: by descent it is the same in every run.
-    let mut descent: BTreeMap<ThreadId, u64> = BTreeMap::from([(ThreadId(0), 0)]);
+    let mut descents = Descents::default();
     let mut events = trace.events();
     while let Some(event) = events.next()? {
         names.see(&event);
+        descents.see(&event);
         let digest = threads.entry(event.thread).or_insert(Digest::NEW);
         let code = names.code(event.pc);
         let read = match event.op {
@@ -82,12 +104,6 @@ pub fn class_of(trace: &Trace) -> Result<Class> {
             Op::Fatal { number, .. } => Some((10, Value::Word(number.into()))),
             Op::Misused { what, .. } => Some((12, Value::Word(what as u64))),
             Op::Exit { status } => Some((11, Value::Word(status as u64))),
-            Op::Fork { child, nth } => {
-                let mut own = Digest(descent.get(&event.thread).copied().unwrap_or(1));
-                own.word(u64::from(nth) + 1);
-                descent.insert(child, own.0);
-                None
-            }
             _ => None,
         };
         if let Some((kind, value)) = read {
@@ -97,6 +113,5 @@ pub fn class_of(trace: &Trace) -> Result<Class> {
             digest.value(value);
         }
     }
-    let name = |thread: &ThreadId| descent.get(thread).copied().unwrap_or(u64::from(thread.0) << 32);
-    Ok(Class::of(threads.iter().map(|(thread, digest)| (name(thread), *digest))))
+    Ok(Class::of(threads.iter().map(|(thread, digest)| (descents.name(*thread), *digest))))
 }

@@ -95,6 +95,11 @@ impl Item {
     pub fn is_proven(&self) -> bool {
         self.strength != "potential"
     }
+
+    /// No defect by itself.
+    pub fn is_information(&self) -> bool {
+        self.kind == "nondeterminism"
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
@@ -197,12 +202,12 @@ impl std::fmt::Display for Location {
 impl Report {
     /// Something that makes a run fail: confirmed or predicted, no mere nondeterminism, and neither suppressed nor known.
     pub fn has_findings(&self) -> bool {
-        self.findings.iter().any(|item| item.is_proven() && item.is_news() && item.kind != "nondeterminism")
+        self.findings.iter().any(|item| item.is_proven() && item.is_news() && !item.is_information())
     }
 
     /// A read that can see another write, proven: a failure only for who says so.
     pub fn has_nondeterminism(&self) -> bool {
-        self.findings.iter().any(|item| item.is_proven() && item.is_news() && item.kind == "nondeterminism")
+        self.findings.iter().any(|item| item.is_proven() && item.is_news() && item.is_information())
     }
 
     pub fn to_json(&self) -> String {

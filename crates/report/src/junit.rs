@@ -35,7 +35,7 @@ fn skipped(item: &Item) -> Option<String> {
     if item.baseline.as_deref() == Some("known") {
         return Some("known from the baseline".into());
     }
-    if item.kind == "nondeterminism" {
+    if item.is_information() {
         return Some("a read that depends on the schedule: information, no defect".into());
     }
     (!item.is_proven()).then(|| "potential: a pattern that may be false".into())

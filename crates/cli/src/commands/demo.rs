@@ -12,6 +12,7 @@ use reweave_report::text::Detail;
 use reweave_report::view::Limits;
 use reweave_report::{Report, story};
 
+use super::predict::Deny;
 use crate::living::Judge;
 use crate::{evidence, output};
 
@@ -106,7 +107,6 @@ pub fn run(args: Args) -> i32 {
     if code == exit::CLEAN {
         match &args.keep {
             None => eprintln!("\nKeep the program and its findings with `reweave demo {} --keep DIR`.", program.kind),
-            Some(_) if program.kind == "nondeterminism" => {}
             Some(folder) => eprintln!(
                 "\nSee the interleavings in the browser: `reweave report {}/reweave-out --html report.html`.",
                 folder.display()
@@ -126,17 +126,13 @@ fn demo(program: &Program, folder: &Path) -> Result<i32, Error> {
         eprintln!("reweave: the demo could not be built: install a C compiler (Debian, Ubuntu: apt install gcc)");
         return Ok(exit::USAGE);
     }
-    if program.kind == "nondeterminism" {
-        // Information rather than a defect: `test` does not look for it.
-        shown(&format!("record -o {name}.rwt -- ./{name}"), folder)?;
-        let code = shown(&format!("predict {name}.rwt --deny nondeterminism"), folder)?;
-        return Ok(if code == exit::FINDINGS { exit::CLEAN } else { exit::INTERNAL });
-    }
-    eprintln!("$ reweave test -- ./{name}");
+    // Information rather than a defect, unless it is said so.
+    let deny = (program.kind == "nondeterminism").then_some(Deny::Nondeterminism);
+    eprintln!("$ reweave test {}-- ./{name}", if deny.is_some() { "--deny nondeterminism " } else { "" });
     let out = folder.join("reweave-out");
     let mut plan = Plan::new(vec![OsString::from(format!("./{name}"))], out.clone());
     plan.options.cwd = folder.to_owned();
-    if super::test::test(&plan, &Judge::default(), Detail::Normal) != exit::FINDINGS {
+    if super::test::test(&plan, &Judge::default(), Detail::Normal, deny) != exit::FINDINGS {
         eprintln!("reweave: the demo should have found a bug: this is a bug in reweave or in its environment");
         return Ok(exit::INTERNAL);
     }

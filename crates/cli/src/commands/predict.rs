@@ -191,7 +191,7 @@ fn report(trace: &Trace, answer: Answer) -> Report {
         let mut item = resolve::item(id, finding, trace);
         let what = if finding.witness.is_some() { "only predicted" } else { "no reordering shows it" };
         let why = match finding.kind {
-            Kind::Nondeterminism => format!("{what}: no run is steered to a read yet"),
+            Kind::Nondeterminism => format!("{what}: `reweave test` runs the program"),
             _ => format!("{what}: `reweave test` or `reweave confirm` runs the program"),
         };
         // What the recorded run did itself needs no other run.

@@ -10,6 +10,7 @@ use reweave_launch::explore::Explored;
 use reweave_launch::pipeline::{self, Plan};
 use reweave_report::{Style, text};
 
+use super::predict::Deny;
 use super::record::Scheduling;
 use super::report::Telling;
 use crate::living::{Judge, Living};
@@ -48,6 +49,9 @@ pub struct Args {
     /// Functions that should be atomic: a file with one name per line (# begins a comment)
     #[arg(long, value_name = "FILE")]
     atomic: Option<PathBuf>,
+    /// Also fail (exit code 1) if there are findings of this kind
+    #[arg(long, value_enum, value_name = "KIND")]
+    deny: Option<Deny>,
     #[command(flatten)]
     living: Living,
     #[command(flatten)]
@@ -71,7 +75,7 @@ pub fn run(args: Args) -> i32 {
     }
     args.scheduling.apply(&mut plan.options);
     match args.living.judge() {
-        Ok(judge) => test(&plan, &judge, args.telling.detail()),
+        Ok(judge) => test(&plan, &judge, args.telling.detail(), args.deny),
         Err(error) => output::fail(&error),
     }
 }
@@ -81,7 +85,7 @@ fn cores() -> u16 {
 }
 
 /// Runs the pipeline and tells what it found.
-pub fn test(plan: &Plan, judge: &Judge, detail: text::Detail) -> i32 {
+pub fn test(plan: &Plan, judge: &Judge, detail: text::Detail, deny: Option<Deny>) -> i32 {
     let mut watcher = Watcher::new(plan, judge, detail);
     let tested = pipeline::test(plan, &mut |stage| watcher.see(stage));
     watcher.done();
@@ -104,6 +108,7 @@ pub fn test(plan: &Plan, judge: &Judge, detail: text::Detail) -> i32 {
             let _ = text::write(&tested.report, &folder, style, &mut io::stderr().lock());
             match () {
                 () if tested.report.has_findings() => exit::FINDINGS,
+                () if deny == Some(Deny::Nondeterminism) && tested.report.has_nondeterminism() => exit::FINDINGS,
                 // Nothing could be looked at: that is not a clean bill.
                 () if tested.run.processes.is_empty() => exit::CANNOT_RUN,
                 () => exit::CLEAN,

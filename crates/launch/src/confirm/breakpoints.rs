@@ -124,6 +124,7 @@ pub fn stand_at(
             inferred: false,
             spins: false,
             threads: Vec::new(),
+            sight: None,
             accesses: Vec::new(),
             outcome,
             trace: process.path.file_name().unwrap_or_default().to_string_lossy().into_owned(),

@@ -12,7 +12,7 @@ use reweave_predict::linear::{self, Linear};
 use reweave_trace::{Outcome, Trace};
 use serde::{Deserialize, Serialize};
 
-use super::{Freed, spinning};
+use super::{Freed, Sight, spinning};
 use crate::names::{Code, Names};
 use crate::replay;
 use crate::{Error, Result};
@@ -38,6 +38,9 @@ pub struct Goal {
     /// Who makes the accesses, numbered as they come.
     #[serde(default)]
     pub threads: Vec<u32>,
+    /// Of a nondeterministic read: which write it is to see.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sight: Option<Sight>,
     /// Code positions of the accesses (of a deadlock: of what each thread waits for).
     pub accesses: Vec<Code>,
     pub outcome: Outcome,
@@ -66,6 +69,7 @@ impl Goal {
             cwd: trace.meta().cwd.clone(),
             block: codes(trace, finding, finding.block.iter().map(|block| block.enter))?.pop(),
             spins: false,
+            sight: Sight::of(trace, finding)?,
             inferred: finding.block.as_ref().is_some_and(|block| !block.declared),
             threads: numbered(finding.accesses.iter().map(|access| access.thread)),
             accesses: codes(trace, finding, finding.accesses.iter().map(|access| access.pc))?,
@@ -90,6 +94,10 @@ impl Goal {
     /// Where a run did it, if it did.
     pub fn shown(&self, trace: &Trace) -> Result<Option<Shown>> {
         match self.accesses[..] {
+            _ if self.is(Kind::Nondeterminism) => match &self.sight {
+                Some(sight) => sight.shown(trace),
+                None => Ok(None),
+            },
             _ if self.is(Kind::Failure) => failed(trace, &self.outcome),
             [..] if self.is(Kind::Misuse) => misused(trace, &self.accesses),
             [one, two] if self.is(Kind::Race) && self.memory_order => unordered(trace, one, two),

@@ -9,6 +9,7 @@ mod breakpoints;
 mod ending;
 mod goal;
 mod minimise;
+mod sight;
 mod spinning;
 
 use std::ffi::OsString;
@@ -31,6 +32,7 @@ pub use breakpoints::{Line, Stood, stand_at};
 pub use ending::{Ending, Freed, Harm, Usual};
 pub use goal::{Goal, Shown};
 pub use minimise::{Minimised, minimise, preemptions};
+pub use sight::Sight;
 pub use spinning::spinning;
 
 // Files in the folder of a finding.

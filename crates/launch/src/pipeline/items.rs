@@ -14,8 +14,9 @@ use crate::confirm::{self, Confirmation, Ending, Freed, Goal, Harm, Plain};
 use crate::interrupt;
 use crate::{Error, Result};
 
-/// For one finding.
+/// For one finding, and for one that is mere information.
 const MINIMISING: Duration = Duration::from_secs(5);
+const BRIEFLY: Duration = Duration::from_millis(300);
 
 /// Tries to confirm one finding and makes an item of it.
 pub fn settle(
@@ -56,7 +57,8 @@ pub fn settle(
             }
             item.strength = resolve::strength_name(Strength::Confirmed).into();
             item.schedule = Some(format!("{id}/{}", confirm::SCHEDULE));
-            let deadline = deadline.min(Instant::now() + MINIMISING);
+            let most = if finding.kind == Kind::Nondeterminism { BRIEFLY } else { MINIMISING };
+            let deadline = deadline.min(Instant::now() + most);
             item.preemptions = Some(confirm::minimise(&own, &mut goal, plain, deadline)?.after);
             let shown = Trace::open(own.join(&goal.trace))?;
             let ending = Ending::of(&shown, &goal.outcome, &own.join(confirm::OUTPUT), plain.usual)?;
@@ -106,7 +108,7 @@ pub fn failure(id: u32, trace: &Trace, outcome: &Outcome, folder: &Path) -> Resu
     let kind = if hung { Kind::Deadlock } else { Kind::Failure };
     let finding = Finding::new(kind, Strength::Confirmed, "recording", places);
     let mut item = recorded(id, trace, &finding, outcome, folder)?;
-    let which = if trace.path().starts_with(folder) { "the recorded run" } else { "a run under another schedule" };
+    let which = if trace.path().parent() == Some(folder) { "the recorded run" } else { "a run under another schedule" };
     let waits = |at: &data::AccessItem| format!("T{} has to {}", at.thread, at.op);
     item.summary = match hung {
         true => format!("{which} hung: {}", item.accesses.iter().map(waits).collect::<Vec<_>>().join(", ")),

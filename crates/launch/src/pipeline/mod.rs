@@ -9,6 +9,7 @@
 
 mod ends;
 mod items;
+mod reads;
 mod usual;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -123,9 +124,10 @@ pub fn test(plan: &Plan, watch: &mut dyn FnMut(Stage<'_>)) -> Result<Tested> {
     Program::find(&plan.options.command, &plan.options.cwd)?;
     let taken = prepare_folder(&plan.folder)?;
     let _guard = interrupt::Guard::around();
+    let end = Instant::now() + plan.budget;
     let mut hunt = Hunt {
         plan,
-        deadline: Instant::now() + plan.budget,
+        deadline: Instant::now() + reads::without_reads(plan.budget),
         items: Vec::new(),
         stats: BTreeMap::from([("unknown_pairs".to_owned(), 0)]),
         classes: HashSet::new(),
@@ -164,6 +166,11 @@ pub fn test(plan: &Plan, watch: &mut dyn FnMut(Stage<'_>)) -> Result<Tested> {
         }
         if !explored.as_ref().is_some_and(|explored| explored.complete)
             && let Err(error) = hunt.other_schedules(&run, watch)
+        {
+            watch(Stage::Stopped(&error));
+        }
+        if !run.timed_out
+            && let Err(error) = hunt.reads(&run, end, watch)
         {
             watch(Stage::Stopped(&error));
         }
@@ -545,14 +552,14 @@ fn code_of(trace: &Trace) -> Result<HashSet<(ThreadId, Code)>> {
     Ok(code)
 }
 
-/// The surest first, and of those the worst.
-fn rank(item: &Item) -> (u8, usize) {
+/// Defects before information, then the surest first, and of those the worst.
+fn rank(item: &Item) -> (bool, u8, usize) {
     let strength = match item.strength.as_str() {
         "confirmed" => 0,
         "predicted" => 1,
         _ => 2,
     };
-    (strength, Harm::rank(item.harm.as_deref()))
+    (item.is_information(), strength, Harm::rank(item.harm.as_deref()))
 }
 
 /// Makes the folder, or empties one of an earlier run: only what such a run makes is removed. Returns the largest number that is

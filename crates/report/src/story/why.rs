@@ -13,6 +13,7 @@ pub fn why(item: &Item) -> Vec<String> {
         "nondeterminism" => {
             let shown = match item.strength.as_str() {
                 "potential" => "A pattern says so; no reordering shows it.",
+                "confirmed" => "A run did it.",
                 _ => "A checked reordering of the recorded run shows it.",
             };
             vec![

@@ -58,10 +58,15 @@ impl Page<'_> {
     pub fn write(&self, report: &Report, out: &mut dyn Write) -> io::Result<()> {
         if self.style.detail > Detail::Quiet {
             self.write_findings(report, out)?;
+        }
+        if self.style.detail == Detail::Full {
             reads::write_overview(report, out)?;
         }
         self.write_counts(report, out)?;
-        if self.style.detail > Detail::Quiet { write_unsettled(report, out) } else { Ok(()) }
+        if self.style.detail > Detail::Quiet {
+            write_unsettled(report, out)?;
+        }
+        if self.style.detail == Detail::Full { write_unsettled_reads(report, out) } else { Ok(()) }
     }
 
     /// Blocks of confirmed findings, then lines of predicted ones. What is one bug to people stands together, unless everything
@@ -70,7 +75,8 @@ impl Page<'_> {
         let full = self.style.detail == Detail::Full;
         for strengths in [&["confirmed", "predicted"][..], &["potential"]] {
             let shown = report.findings.iter().filter(|item| strengths.contains(&item.strength.as_str()));
-            let shown = shown.filter(|item| full || item.is_news() && item.strength != "potential");
+            let told = |item: &Item| item.is_news() && item.is_proven() && !item.is_information();
+            let shown = shown.filter(|item| full || told(item));
             let mut shown: Vec<&Item> = shown.collect();
             shown.sort_by_key(|item| strengths.iter().position(|strength| *strength == item.strength));
             let alone = |item| Group { lead: item, others: Vec::new() };
@@ -93,17 +99,24 @@ impl Page<'_> {
     }
 
     fn write_counts(&self, report: &Report, out: &mut dyn Write) -> io::Result<()> {
-        let count = |strength: &str| {
-            report.findings.iter().filter(|item| item.strength == strength && item.suppressed.is_none()).count()
-        };
+        let told = || report.findings.iter().filter(|item| item.suppressed.is_none());
+        let count = |strength: &str| told().filter(|item| item.strength == strength && !item.is_information()).count();
         let (confirmed, predicted, potential) = (count("confirmed"), count("predicted"), count("potential"));
-        if report.findings.is_empty() {
+        if report.findings.iter().all(Item::is_information) {
             writeln!(out, "no findings")?;
         } else {
             let list = potential > 0 && self.style.detail == Detail::Normal && !self.folder.is_empty();
             let list =
                 if list { format!(" (`reweave report {} --verbose` lists them)", self.folder) } else { String::new() };
             writeln!(out, "{confirmed} confirmed, {predicted} predicted, {potential} potential{list}")?;
+        }
+        let reads = told().filter(|item| item.is_information()).count();
+        if reads > 0 {
+            let list = self.style.detail == Detail::Normal && !self.folder.is_empty();
+            let list =
+                if list { format!(": `reweave report {} --verbose` lists them", self.folder) } else { String::new() };
+            let what = if reads == 1 { "1 read depends" } else { &format!("{reads} reads depend") };
+            writeln!(out, "{what} on the schedule (information, no defect){list}")?;
         }
         let suppressed = report.findings.iter().filter(|item| item.suppressed.is_some()).count();
         if suppressed > 0 {
@@ -155,17 +168,6 @@ pub(crate) fn write_unsettled(report: &Report, out: &mut dyn Write) -> io::Resul
     if stat("atomicity_unknown") > 0 {
         writeln!(out, "{} atomic blocks (with places that may interfere) were not settled", stat("atomicity_unknown"))?;
     }
-    match stat("nondeterminism.unknown_pairs") {
-        0 => {}
-        1 => writeln!(
-            out,
-            "1 pair of a read and a write was not settled: too many accesses to try them all, or too little time"
-        )?,
-        n => writeln!(
-            out,
-            "{n} pairs of a read and a write were not settled: too many accesses to try them all, or too little time"
-        )?,
-    }
     if stat("windows") > 1 {
         writeln!(
             out,
@@ -177,4 +179,19 @@ pub(crate) fn write_unsettled(report: &Report, out: &mut dyn Write) -> io::Resul
         writeln!(out, "cut short: not everything was looked at (see --budget)")?;
     }
     Ok(())
+}
+
+/// The same of reads that depend on the schedule: for those who ask.
+fn write_unsettled_reads(report: &Report, out: &mut dyn Write) -> io::Result<()> {
+    match report.stats.get("nondeterminism.unknown_pairs").copied().unwrap_or(0) {
+        0 => Ok(()),
+        1 => writeln!(
+            out,
+            "1 pair of a read and a write was not settled: too many accesses to try them all, or too little time"
+        ),
+        n => writeln!(
+            out,
+            "{n} pairs of a read and a write were not settled: too many accesses to try them all, or too little time"
+        ),
+    }
 }

@@ -82,6 +82,7 @@ fn search(trace: &Trace, item: &Item, place: Where, slack: u64, same_threads: bo
             let complete = !forward.is_empty() && forward.iter().all(Option::is_some);
             if complete { forward } else { matcher.chain(trace, bug.saturating_add(slack))? }
         }
+        Where::Failing { steps_before: Some(bug) } if item.view.is_some() => matcher.around(trace, bug + 1)?,
         Where::Failing { .. } => matcher.last(trace)?,
         Where::Observed if item.kind == "race" && item.accesses.len() == 2 => matcher.closest(trace)?,
         Where::Observed => matcher.first(trace)?,
@@ -240,6 +241,20 @@ impl Matcher<'_> {
         self.scan(trace, |candidate, of| {
             for &k in of {
                 chosen[k] = Some(candidate);
+            }
+            true
+        })?;
+        Ok(chosen)
+    }
+
+    /// For each access the last event up to this step, or the first one behind it.
+    fn around(&mut self, trace: &Trace, step: u64) -> Result<Chosen> {
+        let mut chosen: Chosen = vec![None; self.accesses.len()];
+        self.scan(trace, |candidate, of| {
+            for &k in of {
+                if candidate.step <= step || chosen[k].is_none() {
+                    chosen[k] = Some(candidate);
+                }
             }
             true
         })?;

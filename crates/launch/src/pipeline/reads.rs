@@ -1,0 +1,108 @@
+//! Nondeterministic reads: information, no defects. So they come last, get a small share of the time, one for each line that reads,
+//! and nobody is told of them one by one. A run on the way to one that fails is a failure like any other.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use reweave_model::{Feeds, Finding, Strength};
+use reweave_predict::Limits;
+use reweave_predict::analyses::nondeterminism::NAME;
+use reweave_report::place::Placed;
+use reweave_trace::Trace;
+
+use super::items::failure;
+use super::{Hunt, Stage, left};
+use crate::Result;
+use crate::confirm::{self, Goal};
+use crate::replay::{is_failure, same_outcome};
+use crate::session::Run;
+
+/// Parts of the budget: what they get at most, and what is kept for them.
+const SHARE: u32 = 10;
+const KEPT: u32 = 30;
+/// Lines that read, in one trace.
+const LINES: usize = 40;
+
+/// Of the budget, for everything else.
+pub fn without_reads(budget: Duration) -> Duration {
+    budget - budget / KEPT
+}
+
+impl Hunt<'_> {
+    /// Looks for reads of the recorded run that can see another write, and steers to them.
+    pub(super) fn reads(&mut self, run: &Run, end: Instant, watch: &mut dyn FnMut(Stage<'_>)) -> Result<()> {
+        let budget = self.plan.budget;
+        let until = end.min(Instant::now() + budget / SHARE);
+        let known = self.items.len();
+        for process in run.processes.iter().filter(|process| process.instrumented) {
+            if left(until).is_zero() {
+                break;
+            }
+            let trace = Trace::open(&process.path)?;
+            let findings = self.predict_reads(&trace, Instant::now() + left(until) / 2)?;
+            self.deadline = until;
+            self.confirm(&trace, &findings, watch)?;
+        }
+        let recorded: Vec<_> = run.processes.iter().map(|process| process.outcome.clone()).collect();
+        for at in known..self.items.len() {
+            let item = &self.items[at];
+            let own = self.plan.folder.join(item.id.to_string());
+            let Some(goal) = Goal::load(&own.join(confirm::COMMAND)).filter(|_| item.schedule.is_some()) else {
+                continue;
+            };
+            let usual = recorded.iter().any(|outcome| same_outcome(outcome, &goal.outcome));
+            if is_failure(&goal.outcome) && !usual {
+                let trace = Trace::open(own.join(&goal.trace))?;
+                let item = failure(self.next_id(), &trace, &goal.outcome, &self.plan.folder)?;
+                self.keep(item, watch)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// One finding for each line that reads, those that matter most.
+    fn predict_reads(&mut self, trace: &Trace, deadline: Instant) -> Result<Vec<Finding>> {
+        let options = reweave_predict::Options {
+            analyses: vec![NAME.to_owned()],
+            limits: Limits { deadline: Some(deadline), ..Limits::default() },
+            ..reweave_predict::Options::default()
+        };
+        let answer = reweave_predict::predict(trace, &options, &mut |_, _| {})?;
+        for (key, value) in answer.stats.into_iter().filter(|(key, _)| key.starts_with(NAME)) {
+            *self.stats.entry(key).or_default() += value;
+        }
+        let mut lines: BTreeMap<(String, u32), Finding> = BTreeMap::new();
+        for finding in answer.findings {
+            let Some(read) = finding.view.and_then(|view| view.read).map(|read| &finding.accesses[read]) else {
+                continue;
+            };
+            if finding.strength != Strength::Predicted {
+                continue;
+            }
+            let at = Placed::new(read.pc, trace.stacks().walk(read.stack), trace.symbols()).at;
+            // What no line is known for is nothing to show.
+            if at.line == 0 {
+                continue;
+            }
+            let line = (at.file, at.line);
+            match lines.get(&line) {
+                Some(known) if weight(known) >= weight(&finding) => {}
+                _ => drop(lines.insert(line, finding)),
+            }
+        }
+        let mut findings: Vec<Finding> = lines.into_values().collect();
+        findings.sort_by_key(|finding| std::cmp::Reverse(weight(finding)));
+        let left_out = findings.len().saturating_sub(LINES) as u64;
+        findings.truncate(LINES);
+        *self.stats.entry(format!("{NAME}.lines_left_out")).or_default() += left_out;
+        Ok(findings)
+    }
+}
+
+/// What the value is good for, and whether it really is another one.
+fn weight(finding: &Finding) -> (Feeds, bool, bool) {
+    match finding.view {
+        Some(view) => (view.feeds, view.seen_value != view.other_value, view.other.is_some()),
+        None => (Feeds::Unknown, false, false),
+    }
+}

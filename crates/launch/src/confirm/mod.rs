@@ -45,7 +45,7 @@ pub const OUTPUT: &str = "output.txt";
 pub enum Confirmation {
     /// `swapped`: the second access of the finding came first.
     Confirmed {
-        goal: Goal,
+        goal: Box<Goal>,
         swapped: bool,
     },
     Unconfirmed {
@@ -141,7 +141,7 @@ pub fn confirm(
     let _ = fs::remove_dir_all(folder);
     fs::rename(&kept, folder).map_err(Error::output("create", folder))?;
     let swapped = finding.kind == Kind::Race && goal.accesses.first() != Some(&shown.first);
-    Ok((Confirmation::Confirmed { goal, swapped }, tries))
+    Ok((Confirmation::Confirmed { goal: Box::new(goal), swapped }, tries))
 }
 
 /// Along the witness; a race also the other way round.

@@ -205,7 +205,7 @@ pub fn explore(trace: &Trace, limits: &Limits, visit: &mut Visit<'_>) -> Result<
 }
 
 /// Runs the program of a trace along a schedule.
-fn follow(trace: &Trace, schedule: Schedule, limits: &Limits, folder: &PrivateFolder) -> Result<Run> {
+pub fn follow(trace: &Trace, schedule: Schedule, limits: &Limits, folder: &PrivateFolder) -> Result<Run> {
     let mut options = base_options(trace.meta(), folder.path().join(confirm::TRACE));
     let lengths = schedule.lengths();
     let within = |thread: ThreadId, step, source| {

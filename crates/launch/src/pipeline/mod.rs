@@ -7,6 +7,7 @@
 //! reweave-out/witness-2.rws    the predicted order of a finding that no run did
 //! ```
 
+mod alternatives;
 mod ends;
 mod items;
 mod reads;
@@ -165,7 +166,7 @@ pub fn test(plan: &Plan, watch: &mut dyn FnMut(Stage<'_>)) -> Result<Tested> {
             Err(error) => watch(Stage::Stopped(&error)),
         }
         if !explored.as_ref().is_some_and(|explored| explored.complete)
-            && let Err(error) = hunt.other_schedules(&run, watch)
+            && let Err(error) = hunt.alternatives(&run, watch).and_then(|()| hunt.other_schedules(&run, watch))
         {
             watch(Stage::Stopped(&error));
         }
@@ -428,13 +429,7 @@ impl Hunt<'_> {
         }
         let share = if self.plan.explore { self.left() } else { (self.left() / 2).min(EXPLORING) };
         let trace = Trace::open(&process.path)?;
-        let limits = explore::Limits {
-            until: Instant::now() + share,
-            took: first.took,
-            seed: self.plan.options.seed,
-            jobs: self.plan.jobs,
-            isolate: self.plan.options.isolate,
-        };
+        let limits = explore::Limits { until: Instant::now() + share, ..self.limits_of_exploring(first) };
         let explored = explore::explore(&trace, &limits, &mut |run, explored| {
             watch(Stage::Exploring(explored));
             let Some((run, race)) = run else { return Ok(()) };
@@ -448,6 +443,16 @@ impl Hunt<'_> {
         })?;
         self.count(&explored);
         Ok(Some(explored))
+    }
+
+    fn limits_of_exploring(&self, first: &Run) -> explore::Limits {
+        explore::Limits {
+            until: self.deadline,
+            took: first.took,
+            seed: self.plan.options.seed,
+            jobs: self.plan.jobs,
+            isolate: self.plan.options.isolate,
+        }
     }
 
     /// For the report.

@@ -1,0 +1,93 @@
+//! What would have happened had a read seen another write? Prediction names the reads of a run that can see one with another
+//! value, and the way there; a run along it goes on differently from that point, is looked at like any other, and asked in turn.
+//!
+//! Source: maximal causality reduction (Huang, PLDI 2015). No model of the program is needed, so that it works where
+//! [`explore`](crate::explore) does not come to its end: many threads, long runs, calls that nobody sees. Nothing is claimed to be
+//! covered: a pair of code positions is tried a few times only, and the same question is not asked of every run.
+
+use std::collections::{HashSet, VecDeque};
+use std::time::Instant;
+
+use reweave_model::{Finding, Pc, Schedule, ThreadId};
+use reweave_predict::{Limits, analyses::nondeterminism::NAME};
+use reweave_trace::Trace;
+
+use super::{GLANCE, Hunt, Look, Stage, left};
+use crate::Result;
+use crate::explore;
+use crate::folder::PrivateFolder;
+use crate::interrupt;
+use crate::session::Run;
+
+/// The part of the time that is left.
+const SHARE: u32 = 3;
+/// The part of that for asking one run.
+const ASKING: u32 = 4;
+/// Runs of which nobody has asked yet.
+const WAITING: usize = 200;
+
+/// A place in the code by module and offset.
+type Place = (String, u64);
+
+/// A read by a thread that sees what was written there, as it may stand in many runs.
+type Question = (ThreadId, Place, Option<Place>, Option<u64>);
+
+impl Hunt<'_> {
+    /// From the recorded run on, as long as there is time and something new.
+    pub(super) fn alternatives(&mut self, first: &Run, watch: &mut dyn FnMut(Stage<'_>)) -> Result<()> {
+        let [process] = &first.processes[..] else { return Ok(()) };
+        let began = Instant::now();
+        let total = self.left() / SHARE;
+        let until = began + total;
+        let mut asked = HashSet::new();
+        let mut waiting: VecDeque<(Trace, Option<PrivateFolder>)> =
+            VecDeque::from([(Trace::open(&process.path)?, None)]);
+        let mut runs = 0;
+        while let Some((trace, _folder)) = waiting.pop_front() {
+            for schedule in ask(&trace, Instant::now() + (left(until) / ASKING).max(GLANCE), &mut asked)? {
+                if Instant::now() + first.took >= until || interrupt::asked() {
+                    break;
+                }
+                watch(Stage::Trying { done: began.elapsed(), total });
+                let folder = PrivateFolder::new()?;
+                let limits = explore::Limits { until, ..self.limits_of_exploring(first) };
+                let run = explore::follow(&trace, schedule, &limits, &folder)?;
+                runs += 1;
+                if self.look_at(&run, Look::Closely, watch)?
+                    && !run.timed_out
+                    && waiting.len() < WAITING
+                    && let [process] = &run.processes[..]
+                {
+                    waiting.push_back((Trace::open(&process.path)?, Some(folder)));
+                }
+            }
+        }
+        self.stats.insert("alternatives".into(), runs);
+        Ok(())
+    }
+}
+
+/// Ways to other values, as far as nobody has asked for them before.
+fn ask(trace: &Trace, deadline: Instant, asked: &mut HashSet<Question>) -> Result<Vec<Schedule>> {
+    let options = reweave_predict::Options {
+        analyses: vec![NAME.to_owned()],
+        limits: Limits { deadline: Some(deadline), ..Limits::default() },
+        ..reweave_predict::Options::default()
+    };
+    let findings = reweave_predict::predict(trace, &options, &mut |_, _| {})?.findings;
+    let news = findings.into_iter().filter(|finding| question(trace, finding).is_some_and(|one| asked.insert(one)));
+    Ok(news.filter_map(|finding| Some(finding.witness?.schedule)).collect())
+}
+
+/// `None`: it makes no difference to any thread.
+fn question(trace: &Trace, finding: &Finding) -> Option<Question> {
+    let view = finding.view?;
+    let place = |pc: Pc| match trace.symbols().module_of(pc.0) {
+        Some(module) => (module.path.clone(), pc.0.wrapping_sub(module.bias)),
+        None => (String::new(), pc.0),
+    };
+    let read = finding.accesses.get(view.read?)?;
+    let same = view.seen_value.is_some() && view.seen_value == view.other_value;
+    let other = view.other.and_then(|other| finding.accesses.get(other));
+    (!same).then(|| (read.thread, place(read.pc), other.map(|other| place(other.pc)), view.other_value))
+}

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64};
 
 pub const MAGIC: u32 = u32::from_le_bytes(*b"RWSH");
 /// Target and launcher come from one build, so the layout needs no compatibility, only a check.
-pub const VERSION: u32 = 3;
+pub const VERSION: u32 = 4;
 
 pub const CHUNKS: usize = 8;
 pub const CHUNK_BYTES: usize = 1 << 20;
@@ -43,6 +43,8 @@ pub struct Header {
     /// Turns: a thread that runs only when nobody else can, or [`NO_THREAD`](crate::NO_THREAD); whether they are measured in writes.
     pub victim: u32,
     pub by_writes: u32,
+    /// And how many threads are to be there before they begin.
+    pub crowd: u32,
     /// Wall clock at the start of the recorded run, nanoseconds since 1970.
     pub start_realtime: u64,
     /// Steps after which the target stops itself with SIGTRAP (for the debugger); 0: never.

@@ -75,6 +75,7 @@ pub struct Job {
     /// Its exit status will be known to the session.
     pub is_root: bool,
     pub instrumented: bool,
+    pub max_events: u64,
     pub signals: Arc<Signals>,
 }
 
@@ -96,6 +97,8 @@ pub struct Collected {
     pub thrashes: u32,
     /// Threads came to stand where active testing wanted them.
     pub met: bool,
+    /// It was ended because it had recorded so much.
+    pub too_long: bool,
     pub warnings: Vec<String>,
 }
 
@@ -108,6 +111,7 @@ struct Collector {
     hands_off: bool,
     is_root: bool,
     instrumented: bool,
+    max_events: u64,
     signals: Arc<Signals>,
     drained: u32,
     /// Bytes of the next chunk that the sink has got already.
@@ -120,7 +124,7 @@ struct Collector {
 
 /// Runs until the process is gone; returns when its trace is complete.
 pub fn run(job: Job) -> Collected {
-    let Job { pid, process, sink, path, replaying, hands_off, is_root, instrumented, signals } = job;
+    let Job { pid, process, sink, path, replaying, hands_off, is_root, instrumented, max_events, signals } = job;
     let mut collector = Collector {
         pid,
         process,
@@ -130,6 +134,7 @@ pub fn run(job: Job) -> Collected {
         hands_off,
         is_root,
         instrumented,
+        max_events,
         signals,
         drained: 0,
         taken: 0,
@@ -153,6 +158,9 @@ impl Collector {
         let mut hanging: Option<Instant> = None;
         loop {
             self.drain();
+            if self.is_too_long() {
+                self.process.kill(libc::SIGKILL);
+            }
             let signals = &self.signals;
             if self.process.has_ended() || signals.finish.load(Ordering::Acquire) {
                 break;
@@ -175,6 +183,10 @@ impl Collector {
         }
         self.drain();
         self.drain_open_chunk();
+    }
+
+    fn is_too_long(&self) -> bool {
+        self.sink.totals().events > self.max_events
     }
 
     /// Takes the chunks that are full.
@@ -322,6 +334,7 @@ impl Collector {
             pauses: header.pauses.load(Ordering::Relaxed),
             thrashes: header.thrashes.load(Ordering::Relaxed),
             met: header.met.load(Ordering::Relaxed) > 0,
+            too_long: events > self.max_events,
             warnings: self.warnings,
         }
     }

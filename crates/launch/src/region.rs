@@ -13,10 +13,12 @@ pub enum Policy {
     /// Round robin, for recording.
     #[default]
     Quantum,
-    /// Round robin, all slices of the same length: a quantum of steps, or of writes. One thread may have to wait for all others.
+    /// Round robin, all slices of the same length: a quantum of steps, or of writes. One thread may have to wait for all others,
+    /// and all until there are so many.
     Turns {
         by_writes: bool,
         victim: Option<u32>,
+        crowd: u32,
     },
     Random,
     Pct {
@@ -99,8 +101,9 @@ impl Mapping {
         header.policy = match configuration.policy {
             _ if configuration.schedule.is_some() => shared::POLICY_REPLAY,
             Policy::Quantum => shared::POLICY_QUANTUM,
-            Policy::Turns { by_writes, victim } => {
+            Policy::Turns { by_writes, victim, crowd } => {
                 (header.by_writes, header.victim) = (by_writes.into(), victim.unwrap_or(NO_THREAD));
+                header.crowd = crowd;
                 shared::POLICY_TURNS
             }
             Policy::Random => shared::POLICY_RANDOM,

@@ -127,6 +127,7 @@ impl Registry {
             hands_off: self.hands_off,
             is_root,
             instrumented,
+            max_events: self.options.max_events,
             signals: Arc::new(Signals::new(mapping)),
         })
     }

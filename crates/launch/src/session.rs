@@ -58,6 +58,8 @@ pub struct Options {
     pub output: Output,
     pub scripts: Vec<Script>,
     pub timeout: Option<Duration>,
+    /// A process that has recorded more is ended, too.
+    pub max_events: u64,
     /// The program runs in a copy of its folder.
     pub isolate: bool,
     /// Takes the events in place of traces.
@@ -79,6 +81,7 @@ impl Options {
             output: Output::Ours,
             scripts: Vec::new(),
             timeout: None,
+            max_events: u64::MAX,
             isolate: false,
             watcher: None,
         }
@@ -88,6 +91,37 @@ impl Options {
     pub fn watched(command: Vec<OsString>) -> Self {
         let options = Self::new(command, PathBuf::new());
         Self { input: Input::Ours { copy: None }, ..options }
+    }
+}
+
+/// When a run is ended by us: one that was steered may go round a loop for ever, and what it records has to be read.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Bounds {
+    pub time: Duration,
+    pub events: u64,
+}
+
+impl Bounds {
+    /// What an ordinary run of a program does not come near to, by its recorded one.
+    pub fn of(recorded: &Run) -> Self {
+        let events = recorded.processes.iter().map(|process| process.events).max().unwrap_or(0);
+        if recorded.timed_out {
+            // It does not end anyway, and what is of interest comes soon or not at all.
+            return Self { time: (recorded.took / 8).max(Duration::from_millis(200)), events };
+        }
+        Self {
+            time: (recorded.took * 20).max(Duration::from_secs(5)),
+            events: events.saturating_mul(20).max(Self::FEWEST),
+        }
+    }
+
+    /// Less than a second of a loop, but more than it takes to recognise one ([`spinning`](crate::confirm::spinning)).
+    pub const FEWEST: u64 = 500_000;
+
+    /// For a run for which so much time is left.
+    pub fn set(self, options: &mut Options, left: Duration) {
+        options.timeout = Some(self.time.min(left).max(Duration::from_millis(1)));
+        options.max_events = self.events;
     }
 }
 
@@ -237,6 +271,7 @@ pub fn run(options: &Options) -> Result<Run> {
     let took = began.elapsed();
     session.root_ended(status);
     let (mut processes, mut warnings) = session.finish();
+    timed_out |= processes.iter().any(|process| process.too_long);
     if options.watcher.is_none() {
         settle_names(&options.trace, &mut processes, &mut warnings);
     } else {

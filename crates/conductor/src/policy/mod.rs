@@ -130,7 +130,7 @@ pub fn configured(region: Region) -> Box<dyn Policy> {
         shared::POLICY_REPLAY => Box::new(Replay::new(region)),
         shared::POLICY_TURNS => {
             let victim = (header.victim != NO_THREAD).then_some(header.victim);
-            Box::new(Turns::new(header.quantum, header.by_writes != 0, victim))
+            Box::new(Turns::new(header.quantum, header.by_writes != 0, victim, header.crowd))
         }
         _ => Box::new(Quantum::new(header.quantum, header.seed)),
     }

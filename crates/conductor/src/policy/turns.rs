@@ -3,6 +3,9 @@
 //!
 //! One thread can be kept from running as long as anything else can happen: others run, deadlines pass, yields count for
 //! nothing. So time limits expire that nobody expects to, and whoever must not be late is.
+//!
+//! Turns may begin only when a crowd has gathered: until so many threads have been made, whoever makes them goes first.
+//! Otherwise short threads are over before the next one is there.
 
 use std::collections::BTreeSet;
 
@@ -12,6 +15,8 @@ use super::{Candidate, Choice, Next, Policy, Runner, View};
 const PATIENCE: u32 = 400;
 /// Steps of a turn that is measured in writes.
 const READING: u32 = 300;
+/// Steps after which a crowd is taken not to come.
+const GATHERING: u32 = 20_000;
 
 pub struct Turns {
     /// Steps of a turn, or writes: then it ends behind the last of them.
@@ -25,11 +30,36 @@ pub struct Turns {
     steps: u32,
     /// Threads that were stopped right before a write.
     before_write: BTreeSet<u32>,
+    /// How many threads there are to be before turns begin, and steps that they may take until then.
+    crowd: u32,
+    gathering: u32,
 }
 
 impl Turns {
-    pub fn new(length: u32, writes: bool, victim: Option<u32>) -> Self {
-        Self { length: length.max(1), writes, victim, waited: 0, left: 0, steps: 0, before_write: BTreeSet::new() }
+    pub fn new(length: u32, writes: bool, victim: Option<u32>, crowd: u32) -> Self {
+        Self {
+            length: length.max(1),
+            writes,
+            victim,
+            waited: 0,
+            left: 0,
+            steps: 0,
+            before_write: BTreeSet::new(),
+            crowd,
+            gathering: GATHERING,
+        }
+    }
+
+    /// Who goes on until the crowd is there.
+    fn gather(&mut self, view: &View<'_>) -> Option<Choice> {
+        self.gathering = self.gathering.saturating_sub(1);
+        // Numbers are given in the order of making.
+        if self.gathering == 0 || view.candidates.iter().any(|c| c.id + 1 >= self.crowd) {
+            self.gathering = 0;
+            return None;
+        }
+        let first = view.candidates.iter().find(|c| (c.enabled || c.timed) && !c.exiting)?;
+        Some(Choice::Run { thread: first.id, steps: 1 })
     }
 
     fn turn(&mut self, thread: u32) -> Choice {
@@ -42,6 +72,11 @@ impl Turns {
 
 impl Policy for Turns {
     fn pick(&mut self, view: &View<'_>) -> Choice {
+        if self.gathering > 0
+            && let Some(choice) = self.gather(view)
+        {
+            return choice;
+        }
         // Whoever is about to end the process comes last of all.
         let is_victim = |c: &&Candidate| Some(c.id) == self.victim && !c.exiting;
         let victim = view.enabled().find(is_victim).map(|c| c.id);
@@ -61,6 +96,9 @@ impl Policy for Turns {
     }
 
     fn passes(&mut self, who: Runner, next: &Next) -> bool {
+        if self.gathering > 0 {
+            return false;
+        }
         self.steps += 1;
         // One that only reads waits for somebody.
         if !self.writes || self.left == 0 || self.steps > READING {

@@ -5,7 +5,7 @@ use std::fmt;
 use std::fs;
 use std::path::Path;
 use std::str::FromStr;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use reweave_conductor::policy::wish::{Meeting, Position, Target, Wish};
 use reweave_model::{InputSource, Schedule};
@@ -101,7 +101,7 @@ pub fn stand_at(
         options.seed = seed;
         options.isolate = plain.isolate;
         options.output = Output::File(folder.join(OUTPUT));
-        options.timeout = Some(plain.limit.map_or(left, |limit| limit.min(left)).max(Duration::from_millis(1)));
+        plain.bound(&mut options, left);
         let run = session::run(&options)?;
         tries.attempts += 1;
         let Some((process, new)) = same_program(&run, trace.meta())? else { continue };

@@ -25,7 +25,7 @@ use reweave_trace::{Meta, Outcome, Trace, schedule_of};
 use crate::collector::{Collected, Divergence};
 use crate::interrupt;
 use crate::replay::{self, base_options, script};
-use crate::session::{self, Run};
+use crate::session::{self, Bounds, Options, Run};
 use crate::target::Output;
 use crate::{Error, Result};
 pub use breakpoints::{Line, Stood, stand_at};
@@ -78,11 +78,17 @@ pub struct Plain<'a> {
     /// Instead of the recorded one.
     pub command: Option<&'a [OsString]>,
     /// For one run.
-    pub limit: Option<Duration>,
+    pub bounds: Option<Bounds>,
     /// What a run does in which nothing goes wrong.
     pub usual: Option<&'a Usual>,
     /// In a copy of its folder.
     pub isolate: bool,
+}
+
+impl Plain<'_> {
+    fn bound(&self, options: &mut Options, left: Duration) {
+        self.bounds.unwrap_or(Bounds { time: left, events: u64::MAX }).set(options, left);
+    }
 }
 
 /// Tries to make a finding happen. On success the folder holds its trace, schedule and command.
@@ -177,7 +183,7 @@ fn run(
     options.seed = attempt.seed;
     options.isolate = plain.isolate;
     options.output = Output::File(folder.join(OUTPUT));
-    options.timeout = Some(plain.limit.map_or(left, |limit| limit.min(left)));
+    plain.bound(&mut options, left);
     let run = session::run(&options)?;
     if interrupt::asked() {
         return Ok(Err("it was interrupted".into()));

@@ -37,7 +37,7 @@ use crate::folder::PrivateFolder;
 use crate::interrupt;
 use crate::jobs::side_by_side;
 use crate::replay::{base_options, script};
-use crate::session::{self, Run};
+use crate::session::{self, Bounds, Run};
 use crate::target::Output;
 use search::{Found, Goal, Search, Target};
 use tree::Tree;
@@ -142,6 +142,8 @@ pub struct Limits {
     pub until: Instant,
     /// What a run took.
     pub took: Duration,
+    /// Of a run: more and it is ended.
+    pub events: u64,
     pub seed: u64,
     /// Runs at a time.
     pub jobs: usize,
@@ -215,6 +217,6 @@ pub fn follow(trace: &Trace, schedule: Schedule, limits: &Limits, folder: &Priva
     options.isolate = limits.isolate;
     options.output = Output::File(folder.path().join(confirm::OUTPUT));
     let left = limits.until.saturating_duration_since(Instant::now());
-    options.timeout = Some(left.min((limits.took * 10).max(SHORTEST)));
+    Bounds { time: (limits.took * 10).max(SHORTEST), events: limits.events }.set(&mut options, left);
     session::run(&options)
 }

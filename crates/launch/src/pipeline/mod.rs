@@ -34,7 +34,7 @@ use crate::jobs::side_by_side;
 use crate::names::{Code, Names};
 use crate::region::Policy;
 use crate::replay::is_failure;
-use crate::session::{self, Options, QUANTUM, Run};
+use crate::session::{self, Bounds, Options, QUANTUM, Run};
 use crate::target::{Input, Output, Program};
 use crate::{Error, Result};
 pub use ends::last_places;
@@ -133,7 +133,7 @@ pub fn test(plan: &Plan, watch: &mut dyn FnMut(Stage<'_>)) -> Result<Tested> {
         stats: BTreeMap::from([("unknown_pairs".to_owned(), 0)]),
         classes: HashSet::new(),
         code: HashSet::new(),
-        limit: None,
+        bounds: None,
         usual: None,
         ended_by_hand: false,
         taken,
@@ -146,11 +146,7 @@ pub fn test(plan: &Plan, watch: &mut dyn FnMut(Stage<'_>)) -> Result<Tested> {
     hunt.ended_by_hand = interrupt::asked() || run.timed_out;
     interrupt::forget();
     watch(Stage::Recorded(&run));
-    hunt.limit = Some(match run.timed_out {
-        false => (run.took * 20).max(Duration::from_secs(10)),
-        // It does not end anyway, and what is of interest comes soon or not at all.
-        true => (run.took / 8).max(Duration::from_millis(200)),
-    });
+    hunt.bounds = Some(Bounds::of(&run));
     if run.timed_out {
         hunt.usual = Some(None);
     }
@@ -200,7 +196,7 @@ struct Hunt<'p> {
     classes: HashSet<Class>,
     code: HashSet<(ThreadId, Code)>,
     /// For one run.
-    limit: Option<Duration>,
+    bounds: Option<Bounds>,
     /// Folders up to this number may be somebody else's.
     taken: u32,
     /// The recorded run did not end by itself.
@@ -338,7 +334,7 @@ impl Hunt<'_> {
             let _ = fs::remove_dir_all(own);
             return Ok(());
         }
-        let plain = Plain { command: None, limit: self.limit, usual: None, isolate: self.plan.options.isolate };
+        let plain = Plain { command: None, bounds: self.bounds, usual: None, isolate: self.plan.options.isolate };
         minimise(&mut item, &own, &plain, Instant::now() + self.left() / 8)?;
         if item.harm.as_deref() != Some(Harm::Hang.name()) {
             watch(Stage::Found(&item));
@@ -374,7 +370,7 @@ impl Hunt<'_> {
             todo.push((id, vec![finding], known));
         }
         let usual = self.usual.as_ref().and_then(Option::as_ref);
-        let plain = Plain { command: None, limit: self.limit, usual, isolate: self.plan.options.isolate };
+        let plain = Plain { command: None, bounds: self.bounds, usual, isolate: self.plan.options.isolate };
         let (folder, deadline, total) = (&self.plan.folder, self.deadline, todo.len());
         // Others are still at work when one is confirmed: it is told at once.
         let (tell, told) = mpsc::channel::<Item>();
@@ -449,6 +445,7 @@ impl Hunt<'_> {
         explore::Limits {
             until: self.deadline,
             took: first.took,
+            events: Bounds::of(first).events,
             seed: self.plan.options.seed,
             jobs: self.plan.jobs,
             isolate: self.plan.options.isolate,
@@ -488,7 +485,7 @@ impl Hunt<'_> {
             let stdin = beside(&self.plan.options.trace, "stdin");
             options.input = if stdin.exists() { Input::File(stdin) } else { Input::Nothing };
             options.output = Output::File(folder.path().join(confirm::OUTPUT));
-            options.timeout = Some(self.left().min(self.limit.unwrap_or(Duration::MAX)));
+            Bounds::of(first).set(&mut options, self.left());
             let run = session::run(&options)?;
             if self.look_at(&run, Look::Closely, watch)? {
                 (idle, news) = (0, Instant::now());
@@ -504,11 +501,12 @@ impl Hunt<'_> {
 
 /// Schedules without chance, with the lengths of their turns: before those with.
 fn regular(threads: u64) -> Vec<(Policy, u32)> {
+    let all = threads as u32;
     let victims = || (0..threads.min(VICTIMS) as u32).rev().map(Some);
-    let turns = |by_writes, victim, length| (Policy::Turns { by_writes, victim }, length);
-    let by_steps = (1..=6).map(|length| turns(false, None, length));
-    let starving = victims().map(|victim| turns(false, victim, 50));
-    let by_writes = victims().chain([None]).flat_map(|victim| [turns(true, victim, 1), turns(true, victim, 2)]);
+    let turns = |by_writes, victim, crowd, length| (Policy::Turns { by_writes, victim, crowd }, length);
+    let by_writes = victims().chain([None]).flat_map(|victim| [1, 2].map(|length| turns(true, victim, all, length)));
+    let by_steps = (1..=6).flat_map(|length| [0, all].map(|crowd| turns(false, None, crowd, length)));
+    let starving = victims().map(|victim| turns(false, victim, 0, 50));
     by_steps.chain(starving).chain(by_writes).collect()
 }
 

@@ -9,7 +9,7 @@ use crate::folder::PrivateFolder;
 use crate::jobs::side_by_side;
 use crate::region::Policy;
 use crate::replay::{Recording, same_outcome};
-use crate::session;
+use crate::session::{self, Bounds};
 use crate::target::Output;
 
 /// Runs of threads one after the other.
@@ -18,6 +18,8 @@ const SERIAL: u64 = 6;
 /// What the program prints when its threads run one after the other: the recorded run's output went to the terminal.
 pub fn usual(plan: &Plan, limit: Duration) -> Option<Usual> {
     let recording = Recording::open(&plan.folder.join(RECORDING)).ok()?;
+    let events = recording.trace.event_count().saturating_mul(20).max(Bounds::FEWEST);
+    let bounds = Bounds { time: limit, events };
     let once = |seed: u64| {
         let folder = PrivateFolder::new().ok()?;
         let mut options = recording.options(folder.path().join(RECORDING)).ok()?;
@@ -28,7 +30,7 @@ pub fn usual(plan: &Plan, limit: Duration) -> Option<Usual> {
         }
         let output = folder.path().join(confirm::OUTPUT);
         options.output = Output::File(output.clone());
-        options.timeout = Some(limit);
+        bounds.set(&mut options, limit);
         options.isolate = plan.options.isolate;
         let run = session::run(&options).ok()?;
         let outcome = run.processes.first().filter(|_| !run.timed_out)?.outcome.clone();

@@ -2,11 +2,12 @@
 //! of chunks for the trace. The recorder's other half lives in the `reweave` process so that a killed target
 //! loses nothing and needs no helper thread.
 
+use crate::aliases::Aliases;
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
 pub const MAGIC: u32 = u32::from_le_bytes(*b"RWSH");
 /// Target and launcher come from one build, so the layout needs no compatibility, only a check.
-pub const VERSION: u32 = 3;
+pub const VERSION: u32 = 4;
 
 pub const CHUNKS: usize = 8;
 pub const CHUNK_BYTES: usize = 1 << 20;
@@ -95,6 +96,8 @@ pub struct Header {
     pub chunk_len: [AtomicU32; CHUNKS],
     /// Thread current at the start of the chunk.
     pub chunk_thread: [AtomicU32; CHUNKS],
+    /// Memory at a second address.
+    pub aliases: Aliases,
 
     /// One futex word per thread slot.
     pub wake: [AtomicU32; SLOTS],

@@ -24,10 +24,6 @@ const LIMIT: Duration = Duration::from_secs(120);
 
 /// No schedule of ours shows what is wrong with them, and why.
 const NOT_CONFIRMED: &[(&str, &str)] = &[
-    ("heap/double_free_bad.c", "the free that aborts is told by the last place of the thread that ran last"),
-    ("heap/shared_mapping_bad.c", "one page at two addresses is taken for two"),
-    ("libc/getline_bad.cpp", "what the C++ library writes inside is not seen"),
-    ("patterns/readers_writers_bad.c", "another block of the program is confirmed, with the same outcome"),
     ("process/atfork_bad.c", "what a child does depends on where its parent stands: children are not steered"),
 ];
 

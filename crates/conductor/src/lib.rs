@@ -4,6 +4,7 @@
 //! The core knows neither libc nor the JVM: a front end (the native runtime, later an agent) calls it from its
 //! hooks and gives it the few services of [`World`].
 
+pub mod aliases;
 pub mod clock;
 pub mod conductor;
 pub mod objects;

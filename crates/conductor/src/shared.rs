@@ -2,6 +2,7 @@
 //! of chunks for the trace. The recorder's other half lives in the `reweave` process so that a killed target
 //! loses nothing and needs no helper thread.
 
+use crate::aliases::Aliases;
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
 pub const MAGIC: u32 = u32::from_le_bytes(*b"RWSH");
@@ -97,6 +98,8 @@ pub struct Header {
     pub chunk_len: [AtomicU32; CHUNKS],
     /// Thread current at the start of the chunk.
     pub chunk_thread: [AtomicU32; CHUNKS],
+    /// Memory at a second address.
+    pub aliases: Aliases,
 
     /// One futex word per thread slot.
     pub wake: [AtomicU32; SLOTS],

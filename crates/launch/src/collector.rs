@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
 
+use reweave_conductor::aliases::Aliases;
 use reweave_conductor::shared::{self, CHUNK_BYTES, CHUNKS, Region};
 use reweave_conductor::sys;
 use reweave_model::wire::{self, Record};
@@ -237,6 +238,13 @@ impl Collector {
         // SAFETY: inside the mapping, page aligned, and no longer written by the target.
         let words = unsafe { std::slice::from_raw_parts(region.chunk(sequence).cast::<u64>().add(from), until - from) };
         self.taken = len;
+        let translated;
+        let words = if region.header().aliases.is_empty() {
+            words
+        } else {
+            translated = at_first_addresses(words, &region.header().aliases, sequence);
+            &translated
+        };
         let stalls = stalls(&region);
         // A panic here would leave the program waiting for us for ever.
         let taken = panic::catch_unwind(AssertUnwindSafe(|| match from {
@@ -365,4 +373,22 @@ pub fn human_size(bytes: u64) -> String {
         unit += 1;
     }
     if size.fract() < 0.05 { format!("{size:.0} {}", UNITS[unit]) } else { format!("{size:.1} {}", UNITS[unit]) }
+}
+
+/// Records with their accesses where the trace knows the memory.
+fn at_first_addresses(words: &[u64], aliases: &Aliases, sequence: u32) -> Vec<u64> {
+    const ADDRESS: u64 = (1 << 56) - 1;
+    let mut words = words.to_vec();
+    let mut at = 0;
+    while let Ok((record, len)) = wire::decode(&words[at..]) {
+        if let Record::Event { op: Op::Read { addr, .. } | Op::Write { addr, .. } | Op::Atomic { addr, .. }, .. } =
+            record
+        {
+            // The record's second word; that of an atomic has its size on top.
+            let first = aliases.first_address(addr.0, sequence);
+            words[at + 1] = words[at + 1] & !ADDRESS | first & ADDRESS;
+        }
+        at += len;
+    }
+    words
 }

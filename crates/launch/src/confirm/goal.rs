@@ -40,7 +40,7 @@ pub struct Goal {
     pub threads: Vec<u32>,
     /// Of a nondeterministic read: which write it is to see.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub sight: Option<Sight>,
+    pub sight: Option<Box<Sight>>,
     /// Code positions of the accesses (of a deadlock: of what each thread waits for).
     pub accesses: Vec<Code>,
     pub outcome: Outcome,
@@ -69,7 +69,7 @@ impl Goal {
             cwd: trace.meta().cwd.clone(),
             block: codes(trace, finding, finding.block.iter().map(|block| block.enter))?.pop(),
             spins: false,
-            sight: Sight::of(trace, finding)?,
+            sight: Sight::of(trace, finding)?.map(Box::new),
             inferred: finding.block.as_ref().is_some_and(|block| !block.declared),
             threads: numbered(finding.accesses.iter().map(|access| access.thread)),
             accesses: codes(trace, finding, finding.accesses.iter().map(|access| access.pc))?,

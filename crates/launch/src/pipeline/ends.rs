@@ -8,6 +8,10 @@ use reweave_trace::{Outcome, Trace};
 
 use crate::Result;
 
+/// Signals that a thread causes itself, and that are recorded if it holds the token.
+const DYING: [i32; 7] =
+    [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL, libc::SIGABRT, libc::SIGSYS, libc::SIGTRAP];
+
 /// Where a failed run ended: the fatal signal, or what each thread waits for.
 pub fn last_places(trace: &Trace, outcome: &Outcome) -> Result<Vec<Accessor>> {
     let describer = Describer { symbols: trace.symbols() };
@@ -17,6 +21,7 @@ pub fn last_places(trace: &Trace, outcome: &Outcome) -> Result<Vec<Accessor>> {
     let mut held: BTreeMap<ThreadId, Vec<(ObjectId, EventId)>> = BTreeMap::new();
     let mut last_access: BTreeMap<ThreadId, Accessor> = BTreeMap::new();
     let mut last_thread = ThreadId(0);
+    let mut outside: BTreeMap<ThreadId, Accessor> = BTreeMap::new();
     let mut events = trace.events();
     while let Some(event) = events.next()? {
         let thread = event.thread;
@@ -58,6 +63,11 @@ pub fn last_places(trace: &Trace, outcome: &Outcome) -> Result<Vec<Accessor>> {
             _ => None,
         };
         last_thread = thread;
+        if matches!(event.op, Op::Leave { .. }) && has_source(event.pc) {
+            outside.insert(thread, place(String::new(), locks));
+        } else {
+            outside.remove(&thread);
+        }
         if has_source(event.pc) {
             last_access.insert(thread, place(String::new(), locks));
         }
@@ -68,11 +78,13 @@ pub fn last_places(trace: &Trace, outcome: &Outcome) -> Result<Vec<Accessor>> {
     }
     Ok(match outcome {
         Outcome::Hung => waits.into_values().collect(),
-        // Who aborts is not asked: it was the last one that ran.
         Outcome::Signalled { signal, .. } => {
-            let last = last_access.remove(&last_thread);
-            let aborted = last.map(|at| Accessor { op: describe::signal_name(*signal), ..at });
-            fatal.or(aborted).into_iter().collect()
+            // Whoever dies holding the token says so. Otherwise it was in a call, or is known for nothing but what it did last; one
+            // that had ended already has no place at all.
+            let outside = outside.into_values().next_back();
+            let sent = || last_access.remove(&last_thread).filter(|_| !DYING.contains(signal));
+            let last = outside.or_else(sent).map(|at| Accessor { op: describe::signal_name(*signal), ..at });
+            fatal.or(last).into_iter().collect()
         }
         _ => Vec::new(),
     })

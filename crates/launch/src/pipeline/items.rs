@@ -140,7 +140,7 @@ pub fn freed_memory(trace: &Trace, freed: Freed) -> Result<Finding> {
                 thread: event.thread,
                 pc: event.pc,
                 stack: event.stack,
-                op: describe::kind(&event.op).replace('_', " "),
+                op: if freed.twice { "free".into() } else { describe::kind(&event.op).replace('_', " ") },
                 locks_held: Vec::new(),
             });
         }

@@ -8,6 +8,7 @@
 //! ```
 
 mod alternatives;
+mod blame;
 mod ends;
 mod items;
 mod reads;
@@ -166,6 +167,7 @@ pub fn test(plan: &Plan, watch: &mut dyn FnMut(Stage<'_>)) -> Result<Tested> {
         {
             watch(Stage::Stopped(&error));
         }
+        hunt.blame()?;
         if !run.timed_out
             && let Err(error) = hunt.reads(&run, end, watch)
         {
@@ -241,9 +243,8 @@ impl Hunt<'_> {
                 // It can be very long, and does the same again and again.
                 trace.cut_to((self.left().as_millis() as u64).saturating_mul(ENDLESS));
             }
-            if !run.timed_out
-                && let Some(freed) = Freed::of(&trace)?
-            {
+            let freed = if run.timed_out { None } else { Freed::of(&trace)? };
+            if let Some(freed) = freed {
                 let finding = freed_memory(&trace, freed)?;
                 let mut item = recorded(self.next_id(), &trace, &finding, &process.outcome, &self.plan.folder)?;
                 item.summary = format!("the program {}", freed.text());
@@ -266,7 +267,10 @@ impl Hunt<'_> {
             }
             *self.stats.entry("events".into()).or_default() += process.events;
             let mut failure_of_this = None;
-            if failed {
+            // libc ends a program that frees twice, sooner or later: that is told with both places.
+            let follows =
+                freed.is_some_and(|freed| freed.twice) && matches!(process.outcome, Outcome::Signalled { .. });
+            if failed && !follows {
                 let item = failure(self.next_id(), &trace, &process.outcome, &self.plan.folder)?;
                 failure_of_this = Some(item.fingerprint.clone());
                 self.keep(item, watch)?;
@@ -280,6 +284,9 @@ impl Hunt<'_> {
                 *sum = if PER_TRACE.contains(&key.as_str()) { value.max(*sum) } else { *sum + value };
             }
             let mut findings = answer.findings;
+            // Told already, with both places.
+            let told = |finding: &Finding| freed.is_some_and(|freed| finding.accesses[0].event == freed.used);
+            findings.retain(|finding| finding.kind != Kind::Misuse || !told(finding));
             let left_out = thin_out(&mut findings);
             *self.stats.entry("left_out".into()).or_default() += left_out;
             if !findings.is_empty() && self.usual.is_none() {

@@ -1,12 +1,13 @@
 //! The malloc family and mappings: a reused address is another location, and `free` writes the whole block.
 
 use super::guarded::Guarded;
-use super::{conductor, enter};
+use super::{conductor, enter, mappings};
 use libc::{c_int, c_void, off_t, size_t};
 use reweave_conductor::Thread;
 use reweave_conductor::objects::AddressMap;
 use reweave_conductor::policy::Next;
-use reweave_model::{Addr, Op};
+use reweave_model::{Addr, Misuse, ObjectId, Op};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 // glibc's own entry points: using them needs no look-up, and the look-up may itself allocate.
 unsafe extern "C" {
@@ -28,6 +29,26 @@ pub fn start() {
     blocks();
 }
 
+/// Blocks that went back under control and were not given out again since, as far as a table without chains holds them: one that is
+/// overwritten is forgotten, so that a second free may be missed but none is made up. Whoever allocates takes
+/// them out, under control or not, hence the atomics.
+static GONE: [AtomicU64; GONE_SLOTS] = [const { AtomicU64::new(0) }; GONE_SLOTS];
+const GONE_SLOTS: usize = 1 << 15;
+
+fn gone(block: *mut c_void) -> &'static AtomicU64 {
+    // Blocks are 16 bytes apart.
+    &GONE[(block as usize >> 4).wrapping_mul(0x9e37_79b9) % GONE_SLOTS]
+}
+
+/// Passes a fresh block on.
+fn given(block: *mut c_void) -> *mut c_void {
+    let slot = gone(block);
+    if slot.load(Ordering::Relaxed) == block as u64 {
+        slot.store(0, Ordering::Relaxed);
+    }
+    block
+}
+
 fn allocated(thread: &mut Thread, pc: u64, block: *mut c_void, size: usize) {
     if !block.is_null() {
         blocks().insert(block as u64, size as u64);
@@ -38,7 +59,15 @@ fn allocated(thread: &mut Thread, pc: u64, block: *mut c_void, size: usize) {
 
 /// The block goes back; returns its size. Recorded before libc can give it to anybody else.
 fn freed(thread: &mut Thread, pc: u64, block: *mut c_void) -> u64 {
-    let Some(size) = blocks().remove(&(block as u64)) else { return 0 };
+    let slot = gone(block);
+    let Some(size) = blocks().remove(&(block as u64)) else {
+        if slot.load(Ordering::Relaxed) == block as u64 {
+            let object = ObjectId(block as u64);
+            conductor().step(thread, pc, Op::Misused { what: Misuse::DoubleFree, object });
+        }
+        return 0;
+    };
+    slot.store(block as u64, Ordering::Relaxed);
     conductor().step(thread, pc, Op::Free { addr: Addr(block as u64), size });
     size
 }
@@ -48,11 +77,11 @@ interpose! {
         match enter() {
             Some(inside) => {
                 conductor().point(inside.thread);
-                let block = __libc_malloc(size);
+                let block = given(__libc_malloc(size));
                 allocated(inside.thread, pc, block, size);
                 block
             }
-            None => __libc_malloc(size),
+            None => given(__libc_malloc(size)),
         }
     }
 
@@ -60,7 +89,7 @@ interpose! {
         match enter() {
             Some(inside) => {
                 conductor().point(inside.thread);
-                let block = __libc_calloc(count, size);
+                let block = given(__libc_calloc(count, size));
                 let total = count.saturating_mul(size);
                 allocated(inside.thread, pc, block, total);
                 if !block.is_null() {
@@ -68,7 +97,7 @@ interpose! {
                 }
                 block
             }
-            None => __libc_calloc(count, size),
+            None => given(__libc_calloc(count, size)),
         }
     }
 
@@ -84,7 +113,7 @@ interpose! {
                 if !block.is_null() {
                     freed(inside.thread, pc, block);
                 }
-                let new = __libc_realloc(block, size);
+                let new = given(__libc_realloc(block, size));
                 if new.is_null() && size > 0 {
                     if old > 0 {
                         allocated(inside.thread, pc, block, old as usize);
@@ -99,7 +128,7 @@ interpose! {
                 }
                 new
             }
-            None => __libc_realloc(block, size),
+            None => given(__libc_realloc(block, size)),
         }
     }
 
@@ -122,11 +151,11 @@ interpose! {
         match enter() {
             Some(inside) => {
                 conductor().point(inside.thread);
-                let block = __libc_memalign(align, size);
+                let block = given(__libc_memalign(align, size));
                 allocated(inside.thread, pc, block, size);
                 block
             }
-            None => __libc_memalign(align, size),
+            None => given(__libc_memalign(align, size)),
         }
     }
 
@@ -164,6 +193,7 @@ interpose! {
                 let status = unmap(at, size);
                 if status == 0 {
                     conductor().objects.forget_within(at as u64, size as u64);
+                    mappings::unmapped(inside.thread, at, size);
                 }
                 status
             }
@@ -207,6 +237,7 @@ unsafe extern "C-unwind" fn mmap_body(
     let mapped = unsafe { map(at, size, protection, flags, file, offset) };
     if mapped != libc::MAP_FAILED {
         allocated(inside.thread, pc, mapped, size);
+        mappings::mapped(inside.thread, mapped, size, flags, file, offset);
     }
     mapped
 }

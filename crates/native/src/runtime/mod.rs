@@ -11,6 +11,7 @@
 #[macro_use]
 mod interpose;
 
+mod aborts;
 mod access;
 mod alloc;
 mod annotations;
@@ -23,6 +24,7 @@ mod descriptors;
 mod glib;
 mod guarded;
 mod locks;
+mod mappings;
 mod memory;
 mod modules;
 mod once;

@@ -1,8 +1,8 @@
 //! The life of the process: exit, fork, exec, children.
 
 use super::{
-    CONDUCTOR, active, conductor, connect, enter, hold, modules, register, signals, stacks, system as kernel, threads,
-    tls,
+    CONDUCTOR, active, conductor, connect, enter, hold, mappings, modules, register, signals, stacks, system as kernel,
+    threads, tls,
 };
 use libc::{c_char, c_int, c_uint, c_void, pid_t};
 use reweave_conductor::{NO_THREAD, Pause, Thread, World};
@@ -146,6 +146,7 @@ extern "C" fn in_child() {
     let Some(region) = connect::connect(register::instrumented(), true) else { return };
     stacks::forget();
     modules::forget();
+    mappings::forget();
     threads::forget();
     register::start(region);
     let conductor = conductor();

@@ -2,7 +2,7 @@
 //! code or in the runtime (a hook and its access must not be torn apart), in place if it is in a library or a blocking call.
 
 use super::guarded::Guarded;
-use super::{active, conductor, enter, hold, modules, system, tls};
+use super::{aborts, active, conductor, enter, hold, modules, system, tls};
 use libc::{c_int, c_void, pthread_t, sigaction as Action, siginfo_t, sigset_t, timespec};
 use reweave_conductor::{Status, Thread, recorder};
 use reweave_model::{Addr, Op};
@@ -88,7 +88,7 @@ unsafe extern "C-unwind" fn arrived(number: c_int, info: *mut siginfo_t, context
         match (has_handler(number), thread) {
             (None, thread) => {
                 if FATAL.contains(&number) {
-                    die(number, info, thread.filter(|_| active()));
+                    die(number, info, context, thread.filter(|_| active()));
                 }
             }
             (Some(action), Some(thread)) if active() => {
@@ -122,7 +122,7 @@ unsafe fn repaired(context: *mut c_void) -> bool {
 }
 
 /// Records the end and lets the kernel carry it out, with the program's own status and core.
-unsafe fn die(number: c_int, info: *mut siginfo_t, thread: Option<&mut Thread>) {
+unsafe fn die(number: c_int, info: *mut siginfo_t, context: *mut c_void, thread: Option<&mut Thread>) {
     // SAFETY: the kernel's arguments; default action.
     unsafe {
         if let Some(thread) = thread
@@ -130,7 +130,13 @@ unsafe fn die(number: c_int, info: *mut siginfo_t, thread: Option<&mut Thread>) 
         {
             thread.inside += 1;
             let addr = if FAULTS.contains(&number) { (*info).si_addr() as u64 } else { 0 };
-            conductor().recorder.event(thread, 0, Op::Fatal { number: number as u32, addr: Addr(addr) });
+            let pc = match pc_of(context) {
+                // As a return address would have it.
+                pc if FAULTS.contains(&number) && modules::instrumented_code(pc) => pc + 1,
+                _ if number == libc::SIGABRT => aborts::place(thread),
+                _ => 0,
+            };
+            conductor().recorder.event(thread, pc, Op::Fatal { number: number as u32, addr: Addr(addr) });
             thread.inside -= 1;
         }
         let mut default: Action = zeroed();

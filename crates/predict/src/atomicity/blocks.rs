@@ -4,7 +4,8 @@
 //! user names. **Inferred**: outermost critical sections (Atomizer's heuristic), and the part of a function's call from the
 //! first to the last section of a lock that it takes more than once, at different places (check-then-act), unless it
 //! is a thread's first function, which would make the whole thread atomic; and, if asked for, *updates by hand*: from a thread's
-//! read of a location to its next write of it. Blocks that [wait](super::waits) are none.
+//! read of a location to its next write of it. Blocks that [wait](super::waits) are none; in an update, taking a semaphore that
+//! was free at first is no such wait: it is used as a lock.
 //!
 //! A trace has no calls and returns, only the stack at each event. Two calls of a function from the same place with no event in
 //! between look like one, so a call is taken to begin anew at each event at the place of its first one; a loop back to
@@ -15,7 +16,7 @@ use std::collections::hash_map::DefaultHasher;
 use std::collections::{HashMap, HashSet};
 use std::hash::{Hash, Hasher};
 
-use reweave_model::{AtomicBlock, AtomicKind, Event, EventId, ObjectId, Op, Pc, StackId, ThreadId};
+use reweave_model::{AtomicBlock, AtomicKind, Event, EventId, ObjectId, ObjectKind, Op, Pc, StackId, ThreadId};
 use reweave_trace::{Result, Trace};
 
 use super::waits;
@@ -135,6 +136,8 @@ struct Row {
     last: (EventId, Pc),
     /// The last wait.
     waited: EventId,
+    /// The last one other than for a semaphore that was free at first.
+    needed: EventId,
     /// Locations read and not written since: where, and when.
     read: HashMap<(u64, u32), (EventId, Pc)>,
 }
@@ -150,6 +153,8 @@ struct Reader<'t> {
     calls: HashMap<StackId, Option<Call>>,
     /// Where calls of each function were seen to begin.
     beginnings: Vec<HashSet<Pc>>,
+    /// Semaphores that were free at first.
+    free: HashSet<ObjectId>,
 }
 
 impl<'t> Reader<'t> {
@@ -162,6 +167,7 @@ impl<'t> Reader<'t> {
             named: HashMap::new(),
             calls: HashMap::new(),
             beginnings: vec![HashSet::new(); wanted.functions.len()],
+            free: HashSet::new(),
         }
     }
 
@@ -170,6 +176,7 @@ impl<'t> Reader<'t> {
             self.function(event);
         }
         if self.wanted.updates {
+            self.waited_for(event);
             self.update(event);
         }
         let here = outside_of_header(self.trace, event);
@@ -224,6 +231,22 @@ impl<'t> Reader<'t> {
         self.rows.entry(event.thread).or_default().last = (event.id, event.pc);
     }
 
+    /// Keeps what an update may have waited for.
+    fn waited_for(&mut self, event: &Event<'_>) {
+        match event.op {
+            Op::Create { object, kind: ObjectKind::Semaphore, value } => {
+                if value > 0 {
+                    self.free.insert(object);
+                } else {
+                    self.free.remove(&object);
+                }
+            }
+            Op::SemaphoreTake { semaphore, .. } if self.free.contains(&semaphore) => {}
+            ref op if waits(op) => self.rows.entry(event.thread).or_default().needed = event.id,
+            _ => {}
+        }
+    }
+
     /// A read, or the write that makes an update of it.
     fn update(&mut self, event: &Event<'_>) {
         let (addr, size, reads, writes) = match event.op {
@@ -239,7 +262,7 @@ impl<'t> Reader<'t> {
             _ => return,
         };
         let row = self.rows.entry(event.thread).or_default();
-        let waited = row.waited;
+        let needed = row.needed;
         let key = (addr.0, size);
         let begun = if writes { row.read.remove(&key) } else { None };
         if reads && !writes {
@@ -247,7 +270,7 @@ impl<'t> Reader<'t> {
             row.read.entry(key).or_insert((event.id, event.pc));
         }
         if let Some((first, enter)) = begun {
-            let begun = Begun { first, enter, label: None, waited: waited > first };
+            let begun = Begun { first, enter, label: None, waited: needed > first };
             self.end(event.thread, begun, false, true, (event.id, event.pc));
         }
     }

@@ -36,6 +36,7 @@ macro_rules! fills {
 }
 
 mod convert;
+mod cxx;
 mod files;
 mod format;
 mod outside;

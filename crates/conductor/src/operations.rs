@@ -420,15 +420,39 @@ impl Conductor {
         self.policy.creates(thread.into(), object);
     }
 
-    /// Destroys an object; a lock that is still held is misuse and stays.
+    /// Destroys an object; one that is still held or waited on is misuse and stays. Barriers and semaphores go on as they were
+    /// for whoever uses them all the same, as libc's do, until their memory is something else.
     pub fn destroy(&mut self, thread: &mut Thread, pc: u64, object: u64, kind: ObjectKind) -> Result<(), Misuse> {
-        if self.objects.locks.get(object).is_some_and(|l| l.held()) {
-            return Err(self.misused(thread, pc, Misuse::DestroyHeld, object));
-        }
+        thread.next = Next::object(pc, object);
         self.sync_point(thread);
-        self.forget(object, kind);
+        if self.is_in_use(object, kind) {
+            let what = Misuse::DestroyHeld;
+            self.step(thread, pc, Op::Misused { what, object: ObjectId(object) });
+            return Err(what);
+        }
+        if !matches!(kind, ObjectKind::Barrier | ObjectKind::Semaphore) {
+            self.forget(object, kind);
+        }
         self.step(thread, pc, Op::Destroy { object: ObjectId(object), kind });
         Ok(())
+    }
+
+    /// Whether somebody holds it, or waits and nobody has woken him yet.
+    fn is_in_use(&self, object: u64, kind: ObjectKind) -> bool {
+        match kind {
+            ObjectKind::Mutex | ObjectKind::RwLock | ObjectKind::SpinLock => {
+                self.objects.locks.get(object).is_some_and(|lock| lock.held())
+            }
+            ObjectKind::Condition => {
+                let waiters = self.objects.conditions.get(object).map_or(&[][..], |condition| &condition.waiters);
+                // One that was cancelled in the middle of its wait may be gone.
+                waiters.iter().any(|&waiter| self.threads.get(waiter).is_some_and(|waiter| !waiter.woken))
+            }
+            ObjectKind::Barrier => {
+                self.objects.barriers.get(&object).is_some_and(|barrier| !barrier.arrived.is_empty())
+            }
+            ObjectKind::Semaphore | ObjectKind::Once | ObjectKind::Channel => false,
+        }
     }
 
     fn forget(&mut self, object: u64, kind: ObjectKind) {

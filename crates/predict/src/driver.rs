@@ -15,7 +15,7 @@ use reweave_model::{Accessor, EventId, Finding, Kind, Op, Pc, Strength, ThreadId
 use reweave_trace::{Footer, Outcome, PARTIAL, Result, Trace};
 
 use crate::analyses::{
-    cp, goodlock, hb, lock_history, lock_reacquire, lockset, maximal, misuse, nondeterminism, reduction,
+    cp, destroyed, goodlock, hb, lock_history, lock_reacquire, lockset, maximal, misuse, nondeterminism, reduction,
     serializability, shb, syncp, syncp_deadlock, wcp,
 };
 use crate::history::Mode;
@@ -53,6 +53,7 @@ pub const ANALYSES: &[About] = &[
     about("maximal-deadlock", "every deadlock that some feasible reordering of the trace shows", true),
     about("stall", "threads that wait for a notify, a post, an arrival or an end that never comes", true),
     about("misuse", "unlocking what is not held, locking twice, destroying what is held, threads never joined", true),
+    about(destroyed::NAME, "locks, conditions, barriers and semaphores that are used after they were destroyed", true),
     about(
         nondeterminism::NAME,
         "reads that can see another write in another interleaving: information, no defects",
@@ -120,6 +121,7 @@ pub fn predict(trace: &Trace, options: &Options<'_>, progress: &mut dyn FnMut(&'
     deadlocks::deadlocks(trace, &names, &listed, options, &mut answer, progress)?;
     deadlocks::stalls(trace, &names, options, &mut answer, progress)?;
     misuses(trace, &listed, &mut answer)?;
+    late_uses(trace, &names, options, &mut answer, progress)?;
     atomicity::atomicity(trace, &names, &blocks, options, &mut answer, progress)?;
     if names.contains(&nondeterminism::NAME) {
         let progress = &mut |done| progress(nondeterminism::NAME, done);
@@ -283,6 +285,43 @@ fn misuses(trace: &Trace, listed: &[(&'static str, Candidates)], answer: &mut An
         };
         answer.findings.extend(misused.map(finding));
     }
+    Ok(())
+}
+
+/// Uses of what is destroyed, in this run or in another order of it.
+fn late_uses(
+    trace: &Trace,
+    names: &[&'static str],
+    options: &Options<'_>,
+    answer: &mut Answer,
+    progress: &mut dyn FnMut(&'static str, f64),
+) -> Result<()> {
+    let name = destroyed::NAME;
+    if !names.contains(&name) {
+        return Ok(());
+    }
+    let mut uses = destroyed::recorded::late_uses(trace)?;
+    // What is destroyed too early is one bug, whoever comes too late.
+    let mut ends = HashSet::new();
+    uses.retain(|late| ends.insert(late.end_pc));
+    let accessors = accessors(trace, uses.iter().flat_map(|late| [late.used, late.end]).collect())?;
+    for late in &uses {
+        let accesses = [late.used, late.end].iter().filter_map(|event| accessors.get(event).cloned()).collect();
+        answer.findings.push(Finding::new(Kind::Misuse, Strength::Confirmed, name, accesses));
+    }
+    answer.stats.insert(format!("{name}.events"), uses.len() as u64);
+    if trace.footer().is_some_and(|footer| footer.kinds.get("destroy").is_none_or(|&count| count == 0)) {
+        return Ok(());
+    }
+    let found = destroyed::predicted::predicted(trace, &ends, &options.limits, &mut |done| progress(name, done))?;
+    for (key, value) in [
+        ("destroyed_questions", found.questions),
+        ("unknown_destroyed", found.unknown),
+        ("refused_witnesses", found.refused),
+    ] {
+        *answer.stats.entry(key.to_owned()).or_default() += value;
+    }
+    answer.findings.extend(found.findings);
     Ok(())
 }
 

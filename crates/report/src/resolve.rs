@@ -145,6 +145,11 @@ fn summary(finding: &Finding, accesses: &[AccessItem], trace: &Trace) -> String 
             let names: Vec<String> = finding.accesses.iter().filter_map(|access| awaited(access, trace)).collect();
             deadlock(finding.analysis, &names)
         }
+        Kind::Misuse if accesses.len() == 2 => {
+            let object = finding.accesses.last().and_then(|access| operation(access.event, trace, ended));
+            let (object, how) = object.unwrap_or_else(|| ("something".into(), "destroyed"));
+            format!("use of {object} after it was {how}: {} and {}", accesses[1].op, accesses[0].op)
+        }
         Kind::Misuse => {
             let event = finding.accesses.first().and_then(|access| operation(access.event, trace, misused));
             event.unwrap_or_else(|| "misuse".into())
@@ -190,6 +195,15 @@ fn misused(op: &Op<'_>, describer: Describer<'_>) -> Option<String> {
             Some(format!("{} {}", crate::describe::misuse_name(what), describer.object(object)))
         }
         Op::Fork { child, .. } => Some(format!("thread {child} ends, but is neither joined nor detached")),
+        _ => None,
+    }
+}
+
+/// What an operation ends, and how.
+fn ended(op: &Op<'_>, describer: Describer<'_>) -> Option<(String, &'static str)> {
+    match *op {
+        Op::Destroy { object, .. } | Op::Misused { object, .. } => Some((describer.object(object), "destroyed")),
+        Op::Free { addr, .. } => Some((describer.address(addr), "freed")),
         _ => None,
     }
 }

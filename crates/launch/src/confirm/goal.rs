@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
-use reweave_model::{AccessFlags, Event, EventId, Finding, Kind, Op, Pc, ThreadId};
+use reweave_model::{AccessFlags, Event, EventId, Finding, Kind, Misuse, Op, Pc, ThreadId};
+use reweave_predict::analyses::destroyed::recorded::late_uses;
 use reweave_predict::analyses::hb::HbRaces;
 use reweave_predict::analyses::misuse::Misuses;
 use reweave_predict::analyses::serializability::Serializability;
@@ -99,6 +100,7 @@ impl Goal {
                 None => Ok(None),
             },
             _ if self.is(Kind::Failure) => failed(trace, &self.outcome),
+            [used, end] if self.is(Kind::Misuse) => too_late(trace, used, end),
             [..] if self.is(Kind::Misuse) => misused(trace, &self.accesses),
             [one, two] if self.is(Kind::Race) && self.memory_order => unordered(trace, one, two),
             [one, two] if self.is(Kind::Race) => adjacent(trace, one, two),
@@ -286,6 +288,27 @@ fn misused(trace: &Trace, places: &[Code]) -> Result<Option<Shown>> {
         steps += u64::from(event.op.is_step());
     }
     Ok(shown.filter(|_| left.is_empty()))
+}
+
+/// Whether the run uses something at one place that was destroyed at the other, or destroys there what somebody holds.
+fn too_late(trace: &Trace, used: Code, end: Code) -> Result<Option<Shown>> {
+    let late: BTreeMap<EventId, Pc> = late_uses(trace)?.iter().map(|late| (late.used, late.end_pc)).collect();
+    let mut names = Names::default();
+    let mut steps = 0u64;
+    let mut events = trace.events();
+    while let Some(event) = events.next()? {
+        if matches!(event.op, Op::Module { .. }) {
+            names.see(&event);
+        }
+        let code = names.code(event.pc);
+        let held = matches!(event.op, Op::Misused { what: Misuse::DestroyHeld, .. }) && code == end;
+        let late = late.get(&event.id).is_some_and(|pc| names.code(*pc) == end) && code == used;
+        if held || late {
+            return Ok(Some(Shown { first: code, steps_before: steps }));
+        }
+        steps += u64::from(event.op.is_step());
+    }
+    Ok(None)
 }
 
 /// The place of the first event that is meant, otherwise of the last step.

@@ -59,13 +59,16 @@ pub struct Futures {
 
 const ALONE: u32 = u32::MAX;
 
-fn uses(ask: &Ask) -> Vec<(Thing, Use)> {
+fn uses(tree: &Tree, ask: &Ask) -> Vec<(Thing, Use)> {
     match *ask {
         Ask::Access { ref parts, writes, .. } => {
             let kind = if writes { Use::Changes } else { Use::Looks };
             parts.iter().map(|part| (part.word, kind)).collect()
         }
-        Ask::Free { ref words } => words.iter().map(|&word| (word, Use::Changes)).collect(),
+        Ask::Free { ref words, block } => {
+            let words = words.iter().map(|&word| (word, Use::Changes));
+            words.chain(tree.within(block).iter().map(|&object| (object, Use::Tries))).collect()
+        }
         Ask::Acquire { lock, tried, .. } => vec![(lock, if tried { Use::Tries } else { Use::Changes })],
         Ask::Release { lock, .. } => vec![(lock, Use::Frees)],
         Ask::Wait { condition, lock } => vec![(condition, Use::Changes), (lock, Use::Frees)],
@@ -79,7 +82,7 @@ fn uses(ask: &Ask) -> Vec<(Thing, Use)> {
         Ask::Post { semaphore } => vec![(semaphore, Use::Frees)],
         Ask::Take { semaphore, tried } => vec![(semaphore, if tried { Use::Tries } else { Use::Changes })],
         // Even what only frees depends on it.
-        Ask::Create { object, .. } | Ask::Destroy { lock: object } => vec![(object, Use::Tries)],
+        Ask::Create { object, .. } | Ask::Destroy { object } => vec![(object, Use::Tries)],
         Ask::Once { object } | Ask::OnceEnd { object } => vec![(object, Use::Changes)],
         Ask::Fork { .. } | Ask::Join { .. } | Ask::End | Ask::Exit => Vec::new(),
     }
@@ -136,7 +139,7 @@ impl Futures {
             future.asked |= next.asked;
         }
         let Some(ask) = &node.ask else { return future };
-        for (thing, kind) in uses(ask) {
+        for (thing, kind) in uses(tree, ask) {
             let number = self.number[thing as usize];
             if number == ALONE {
                 continue;
@@ -185,7 +188,7 @@ impl Futures {
             match &node.ask {
                 None | Some(Ask::Exit | Ask::Wake { timed: true, .. } | Ask::Join { tried: true, .. }) => return false,
                 Some(ask) => {
-                    uses.extend(self::uses(ask));
+                    uses.extend(self::uses(tree, ask));
                     ends |= *ask == Ask::End;
                 }
             }
@@ -230,7 +233,7 @@ fn owners(tree: &Tree) -> Vec<Who> {
 fn users(tree: &Tree, owners: &[Who]) -> (Vec<Whos>, Vec<bool>) {
     let (mut users, mut changers) = (vec![0; tree.things()], vec![false; tree.things()]);
     for (id, node) in tree.nodes.iter().enumerate() {
-        for (thing, kind) in node.ask.iter().flat_map(uses) {
+        for (thing, kind) in node.ask.iter().flat_map(|ask| uses(tree, ask)) {
             users[thing as usize] |= 1 << owners[id];
             changers[thing as usize] |= kind != Use::Looks;
         }

@@ -3,8 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use reweave_model::{
-    AccessFlags, BlockedOn, Event, LockMode, Misuse, ObjectId, ObjectKind, Op, RefusedWhy, ThreadId, ThreadName, Value,
-    WakeReason,
+    AccessFlags, BlockedOn, Event, LockMode, Misuse, ObjectId, Op, RefusedWhy, ThreadId, ThreadName, Value, WakeReason,
 };
 use reweave_trace::{Result, Trace};
 
@@ -156,13 +155,14 @@ impl<'t> Learning<'t> {
             }
             Op::Free { addr, size } => {
                 self.tree.doubts.foreign |= size > FREED;
+                let (block, _) = self.base(thread, addr.0);
                 let parts = self.parts(thread, addr.0, size.min(FREED));
                 let words: Box<[Thing]> = parts.iter().map(|(part, _)| part.word).collect();
                 for &word in &words {
                     self.memory.insert(word, (0, 0));
                     self.seen.insert(word);
                 }
-                self.take(thread, code, Ask::Free { words }, Answer::Done, 1, Box::default());
+                self.take(thread, code, Ask::Free { words, block }, Answer::Done, 1, Box::default());
             }
             Op::Alloc { .. } => self.local(thread),
             Op::Blocked { on, object } => self.blocked(thread, code, on, object),
@@ -258,11 +258,9 @@ impl<'t> Learning<'t> {
                 self.tree.counts.entry(object).or_insert(value);
                 (Ask::Create { object, value }, done)
             }
-            Op::Destroy { object, kind: ObjectKind::Mutex | ObjectKind::RwLock } => {
-                (Ask::Destroy { lock: self.object(thread, object) }, done)
-            }
+            Op::Destroy { object, .. } => (Ask::Destroy { object: self.object(thread, object) }, done),
             Op::Misused { what: Misuse::DestroyHeld, object } => {
-                (Ask::Destroy { lock: self.object(thread, object) }, Answer::Refused)
+                (Ask::Destroy { object: self.object(thread, object) }, Answer::Refused)
             }
             Op::OnceBegin { object } => (Ask::Once { object: self.object(thread, object) }, Answer::First(true)),
             Op::OnceDone { object } => (Ask::Once { object: self.object(thread, object) }, Answer::First(false)),

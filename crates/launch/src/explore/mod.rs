@@ -3,7 +3,7 @@
 //! Every run teaches what its threads do when they are told what they were told ([`tree`]). All runs together are a model of
 //! the program, and a [`search`] through what its threads can do to each other ([`state`]) finds the next thing that no run
 //! has shown: a thread that is told something new, or a state in which nobody can move. A run along the way to it shows it, and
-//! teaches more. So does a run in which two accesses race, or one uses freed memory. When the search finds nothing new, every class of executions (see [`classes`](crate::classes)) has been
+//! teaches more. So does a run in which two accesses race, or one uses freed memory or an object that was destroyed. When the search finds nothing new, every class of executions (see [`classes`](crate::classes)) has been
 //! accounted for, and every failure that one thread can come to has been run into.
 //!
 //! Source: the idea of covering executions by what reads return is that of maximal causality reduction (Huang, PLDI 2015).
@@ -28,6 +28,7 @@ use std::time::{Duration, Instant};
 
 use reweave_conductor::policy::Dice;
 use reweave_model::{InputSource, Schedule, ThreadId};
+use reweave_predict::analyses::destroyed::recorded::late_uses;
 use reweave_trace::{Outcome, Trace};
 
 use crate::Result;
@@ -151,7 +152,7 @@ pub struct Limits {
     pub isolate: bool,
 }
 
-/// Hears of every run, whether it was made to show a race, and how far it is; after each search, without a run.
+/// Hears of every run, whether it was made to show something that does not depend on what was read, and how far it is; after each search, without a run.
 pub type Visit<'v> = dyn FnMut(Option<(&Run, bool)>, &Explored) -> Result<()> + 'v;
 
 /// Explores from a recorded run on.
@@ -190,6 +191,7 @@ pub fn explore(trace: &Trace, limits: &Limits, visit: &mut Visit<'_>) -> Result<
                 let shown = match target.goal {
                     Goal::Hang { .. } => process.outcome == Outcome::Hung,
                     Goal::Freed { .. } => Freed::of(&new)?.is_some(),
+                    Goal::Gone { .. } => !late_uses(&new)?.is_empty(),
                     Goal::Race { .. } => true,
                     Goal::Learn { .. } => false,
                 };
@@ -198,7 +200,7 @@ pub fn explore(trace: &Trace, limits: &Limits, visit: &mut Visit<'_>) -> Result<
                 }
             }
             explored.runs += 1;
-            visit(Some((&run, matches!(target.goal, Goal::Race { .. }))), &explored)?;
+            visit(Some((&run, matches!(target.goal, Goal::Race { .. } | Goal::Gone { .. }))), &explored)?;
         }
         if over {
             return Ok(explored);

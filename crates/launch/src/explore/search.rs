@@ -29,6 +29,8 @@ pub enum Goal {
     Hang { at: Vec<NodeId> },
     /// A thread uses memory that has been freed.
     Freed { node: NodeId },
+    /// A thread uses an object that has been destroyed.
+    Gone { node: NodeId },
     /// Accesses at these places that conflict are both next.
     Race { one: Code, two: Code },
 }
@@ -201,10 +203,13 @@ impl<'t> Search<'t> {
         }
     }
 
-    /// A thread is about to use memory that is gone.
+    /// A thread is about to use memory, or an object, that is gone.
     pub fn freed(&mut self, state: &State, choice: Choice, record: u32, moves: &[(Who, u32)]) {
         if state.uses_freed(self.tree, &self.slots, choice.0) {
             self.want_after(Goal::Freed { node: choice.1 }, choice, record, moves);
+        }
+        if state.uses_gone(self.tree, choice.0) {
+            self.want_after(Goal::Gone { node: choice.1 }, choice, record, moves);
         }
     }
 

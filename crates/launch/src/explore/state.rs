@@ -35,7 +35,9 @@ impl Slots {
                 Some(Ask::Access { parts, .. }) if parts.iter().any(|part| is_shared(part.word)) => {
                     parts.iter().for_each(|part| keep(part.word));
                 }
-                Some(Ask::Free { words }) => words.iter().filter(|word| is_shared(**word)).for_each(|&word| keep(word)),
+                Some(Ask::Free { words, .. }) => {
+                    words.iter().filter(|word| is_shared(**word)).for_each(|&word| keep(word))
+                }
                 _ => {}
             }
         }
@@ -75,12 +77,14 @@ pub struct State {
     counts: Vec<(Thing, u32)>,
     /// Once objects: who runs it; `None`: done.
     onces: Vec<(Thing, Option<Who>)>,
+    /// Objects that were destroyed. invariant: ascending
+    gone: Vec<Thing>,
 }
 
 impl Hash for State {
     fn hash<H: Hasher>(&self, hasher: &mut H) {
         (&self.at, self.ended, self.woken, self.serial, self.exited).hash(hasher);
-        (&self.memory, &self.locks, &self.queues, &self.counts, &self.onces).hash(hasher);
+        (&self.memory, &self.locks, &self.queues, &self.counts, &self.onces, &self.gone).hash(hasher);
     }
 }
 
@@ -118,6 +122,7 @@ impl State {
             queues: Vec::new(),
             counts: Vec::new(),
             onces: Vec::new(),
+            gone: Vec::new(),
         }
     }
 
@@ -157,10 +162,10 @@ impl State {
                 false if tried => vec![Answer::Refused],
                 false => Vec::new(),
             },
-            Ask::Destroy { lock } => match self.is_free(lock, LockMode::Exclusive) {
-                true => vec![Answer::Done],
-                false => vec![Answer::Refused],
-            },
+            Ask::Destroy { object } => {
+                let idle = self.is_free(object, LockMode::Exclusive) && get(&self.queues, object).is_none();
+                vec![if idle { Answer::Done } else { Answer::Refused }]
+            }
             Ask::Wake { lock, timed, .. } => match self.is_free(lock, LockMode::Exclusive) {
                 true if self.woken & bit != 0 => vec![Answer::Notified],
                 true if timed => vec![Answer::TimedOut],
@@ -217,13 +222,19 @@ impl State {
         let bit: Whos = 1 << who;
         match tree.node(node).ask.as_ref()? {
             Ask::Access { .. } => {
-                edge.writes.iter().for_each(|&(word, mask, value)| self.put(slots, word, mask, value));
+                for &(word, mask, value) in &edge.writes {
+                    self.put(slots, word, mask, value);
+                    // As a static initialiser does.
+                    self.gone.retain(|object| !tree.is_of(word, *object));
+                }
             }
-            Ask::Free { words } => {
+            Ask::Free { words, block } => {
                 for slot in words.iter().filter_map(|&word| slots.get(word)) {
                     self.memory[slot] = FREED;
                 }
+                tree.within(*block).iter().for_each(|&object| self.end(object));
             }
+            &Ask::Destroy { object } if answer == Answer::Done => self.end(object),
             &Ask::Acquire { lock, mode, .. } if answer == Answer::Done => self.acquire(lock, mode, who),
             &Ask::Release { lock, .. } => self.release(lock, who),
             &Ask::Wait { condition, lock } => {
@@ -271,6 +282,7 @@ impl State {
             &Ask::Create { object, value } => {
                 *entry(&mut self.counts, object) = value;
                 self.onces.retain(|(once, _)| *once != object);
+                self.gone.retain(|gone| *gone != object);
             }
             &Ask::Once { object } if answer == Answer::First(true) => *entry(&mut self.onces, object) = Some(who),
             &Ask::OnceEnd { object } => *entry(&mut self.onces, object) = None,
@@ -306,12 +318,36 @@ impl State {
         self.queues.retain(|(_, queue)| !queue.is_empty());
     }
 
+    fn end(&mut self, object: Thing) {
+        if let Err(at) = self.gone.binary_search(&object) {
+            self.gone.insert(at, object);
+        }
+    }
+
+    /// Whether the next operation of a thread uses an object that has been destroyed. Who was woken, or passed a barrier, needs it
+    /// no more.
+    pub fn uses_gone(&self, tree: &Tree, who: Who) -> bool {
+        if self.gone.is_empty() {
+            return false;
+        }
+        let is_gone = |object: Thing| self.gone.binary_search(&object).is_ok();
+        match self.node(who).and_then(|node| tree.node(node).ask.as_ref()) {
+            Some(&(Ask::Acquire { lock, .. } | Ask::Release { lock, .. } | Ask::Wake { lock, .. })) => is_gone(lock),
+            Some(&Ask::Wait { condition, lock }) => is_gone(condition) || is_gone(lock),
+            Some(&Ask::Notify { condition: object, .. })
+            | Some(&Ask::Arrive { barrier: object, .. })
+            | Some(&(Ask::Post { semaphore: object } | Ask::Take { semaphore: object, .. }))
+            | Some(&Ask::Destroy { object }) => is_gone(object),
+            _ => false,
+        }
+    }
+
     /// Whether the next operation of a thread uses memory that has been freed.
     pub fn uses_freed(&self, tree: &Tree, slots: &Slots, who: Who) -> bool {
         let is_freed = |word: Thing| slots.get(word).is_some_and(|slot| self.memory[slot] == FREED);
         match self.node(who).and_then(|node| tree.node(node).ask.as_ref()) {
             Some(Ask::Access { parts, .. }) => parts.iter().any(|part| is_freed(part.word)),
-            Some(Ask::Free { words }) => words.iter().any(|&word| is_freed(word)),
+            Some(Ask::Free { words, .. }) => words.iter().any(|&word| is_freed(word)),
             _ => false,
         }
     }

@@ -19,6 +19,9 @@ pub type Thing = u32;
 pub type Whos = u128;
 /// Threads of one program.
 pub const THREADS: usize = Whos::BITS as usize;
+/// Bytes of the largest synchronization object.
+const OBJECT: i64 = 56;
+
 /// Some bytes of a word.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Part {
@@ -39,6 +42,7 @@ pub enum Ask {
     /// The whole block is gone: nobody knows what it holds.
     Free {
         words: Box<[Thing]>,
+        block: Base,
     },
     Acquire {
         lock: Thing,
@@ -81,9 +85,9 @@ pub enum Ask {
         object: Thing,
         value: u32,
     },
-    /// The end of a lock: refused while somebody holds it.
+    /// The end of an object: refused while somebody holds it or waits.
     Destroy {
-        lock: Thing,
+        object: Thing,
     },
     Once {
         object: Thing,
@@ -179,6 +183,10 @@ pub struct Tree {
     pub roots: Vec<NodeId>,
     things: HashMap<(Base, i64, bool), Thing>,
     pub bases: Vec<Base>,
+    /// Where in these: words by number, objects by byte.
+    pub places: Vec<i64>,
+    /// Synchronization objects, by what they lie in.
+    pub objects: HashMap<Base, Vec<Thing>>,
     /// What words hold before anybody writes them: known bytes and what they are.
     pub initial: Vec<(u8, u64)>,
     /// Counts of semaphores before anybody uses them.
@@ -227,12 +235,32 @@ impl Tree {
 
     pub fn thing(&mut self, base: Base, at: i64, object: bool) -> Thing {
         let next = self.initial.len() as Thing;
-        let (initial, bases) = (&mut self.initial, &mut self.bases);
+        let (initial, objects) = (&mut self.initial, &mut self.objects);
+        let (bases, places) = (&mut self.bases, &mut self.places);
         *self.things.entry((base, at, object)).or_insert_with(|| {
             initial.push((0, 0));
             bases.push(base);
+            places.push(at);
+            if object {
+                objects.entry(base).or_default().push(next);
+            }
             next
         })
+    }
+
+    /// The synchronization objects in a block of memory.
+    pub fn within(&self, block: Base) -> &[Thing] {
+        match block {
+            Base::Heap(..) => self.objects.get(&block).map_or(&[], Vec::as_slice),
+            _ => &[],
+        }
+    }
+
+    /// Whether a word may be one of an object's.
+    pub fn is_of(&self, word: Thing, object: Thing) -> bool {
+        let (word, object) = (word as usize, object as usize);
+        let from = self.places[object];
+        self.bases[word] == self.bases[object] && (from - 7..from + OBJECT).contains(&(self.places[word] * 8))
     }
 
     /// The edge with this answer.

@@ -435,9 +435,9 @@ impl Hunt<'_> {
         let limits = explore::Limits { until: Instant::now() + share, ..self.limits_of_exploring(first) };
         let explored = explore::explore(&trace, &limits, &mut |run, explored| {
             watch(Stage::Exploring(explored));
-            let Some((run, race)) = run else { return Ok(()) };
-            // A race may be in a run that read what others read.
-            let look = match race {
+            let Some((run, again)) = run else { return Ok(()) };
+            // A race, or a use that comes too late, may be in a run that read what others read.
+            let look = match again {
                 true => Look::Again,
                 false if self.classes.len() < CLOSELY => Look::Closely,
                 false => Look::Quickly,

@@ -44,6 +44,14 @@ interpose! {
         status
     }
 
+    /// `std::condition_variable` is made without a call of libc's, but destroyed with one.
+    fn _ZNSt18condition_variableC1Ev(condition: *mut pthread_cond_t; pc) {
+        real!(_ZNSt18condition_variableC1Ev: unsafe extern "C-unwind" fn(*mut pthread_cond_t))(condition);
+        if let Some(inside) = enter() {
+            conductor().create(inside.thread, pc, condition as u64, ObjectKind::Condition, 0);
+        }
+    }
+
     fn pthread_cond_destroy(condition: *mut pthread_cond_t; pc) -> c_int {
         match enter() {
             Some(inside) => conductor().destroy(inside.thread, pc, condition as u64, ObjectKind::Condition).map_or(libc::EBUSY, |()| 0),
@@ -161,8 +169,13 @@ fn take(inside: &mut Inside, pc: u64, semaphore: *mut sem_t, deadline: Deadline)
 interpose! {
     fn sem_init(semaphore: *mut sem_t, shared: c_int, value: c_uint; pc) -> c_int {
         let status = real!(sem_init: unsafe extern "C-unwind" fn(*mut sem_t, c_int, c_uint) -> c_int)(semaphore, shared, value);
-        if status == 0 && shared == 0 && let Some(inside) = enter() {
-            conductor().create(inside.thread, pc, semaphore as u64, ObjectKind::Semaphore, value);
+        if status == 0 && let Some(inside) = enter() {
+            if shared == 0 {
+                conductor().create(inside.thread, pc, semaphore as u64, ObjectKind::Semaphore, value);
+            } else {
+                // One of ours may have been there before.
+                conductor().objects.semaphores.remove(&(semaphore as u64));
+            }
         }
         status
     }

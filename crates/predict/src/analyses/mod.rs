@@ -1,6 +1,7 @@
 //! One file per analysis.
 
 pub mod cp;
+pub mod destroyed;
 pub mod goodlock;
 pub mod hb;
 pub mod lock_history;

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use reweave_model::{
-    Addr, AtomicKind, BlockedOn, Event, EventId, InputSource, MemoryOrder, Misuse, ObjectKind, Op, Pc, RefusedWhy,
-    StackId, ThreadId, Value, WakeReason,
+    Addr, AtomicKind, BlockedOn, Event, EventId, InputSource, MemoryOrder, Misuse, Op, Pc, RefusedWhy, StackId,
+    ThreadId, Value, WakeReason,
 };
 use reweave_trace::Trace;
 
@@ -163,6 +163,11 @@ pub(crate) fn called(op: &Op<'_>) -> &'static str {
         Op::Join { .. } | Op::Blocked { on: BlockedOn::Join, .. } => "join",
         Op::BarrierArrive { .. } | Op::BarrierLeave { .. } => "barrier",
         Op::SemaphoreTake { .. } | Op::Blocked { on: BlockedOn::Semaphore, .. } => "take",
+        Op::SemaphorePost { .. } => "post",
+        Op::Notify { .. } => "notify",
+        Op::Destroy { .. } => "destroy",
+        Op::Refused { on: BlockedOn::LockExclusive | BlockedOn::LockShared, .. } => "try to acquire",
+        Op::Refused { on: BlockedOn::Semaphore, .. } => "try to take",
         Op::Fork { .. } => "fork",
         Op::Begin => "begin",
         Op::End => "end",
@@ -285,9 +290,7 @@ fn what(op: &Op<'_>, sharing: &Sharing) -> Option<What> {
         Op::Send { channel, position, size } => Some(What::Sync(Op::Send { channel, position, size })),
         Op::Receive { channel, position, size } => Some(What::Sync(Op::Receive { channel, position, size })),
         Op::Create { object, kind, value } => Some(What::Sync(Op::Create { object, kind, value })),
-        Op::Destroy { object, kind: kind @ (ObjectKind::Mutex | ObjectKind::RwLock | ObjectKind::SpinLock) } => {
-            Some(What::Sync(Op::Destroy { object, kind }))
-        }
+        Op::Destroy { object, kind } => Some(What::Sync(Op::Destroy { object, kind })),
         _ => None,
     }
 }

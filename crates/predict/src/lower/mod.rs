@@ -41,6 +41,19 @@ pub struct Origin {
     pub steps: u64,
 }
 
+/// The end of an object's life, within a stretch.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Destroyed {
+    pub pos: Pos,
+    /// What was done to the object in this life, as far as it comes too late after the end.
+    pub uses: Vec<Pos>,
+    /// Where this life began, if another thread began it.
+    pub born: Option<Pos>,
+    /// The last uses by other threads: the end follows them in the history, because a reordering is one in which nothing is
+    /// used too late.
+    pub follows: Vec<Pos>,
+}
+
 /// A stretch of a trace.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Lowered {
@@ -58,6 +71,7 @@ pub struct Lowered {
     pub last: bool,
     /// The known values of up to eight bytes, by [`Val`].
     pub words: Vec<Option<u64>>,
+    pub destroyed: Vec<Destroyed>,
     /// If threads were blocked when the trace ended: the same with what they were about to do, which never happened. So its
     /// observed order is feasible only up to there.
     pub blocked: Option<Box<Lowered>>,

@@ -49,6 +49,21 @@ pub fn check(history: &History, mode: Mode, order: &[Pos], pair: (Pos, Pos)) -> 
     })
 }
 
+/// Whether `order` shows that two events of different threads can both be next.
+pub fn check_both_next(history: &History, mode: Mode, order: &[Pos], pair: (Pos, Pos)) -> Result<(), Rejection> {
+    let (first, second) = pair;
+    for at in [first, second] {
+        if at.index() >= history.steps.len() {
+            return Err(Rejection { at, why: Why::NoSuchEvent });
+        }
+    }
+    if history.step(first).thread == history.step(second).thread {
+        return Err(Rejection { at: second, why: Why::NoConflict(first) });
+    }
+    let replay = Replay::run(history, mode, order)?;
+    replay.check_next(first).and_then(|()| replay.check_next(second))
+}
+
 /// Whether `order` shows that `read` can return what `writer` (`None`: nobody) put into the cell: the read is next after it,
 /// and nobody else wrote there last. Says what the cell then holds, [`Val::UNKNOWN`] if nobody knows. In [`Mode::Said`] the
 /// order is complete and the read is in it.

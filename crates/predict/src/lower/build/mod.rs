@@ -11,7 +11,7 @@ use reweave_trace::Symbols;
 use super::buffer::{Data, Kept, What};
 use super::cells::{Cells, Life, places};
 use super::world::World;
-use super::{Lowered, Origin};
+use super::{Destroyed, Lowered, Origin};
 use crate::history::*;
 use sync::Channel;
 
@@ -111,6 +111,9 @@ struct Builder {
     /// Where the present life of an object began, and its last use by each thread.
     renewed: HashMap<ObjectId, (Thread, Pos)>,
     used: HashMap<ObjectId, HashMap<Thread, Pos>>,
+    /// All uses in that life, and the lives that are over.
+    uses: HashMap<ObjectId, Vec<Pos>>,
+    destroyed: Vec<Destroyed>,
     notifies: HashMap<u32, Pos>,
     onces: HashMap<ObjectId, Pos>,
     /// Per channel: the last send and the last receive, and which bytes each send carried.
@@ -179,6 +182,8 @@ impl Builder {
             still_to_come: HashMap::new(),
             renewed: HashMap::new(),
             used: HashMap::new(),
+            uses: HashMap::new(),
+            destroyed: Vec::new(),
             notifies: HashMap::new(),
             onces: HashMap::new(),
             channels: HashMap::new(),
@@ -263,7 +268,7 @@ impl Builder {
         for ((_, word), value) in self.words {
             words[value.index()] = Some(word);
         }
-        let Self { history, origins, threads, .. } = self;
-        Lowered { history, origins, threads, ended, start, first: false, last: false, words, blocked: None }
+        let Self { history, origins, threads, destroyed, .. } = self;
+        Lowered { history, origins, threads, ended, start, first: false, last: false, words, destroyed, blocked: None }
     }
 }

@@ -2,6 +2,7 @@
 
 use reweave_model::{BlockedOn, LockMode, ObjectId, ObjectKind, Op, ThreadId, WakeReason};
 
+use super::super::Destroyed;
 use super::super::buffer::{Kept, What};
 use super::super::world::World;
 use super::Builder;
@@ -72,14 +73,25 @@ impl Builder {
         if let Op::Create { object, .. } | Op::Destroy { object, .. } = *op {
             let used = self.used.remove(&object).unwrap_or_default();
             let others = used.into_iter().filter(|(other, _)| *other != thread).map(|(_, last)| last);
-            self.history.steps[pos.index()].after.extend(others);
-            self.renewed.insert(object, (thread, pos));
+            let mut follows: Vec<Pos> = others.collect();
+            follows.sort_unstable();
+            self.history.steps[pos.index()].after.extend(&follows);
+            let born = self.renewed.insert(object, (thread, pos));
+            let uses = self.uses.remove(&object).unwrap_or_default();
+            if matches!(op, Op::Destroy { .. }) {
+                let born = born.filter(|(other, _)| *other != thread).map(|(_, pos)| pos);
+                self.destroyed.push(Destroyed { pos, uses, born, follows });
+            }
         }
         for object in objects(op).into_iter().flatten() {
             if let Some(&(_, life)) = self.renewed.get(&object).filter(|(other, _)| *other != thread) {
                 self.history.steps[pos.index()].after.push(life);
             }
             self.used.entry(object).or_default().insert(thread, pos);
+            // Who was woken, or passed a barrier, needs it no more.
+            if !matches!(op, Op::Woken { .. } | Op::BarrierLeave { .. }) {
+                self.uses.entry(object).or_default().push(pos);
+            }
         }
     }
 

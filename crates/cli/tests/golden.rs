@@ -19,10 +19,6 @@ use reweave_trace::Outcome;
 /// For one recorded run, on however busy a machine.
 const LIMIT: Duration = Duration::from_secs(30);
 
-/// Known limit: locations are told by address, so a write through one view of a page does not explain a read through
-/// another. Whether such a read comes up depends on the schedule; it is shown, but fails nothing.
-const TWO_VIEWS: [&str; 2] = ["heap/shared_mapping_bad.c", "heap/shared_mapping_ok.c"];
-
 /// Known limit: clang does not instrument fields of locals that escaped (`tests/bad_days/escaped_local.c`), and the queue of
 /// these is such a local.
 const ESCAPED_LOCAL: [&str; 2] = ["patterns/queue_bad.cpp", "patterns/queue_ok.cpp"];
@@ -49,7 +45,7 @@ struct Totals {
     events: u64,
     inconsistencies: u64,
     unexplained: Vec<(u64, String)>,
-    /// Those of [`TWO_VIEWS`].
+    /// Those of [`ESCAPED_LOCAL`].
     known: Vec<(u64, String)>,
     /// Of the live analyses that look at fewer accesses.
     sampled: reweave_predict::live::Totals,
@@ -111,8 +107,7 @@ impl Totals {
                 self.events += checked.report.events;
                 self.inconsistencies += checked.report.inconsistency_count;
                 let name = program.name();
-                let known =
-                    TWO_VIEWS.contains(&name.as_str()) || compiler != GCC && ESCAPED_LOCAL.contains(&name.as_str());
+                let known = compiler != GCC && ESCAPED_LOCAL.contains(&name.as_str());
                 let list = if known { &mut self.known } else { &mut self.unexplained };
                 list.extend(
                     checked.unexplained().into_iter().map(|(count, place)| (count, format!("{label}: {place}"))),

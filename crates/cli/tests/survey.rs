@@ -23,9 +23,8 @@ const SAMPLE: usize = 40;
 const LIMIT: Duration = Duration::from_secs(120);
 
 /// No schedule of ours shows what is wrong with them, and why.
-const NOT_CONFIRMED: &[(&str, &str)] = &[
-    ("process/atfork_bad.c", "what a child does depends on where its parent stands: children are not steered"),
-];
+const NOT_CONFIRMED: &[(&str, &str)] =
+    &[("process/atfork_bad.c", "what a child does depends on where its parent stands: children are not steered")];
 
 #[derive(Default)]
 struct Survey {

@@ -65,7 +65,9 @@ fn findings_stand_in_the_users_own_code() {
             assert!(place["file"].as_str().is_some_and(|file| file.ends_with("shop.cpp")), "{access:#}");
             let stack = access["stack"].as_array().expect("a stack");
             let outermost = stack.last().unwrap_or(place)["function"].as_str().expect("a name");
-            assert!(outermost == "main" || outermost.contains("lambda"), "{access:#}");
+            // What a read can see instead may be what the initialisers of the program put there.
+            let begins = outermost == "main" || outermost.contains("lambda");
+            assert!(begins || outermost.starts_with("_GLOBAL__sub_I_"), "{access:#}");
             assert!(!access.to_string().contains("__libc"), "{access:#}");
         }
     }

@@ -8,7 +8,6 @@
 //! ```
 
 mod alternatives;
-mod blame;
 mod ends;
 mod items;
 mod reads;
@@ -167,7 +166,6 @@ pub fn test(plan: &Plan, watch: &mut dyn FnMut(Stage<'_>)) -> Result<Tested> {
         {
             watch(Stage::Stopped(&error));
         }
-        hunt.blame()?;
         if !run.timed_out
             && let Err(error) = hunt.reads(&run, end, watch)
         {

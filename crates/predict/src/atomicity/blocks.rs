@@ -45,6 +45,8 @@ pub struct Span {
     pub certain: bool,
     /// From a read to the write of the same location: only what comes between and touches that breaks it.
     pub update: bool,
+    /// An update under one lock.
+    guarded: bool,
 }
 
 /// All blocks of a trace.
@@ -138,6 +140,8 @@ struct Row {
     waited: EventId,
     /// The last one other than for a semaphore that was free at first.
     needed: EventId,
+    /// Locks that it holds, and since when.
+    locks: Vec<(ObjectId, EventId)>,
     /// Locations read and not written since: where, and when.
     read: HashMap<(u64, u32), (EventId, Pc)>,
 }
@@ -245,6 +249,12 @@ impl<'t> Reader<'t> {
             ref op if waits(op) => self.rows.entry(event.thread).or_default().needed = event.id,
             _ => {}
         }
+        let locks = &mut self.rows.entry(event.thread).or_default().locks;
+        match event.op {
+            Op::Acquire { object, .. } | Op::Woken { mutex: object, .. } => locks.push((object, event.id)),
+            Op::Release { object, .. } | Op::Wait { mutex: object, .. } => locks.retain(|(held, _)| *held != object),
+            _ => {}
+        }
     }
 
     /// A read, or the write that makes an update of it.
@@ -280,12 +290,15 @@ impl<'t> Reader<'t> {
             return;
         }
         let block = AtomicBlock { declared, enter: begun.enter, exit: last.1, label: begun.label };
+        let locks = self.rows.get(&thread).map_or(&[][..], |row| &row.locks);
+        let guarded = locks.iter().any(|(_, since)| *since < begun.first);
         self.spans.entry(thread).or_default().push(Span {
             first: begun.first,
             last: last.0,
             block,
             certain,
             update: self.wanted.updates && !declared,
+            guarded,
         });
     }
 
@@ -379,8 +392,8 @@ impl<'t> Reader<'t> {
             let updates = self.wanted.updates;
             spans.sort_by_key(|span| {
                 let length = span.last.0 - span.first.0;
-                // Of updates the innermost: what goes on around them is more likely meant.
-                (!span.block.declared, if updates { length } else { u64::MAX - length })
+                // Of updates the innermost: what goes on around them is more likely meant. Those that a lock keeps together come last.
+                (!span.block.declared, span.guarded, if updates { length } else { u64::MAX - length })
             });
             let mut kept: std::collections::BTreeMap<EventId, Span> = std::collections::BTreeMap::new();
             for span in spans.drain(..) {

@@ -124,19 +124,19 @@ impl Page<'_> {
         }
         if let Some(against) = &report.baseline {
             let count = |state: &str| {
-                let known = |item: &&Item| item.baseline.as_deref() == Some(state) && item.suppressed.is_none();
-                report.findings.iter().filter(known).count()
+                told().filter(|item| item.baseline.as_deref() == Some(state) && !item.is_information()).count()
             };
+            let gone = || against.gone.iter().filter(|gone| gone.kind != "nondeterminism");
             writeln!(
                 out,
                 "against {}: {} new, {} known, {} gone",
                 against.file,
                 count("new"),
                 count("known"),
-                against.gone.len()
+                gone().count()
             )?;
             if self.style.detail > Detail::Quiet {
-                for gone in &against.gone {
+                for gone in gone() {
                     writeln!(out, "  gone: {} ({})", gone.summary, gone.kind)?;
                 }
             }

@@ -220,9 +220,26 @@ fn inputs(trace: &Trace, wanted: impl Fn(ThreadId, u64, InputSource) -> bool) ->
 
 /// Runs the recording again and compares. The program's output is its own, as when it was recorded.
 pub fn replay(recording: &Recording) -> Result<Replayed> {
-    let folder = PrivateFolder::new()?;
+    replay_into(recording, &PrivateFolder::new()?, Output::Ours)
+}
+
+/// Whether a finding happens again, so often in a row. Nothing is printed.
+pub fn happens_again(path: &Path, times: u32) -> Result<bool> {
+    let recording = Recording::open(path)?;
+    for _ in 0..times {
+        let folder = PrivateFolder::new()?;
+        let output = Output::File(folder.path().join(confirm::OUTPUT));
+        let again = replay_into(&recording, &folder, output)?;
+        if !again.happened || again.diverged.is_some() || again.comparison.difference.is_some() {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+fn replay_into(recording: &Recording, folder: &PrivateFolder, output: Output) -> Result<Replayed> {
     let mut options = recording.options(folder.path().join("again.rwt"))?;
-    options.output = Output::Ours;
+    options.output = output;
     // A run that had to be ended would not end now either.
     let endless = recording.goal.as_ref().is_some_and(|goal| goal.outcome == Outcome::Unknown);
     options.timeout = endless.then_some(ENDLESS);

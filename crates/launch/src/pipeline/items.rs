@@ -12,11 +12,14 @@ use super::ends::last_places;
 use super::{RECORDING, WITNESS};
 use crate::confirm::{self, Confirmation, Ending, Freed, Goal, Harm, Plain};
 use crate::interrupt;
+use crate::replay::happens_again;
 use crate::{Error, Result};
 
 /// For one finding, and for one that is mere information.
 const MINIMISING: Duration = Duration::from_secs(5);
 const BRIEFLY: Duration = Duration::from_millis(300);
+/// Replays of what happened in a run with signals, before it is called confirmed.
+const AGAIN: u32 = 5;
 
 /// Tries to confirm one finding and makes an item of it.
 pub fn settle(
@@ -62,6 +65,14 @@ pub fn settle(
             item.preemptions = Some(confirm::minimise(&own, &mut goal, plain, deadline)?.after);
             let shown = Trace::open(own.join(&goal.trace))?;
             let ending = Ending::of(&shown, &goal.outcome, &own.join(confirm::OUTPUT), plain.usual)?;
+            if is_signalled(&shown) && !happens_again(&own, AGAIN)? {
+                let _ = fs::remove_dir_all(&own);
+                item = resolve::item(id, finding, trace);
+                item.why_unconfirmed =
+                    Some("a run did it, but signals that come at their own time keep it from being replayed".into());
+                item.witness = keep_witness(id, trace, finding, folder)?;
+                return Ok(item);
+            }
             // A block that nobody declared may be as it should be, unless something comes of it.
             if finding.block.as_ref().is_some_and(|block| !block.declared) && ending.harm == Harm::Nothing {
                 let _ = fs::remove_dir_all(&own);
@@ -79,6 +90,11 @@ pub fn settle(
         }
     }
     Ok(item)
+}
+
+/// Signals of timers and other processes come at another step in every run.
+fn is_signalled(trace: &Trace) -> bool {
+    trace.footer().is_some_and(|footer| footer.kinds.get("signal").is_some_and(|&n| n > 0))
 }
 
 /// The predicted order of the recorded run; that of another run says nothing without it.

@@ -27,17 +27,19 @@ pub struct Next {
     /// Bytes; 0 for an object.
     pub size: u64,
     pub writes: bool,
+    /// In the thread's own frames, most likely.
+    pub local: bool,
 }
 
 impl Next {
-    pub const UNKNOWN: Self = Self { pc: 0, at: 0, size: 0, writes: false };
+    pub const UNKNOWN: Self = Self { pc: 0, at: 0, size: 0, writes: false, local: false };
 
     pub const fn access(pc: u64, at: u64, size: u64, writes: bool) -> Self {
-        Self { pc, at, size, writes }
+        Self { pc, at, size, writes, local: false }
     }
 
     pub const fn object(pc: u64, at: u64) -> Self {
-        Self { pc, at, size: 0, writes: false }
+        Self { pc, at, size: 0, writes: false, local: false }
     }
 
     fn overlaps(&self, other: &Self) -> bool {

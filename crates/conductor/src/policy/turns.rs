@@ -7,7 +7,7 @@
 //! Turns may begin only when a crowd has gathered: until so many threads have been made, whoever makes them goes first.
 //! Otherwise short threads are over before the next one is there.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Candidate, Choice, Next, Policy, Runner, View};
 
@@ -33,6 +33,8 @@ pub struct Turns {
     /// How many threads there are to be before turns begin, and steps that they may take until then.
     crowd: u32,
     gathering: u32,
+    /// Locks that threads hold: a turn does not end inside a critical section, where nobody else could take one.
+    held: BTreeMap<u32, u32>,
 }
 
 impl Turns {
@@ -47,6 +49,7 @@ impl Turns {
             before_write: BTreeSet::new(),
             crowd,
             gathering: GATHERING,
+            held: BTreeMap::new(),
         }
     }
 
@@ -100,14 +103,31 @@ impl Policy for Turns {
             return false;
         }
         self.steps += 1;
+        let counts = next.writes && !next.local;
+        if self.writes && self.left == 0 && self.steps <= READING && self.held.contains_key(&who.id) {
+            return true;
+        }
         // One that only reads waits for somebody.
         if !self.writes || self.left == 0 || self.steps > READING {
-            if next.writes {
+            if counts {
                 self.before_write.insert(who.id);
             }
             return false;
         }
-        self.left -= u32::from(next.writes);
+        self.left -= u32::from(counts);
         true
+    }
+
+    fn takes(&mut self, who: Runner, _: u64, _: u64) {
+        *self.held.entry(who.id).or_default() += 1;
+    }
+
+    fn gives(&mut self, who: Runner, _: u64) {
+        if let Some(held) = self.held.get_mut(&who.id) {
+            *held -= 1;
+            if *held == 0 {
+                self.held.remove(&who.id);
+            }
+        }
     }
 }

@@ -41,6 +41,9 @@ pub const SCHEDULE: &str = "schedule.rws";
 pub const COMMAND: &str = "command.json";
 pub const OUTPUT: &str = "output.txt";
 
+/// Attempts that did not end: so many are enough, they cost more than all others.
+const ENDLESS: u32 = 3;
+
 #[derive(Debug)]
 pub enum Confirmation {
     /// `swapped`: the second access of the finding came first.
@@ -63,6 +66,13 @@ pub struct Tries {
     /// Threads paused by active testing, and let go in vain.
     pub pauses: u32,
     pub thrashes: u32,
+}
+
+/// An attempt that did not do it.
+struct Missed {
+    why: String,
+    /// It had to be ended.
+    endless: bool,
 }
 
 /// One way to try.
@@ -109,10 +119,11 @@ pub fn confirm(
     let recorded = trace.footer().map(|footer| footer.outcome.clone()).unwrap_or_default();
     let along = along(finding);
     let followed = along.len();
+    let mut endless = 0;
     for (number, attempt) in along.into_iter().chain(active::attempts(trace, finding, &goal)?).enumerate() {
         // Active testing only if the witness did not do.
         let left = deadline.saturating_duration_since(Instant::now());
-        if left.is_zero() || interrupt::asked() || number >= followed && best.is_some() {
+        if left.is_zero() || interrupt::asked() || endless == ENDLESS || number >= followed && best.is_some() {
             break;
         }
         let own = folder.with_extension(format!("try{number}"));
@@ -133,9 +144,10 @@ pub fn confirm(
                     break;
                 }
             }
-            Err(reason) => {
+            Err(missed) => {
+                endless += u32::from(missed.endless);
                 // What the witness met with says most.
-                why.get_or_insert(reason);
+                why.get_or_insert(missed.why);
                 let _ = fs::remove_dir_all(&own);
             }
         }
@@ -169,7 +181,7 @@ fn run(
     plain: &Plain<'_>,
     left: Duration,
     tries: &mut Tries,
-) -> Result<std::result::Result<(Goal, Shown), String>> {
+) -> Result<std::result::Result<(Goal, Shown), Missed>> {
     let schedule = attempt.schedule.clone();
     let lengths = schedule.lengths();
     let within = |thread: ThreadId, step, source| {
@@ -185,20 +197,21 @@ fn run(
     options.output = Output::File(folder.join(OUTPUT));
     plain.bound(&mut options, left);
     let run = session::run(&options)?;
+    let missed = |why: String| Ok(Err(Missed { why, endless: run.timed_out }));
     if interrupt::asked() {
-        return Ok(Err("it was interrupted".into()));
+        return missed("it was interrupted".into());
     }
     let Some((process, new)) = same_program(&run, trace.meta())? else {
-        return Ok(Err("the program could not be recorded again".into()));
+        return missed("the program could not be recorded again".into());
     };
     tries.pauses += process.pauses;
     tries.thrashes += process.thrashes;
     let Some(shown) = goal.shown(&new)? else {
-        return Ok(Err(match &process.diverged {
+        return missed(match &process.diverged {
             Some(divergence) => divergence_text(divergence),
             None if run.timed_out => "the run took too long".into(),
             None => "it did not come to it".into(),
-        }));
+        });
     };
     reweave_trace::schedule::save(&schedule_of(&new)?, folder.join(SCHEDULE))?;
     // How we ended it ourselves says nothing.

@@ -376,7 +376,10 @@ impl Hunt<'_> {
         }
         let usual = self.usual.as_ref().and_then(Option::as_ref);
         let plain = Plain { command: None, bounds: self.bounds, usual, isolate: self.plan.options.isolate };
-        let (folder, deadline, total) = (&self.plan.folder, self.deadline, todo.len());
+        // Runs that go round loops can take any time, and other schedules may show more: what is not tried now is tried again when
+        // it is seen in another run.
+        let deadline = Instant::now() + self.left() / 2;
+        let (folder, total) = (&self.plan.folder, todo.len());
         // Others are still at work when one is confirmed: it is told at once.
         let (tell, told) = mpsc::channel::<Item>();
         let settled = side_by_side(

@@ -90,6 +90,9 @@ fn cold<const WRITE: bool>(addr: u64, size: u32, flags: u8, pc: u64) {
     put::<WRITE>(recorder, thread, addr, size, flags, pc);
 }
 
+/// How far up the stack an access is taken to be to a variable of its own thread.
+const FRAMES: u64 = 16 << 10;
+
 /// The slice is over, the token is gone, or some accesses are ignored.
 #[cold]
 #[inline(never)]
@@ -99,7 +102,9 @@ fn slow(thread: &mut Thread, next: Next) {
     }
     thread.inside = 1;
     hold(thread);
-    thread.next = next;
+    // Frames of the callers lie above this one.
+    let here = &raw const next as u64;
+    thread.next = Next { local: (here..here + FRAMES).contains(&next.at), ..next };
     conductor().point(thread);
     if thread.signals != 0 {
         super::signals::deliver(thread);

@@ -66,6 +66,8 @@ const MOST: usize = 60;
 const ALIKE: usize = 3;
 /// For predicting from a run that is not the first, whatever it has cost to run the program so far.
 const GLANCE: Duration = Duration::from_millis(30);
+/// And for trying what it shows.
+const TRY: Duration = Duration::from_secs(1);
 /// The part of the time for other schedules that is kept back for what they show.
 const RESERVE: u32 = 8;
 /// Numbers that mean nothing if those of several traces are added up.
@@ -213,11 +215,11 @@ impl Hunt<'_> {
     }
 
     /// Half of what is left for the recorded run; for all others together as much as running them took, so that neither starves.
-    fn time_to_predict(&self) -> Duration {
+    fn time_to_look(&self, least: Duration) -> Duration {
         let most = self.left() / 2;
         match self.others {
             None => most,
-            Some((since, looking)) => since.elapsed().saturating_sub(looking * 2).max(GLANCE).min(most),
+            Some((since, looking)) => since.elapsed().saturating_sub(looking * 2).max(least).min(most),
         }
     }
 
@@ -274,7 +276,7 @@ impl Hunt<'_> {
                 self.keep(item, watch)?;
             }
             let began = Instant::now();
-            let answer = predict(&trace, began + self.time_to_predict(), &self.plan.atomic, watch)?;
+            let answer = predict(&trace, began + self.time_to_look(GLANCE), &self.plan.atomic, watch)?;
             *self.stats.entry("unknown_pairs".into()).or_default() += answer.unknown_pairs;
             for (key, value) in answer.stats {
                 let sum = self.stats.entry(key.clone()).or_default();
@@ -378,7 +380,7 @@ impl Hunt<'_> {
         let plain = Plain { command: None, bounds: self.bounds, usual, isolate: self.plan.options.isolate };
         // Runs that go round loops can take any time, and other schedules may show more: what is not tried now is tried again when
         // it is seen in another run.
-        let deadline = Instant::now() + self.left() / 2;
+        let deadline = Instant::now() + self.time_to_look(TRY);
         let (folder, total) = (&self.plan.folder, todo.len());
         // Others are still at work when one is confirmed: it is told at once.
         let (tell, told) = mpsc::channel::<Item>();

@@ -284,7 +284,13 @@ impl Sync {
     fn forget(&mut self, object: ObjectId, kind: ObjectKind) {
         match kind {
             ObjectKind::Mutex | ObjectKind::RwLock | ObjectKind::SpinLock => drop(self.locks.remove(&object)),
-            ObjectKind::Barrier => drop(self.barriers.remove(&object)),
+            ObjectKind::Barrier => {
+                // Whoever is through may destroy it; the others of that round leave later.
+                if let Some(barrier) = self.barriers.get_mut(&object) {
+                    barrier.arrived = 0;
+                    barrier.waiting.clear();
+                }
+            }
             ObjectKind::Semaphore => drop(self.semaphores.remove(&object)),
             ObjectKind::Once => drop(self.onces.remove(&object)),
             ObjectKind::Channel => drop(self.channels.remove(&object)),

@@ -486,7 +486,8 @@ impl Conductor {
                 return None;
             }
             // The outside world is in play: real time passes, in pieces so that arrivals are seen.
-            let left = if deadline == NEVER { u64::MAX } else { deadline - self.clock.now(self.steps_before) };
+            let now = self.clock.now(self.steps_before);
+            let left = if deadline == NEVER { u64::MAX } else { deadline.saturating_sub(now) };
             let piece = left.min(if outside || look_again { 2_000_000 } else { 50_000_000 });
             let before = sys::monotonic_now();
             self.spin.unlock();

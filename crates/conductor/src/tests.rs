@@ -1,6 +1,7 @@
 //! The core without a target: one system thread plays all of its threads, one after the other.
 
-use crate::policy::{Candidate, Choice, Dice, Pct, Policy, View};
+use crate::policy::wish::{Meeting, Position, Target, Wish};
+use crate::policy::{Active, Candidate, Choice, Dice, Next, Pct, Policy, Runner, View};
 use crate::recorder;
 use crate::shared::{Region, SLOTS};
 use crate::{Conductor, Deadline, NO_THREAD, Status, Thread, World};
@@ -74,6 +75,35 @@ fn a_thread_that_could_not_be_made_leaves_nothing() {
     conductor.unregister(child);
     assert!(conductor.threads.len() == 1 && !conductor.is_alive(child));
     assert_eq!(conductor.register(Some(main)).id, child + 1, "its number is not used again");
+}
+
+#[test]
+fn timeouts_and_the_world_outside_come_before_a_paused_thread_is_let_go() {
+    let (conductor, _) = start();
+    let target = |place| Target::anyone(Position { module: 0, offset: 100 + u64::from(place) }, place);
+    let wish = Wish { meeting: Meeting::Race, targets: vec![target(0), target(1)] };
+    let mut policy = Active::new(conductor.region(), &wish.encode());
+    let waits = |id| Candidate { id, enabled: false, timed: true, outside: true, exiting: false, scheduled_as: id };
+    let ready = |id| Candidate { enabled: true, timed: false, outside: false, ..waits(id) };
+    let pick = |policy: &mut Active, candidates: [Candidate; 2]| {
+        policy.pick(&View { candidates: &candidates, current: 1, yielded: false, steps: 0 })
+    };
+    // As long as nobody is paused, whoever waits for the world outside does so, and no timeout is used up.
+    for _ in 0..1000 {
+        assert_eq!(pick(&mut policy, [waits(0), waits(1)]), Choice::Nobody);
+    }
+    assert!(!policy.passes(Runner { id: 1, scheduled_as: 1 }, &Next::access(100, 8, 8, true)), "it is paused");
+    let (timeout, let_go) = (Choice::Run { thread: 0, steps: 1 }, Choice::Run { thread: 1, steps: 1 });
+    let sleeps = Candidate { outside: false, ..waits(0) };
+    let timeouts = (0..1000).take_while(|_| pick(&mut policy, [sleeps, ready(1)]) == timeout).count();
+    assert!(timeouts > 10 && timeouts < 100, "{timeouts} before it is let go");
+    // Who is paused later has as many again.
+    while policy.passes(Runner { id: 1, scheduled_as: 1 }, &Next::access(100, 8, 8, true)) {}
+    assert_eq!(pick(&mut policy, [sleeps, ready(1)]), timeout);
+    // Without a timeout it is looked for what the world does, some time.
+    let outside = Candidate { timed: false, ..waits(0) };
+    assert_eq!(pick(&mut policy, [outside, ready(1)]), Choice::Nobody);
+    assert!((0..1000).any(|_| pick(&mut policy, [outside, ready(1)]) == let_go), "not for ever");
 }
 
 #[test]

@@ -28,7 +28,7 @@ pub struct Comparison {
 /// comes after it is not compared.
 pub fn compare(original: &Trace, again: &Trace, partial: bool) -> Result<Comparison> {
     let (mut first, mut second) = (original.events(), again.events());
-    let (mut names, mut new_names) = (Names::default(), Names::default());
+    let (mut names, mut new_names) = (Names::of_process(original.meta()), Names::of_process(again.meta()));
     let mut comparison = Comparison::default();
     loop {
         // Lines are only made when they are needed: the events are gone by then, so keep ids.

@@ -8,7 +8,7 @@ use reweave_conductor::shared::ENV_SOCKET;
 
 use crate::folder::PrivateFolder;
 use crate::replay::Recording;
-use crate::session::Session;
+use crate::session::{Session, Stays};
 use crate::target::{Input, Program, preload};
 use crate::{Error, Result};
 
@@ -55,7 +55,7 @@ pub fn debug(recording: &Recording, extra: &[OsString]) -> Result<i32> {
         },
         _ => Error::CannotRun { program: "gdb".into(), source },
     })?;
-    let _ = session.finish();
+    let _ = session.finish(Stays::WhoeverRuns);
     Ok(status.code().unwrap_or(0))
 }
 

@@ -13,6 +13,7 @@ pub mod confirm;
 mod error;
 pub mod exit;
 pub mod explore;
+mod family;
 pub mod folder;
 pub mod gdb;
 mod handshake;

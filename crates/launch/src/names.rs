@@ -1,10 +1,12 @@
 //! What things of one run are called in another. Addresses change from run to run; these names do not:
 //! a heap object is its thread and the number of its allocation there, a stack address its thread and the distance from that
-//! thread's first stack address, a global its module and offset, code likewise.
+//! thread's first stack address, a global its module and offset, code likewise. The words of the command line lie above the stack,
+//! and where depends on how long the environment is: they are named by themselves.
 
 use std::collections::{BTreeMap, HashMap};
 
 use reweave_model::{Addr, AtomicKind, BlockedOn, Event, ObjectId, Op, Pc, ThreadId, module_id};
+use reweave_trace::Meta;
 
 /// Main's stack and those of threads lie above this on x86-64 Linux, as do mappings.
 const HIGH: u64 = 0x7000_0000_0000;
@@ -28,6 +30,10 @@ pub enum Name {
         thread: ThreadId,
         offset: i64,
     },
+    /// In the words of the command line.
+    Argument {
+        offset: u64,
+    },
     /// Not an address but an id: a thread, a descriptor, a number.
     Id(u64),
     /// Memory nobody told us about.
@@ -48,8 +54,12 @@ struct Module {
     id: u64,
 }
 
+/// Begin and end of the words of the command line, among what a trace knows of its process.
+pub const ARGUMENTS: &str = "arguments";
+
 #[derive(Default)]
 pub struct Names {
+    arguments: Option<[u64; 2]>,
     modules: Vec<Module>,
     heap: BTreeMap<u64, (u64, ThreadId, u32)>,
     allocations: HashMap<ThreadId, u32>,
@@ -57,6 +67,13 @@ pub struct Names {
 }
 
 impl Names {
+    /// For the events of a process, in an environment that may be another one.
+    pub fn of_process(meta: &Meta) -> Self {
+        let bounds =
+            meta.other.get(ARGUMENTS).and_then(|bounds| Some([bounds.get(0)?.as_u64()?, bounds.get(1)?.as_u64()?]));
+        Self { arguments: bounds.filter(|[begin, end]| begin < end), ..Self::default() }
+    }
+
     /// Learns from an event. Call it before naming what the event is about.
     pub fn see(&mut self, event: &Event<'_>) {
         match event.op {
@@ -105,6 +122,12 @@ impl Names {
         }
         if addr < HIGH {
             return Name::Unknown;
+        }
+        match self.arguments {
+            Some([begin, end]) if (begin..end).contains(&addr) => return Name::Argument { offset: addr - begin },
+            // The environment is above them, and nothing else.
+            Some([_, end]) if addr >= end && addr - end < STACK_REACH => return Name::Unknown,
+            _ => {}
         }
         let near = self.stacks.iter().map(|(&owner, &base)| (base.abs_diff(addr), owner, base)).min();
         match near {
@@ -184,5 +207,27 @@ impl Key {
         let code = self.code == other.code || self.code.module == 0 || other.code.module == 0;
         let name = self.name == other.name || self.name == Name::Unknown || other.name == Name::Unknown;
         self.thread == other.thread && self.kind == other.kind && self.detail == other.detail && code && name
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_of_the_command_line_are_found_wherever_they_lie() {
+        let top = 0x7fff_ffff_0000;
+        let named = |begin: u64, addr: u64| {
+            let other = [(ARGUMENTS.to_owned(), vec![begin, begin + 20].into())];
+            let mut names = Names::of_process(&Meta { other: other.into(), ..Meta::default() });
+            // Read before anything on the stack is: it is not where the stack begins.
+            let first = names.name(ThreadId(0), begin);
+            assert_eq!(first, Name::Argument { offset: 0 });
+            assert_eq!(names.name(ThreadId(0), top - 0x1000), Name::Stack { thread: ThreadId(0), offset: 0 });
+            names.name(ThreadId(0), addr)
+        };
+        assert_eq!(named(top, top + 7), named(top - 3, top + 4));
+        assert_eq!(named(top, top + 20), Name::Unknown, "the environment");
+        assert_eq!(named(top, top - 8), Name::Stack { thread: ThreadId(0), offset: 0x1000 - 8 });
     }
 }

@@ -17,6 +17,7 @@ use reweave_conductor::shared::Hello;
 use reweave_trace::{Aslr, Meta};
 
 use crate::collector::{self, Collected, Job, Signals};
+use crate::names::ARGUMENTS;
 use crate::pidfd::PidFd;
 use crate::region::{Configuration, Mapping};
 use crate::session::{Options, Script};
@@ -199,12 +200,25 @@ impl Registry {
         meta.other.insert("executable".into(), executable.into());
         meta.other.insert("forked".into(), (hello.forked != 0).into());
         meta.other.insert("start_realtime".into(), configuration.start_realtime.into());
+        if let Some(bounds) = arguments_of(hello.pid) {
+            meta.other.insert(ARGUMENTS.into(), bounds.to_vec().into());
+        }
         meta
     }
 }
 
 fn executable_of(pid: u32) -> String {
     fs::read_link(format!("/proc/{pid}/exe")).map_or_else(|_| String::new(), |path| path.display().to_string())
+}
+
+/// Where the words of its command line begin and end in the memory of a process.
+fn arguments_of(pid: u32) -> Option<[u64; 2]> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // Fields 48 and 49 of proc(5); the name, field 2, may hold anything.
+    let mut fields = stat.rsplit_once(") ")?.1.split(' ').skip(48 - 3);
+    let bounds = [fields.next()?.parse().ok()?, fields.next()?.parse().ok()?];
+    // 0 if they are hidden from us.
+    (bounds[0] > 0).then_some(bounds)
 }
 
 pub fn lost(pid: u32) -> String {

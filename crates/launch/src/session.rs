@@ -16,6 +16,7 @@ use reweave_native::cache::Installed;
 use reweave_trace::Aslr;
 
 use crate::collector::Collected;
+use crate::family;
 use crate::folder::{PrivateFolder, beside};
 use crate::interrupt;
 use crate::pidfd::PidFd;
@@ -125,6 +126,15 @@ impl Bounds {
     }
 }
 
+/// Who may go on when the program has ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Stays {
+    /// It is the user's: a service that a script has started, say.
+    WhoeverRuns,
+    /// Of a run that is one of many: it would keep its port from the next one.
+    Nobody,
+}
+
 /// What came of a run.
 #[derive(Debug)]
 pub struct Run {
@@ -198,10 +208,21 @@ impl Session {
     }
 
     /// Waits for what is still being recorded, then takes the results.
-    pub fn finish(mut self) -> (Vec<Collected>, Vec<String>) {
+    pub fn finish(mut self, stays: Stays) -> (Vec<Collected>, Vec<String>) {
         let deadline = Instant::now() + STRAGGLERS;
         while self.registry().jobs.iter().any(|(_, _, job)| !job.is_finished()) && Instant::now() < deadline {
             std::thread::sleep(Duration::from_micros(200));
+        }
+        if stays == Stays::Nobody {
+            for (pid, _, job) in self.registry().jobs.iter().filter(|(_, _, job)| !job.is_finished()) {
+                // invariant: not another process of the same number, as its collector still waits for its end.
+                if let Ok(process) = PidFd::open(*pid)
+                    && !job.is_finished()
+                {
+                    process.kill(libc::SIGKILL);
+                    process.ends_within(STRAGGLERS);
+                }
+            }
         }
         self.stop_listening();
         let mut registry = self.registry();
@@ -263,14 +284,15 @@ pub fn run(options: &Options) -> Result<Run> {
         && !process.ends_within(limit)
     {
         timed_out = true;
-        process.kill(libc::SIGKILL);
+        family::end(&process, started.child.id());
     }
     let status = started.child.wait();
     guard.over();
     let status = status.map_err(Error::system("waiting for the program"))?;
     let took = began.elapsed();
     session.root_ended(status);
-    let (mut processes, mut warnings) = session.finish();
+    let stays = if timed_out || matches!(options.output, Output::File(_)) { Stays::Nobody } else { Stays::WhoeverRuns };
+    let (mut processes, mut warnings) = session.finish(stays);
     timed_out |= processes.iter().any(|process| process.too_long);
     if options.watcher.is_none() {
         settle_names(&options.trace, &mut processes, &mut warnings);

@@ -11,7 +11,7 @@ mod deadlocks;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::time::Instant;
 
-use reweave_model::{Accessor, EventId, Finding, Kind, Op, Pc, Strength, ThreadId};
+use reweave_model::{Accessor, EventId, Finding, Kind, Op, Pc, Strength, ThreadId, Witness};
 use reweave_trace::{Footer, Outcome, PARTIAL, Result, Trace};
 
 use crate::analyses::{
@@ -19,9 +19,9 @@ use crate::analyses::{
     serializability, shb, syncp, syncp_deadlock, wcp,
 };
 use crate::history::Mode;
-use crate::linear::{self, Candidate, Candidates, Linear};
+use crate::linear::{self, Candidate, Candidates, Linear, Way};
 use crate::lower::called;
-use crate::search::Limits;
+use crate::search::{self, Limits};
 
 /// An analysis, by name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -73,6 +73,8 @@ pub struct Options<'a> {
     pub atomic: Vec<String>,
     /// Blocks that nobody declared are looked at too: what is found in them is potential, and worth a run.
     pub inferred: bool,
+    /// Fill in [`Answer::shown`].
+    pub shown: bool,
     pub limits: Limits<'a>,
     pub nondeterminism: crate::nondeterminism::Options,
 }
@@ -87,6 +89,8 @@ pub struct Answer {
     pub stats: BTreeMap<String, u64>,
     /// Functions that are to be atomic and were never called.
     pub unseen_functions: Vec<String>,
+    /// Races that an analysis shows to be reachable if reads may return anything, with its own way there, if wanted.
+    pub shown: Vec<Finding>,
 }
 
 /// Events of a long trace.
@@ -260,6 +264,9 @@ fn candidates(
         answer.stats.insert(format!("{name}.{what}"), count as u64);
         answer.stats.extend(analysis.stats().into_iter().map(|(key, value)| (format!("{name}.{key}"), value)));
         answer.findings.extend(doomed(trace, name, &analysis.deadlocks())?);
+        if options.shown {
+            answer.shown.extend(shown(trace, name, &analysis.ways())?);
+        }
         listed.push((name, found));
     }
     Ok(listed)
@@ -329,6 +336,17 @@ fn late_uses(
 fn potential(trace: &Trace, name: &'static str, candidates: &[Candidate]) -> Result<Vec<Finding>> {
     let pairs: Vec<_> = candidates.iter().map(|pair| (pair.first, pair.second)).collect();
     unproven(trace, name, Kind::Race, &pairs)
+}
+
+/// What an analysis knows a way to, that of the trace's events at least: potential, as the reads may not play along.
+fn shown(trace: &Trace, name: &'static str, ways: &[Way]) -> Result<Vec<Finding>> {
+    let witnesses = search::along(trace, ways)?;
+    let found = accessors(trace, ways.iter().flat_map(|way| [way.last.0, way.last.1]).collect())?;
+    let finding = |(way, witness): (&Way, Option<Witness>)| {
+        let accesses = vec![found.get(&way.last.0)?.clone(), found.get(&way.last.1)?.clone()];
+        Some(Finding { witness, ..Finding::new(Kind::Race, Strength::Potential, name, accesses) })
+    };
+    Ok(ways.iter().zip(witnesses).filter_map(finding).collect())
 }
 
 /// Acquisitions that may wait for each other: one finding for each pair of code positions.

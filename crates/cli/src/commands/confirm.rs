@@ -6,22 +6,26 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use reweave_launch::confirm::{Line, Stood};
+use reweave_launch::pipeline::Again;
 use reweave_launch::{exit, pipeline};
 use reweave_report::{Style, text};
 
+use super::predict::check_names;
 use crate::output;
 use crate::size::parse_time;
 
 /// Try to make predicted findings happen
 ///
 /// DIR is the folder of an earlier `reweave test`. Its recording is analysed again and every finding is steered to in a
-/// run of the program; the report is written anew.
+/// run of the program; the report is written anew. With `--analysis lock-history` the numbers (`--stats`) tell how many of the
+/// pairs of places that it shows to be reachable (pred) a run did (true), and how many it cannot refute (upper).
 #[derive(clap::Args)]
 #[command(
     override_usage = "reweave confirm [OPTIONS] DIR [-- PROG [ARGS]...]",
     after_help = "Examples:\n  \
         reweave confirm reweave-out\n  \
         reweave confirm reweave-out --budget 10m -- ./bank --slow\n  \
+        reweave confirm reweave-out --analysis lock-history --stats\n  \
         reweave confirm reweave-out --pause bank.c:21 --with bank.c:25   # two threads at two lines at once"
 )]
 pub struct Args {
@@ -30,6 +34,12 @@ pub struct Args {
     /// Wall time for everything (ms, s, m, h)
     #[arg(long, value_name = "TIME", value_parser = parse_time, default_value = "60s")]
     budget: Duration,
+    /// Only what these analyses find, `reweave predict --help` lists them [default: as `reweave test`]
+    #[arg(long, value_name = "NAME", value_delimiter = ',', conflicts_with = "pause")]
+    analysis: Vec<String>,
+    /// Also tell the numbers of the report
+    #[arg(long, conflicts_with = "pause")]
+    stats: bool,
     /// Bring one thread to this line while another stands at the line of `--with`
     #[arg(long, value_name = "FILE:LINE", requires = "with")]
     pause: Option<Line>,
@@ -46,10 +56,18 @@ pub fn run(args: Args) -> i32 {
     if let (Some(pause), Some(with)) = (&args.pause, &args.with) {
         return break_at(&args, [pause, with], command);
     }
-    match pipeline::confirm_again(&args.folder, command, args.budget) {
+    if let Err(why) = check_names(&args.analysis) {
+        eprintln!("reweave: {why}");
+        return exit::USAGE;
+    }
+    let again = Again { command, budget: args.budget, analyses: &args.analysis };
+    match pipeline::confirm_again(&args.folder, &again) {
         Ok(report) => {
             let folder = args.folder.display().to_string();
             let _ = text::write(&report, &folder, Style::for_stderr(), &mut io::stderr().lock());
+            if args.stats {
+                let _ = text::write_stats(&report, &mut io::stderr().lock());
+            }
             if report.has_findings() { exit::FINDINGS } else { exit::CLEAN }
         }
         Err(error) => output::fail(&error),

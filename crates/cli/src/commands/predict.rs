@@ -113,10 +113,20 @@ fn after_help() -> String {
         reweave predict trace.std --budget 2m"
 }
 
+/// Whether there are such analyses.
+pub fn check_names(names: &[String]) -> Result<(), String> {
+    match names.iter().find(|name| ANALYSES.iter().all(|about| about.name != *name)) {
+        None => Ok(()),
+        Some(unknown) => {
+            let known: Vec<&str> = ANALYSES.iter().map(|about| about.name).collect();
+            Err(format!("there is no analysis `{unknown}`: choose from {}", known.join(", ")))
+        }
+    }
+}
+
 pub fn run(args: Args) -> i32 {
-    if let Some(unknown) = args.analysis.iter().find(|name| ANALYSES.iter().all(|about| about.name != *name)) {
-        let known: Vec<&str> = ANALYSES.iter().map(|about| about.name).collect();
-        eprintln!("reweave: there is no analysis `{unknown}`: choose from {}", known.join(", "));
+    if let Err(why) = check_names(&args.analysis) {
+        eprintln!("reweave: {why}");
         return exit::USAGE;
     }
     match predict(&args) {
@@ -142,6 +152,7 @@ fn predict(args: &Args) -> Result<Report, Error> {
     let options = reweave_predict::Options {
         analyses: args.analysis.clone(),
         inferred: false,
+        shown: false,
         atomic: args.atomic.as_deref().map(crate::atomic::function_names).transpose()?.unwrap_or_default(),
         limits: Limits {
             mode: args.mode.mode(),

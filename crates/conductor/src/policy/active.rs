@@ -7,8 +7,8 @@
 //! From the papers: when all enabled threads are paused, one of them is let go (a *thrash*); the probability to pause at a
 //! target falls each time that was in vain; a thread yields before it takes the first lock of a cycle ([`YIELDS`]); threads, locks
 //! and the locks held meanwhile can be told apart (the launcher decides which ones are meant, see [`Target`]). Ours: one that
-//! yields waits until nobody else can go on; a timeout is let happen before a paused thread is let go; and a thread that is paused
-//! for very long is let go, so that one that spins for its sake does not spin for ever.
+//! yields waits until nobody else can go on; a timeout is let happen, and the world outside is waited for, before a paused thread
+//! is let go; and a thread that is paused for very long is let go, so that one that spins for its sake does not spin for ever.
 
 use super::wish::{Meeting, Object, PLACES, Position, Target, Wish, YIELDS};
 use super::{Candidate, Choice, Dice, Policy, Random, Runner, View};
@@ -74,8 +74,11 @@ const BACK_OFF: u64 = 90;
 const SWITCH: u64 = 64;
 /// Decisions after which a paused thread is let go.
 const PATIENCE: u32 = 4000;
-/// Timeouts that are let happen rather than let a paused thread go.
-const TIMEOUTS: u32 = 100;
+/// Timeouts that are let happen rather than let a paused thread go: for one, and in a run. Where one thread sleeps again and again,
+/// the first that is paused must not use them all up.
+const TIMEOUTS: [u32; 2] = [50, 1000];
+/// Looks at the world outside, some milliseconds apart, likewise.
+const LOOKS: [u32; 2] = [50, 200];
 
 pub struct Active {
     region: Region,
@@ -99,7 +102,9 @@ pub struct Active {
     /// Threads that have met and go now, last first.
     going: Vec<u32>,
     met: bool,
-    timeouts: u32,
+    /// Since a thread was last let go, and in all.
+    timeouts: [u32; 2],
+    looks: [u32; 2],
 }
 
 impl Active {
@@ -122,7 +127,8 @@ impl Active {
             cast: vec![None; PLACES as usize],
             going: Vec::new(),
             met: false,
-            timeouts: 0,
+            timeouts: [0; 2],
+            looks: [0; 2],
         }
     }
 
@@ -255,6 +261,7 @@ impl Active {
     /// Lets a paused thread go: that it was paused was in vain.
     fn let_go(&mut self, at: usize) -> u32 {
         let Paused { thread, place, .. } = self.paused.remove(at);
+        (self.timeouts[0], self.looks[0]) = (0, 0);
         let probability = &mut self.probability[(place % PLACES) as usize];
         *probability = *probability * BACK_OFF / 100;
         self.region.header().thrashes.fetch_add(1, Ordering::Relaxed);
@@ -265,10 +272,12 @@ impl Active {
         thread
     }
 
-    fn choose(&mut self, view: &View<'_>) -> Option<u32> {
+    /// `None`: as if nothing were wished for.
+    fn choose(&mut self, view: &View<'_>) -> Option<Choice> {
+        let run = |thread| Some(Choice::Run { thread, steps: 1 });
         while let Some(thread) = self.going.pop() {
             if view.enabled().any(|c| c.id == thread) {
-                return Some(thread);
+                return run(thread);
             }
         }
         if self.met {
@@ -284,14 +293,14 @@ impl Active {
         {
             let one = self.paused.remove(due);
             self.pass(&one);
-            return Some(one.thread);
+            return run(one.thread);
         }
         if let Some(old) = self.paused.iter().position(|paused| paused.age > PATIENCE) {
-            return Some(self.let_go(old));
+            return run(self.let_go(old));
         }
         let rested = self.yielding.iter().position(|one| one.age > PATIENCE);
         if let Some(rested) = rested {
-            return Some(self.yielding.remove(rested).thread);
+            return run(self.yielding.remove(rested).thread);
         }
         let is_paused = |c: &&Candidate| self.paused.iter().any(|paused| paused.thread == c.id);
         let yields = |c: &&Candidate| self.yielding.iter().any(|one| one.thread == c.id);
@@ -299,11 +308,11 @@ impl Active {
         let free: Vec<u32> = view.enabled().filter(|c| !is_paused(c) && !yields(c)).map(|c| c.id).collect();
         let others: Vec<u32> = free.iter().copied().filter(|id| Some(*id) != gives_way).collect();
         if !others.is_empty() {
-            return Some(others[self.dice.below(others.len() as u64) as usize]);
+            return run(others[self.dice.below(others.len() as u64) as usize]);
         }
         // Only one that gives way, or nobody but those that yield or are paused.
         if let Some(alone) = free.first() {
-            return Some(*alone);
+            return run(*alone);
         }
         let enabled = |list: &[Paused]| -> Vec<usize> {
             (0..list.len()).filter(|&at| view.enabled().any(|c| c.id == list[at].thread)).collect()
@@ -311,16 +320,32 @@ impl Active {
         let resting = enabled(&self.yielding);
         if !resting.is_empty() {
             let at = resting[self.dice.below(resting.len() as u64) as usize];
-            return Some(self.yielding.remove(at).thread);
-        }
-        if let Some(timed) = view.candidates.iter().find(|c| c.timed && !c.enabled && self.timeouts < TIMEOUTS) {
-            self.timeouts += 1;
-            return Some(timed.id);
+            return run(self.yielding.remove(at).thread);
         }
         let stuck = enabled(&self.paused);
-        let at = *stuck.get(self.dice.below(stuck.len().max(1) as u64) as usize)?;
-        Some(self.let_go(at))
+        if stuck.is_empty() {
+            // Nobody is kept from running: time passes as it does otherwise.
+            return None;
+        }
+        let timed: Vec<u32> = view.candidates.iter().filter(|c| c.timed && !c.enabled).map(|c| c.id).collect();
+        if !timed.is_empty() && count(&mut self.timeouts, TIMEOUTS) {
+            return run(timed[self.dice.below(timed.len() as u64) as usize]);
+        }
+        if view.candidates.iter().any(|c| c.outside && !c.enabled) && count(&mut self.looks, LOOKS) {
+            return Some(Choice::Nobody);
+        }
+        let at = stuck[self.dice.below(stuck.len() as u64) as usize];
+        run(self.let_go(at))
     }
+}
+
+/// One more, if there may be one.
+fn count(counts: &mut [u32; 2], limits: [u32; 2]) -> bool {
+    let within = counts[0] < limits[0] && counts[1] < limits[1];
+    if within {
+        counts.iter_mut().for_each(|count| *count += 1);
+    }
+    within
 }
 
 impl Policy for Active {
@@ -328,10 +353,7 @@ impl Policy for Active {
         if view.enabled().next().is_none() && self.met {
             return self.rest.pick(view);
         }
-        match self.choose(view) {
-            Some(thread) => Choice::Run { thread, steps: 1 },
-            None => self.rest.pick(view),
-        }
+        self.choose(view).unwrap_or_else(|| self.rest.pick(view))
     }
 
     fn preempt_at_sync(&mut self) -> bool {

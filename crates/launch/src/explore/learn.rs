@@ -439,7 +439,7 @@ impl<'t> Learning<'t> {
                 (Base::Heap(who(thread, &self.cursors), allocation), offset as i64)
             }
             Name::Stack { thread, offset } => (Base::Stack(who(thread, &self.cursors)), offset),
-            Name::Id(_) | Name::Unknown => (Base::Raw, addr as i64),
+            Name::Argument { .. } | Name::Id(_) | Name::Unknown => (Base::Raw, addr as i64),
         }
     }
 

@@ -7,6 +7,7 @@
 //! reweave-out/witness-2.rws    the predicted order of a finding that no run did
 //! ```
 
+mod again;
 mod alternatives;
 mod ends;
 mod items;
@@ -37,6 +38,7 @@ use crate::replay::is_failure;
 use crate::session::{self, Bounds, Options, QUANTUM, Run};
 use crate::target::{Input, Output, Program};
 use crate::{Error, Result};
+pub use again::{Again, confirm_again};
 pub use ends::last_places;
 use items::{endless, failure, freed_memory, minimise, recorded, settle};
 use usual::usual;
@@ -70,8 +72,8 @@ const GLANCE: Duration = Duration::from_millis(30);
 const TRY: Duration = Duration::from_secs(1);
 /// The part of the time for other schedules that is kept back for what they show.
 const RESERVE: u32 = 8;
-/// Numbers that mean nothing if those of several traces are added up.
-const PER_TRACE: [&str; 2] = ["windows", "cut_short"];
+/// Numbers that mean nothing if those of several traces are added up: what was not settled in one run is what was not in another.
+const PER_TRACE: [&str; 5] = ["windows", "cut_short", "unknown_pairs", "unknown_deadlocks", "atomicity_unknown"];
 
 #[derive(Clone, Debug)]
 pub struct Plan {
@@ -277,8 +279,8 @@ impl Hunt<'_> {
             }
             let began = Instant::now();
             let answer = predict(&trace, began + self.time_to_look(GLANCE), &self.plan.atomic, watch)?;
-            *self.stats.entry("unknown_pairs".into()).or_default() += answer.unknown_pairs;
-            for (key, value) in answer.stats {
+            let unknown = ("unknown_pairs".to_owned(), answer.unknown_pairs);
+            for (key, value) in answer.stats.into_iter().chain([unknown]) {
                 let sum = self.stats.entry(key.clone()).or_default();
                 // Of one trace, or of none.
                 *sum = if PER_TRACE.contains(&key.as_str()) { value.max(*sum) } else { *sum + value };
@@ -621,32 +623,6 @@ pub fn load_report(folder: &Path) -> Result<Report> {
         why: format!("{source}: name the folder of a `reweave test`"),
     })?;
     Report::from_json(&text).map_err(|why| Error::NotReplayable { path, why })
-}
-
-/// Analyses the recording in the folder again and tries to confirm what was not confirmed, in `command` if given.
-pub fn confirm_again(folder: &Path, command: Option<&[OsString]>, budget: Duration) -> Result<Report> {
-    let began = Instant::now();
-    let mut report = load_report(folder)?;
-    let trace = Trace::open(folder.join(RECORDING))?;
-    for finding in predict(&trace, began + budget / 2, &[], &mut |_| {})?.findings {
-        let fresh = resolve::item(0, &finding, &trace);
-        let known = report.findings.iter().position(|item| item.fingerprint == fresh.fingerprint);
-        // Another program than the recorded one has to show it itself.
-        if command.is_none() && known.is_some_and(|i| report.findings[i].strength == "confirmed") {
-            continue;
-        }
-        let next = report.findings.iter().map(|item| item.id).max().unwrap_or(0) + 1;
-        let id = known.map_or(next, |i| report.findings[i].id);
-        let plain = Plain { command, ..Plain::default() };
-        let item = settle(id, &trace, &finding, folder, &plain, budget.saturating_sub(began.elapsed()))?;
-        match known {
-            Some(i) => report.findings[i] = item,
-            None => report.findings.push(item),
-        }
-    }
-    report.findings.sort_by_key(|item| (rank(item), item.id));
-    save_report(&report, folder)?;
-    Ok(report)
 }
 
 /// Brings two threads to two lines at once, in the program of an earlier test; the run that does it is kept beside the findings.

@@ -5,8 +5,8 @@
 //! threads can be there at the same time.
 //!
 //! Candidates are the pairs of code positions that strategy I does not refute: no race of those pairs of accesses that were
-//! asked about is missed. Which of them strategy II shows to be reachable, whatever the reads return, is in the statistics.
-//! Under data abstraction neither is a prediction.
+//! asked about is missed. Which of them strategy II shows to be reachable, whatever the reads return, is in the statistics, and
+//! its way there can be had ([`Linear::ways`]), for runs to be steered along. Under data abstraction neither is a prediction.
 //!
 //! Deviations from the paper:
 //! - It asks about every pair of accesses; this, until one pair of accesses of a pair of code positions is not refuted, and at most
@@ -21,9 +21,9 @@ use reweave_model::{EventId, Pc};
 
 use super::lockset::{Found, LocksetRaces};
 use crate::linear::{
-    Access, Candidate, Candidates, Cycle, FastMap, Gone, Linear, Meeting, PcId, Sync, Thread, Touch, Word,
+    Access, Before, Candidate, Candidates, Cycle, FastMap, Gone, Linear, Meeting, PcId, Sync, Thread, Touch, Way, Word,
 };
-use crate::lock_history::{Counts, Limits, LockHistories, Point, Reach, Strategy};
+use crate::lock_history::{self, Counts, Limits, LockHistories, Point, Reach, Strategy};
 
 /// Pairs of accesses asked about for one pair of code positions.
 const TRIES: u32 = 16;
@@ -64,6 +64,31 @@ pub struct LockHistoryRaces {
     fresh_refuted: Vec<(u32, u32)>,
     /// Lock operations forgotten with the locks they were of.
     retired: u64,
+    /// How strategy II comes to what it shows, if that is to be kept.
+    ways: Option<Ways>,
+}
+
+#[derive(Default)]
+struct Ways {
+    all: Vec<Way>,
+    /// Who was forked where. A number stands for several threads if each is joined before the next.
+    forks: Vec<(Thread, EventId)>,
+}
+
+impl Ways {
+    fn add(&mut self, witness: lock_history::Witness, last: (EventId, EventId)) {
+        let users = |(thread, until): (Thread, EventId)| {
+            let first = (thread == Thread(0)).then_some((None, until));
+            let forks = self.forks.iter().filter(move |(child, fork)| *child == thread && *fork < until);
+            first.into_iter().chain(forks.map(move |(_, fork)| (Some(*fork), until))).collect::<Vec<_>>()
+        };
+        let before = match witness.before {
+            lock_history::Before::Everything(until) => Before::Everything(until),
+            lock_history::Before::Of(each) => Before::Of(each.into_iter().flat_map(users).collect()),
+        };
+        let steps = witness.steps.into_iter().map(|(_, event)| event).collect();
+        self.all.push(Way { before, steps, last: (last.0.min(last.1), last.0.max(last.1)) });
+    }
 }
 
 impl Default for LockHistoryRaces {
@@ -87,14 +112,17 @@ impl LockHistoryRaces {
             all: Vec::new(),
             fresh_refuted: Vec::new(),
             retired: 0,
+            ways: None,
         }
     }
 
-    /// Asks each question twice, with and without what is known, and counts what locks protect: for the statistics.
+    /// Asks each question twice, with and without what is known, and counts what locks protect: for the statistics. Keeps how
+    /// strategy II comes to what it shows.
     pub fn comparing() -> Self {
         let mut races = Self::default();
         races.histories = races.histories.comparing();
         races.lockset.protected = Some(FastMap::default());
+        races.ways = Some(Ways::default());
         races
     }
 
@@ -137,6 +165,12 @@ impl LockHistoryRaces {
             },
         };
         self.questions += 1;
+        if verdict == Verdict::Shown
+            && let Some(ways) = &mut self.ways
+            && let Some(witness) = self.histories.way_just_found(one, two)
+        {
+            ways.add(witness, (one.event, two.event));
+        }
         let (a, b) = (first.2, second.2);
         let (key, events) = if a <= b { ((a.0, b.0), (first.1, second.1)) } else { ((b.0, a.0), (second.1, first.1)) };
         let asked = self.asked.entry(key).or_insert(Asked { verdict, tries: 0, events });
@@ -182,6 +216,9 @@ impl Linear for LockHistoryRaces {
     }
 
     fn sync(&mut self, event: EventId, thread: Thread, sync: Sync) {
+        if let (Sync::Fork { child }, Some(ways)) = (sync, &mut self.ways) {
+            ways.forks.push((child, event));
+        }
         self.lockset.sync(event, thread, sync);
         self.histories.sync(event, thread, sync);
         self.until_look -= 1;
@@ -257,6 +294,10 @@ impl Linear for LockHistoryRaces {
 
     fn deadlocks(&self) -> Vec<(EventId, EventId)> {
         self.histories.deadlocks().iter().copied().collect()
+    }
+
+    fn ways(&self) -> Vec<Way> {
+        self.ways.as_ref().map_or_else(Vec::new, |ways| ways.all.clone())
     }
 }
 

@@ -28,7 +28,7 @@ pub use hash::FastMap;
 pub use locksets::{LocksetId, Locksets};
 pub(crate) use order::at;
 pub use order::{Edges, Order, VectorClock};
-pub use pairs::{Candidate, Candidates, Cycle, Misused, PcId, Pcs};
+pub use pairs::{Before, Candidate, Candidates, Cycle, Misused, PcId, Pcs, Way};
 pub use races::{Kept, Races};
 pub use writes::{LastWrites, Source as WriteSource};
 
@@ -225,6 +225,11 @@ pub trait Linear {
 
     /// Acquisitions that may wait for each other, the earlier one first.
     fn deadlocks(&self) -> Vec<(EventId, EventId)> {
+        Vec::new()
+    }
+
+    /// Orders that lead two threads to two accesses if reads may return anything. After [`Linear::finish`].
+    fn ways(&self) -> Vec<Way> {
         Vec::new()
     }
 }

@@ -16,6 +16,26 @@ pub struct Candidate {
     pub second_pc: Pc,
 }
 
+/// How two threads come to two accesses, by the events that matter: what lies between them goes with its thread, in the observed
+/// order as far as these events allow.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Way {
+    pub before: Before,
+    /// Events of the two threads, in order.
+    pub steps: Vec<EventId>,
+    /// The accesses, the earlier one in the trace first.
+    pub last: (EventId, EventId),
+}
+
+/// What happens first, in the observed order.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Before {
+    /// Everything up to this event.
+    Everything(EventId),
+    /// What threads did up to an event. A thread is known by the event that forked it; without one it is the first thread.
+    Of(Vec<(Option<EventId>, EventId)>),
+}
+
 /// Requests for locks, each for one that the thread of the next (of the last: the first) holds.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Cycle {

@@ -235,10 +235,15 @@ impl LockHistories {
 
     /// How to get there, if strategy II knows.
     pub fn witness(&mut self, one: Point, two: Point) -> Option<Witness> {
-        let (a, b) = sorted(one, two);
-        if self.answer(a, b, Strategy::Two) != Reach::Reachable {
-            return None;
+        match self.reachable(one, two, Strategy::Two) {
+            Reach::Reachable => self.way_just_found(one, two),
+            _ => None,
         }
+    }
+
+    /// How to get there, right after strategy II has said that it is reachable: nothing is searched or counted again.
+    pub fn way_just_found(&self, one: Point, two: Point) -> Option<Witness> {
+        let (a, b) = sorted(one, two);
         let known = self.known.get(&(a.thread.0, b.thread.0))?.last()?;
         let record = &self.record;
         let (first, second) = (record.thread(a.thread)?, record.thread(b.thread)?);

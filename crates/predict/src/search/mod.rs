@@ -3,6 +3,7 @@
 
 mod context;
 mod paths;
+mod ways;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -15,6 +16,7 @@ use crate::history::*;
 use crate::lower::{Lowered, Windows};
 pub use context::{Context, all_are_near, near};
 pub use paths::{Path, witnesses};
+pub use ways::along;
 
 /// Kept events per window, unless the whole trace has fewer than [`WHOLE`].
 pub const WINDOW: usize = 10_000;

@@ -1,8 +1,8 @@
 //! The streaming analysis: between locksets and the oracle, and tries again what it refuted.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use reweave_model::{AccessFlags, Addr, LockMode, ObjectId, Op, Pc, Strength, ThreadId, Value};
+use reweave_model::{AccessFlags, Addr, LockMode, ObjectId, Op, Pc, Schedule, Strength, ThreadId, Value};
 use reweave_predict::analyses::lock_history::LockHistoryRaces;
 use reweave_predict::analyses::lockset::LocksetRaces;
 use reweave_predict::history::{Mode, Pos};
@@ -10,6 +10,7 @@ use reweave_predict::linear::{Candidate, Linear, run};
 use reweave_predict::lock_history::Limits;
 use reweave_predict::oracle::Oracle;
 use reweave_predict::testing::{FIRST_PC, generate, trace_of};
+use reweave_predict::witness;
 use reweave_predict::{Options, predict};
 use reweave_trace::{Meta, Trace, TraceBuilder};
 
@@ -49,6 +50,60 @@ fn between_the_oracle_and_locksets() {
         listed += lockset.iter().filter(|(one, _)| *one >= FIRST_PC).count();
     }
     assert!(races < left && left < listed, "{races} {left} {listed}");
+}
+
+/// The positions in a history that a schedule of its trace leads through; `None` if waiting makes steps hard to count.
+fn order_along(trace: &Trace, schedule: &Schedule) -> Option<Vec<Pos>> {
+    let mut steps: Vec<VecDeque<Pc>> = vec![VecDeque::new()];
+    let mut indices = BTreeMap::from([(ThreadId(0), 0)]);
+    let mut events = trace.events();
+    while let Some(event) = events.next().expect("a sound trace") {
+        if let Op::Fork { child, .. } = event.op {
+            indices.insert(child, steps.len());
+            steps.push(VecDeque::new());
+        }
+        if matches!(event.op, Op::Blocked { .. } | Op::Refused { .. }) {
+            return None;
+        }
+        if event.op.is_step() {
+            steps[indices[&event.thread]].push_back(event.pc);
+        }
+    }
+    let mut order = Vec::new();
+    for segment in &schedule.segments {
+        let done = steps[segment.thread.index()].drain(..segment.steps as usize);
+        order.extend(done.filter_map(|pc| Some(Pos(pc.0.checked_sub(FIRST_PC)? as u32))));
+    }
+    Some(order)
+}
+
+#[test]
+fn the_ways_of_strategy_two_are_schedules_that_lead_there() {
+    let (mut checked, mut shown) = (0, 0);
+    for seed in 0..600 {
+        let history = match seed % 3 {
+            0 => generate(seed, 8 + seed as usize % 9),
+            1 => locking(seed, 2, 8 + seed as usize % 40),
+            _ => locking(seed, 4, 8 + seed as usize % 24),
+        };
+        let Some(trace) = trace_of(&history) else { continue };
+        let options = Options { analyses: vec!["lock-history".into()], shown: true, ..Options::default() };
+        let answer = predict(&trace, &options, &mut |_, _| {}).expect("a sound trace");
+        assert_eq!(answer.shown.len() as u64, answer.stats["lock-history.after_two"], "seed {seed}");
+        for finding in &answer.shown {
+            assert_eq!(finding.strength, Strength::Potential);
+            let pos = |at: usize| finding.accesses[at].pc.0.checked_sub(FIRST_PC).map(|pos| Pos(pos as u32));
+            let (Some(one), Some(two)) = (pos(0), pos(1)) else { continue };
+            shown += 1;
+            let schedule = &finding.witness.as_ref().expect("a way is a schedule").schedule;
+            let Some(mut order) = order_along(&trace, schedule) else { continue };
+            assert_eq!(order.split_off(order.len() - 2), [one, two], "seed {seed}: it ends with the accesses");
+            let verdict = witness::check(&history, Mode::DataAbstract, &order, (one, two));
+            assert_eq!(verdict, Ok(()), "seed {seed}: {one:?} {two:?} by {order:?}");
+            checked += 1;
+        }
+    }
+    assert!(checked > 500 && checked * 2 > shown, "{checked} of {shown}");
 }
 
 struct Program(TraceBuilder);

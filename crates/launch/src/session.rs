@@ -110,14 +110,16 @@ impl Bounds {
             // It does not end anyway, and what is of interest comes soon or not at all.
             return Self { time: (recorded.took / 8).max(Duration::from_millis(200)), events };
         }
-        Self {
-            time: (recorded.took * 20).max(Duration::from_secs(5)),
-            events: events.saturating_mul(20).max(Self::FEWEST),
-        }
+        Self::beyond(events, (recorded.took * 20).max(Duration::from_secs(5)))
+    }
+
+    /// Far more than so many events, and no longer than that.
+    pub fn beyond(events: u64, time: Duration) -> Self {
+        Self { time, events: events.saturating_mul(20).max(Self::FEWEST) }
     }
 
     /// Less than a second of a loop, but more than it takes to recognise one ([`spinning`](crate::confirm::spinning)).
-    pub const FEWEST: u64 = 500_000;
+    const FEWEST: u64 = 500_000;
 
     /// For a run for which so much time is left.
     pub fn set(self, options: &mut Options, left: Duration) {

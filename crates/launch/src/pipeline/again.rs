@@ -18,6 +18,7 @@ use super::{RECORDING, load_report, rank, save_report};
 use crate::Result;
 use crate::confirm::Plain;
 use crate::folder::PrivateFolder;
+use crate::session::Bounds;
 
 /// For one run at least; more if there is much time.
 const RUN: Duration = Duration::from_secs(10);
@@ -50,8 +51,8 @@ pub fn confirm_again(folder: &Path, again: &Again<'_>) -> Result<Report> {
         ..reweave_predict::Options::default()
     };
     let answer = reweave_predict::predict(&trace, &options, &mut |_, _| {})?;
-    let limit = Some(RUN.max(again.budget / RUNS));
-    let plain = Plain { command: again.command, limit, ..Plain::default() };
+    let bounds = Some(Bounds::beyond(trace.event_count(), RUN.max(again.budget / RUNS)));
+    let plain = Plain { command: again.command, bounds, ..Plain::default() };
     let mut tries = Tries { folder, trace: &trace, plain: &plain, deadline, report, tried: HashSet::new() };
     if options.shown {
         let upper = answer.stats.get("lock-history.after_one").copied().unwrap_or(0);

@@ -18,8 +18,7 @@ const SERIAL: u64 = 6;
 /// What the program prints when its threads run one after the other: the recorded run's output went to the terminal.
 pub fn usual(plan: &Plan, limit: Duration) -> Option<Usual> {
     let recording = Recording::open(&plan.folder.join(RECORDING)).ok()?;
-    let events = recording.trace.event_count().saturating_mul(20).max(Bounds::FEWEST);
-    let bounds = Bounds { time: limit, events };
+    let bounds = Bounds::beyond(recording.trace.event_count(), limit);
     let once = |seed: u64| {
         let folder = PrivateFolder::new().ok()?;
         let mut options = recording.options(folder.path().join(RECORDING)).ok()?;

@@ -66,6 +66,8 @@ const ENDLESS: u64 = 100;
 const MOST: usize = 60;
 /// Findings with the same identity that are tried, until one happens.
 const ALIKE: usize = 3;
+/// Runs that show a finding and make us try it, as long as it does not happen.
+const RUNS: u32 = 3;
 /// For predicting from a run that is not the first, whatever it has cost to run the program so far.
 const GLANCE: Duration = Duration::from_millis(30);
 /// And for trying what it shows.
@@ -141,6 +143,7 @@ pub fn test(plan: &Plan, watch: &mut dyn FnMut(Stage<'_>)) -> Result<Tested> {
         usual: None,
         ended_by_hand: false,
         taken,
+        tried: HashMap::new(),
         others: None,
     };
     // A program that does not end by itself is looked at as far as it came.
@@ -207,6 +210,8 @@ struct Hunt<'p> {
     ended_by_hand: bool,
     /// What the recorded run printed; `Some(None)`: nobody knows.
     usual: Option<Option<Usual>>,
+    /// How many runs made us try each finding, by fingerprint.
+    tried: HashMap<String, u32>,
     /// When the recorded run had been looked at, and how much of the time since then went into looking at others.
     others: Option<(Instant, Duration)>,
 }
@@ -366,6 +371,10 @@ impl Hunt<'_> {
             if known.is_some_and(|known| self.items[known].schedule.is_some()) {
                 continue;
             }
+            // What did not happen in some runs will hardly in others, and they would take all the time.
+            if self.tried.get(&fingerprint).is_some_and(|&tried| tried >= RUNS) {
+                continue;
+            }
             if let Some(&at) = met.get(&fingerprint) {
                 let (_, same, _): &mut (_, Vec<&Finding>, _) = &mut todo[at];
                 if same.len() < ALIKE {
@@ -373,6 +382,7 @@ impl Hunt<'_> {
                 }
                 continue;
             }
+            *self.tried.entry(fingerprint.clone()).or_default() += 1;
             met.insert(fingerprint, todo.len());
             let id = known.map_or(next, |known| self.items[known].id);
             next += u32::from(known.is_none());

@@ -113,6 +113,9 @@ struct Collector {
     is_root: bool,
     instrumented: bool,
     max_events: u64,
+    too_long: bool,
+    /// Memory that is mapped twice is taken for two places: there is synchronization in it.
+    apart: bool,
     signals: Arc<Signals>,
     drained: u32,
     /// Bytes of the next chunk that the sink has got already.
@@ -136,6 +139,8 @@ pub fn run(job: Job) -> Collected {
         is_root,
         instrumented,
         max_events,
+        too_long: false,
+        apart: false,
         signals,
         drained: 0,
         taken: 0,
@@ -159,7 +164,8 @@ impl Collector {
         let mut hanging: Option<Instant> = None;
         loop {
             self.drain();
-            if self.is_too_long() {
+            if self.sink.totals().events > self.max_events {
+                self.too_long = true;
                 self.process.kill(libc::SIGKILL);
             }
             let signals = &self.signals;
@@ -184,10 +190,6 @@ impl Collector {
         }
         self.drain();
         self.drain_open_chunk();
-    }
-
-    fn is_too_long(&self) -> bool {
-        self.sink.totals().events > self.max_events
     }
 
     /// Takes the chunks that are full.
@@ -239,10 +241,12 @@ impl Collector {
         let words = unsafe { std::slice::from_raw_parts(region.chunk(sequence).cast::<u64>().add(from), until - from) };
         self.taken = len;
         let translated;
-        let words = if region.header().aliases.is_empty() {
+        let aliases = &region.header().aliases;
+        self.apart |= !aliases.is_empty() && synchronises(words, aliases, sequence);
+        let words = if aliases.is_empty() || self.apart {
             words
         } else {
-            translated = at_first_addresses(words, &region.header().aliases, sequence);
+            translated = at_first_addresses(words, aliases, sequence);
             &translated
         };
         let stalls = stalls(&region);
@@ -342,7 +346,7 @@ impl Collector {
             pauses: header.pauses.load(Ordering::Relaxed),
             thrashes: header.thrashes.load(Ordering::Relaxed),
             met: header.met.load(Ordering::Relaxed) > 0,
-            too_long: events > self.max_events,
+            too_long: self.too_long,
             warnings: self.warnings,
         }
     }
@@ -373,6 +377,30 @@ pub fn human_size(bytes: u64) -> String {
         unit += 1;
     }
     if size.fract() < 0.05 { format!("{size:.0} {}", UNITS[unit]) } else { format!("{size:.1} {}", UNITS[unit]) }
+}
+
+/// Whether threads synchronize by something in memory that is mapped a second time. Objects keep their own addresses, so that
+/// accesses they order would look unordered if only these were put together.
+fn synchronises(words: &[u64], aliases: &Aliases, sequence: u32) -> bool {
+    let mut at = 0;
+    while let Ok((record, len)) = wire::decode(&words[at..]) {
+        let object = match record {
+            Record::Event { op: Op::Acquire { object, .. } | Op::Release { object, .. }, .. }
+            | Record::Event { op: Op::Blocked { object, .. } | Op::Refused { object, .. }, .. } => object,
+            Record::Event { op: Op::Send { channel, .. } | Op::Receive { channel, .. }, .. } => channel,
+            Record::Event { op: Op::SemaphorePost { semaphore, .. } | Op::SemaphoreTake { semaphore, .. }, .. } => {
+                semaphore
+            }
+            Record::Event { op: Op::BarrierArrive { barrier, .. }, .. } => barrier,
+            Record::Event { op: Op::Wait { condition, .. } | Op::Notify { condition, .. }, .. } => condition,
+            _ => reweave_model::ObjectId(0),
+        };
+        if aliases.first_address(object.0, sequence) != object.0 {
+            return true;
+        }
+        at += len;
+    }
+    false
 }
 
 /// Records with their accesses where the trace knows the memory.

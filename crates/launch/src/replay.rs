@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use reweave_conductor::policy::replay::{RecordedInput, encode};
 use reweave_conductor::policy::wish::Wish;
@@ -13,8 +13,9 @@ use reweave_trace::{Meta, Outcome, PARTIAL, Trace, schedule_of};
 
 use crate::collector::Collected;
 use crate::compare::{Comparison, compare};
-use crate::confirm::{self, Goal};
+use crate::confirm::{self, Goal, Plain};
 use crate::folder::PrivateFolder;
+use crate::interrupt;
 use crate::session::{self, Options, Run, Script};
 use crate::target::{Input, Output};
 use crate::{Error, Result, beside};
@@ -22,6 +23,8 @@ use crate::{Error, Result, beside};
 /// The longest segment that can be encoded.
 const MAX_SEGMENT: u32 = 1 << 30;
 
+/// The trace of a replay.
+const AGAIN: &str = "again.rwt";
 /// How long a run that does not end by itself is replayed.
 const ENDLESS: Duration = Duration::from_secs(4);
 
@@ -51,6 +54,11 @@ pub struct Replayed {
 }
 
 impl Recording {
+    /// A run that had to be ended would not end now either.
+    fn is_endless(&self) -> bool {
+        self.goal.as_ref().is_some_and(|goal| goal.outcome == Outcome::Unknown)
+    }
+
     /// A trace, a schedule file beside one, or the folder of a finding.
     pub fn open(path: &Path) -> Result<Self> {
         let not = |why: &str| Error::NotReplayable { path: path.to_owned(), why: why.to_owned() };
@@ -220,16 +228,27 @@ fn inputs(trace: &Trace, wanted: impl Fn(ThreadId, u64, InputSource) -> bool) ->
 
 /// Runs the recording again and compares. The program's output is its own, as when it was recorded.
 pub fn replay(recording: &Recording) -> Result<Replayed> {
-    replay_into(recording, &PrivateFolder::new()?, Output::Ours)
+    let folder = PrivateFolder::new()?;
+    let mut options = recording.options(folder.path().join(AGAIN))?;
+    options.output = Output::Ours;
+    options.timeout = recording.is_endless().then_some(ENDLESS);
+    replay_with(recording, &options)
 }
 
-/// Whether a finding happens again, so often in a row. Nothing is printed.
-pub fn happens_again(path: &Path, times: u32) -> Result<bool> {
+/// Whether a finding happens again, so often in a row, each time within these bounds. Nothing is printed.
+pub fn happens_again(path: &Path, times: u32, plain: &Plain<'_>, deadline: Instant) -> Result<bool> {
     let recording = Recording::open(path)?;
     for _ in 0..times {
+        let left = deadline.saturating_duration_since(Instant::now());
+        if left.is_zero() || interrupt::asked() {
+            return Ok(false);
+        }
         let folder = PrivateFolder::new()?;
-        let output = Output::File(folder.path().join(confirm::OUTPUT));
-        let again = replay_into(&recording, &folder, output)?;
+        let mut options = recording.options(folder.path().join(AGAIN))?;
+        options.output = Output::File(folder.path().join(confirm::OUTPUT));
+        options.isolate = plain.isolate;
+        plain.bound(&mut options, left);
+        let again = replay_with(&recording, &options)?;
         if !again.happened || again.diverged.is_some() || again.comparison.difference.is_some() {
             return Ok(false);
         }
@@ -237,13 +256,9 @@ pub fn happens_again(path: &Path, times: u32) -> Result<bool> {
     Ok(true)
 }
 
-fn replay_into(recording: &Recording, folder: &PrivateFolder, output: Output) -> Result<Replayed> {
-    let mut options = recording.options(folder.path().join("again.rwt"))?;
-    options.output = output;
-    // A run that had to be ended would not end now either.
-    let endless = recording.goal.as_ref().is_some_and(|goal| goal.outcome == Outcome::Unknown);
-    options.timeout = endless.then_some(ENDLESS);
-    let run = session::run(&options)?;
+fn replay_with(recording: &Recording, options: &Options) -> Result<Replayed> {
+    let endless = recording.is_endless();
+    let run = session::run(options)?;
     let again = same_process(&run, recording)?;
     let new = Trace::open(&again.path)?;
     let expected = recording.trace.footer().map(|footer| footer.outcome.clone()).unwrap_or_default();

@@ -108,7 +108,8 @@ impl Bounds {
         let events = recorded.processes.iter().map(|process| process.events).max().unwrap_or(0);
         if recorded.timed_out {
             // It does not end anyway, and what is of interest comes soon or not at all.
-            return Self { time: (recorded.took / 8).max(Duration::from_millis(200)), events };
+            let time = (recorded.took / 8).max(Duration::from_millis(200));
+            return Self { time, events: events.max(Self::FEWEST) };
         }
         Self::beyond(events, (recorded.took * 20).max(Duration::from_secs(5)))
     }
@@ -281,12 +282,14 @@ pub fn run(options: &Options) -> Result<Run> {
         Ok(started)
     })?;
     let mut timed_out = false;
-    if let Some(limit) = options.timeout
-        && let Ok(process) = PidFd::open(started.child.id())
-        && !process.ends_within(limit)
-    {
-        timed_out = true;
-        family::end(&process, started.child.id());
+    if let Some(limit) = options.timeout {
+        let process = PidFd::open(started.child.id()).map_err(Error::system("pidfd_open"));
+        // Without it the end could not be waited for in time.
+        let process = process.inspect_err(|_| drop(started.child.kill()))?;
+        if !process.ends_within(limit) {
+            timed_out = true;
+            family::end(&process, started.child.id());
+        }
     }
     let status = started.child.wait();
     guard.over();

@@ -96,7 +96,7 @@ pub struct Plain<'a> {
 }
 
 impl Plain<'_> {
-    fn bound(&self, options: &mut Options, left: Duration) {
+    pub(crate) fn bound(&self, options: &mut Options, left: Duration) {
         self.bounds.unwrap_or(Bounds { time: left, events: u64::MAX }).set(options, left);
     }
 }

@@ -73,8 +73,11 @@ impl Search<'_> {
         for after in 0.. {
             self.settle(&mut state, last, &mut moves, ROOT);
             let choices = self.choices(&state);
+            if state.exited || moves.len() > LONGEST {
+                return after;
+            }
             self.hang(&state, &choices, ROOT, &moves);
-            if choices.is_empty() || state.exited || moves.len() > LONGEST {
+            if choices.is_empty() {
                 return after;
             }
             self.races(&choices, ROOT, &moves);

@@ -43,7 +43,7 @@ impl Hunt<'_> {
         let mut waiting: VecDeque<(Trace, Option<PrivateFolder>)> =
             VecDeque::from([(Trace::open(&process.path)?, None)]);
         let mut runs = 0;
-        while let Some((trace, _folder)) = waiting.pop_front() {
+        while let Some((trace, _folder)) = waiting.pop_front().filter(|_| !left(until).is_zero()) {
             for schedule in ask(&trace, Instant::now() + (left(until) / ASKING).max(GLANCE), &mut asked)? {
                 if Instant::now() + first.took >= until || interrupt::asked() {
                     break;

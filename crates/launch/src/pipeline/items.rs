@@ -45,6 +45,7 @@ pub fn settle(
     }
     let own = folder.join(id.to_string());
     let deadline = Instant::now() + left;
+    let until = deadline;
     let (confirmation, tries) = confirm::confirm(trace, finding, &own, plain, deadline)?;
     item.tries = Some(data::Tries {
         attempts: tries.attempts,
@@ -65,7 +66,7 @@ pub fn settle(
             item.preemptions = Some(confirm::minimise(&own, &mut goal, plain, deadline)?.after);
             let shown = Trace::open(own.join(&goal.trace))?;
             let ending = Ending::of(&shown, &goal.outcome, &own.join(confirm::OUTPUT), plain.usual)?;
-            if is_signalled(&shown) && !happens_again(&own, AGAIN)? {
+            if is_signalled(&shown) && !happens_again(&own, AGAIN, plain, until)? {
                 let _ = fs::remove_dir_all(&own);
                 item = resolve::item(id, finding, trace);
                 item.why_unconfirmed =

@@ -8,7 +8,7 @@ use reweave_model::{Feeds, Finding, Strength};
 use reweave_predict::Limits;
 use reweave_predict::analyses::nondeterminism::NAME;
 use reweave_report::place::Placed;
-use reweave_trace::Trace;
+use reweave_trace::{Outcome, Trace};
 
 use super::items::failure;
 use super::{Hunt, Stage, left};
@@ -50,7 +50,9 @@ impl Hunt<'_> {
             let Some(goal) = Goal::load(&own.join(confirm::COMMAND)).filter(|_| item.schedule.is_some()) else {
                 continue;
             };
-            let usual = recorded.iter().any(|outcome| same_outcome(outcome, &goal.outcome));
+            // A child's status is its parent's business.
+            let childs = recorded.len() > 1 && matches!(goal.outcome, Outcome::Exited { .. });
+            let usual = childs || recorded.iter().any(|outcome| same_outcome(outcome, &goal.outcome));
             if is_failure(&goal.outcome) && !usual {
                 let trace = Trace::open(own.join(&goal.trace))?;
                 let item = failure(self.next_id(), &trace, &goal.outcome, &self.plan.folder)?;

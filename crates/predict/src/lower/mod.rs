@@ -45,6 +45,9 @@ pub struct Origin {
 #[derive(Clone, PartialEq, Debug)]
 pub struct Destroyed {
     pub pos: Pos,
+    pub object: reweave_model::ObjectId,
+    /// A call began this life; otherwise nobody knows where an earlier one at the same address ends.
+    pub created: bool,
     /// What was done to the object in this life, as far as it comes too late after the end.
     pub uses: Vec<Pos>,
     /// Where this life began, if another thread began it.

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use reweave_model::{Accessor, Finding, Kind, Pc};
+use reweave_model::{Accessor, Addr, Finding, Kind, Pc};
 use reweave_trace::{Result, Trace};
 
 use super::NAME;
@@ -36,7 +36,7 @@ pub fn predicted(
     progress: &mut dyn FnMut(f64),
 ) -> Result<Predicted> {
     let mut search =
-        Search { limits, known, found: HashMap::new(), unknown: HashSet::new(), answer: Predicted::default() };
+        Search { trace, limits, known, found: HashMap::new(), unknown: HashSet::new(), answer: Predicted::default() };
     search::each_window(trace, limits, progress, &mut |window, _| search.window(window))?;
     let Search { found, unknown, mut answer, .. } = search;
     answer.unknown = unknown.iter().filter(|pc| !found.contains_key(pc)).count() as u64;
@@ -59,6 +59,7 @@ struct Found {
 }
 
 struct Search<'o> {
+    trace: &'o Trace,
     limits: &'o Limits<'o>,
     known: &'o HashSet<Pc>,
     /// By the place of the end.
@@ -81,6 +82,10 @@ impl Search<'_> {
         for end in &window.destroyed {
             let pc = window.origin(end.pos).pc;
             if self.known.contains(&pc) || self.found.get(&pc).is_some_and(|found| !found.doubtful) {
+                continue;
+            }
+            // Memory that is given out again may have held another one; a global variable does not move.
+            if !end.created && self.trace.symbols().variable(Addr(end.object.0)).is_none() {
                 continue;
             }
             let uses = candidates(window, end, &context, &free);

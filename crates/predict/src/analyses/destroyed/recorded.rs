@@ -159,7 +159,7 @@ impl Pass {
         }
         if frame.is_some() && !created {
             // What begins its next life might be seen by nobody.
-            return self.forget(object.0..object.0 + 1);
+            return self.forget(object.0..object.0.saturating_add(1));
         }
         self.destroyed += 1;
         self.framed += usize::from(frame.is_some());

@@ -110,6 +110,8 @@ struct Builder {
     still_to_come: HashMap<ThreadId, Pos>,
     /// Where the present life of an object began, and its last use by each thread.
     renewed: HashMap<ObjectId, (Thread, Pos)>,
+    /// Those whose life was begun by a call.
+    created: HashSet<ObjectId>,
     used: HashMap<ObjectId, HashMap<Thread, Pos>>,
     /// All uses in that life, and the lives that are over.
     uses: HashMap<ObjectId, Vec<Pos>>,
@@ -181,6 +183,7 @@ impl Builder {
             ends: HashMap::new(),
             still_to_come: HashMap::new(),
             renewed: HashMap::new(),
+            created: HashSet::new(),
             used: HashMap::new(),
             uses: HashMap::new(),
             destroyed: Vec::new(),

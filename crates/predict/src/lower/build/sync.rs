@@ -78,9 +78,12 @@ impl Builder {
             self.history.steps[pos.index()].after.extend(&follows);
             let born = self.renewed.insert(object, (thread, pos));
             let uses = self.uses.remove(&object).unwrap_or_default();
+            let created = self.created.remove(&object);
             if matches!(op, Op::Destroy { .. }) {
                 let born = born.filter(|(other, _)| *other != thread).map(|(_, pos)| pos);
-                self.destroyed.push(Destroyed { pos, uses, born, follows });
+                self.destroyed.push(Destroyed { pos, object, created, uses, born, follows });
+            } else {
+                self.created.insert(object);
             }
         }
         for object in objects(op).into_iter().flatten() {

@@ -5,9 +5,9 @@
 //! time. Not exact: a loop that gives up after very many rounds looks the same. Runs that look at the time, or at anything outside,
 //! are left alone.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
-use reweave_model::{Accessor, BlockedOn, Event, EventId, Op, ThreadId, Value};
+use reweave_model::{Accessor, BlockedOn, Event, EventId, ObjectId, Op, ThreadId, Value};
 use reweave_report::Describer;
 use reweave_trace::Trace;
 
@@ -29,6 +29,7 @@ pub fn spinning(trace: &Trace) -> Result<Option<Vec<Accessor>>> {
     let describer = Describer { symbols: trace.symbols() };
     let mut threads: BTreeMap<ThreadId, Accessor> = BTreeMap::new();
     let mut places: HashMap<u64, Place> = HashMap::new();
+    let starving = lock_waiters(trace)?;
     let mut events = trace.events_from(EventId(count - TAIL))?;
     while let Some(event) = events.next()? {
         let awaited = match event.op {
@@ -40,6 +41,12 @@ pub fn spinning(trace: &Trace) -> Result<Option<Vec<Accessor>>> {
             ref op if !op.is_step() => None,
             _ => return Ok(None),
         };
+        // Whoever waits for that lock could have had it.
+        if let Op::Release { object, .. } = event.op
+            && starving.contains(&object)
+        {
+            return Ok(None);
+        }
         let (addr, written) = match event.op {
             Op::Read { addr, .. } => (Some(addr), None),
             Op::Write { addr, value, .. } => (Some(addr), Some(value)),
@@ -61,6 +68,20 @@ pub fn spinning(trace: &Trace) -> Result<Option<Vec<Accessor>>> {
     }
     let places: Vec<Accessor> = threads.into_values().collect();
     Ok(Some(places).filter(|places| !places.is_empty()))
+}
+
+/// The locks that threads wait for when a run is over.
+fn lock_waiters(trace: &Trace) -> Result<HashSet<ObjectId>> {
+    let mut waiting: HashMap<ThreadId, Option<ObjectId>> = HashMap::new();
+    let mut events = trace.events();
+    while let Some(event) = events.next()? {
+        let lock = match event.op {
+            Op::Blocked { object, on: BlockedOn::LockExclusive | BlockedOn::LockShared } => Some(object),
+            _ => None,
+        };
+        waiting.insert(event.thread, lock);
+    }
+    Ok(waiting.into_values().flatten().collect())
 }
 
 /// A place in memory, in the last part of a run.

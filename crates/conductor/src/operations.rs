@@ -2,6 +2,7 @@
 //! the steps it takes.
 
 use crate::conductor::{Conductor, Pause};
+use crate::policy::replay::Waited;
 use crate::policy::{Next, Runner};
 use crate::table::Threads;
 use crate::thread::{NEVER, NO_THREAD, Status, Thread};
@@ -489,6 +490,11 @@ impl Conductor {
     /// While a recorded run is replayed: the input that this thread got at this point.
     pub fn recorded_input(&mut self, thread: &Thread, source: InputSource) -> Option<(i64, &'static [u8])> {
         self.policy.replay()?.input(thread.scheduled_as, source as u8)
+    }
+
+    /// Likewise whether it had to wait for a descriptor.
+    pub fn recorded_wait(&mut self, thread: &Thread) -> Option<Waited> {
+        self.policy.replay()?.waited(thread.scheduled_as)
     }
 }
 

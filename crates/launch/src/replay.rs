@@ -6,9 +6,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use reweave_conductor::policy::replay::{RecordedInput, encode};
+use reweave_conductor::policy::replay::{RecordedInput, WAITED, encode};
 use reweave_conductor::policy::wish::Wish;
-use reweave_model::{InputSource, Op, Schedule, Segment, ThreadId};
+use reweave_model::{BlockedOn, InputSource, Op, RefusedWhy, Schedule, Segment, ThreadId};
 use reweave_trace::{Meta, Outcome, PARTIAL, Trace, schedule_of};
 
 use crate::collector::Collected;
@@ -51,6 +51,13 @@ pub struct Replayed {
     pub expected: Outcome,
     /// The bug happened again. Without a bug to look for: the program failed as it did before.
     pub happened: bool,
+}
+
+impl Replayed {
+    /// It did the same, step by step.
+    pub fn is_exact(&self) -> bool {
+        self.diverged.is_none() && self.comparison.difference.is_none()
+    }
 }
 
 impl Recording {
@@ -102,13 +109,7 @@ impl Recording {
         if command_of(trace.meta()).is_empty() {
             return Err(not("the trace does not say which program it came from: record it again"));
         }
-        let root = root_of(path);
-        let mut all = vec![root.clone()];
-        all.extend((2..).map(|n| beside(&root, &n.to_string())).take_while(|path| path.exists()));
-        if !all.iter().any(|one| one == path) {
-            all = vec![path.to_owned()];
-        }
-        Ok(Self { path: path.to_owned(), trace, all, goal: None, schedule: None })
+        Ok(Self { path: path.to_owned(), trace, all: family_of(path), goal: None, schedule: None })
     }
 
     pub fn schedule(&self) -> Result<Schedule> {
@@ -122,14 +123,22 @@ impl Recording {
     pub fn options(&self, output: PathBuf) -> Result<Options> {
         let mut options = base_options(self.trace.meta(), output);
         for path in &self.all {
-            if *path == self.path {
+            if *path == self.path && self.schedule.is_some() {
                 options.scripts.push(script(&self.trace, self.schedule()?, None, |_, _, _| true)?);
-            } else if let Ok(other) = Trace::open(path) {
-                options.scripts.push(script(&other, schedule_of(&other)?, None, |_, _, _| true)?);
+            } else if let Ok(trace) = Trace::open(path) {
+                options.scripts.push(exact_script(&trace)?);
             }
         }
         Ok(options)
     }
+}
+
+/// The traces of all processes of the run that this one is from, in the order in which they began.
+pub fn family_of(path: &Path) -> Vec<PathBuf> {
+    let root = root_of(path);
+    let mut all = vec![root.clone()];
+    all.extend((2..).map(|n| beside(&root, &n.to_string())).take_while(|path| path.exists()));
+    if all.iter().any(|one| one == path) { all } else { vec![path.to_owned()] }
 }
 
 /// `run.rwt` for `run.rwt.3`.
@@ -172,17 +181,30 @@ pub fn script(
     wish: Option<&Wish>,
     wanted: impl Fn(ThreadId, u64, InputSource) -> bool,
 ) -> Result<Script> {
+    let inputs = inputs(trace, wanted, false)?;
+    split_long_segments(&mut schedule);
+    Ok(encoded(trace, encode(&schedule, &inputs, false, wish)))
+}
+
+/// The schedule of a trace with all its inputs, and where it had to wait for descriptors: what other processes do takes another
+/// time in every run.
+pub fn exact_script(trace: &Trace) -> Result<Script> {
+    let mut schedule = schedule_of(trace)?;
+    split_long_segments(&mut schedule);
+    let inputs = inputs(trace, |_, _, _| true, true)?;
+    Ok(encoded(trace, encode(&schedule, &inputs, true, None)))
+}
+
+fn encoded(trace: &Trace, schedule: Vec<u8>) -> Script {
     let meta = trace.meta();
     let text = |name: &str| meta.other.get(name).and_then(|value| value.as_str()).unwrap_or_default().to_owned();
-    let inputs = inputs(trace, wanted)?;
-    split_long_segments(&mut schedule);
-    Ok(Script {
+    Script {
         executable: text("executable"),
         forked: meta.other.get("forked").and_then(serde_json::Value::as_bool).unwrap_or(false),
-        schedule: encode(&schedule, &inputs, wish),
+        schedule,
         start_realtime: meta.other.get("start_realtime").and_then(serde_json::Value::as_u64).unwrap_or(0),
         stop_at: 0,
-    })
+    }
 }
 
 fn split_long_segments(schedule: &mut Schedule) {
@@ -200,7 +222,11 @@ fn split_long_segments(schedule: &mut Schedule) {
     schedule.segments = out;
 }
 
-fn inputs(trace: &Trace, wanted: impl Fn(ThreadId, u64, InputSource) -> bool) -> Result<Vec<RecordedInput>> {
+fn inputs(
+    trace: &Trace,
+    wanted: impl Fn(ThreadId, u64, InputSource) -> bool,
+    waits: bool,
+) -> Result<Vec<RecordedInput>> {
     let mut inputs = Vec::new();
     let mut indices = HashMap::from([(ThreadId(0), ThreadId(0))]);
     let mut steps: HashMap<ThreadId, u64> = HashMap::new();
@@ -221,6 +247,16 @@ fn inputs(trace: &Trace, wanted: impl Fn(ThreadId, u64, InputSource) -> bool) ->
             && wanted(index, *step, source)
         {
             inputs.push(RecordedInput { thread: index.0, source: source as u8, value, bytes: bytes.to_vec() });
+        }
+        match event.op {
+            Op::Blocked { on: BlockedOn::Descriptor, .. } if waits => {
+                inputs.push(RecordedInput { thread: index.0, source: WAITED, value: 0, bytes: Vec::new() });
+            }
+            Op::Refused { on: BlockedOn::Descriptor, why: RefusedWhy::TimedOut, .. } if waits => {
+                let own = |input: &&mut RecordedInput| (input.thread, input.source) == (index.0, WAITED);
+                inputs.iter_mut().rev().find(own).into_iter().for_each(|wait| wait.value = 1);
+            }
+            _ => {}
         }
     }
     Ok(inputs)
@@ -243,17 +279,51 @@ pub fn happens_again(path: &Path, times: u32, plain: &Plain<'_>, deadline: Insta
         if left.is_zero() || interrupt::asked() {
             return Ok(false);
         }
-        let folder = PrivateFolder::new()?;
-        let mut options = recording.options(folder.path().join(AGAIN))?;
-        options.output = Output::File(folder.path().join(confirm::OUTPUT));
-        options.isolate = plain.isolate;
-        plain.bound(&mut options, left);
-        let again = replay_with(&recording, &options)?;
-        if !again.happened || again.diverged.is_some() || again.comparison.difference.is_some() {
+        let again = replay_quietly(&recording, |options| {
+            options.isolate = plain.isolate;
+            plain.bound(options, left);
+        })?;
+        if !again.is_exact() || !again.happened {
             return Ok(false);
         }
     }
     Ok(true)
+}
+
+/// What came of many replays.
+#[derive(Debug, Default)]
+pub struct Repeated {
+    pub done: u32,
+    pub happened: u32,
+    /// The one that did something else: no other came after it.
+    pub diverged: Option<Box<Replayed>>,
+}
+
+/// Replays so often, until one diverges or somebody asks to end. `watch` hears how many are through.
+pub fn repeat(recording: &Recording, times: u32, watch: &mut dyn FnMut(u32)) -> Result<Repeated> {
+    let _guard = interrupt::Guard::around();
+    let mut repeated = Repeated::default();
+    while repeated.done < times && repeated.diverged.is_none() {
+        let replayed = replay_quietly(recording, |_| {})?;
+        if interrupt::asked() {
+            break;
+        }
+        repeated.done += 1;
+        repeated.happened += u32::from(replayed.happened);
+        watch(repeated.done);
+        repeated.diverged = Some(replayed).filter(|replayed| !replayed.is_exact()).map(Box::new);
+    }
+    Ok(repeated)
+}
+
+/// Replays without the program's output: its traces and what it prints are gone with the run.
+fn replay_quietly(recording: &Recording, bound: impl FnOnce(&mut Options)) -> Result<Replayed> {
+    let folder = PrivateFolder::new()?;
+    let mut options = recording.options(folder.path().join(AGAIN))?;
+    options.output = Output::File(folder.path().join(confirm::OUTPUT));
+    options.timeout = recording.is_endless().then_some(ENDLESS);
+    bound(&mut options);
+    replay_with(recording, &options)
 }
 
 fn replay_with(recording: &Recording, options: &Options) -> Result<Replayed> {

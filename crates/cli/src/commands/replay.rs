@@ -3,11 +3,12 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use reweave_launch::replay::{Recording, Replayed, replay};
+use reweave_launch::replay::{Recording, Repeated, Replayed, repeat, replay};
 use reweave_launch::{exit, gdb};
 use reweave_report::describe;
 
 use crate::output::{self, grouped};
+use crate::progress::Bar;
 
 /// Run a recorded program again, exactly as it ran
 ///
@@ -17,11 +18,16 @@ use crate::output::{self, grouped};
 #[command(after_help = "Examples:\n  \
     reweave replay reweave-out/1           a finding\n  \
     reweave replay reweave.rwt             a recording\n  \
+    reweave replay reweave-out/1 --times 100\n  \
+    \u{20}                                      how often it happens; the program's output is not shown\n  \
     reweave replay reweave-out/1 --gdb     stop in the debugger right before the bug")]
 pub struct Args {
     /// A trace, a schedule beside its trace, or the folder of a finding
     #[arg(value_name = "TRACE|DIR/ID")]
     what: PathBuf,
+    /// So often, and count
+    #[arg(long, value_name = "N", conflicts_with = "gdb", value_parser = clap::value_parser!(u32).range(1..))]
+    times: Option<u32>,
     /// Run under gdb, stopping right before the bug (or the end)
     #[arg(long)]
     gdb: bool,
@@ -38,10 +44,26 @@ pub fn run(args: Args) -> i32 {
     if args.gdb {
         return gdb::debug(&recording, &args.gdb_args).unwrap_or_else(|error| output::fail(&error));
     }
+    if let Some(times) = args.times {
+        return count(&recording, times).unwrap_or_else(|error| output::fail(&error));
+    }
     match replay(&recording) {
         Ok(replayed) => tell(&replayed),
         Err(error) => output::fail(&error),
     }
+}
+
+/// Many replays: 1 if it happened every time, 0 if it did not, 2 if a replay diverged, which is told in full.
+fn count(recording: &Recording, times: u32) -> reweave_launch::Result<i32> {
+    let bar = Bar::new("replaying", times.into());
+    let Repeated { done, happened, diverged } = repeat(recording, times, &mut |done| bar.at(done.into()))?;
+    bar.done();
+    eprintln!("reweave: it happened again in {happened} of {done} replays");
+    Ok(match diverged {
+        Some(replayed) => tell(&replayed),
+        None if done > 0 && happened == done => exit::FINDINGS,
+        None => exit::CLEAN,
+    })
 }
 
 /// Says how a replay went and gives the exit code for it.

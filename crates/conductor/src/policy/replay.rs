@@ -10,8 +10,14 @@ use reweave_model::{InputSource, Schedule, ThreadName};
 use std::sync::atomic::Ordering;
 
 const REVOKED: u32 = 1 << 31;
+/// In place of the source of an input: the thread had to wait for a descriptor.
+pub const WAITED: u8 = u8::MAX;
+/// A wish follows the inputs.
+const WISH: u32 = 1;
+/// The inputs are those of this very schedule, waits for descriptors among them.
+const EXACT: u32 = 2;
 
-/// An outside input of the recorded run.
+/// An outside input of the recorded run. Of a wait ([`WAITED`]) the value is 1 if its time ran out.
 pub struct RecordedInput {
     pub thread: u32,
     pub source: u8,
@@ -20,13 +26,13 @@ pub struct RecordedInput {
 }
 
 /// The bytes behind the chunks of the shared region.
-pub fn encode(schedule: &Schedule, inputs: &[RecordedInput], wish: Option<&Wish>) -> Vec<u8> {
+pub fn encode(schedule: &Schedule, inputs: &[RecordedInput], exact: bool, wish: Option<&Wish>) -> Vec<u8> {
     let mut out = Vec::new();
     let mut word = |value: u32| out.extend_from_slice(&value.to_le_bytes());
     word(schedule.threads.len() as u32);
     word(schedule.segments.len() as u32);
     word(inputs.len() as u32);
-    word(wish.is_some().into());
+    word(if wish.is_some() { WISH } else { 0 } | if exact { EXACT } else { 0 });
     for thread in &schedule.threads {
         word(thread.parent);
         word(thread.nth);
@@ -51,6 +57,16 @@ pub fn encode(schedule: &Schedule, inputs: &[RecordedInput], wish: Option<&Wish>
     out
 }
 
+/// How a thread of the recorded run fared at a descriptor.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Waited {
+    /// It was ready.
+    Not,
+    ForIt,
+    /// Its time ran out.
+    InVain,
+}
+
 pub struct Replay {
     region: Region,
     threads: Vec<ThreadName>,
@@ -60,6 +76,8 @@ pub struct Replay {
     next: usize,
     /// Per scheduled thread: offsets of its inputs still to come, last first.
     inputs: Vec<Vec<usize>>,
+    /// They tell of waits for descriptors, too.
+    exact: bool,
     rest: Box<dyn Policy>,
     /// Whether `rest` is to bring about a meeting.
     wishes: bool,
@@ -82,6 +100,7 @@ impl Replay {
             count: 0,
             next: 0,
             inputs: Vec::new(),
+            exact: false,
             rest: Box::new(Quantum::new(header.quantum, 0)),
             wishes: false,
             diverged: false,
@@ -108,7 +127,8 @@ impl Replay {
             at = (at + 24 + replay.word(at + 16) as usize).next_multiple_of(8);
         }
         replay.inputs.iter_mut().for_each(|list| list.reverse());
-        if replay.word(12) != 0 {
+        replay.exact = replay.word(12) & EXACT != 0;
+        if replay.word(12) & WISH != 0 {
             let len = (header.schedule_bytes as usize).saturating_sub(at);
             // SAFETY: the launcher put it behind the inputs; the region stays mapped.
             let wish = unsafe { std::slice::from_raw_parts(region.schedule().add(at), len) };
@@ -159,6 +179,20 @@ impl Replay {
         // SAFETY: the region stays mapped for the life of the process.
         let bytes = unsafe { std::slice::from_raw_parts(self.region.schedule().add(at + 24), len) };
         Some((value as i64, bytes))
+    }
+
+    /// Whether the recorded run had to wait for a descriptor here, and whether in vain. `None`: nobody knows.
+    pub fn waited(&mut self, scheduled_as: u32) -> Option<Waited> {
+        if self.diverged || !self.exact {
+            return None;
+        }
+        let inputs = self.inputs.get_mut(scheduled_as as usize)?;
+        let at = *inputs.last()?;
+        if self.word(at + 4) != u32::from(WAITED) {
+            return Some(Waited::Not);
+        }
+        self.inputs[scheduled_as as usize].pop();
+        Some(if self.word(at + 8) == 0 { Waited::ForIt } else { Waited::InVain })
     }
 
     fn diverge(&mut self, why: u32, thread: u32) {

@@ -104,7 +104,7 @@ pub fn stand_at(
         plain.bound(&mut options, left);
         let run = session::run(&options)?;
         tries.attempts += 1;
-        let Some((process, new)) = same_program(&run, trace.meta())? else { continue };
+        let Some((process, new)) = same_program(&run, trace)? else { continue };
         tries.pauses += process.pauses;
         tries.thrashes += process.thrashes;
         if !process.met {

@@ -16,7 +16,7 @@ use reweave_trace::{Trace, schedule_of};
 
 use super::{Attempt, COMMAND, Goal, OUTPUT, Plain, SCHEDULE, TRACE, Tries, run};
 use crate::interrupt;
-use crate::replay::same_outcome;
+use crate::replay::{family_of, same_outcome};
 use crate::{Error, Result};
 
 /// The schedule as it was first confirmed.
@@ -82,8 +82,9 @@ impl Shrinking<'_> {
         if fewer >= self.count || !same_outcome(&new.outcome, &self.goal.outcome) {
             return Ok(false);
         }
-        for file in [TRACE, SCHEDULE, COMMAND, OUTPUT, &new.trace] {
-            let _ = fs::rename(trial.join(file), self.folder.join(file));
+        let traces = family_of(&trial.join(TRACE));
+        for file in traces.into_iter().chain([SCHEDULE, COMMAND, OUTPUT].map(|name| trial.join(name))) {
+            let _ = fs::rename(&file, self.folder.join(file.file_name().unwrap_or_default()));
         }
         self.count = fewer;
         *self.goal = new;

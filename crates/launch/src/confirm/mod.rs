@@ -24,7 +24,7 @@ use reweave_trace::{Meta, Outcome, Trace, schedule_of};
 
 use crate::collector::{Collected, Divergence};
 use crate::interrupt;
-use crate::replay::{self, base_options, script};
+use crate::replay::{self, base_options, exact_script, family_of, script};
 use crate::session::{self, Bounds, Options, Run};
 use crate::target::Output;
 use crate::{Error, Result};
@@ -182,13 +182,20 @@ fn run(
     left: Duration,
     tries: &mut Tries,
 ) -> Result<std::result::Result<(Goal, Shown), Missed>> {
-    let schedule = attempt.schedule.clone();
+    let schedule = &attempt.schedule;
     let lengths = schedule.lengths();
     let within = |thread: ThreadId, step, source| {
         source != InputSource::Clock && lengths.get(thread.index()).is_some_and(|length| step <= *length)
     };
     let mut options = base_options(trace.meta(), folder.join(TRACE));
-    options.scripts.push(script(trace, schedule, attempt.wish.as_ref(), within)?);
+    for path in family_of(trace.path()) {
+        if path == trace.path() {
+            options.scripts.push(script(trace, schedule.clone(), attempt.wish.as_ref(), within)?);
+        } else if let Ok(relative) = Trace::open(&path) {
+            // The other processes do what they did.
+            options.scripts.push(exact_script(&relative)?);
+        }
+    }
     if let Some(command) = plain.command {
         options.command = command.to_vec();
     }
@@ -201,7 +208,7 @@ fn run(
     if interrupt::asked() {
         return missed("it was interrupted".into());
     }
-    let Some((process, new)) = same_program(&run, trace.meta())? else {
+    let Some((process, new)) = same_program(&run, trace)? else {
         return missed("the program could not be recorded again".into());
     };
     tries.pauses += process.pauses;
@@ -225,13 +232,15 @@ fn run(
     Ok(Ok((goal, shown)))
 }
 
-/// The process of a run that follows the script: the first of the same program.
-pub(crate) fn same_program<'a>(run: &'a Run, meta: &Meta) -> Result<Option<(&'a Collected, Trace)>> {
+/// The process of a run that corresponds to that of a trace: the same program, in the same place among the processes if it can
+/// be, otherwise the first.
+pub(crate) fn same_program<'a>(run: &'a Run, trace: &Trace) -> Result<Option<(&'a Collected, Trace)>> {
     let identity = |meta: &Meta| [meta.other.get("executable").cloned(), meta.other.get("forked").cloned()];
-    for process in &run.processes {
-        let trace = Trace::open(&process.path)?;
-        if identity(trace.meta()) == identity(meta) {
-            return Ok(Some((process, trace)));
+    let place = family_of(trace.path()).iter().position(|path| path == trace.path()).unwrap_or(0);
+    for process in run.processes.get(place).into_iter().chain(&run.processes) {
+        let new = Trace::open(&process.path)?;
+        if identity(new.meta()) == identity(trace.meta()) {
+            return Ok(Some((process, new)));
         }
     }
     // Another build or another command: the first process must do.

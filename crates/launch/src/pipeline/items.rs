@@ -12,14 +12,21 @@ use super::ends::last_places;
 use super::{RECORDING, WITNESS};
 use crate::confirm::{self, Confirmation, Ending, Freed, Goal, Harm, Plain};
 use crate::interrupt;
-use crate::replay::happens_again;
+use crate::replay::{family_of, happens_again};
 use crate::{Error, Result};
 
 /// For one finding, and for one that is mere information.
 const MINIMISING: Duration = Duration::from_secs(5);
 const BRIEFLY: Duration = Duration::from_millis(300);
-/// Replays of what happened in a run with signals, before it is called confirmed.
+/// Replays before something is called confirmed: of runs that depend on nothing but their schedule, and of those into which
+/// others come, at a time of their own.
+const ONCE: u32 = 1;
 const AGAIN: u32 = 5;
+/// For them, even if there is no time left.
+const CHECKING: Duration = Duration::from_millis(500);
+/// Why something is not called confirmed.
+const NOT_REPLAYED: &str =
+    "a run did it, but it is not the same every time it is replayed: what comes from outside decides, too";
 
 /// Tries to confirm one finding and makes an item of it.
 pub fn settle(
@@ -33,7 +40,9 @@ pub fn settle(
     if finding.strength == Strength::Confirmed {
         // The recorded run did it.
         let outcome = trace.footer().map(|footer| footer.outcome.clone()).unwrap_or_default();
-        return recorded(id, trace, finding, &outcome, folder);
+        let mut item = recorded(id, trace, finding, &outcome, folder)?;
+        check(&mut item, &folder.join(id.to_string()), plain, Instant::now() + left)?;
+        return Ok(item);
     }
     let mut item = resolve::item(id, finding, trace);
     if left.is_zero() {
@@ -66,11 +75,10 @@ pub fn settle(
             item.preemptions = Some(confirm::minimise(&own, &mut goal, plain, deadline)?.after);
             let shown = Trace::open(own.join(&goal.trace))?;
             let ending = Ending::of(&shown, &goal.outcome, &own.join(confirm::OUTPUT), plain.usual)?;
-            if is_signalled(&shown) && !happens_again(&own, AGAIN, plain, until)? {
+            if !replays(&own, &shown, plain, until)? {
                 let _ = fs::remove_dir_all(&own);
                 item = resolve::item(id, finding, trace);
-                item.why_unconfirmed =
-                    Some("a run did it, but signals that come at their own time keep it from being replayed".into());
+                item.why_unconfirmed = Some(NOT_REPLAYED.into());
                 item.witness = keep_witness(id, trace, finding, folder)?;
                 return Ok(item);
             }
@@ -93,9 +101,22 @@ pub fn settle(
     Ok(item)
 }
 
-/// Signals of timers and other processes come at another step in every run.
-fn is_signalled(trace: &Trace) -> bool {
-    trace.footer().is_some_and(|footer| footer.kinds.get("signal").is_some_and(|&n| n > 0))
+/// Whether a run that did it does it every time.
+fn replays(own: &Path, shown: &Trace, plain: &Plain<'_>, until: Instant) -> Result<bool> {
+    let came = |kind: &str| shown.footer().is_some_and(|footer| footer.kinds.get(kind).is_some_and(|&n| n > 0));
+    let outside = ["signal", "input", "leave"].into_iter().any(came) || family_of(shown.path()).len() > 1;
+    happens_again(own, if outside { AGAIN } else { ONCE }, plain, until.max(Instant::now() + CHECKING))
+}
+
+/// What a run did by itself is called confirmed only if it does it again. Otherwise its trace shows it, and that is all there is.
+pub fn check(item: &mut Item, own: &Path, plain: &Plain<'_>, until: Instant) -> Result<()> {
+    let Some(goal) = Goal::load(&own.join(confirm::COMMAND)) else { return Ok(()) };
+    if !replays(own, &Trace::open(own.join(&goal.trace))?, plain, until)? {
+        item.strength = resolve::strength_name(Strength::Predicted).into();
+        item.schedule = None;
+        item.why_unconfirmed = Some(format!("{NOT_REPLAYED}; its trace is kept in folder {}", item.id));
+    }
+    Ok(())
 }
 
 /// The predicted order of the recorded run; that of another run says nothing without it.
@@ -172,15 +193,23 @@ pub fn freed_memory(trace: &Trace, freed: Freed) -> Result<Finding> {
 pub fn recorded(id: u32, trace: &Trace, finding: &Finding, outcome: &Outcome, folder: &Path) -> Result<Item> {
     let own = folder.join(id.to_string());
     fs::create_dir_all(&own).map_err(Error::output("create", &own))?;
-    let copy = own.join(confirm::TRACE);
-    fs::hard_link(trace.path(), &copy)
-        .or_else(|_| fs::copy(trace.path(), &copy).map(drop))
-        .map_err(Error::output("write", &copy))?;
+    // What a process does may depend on where the others stand.
+    let mut copies = Vec::new();
+    for (number, path) in (1..).zip(family_of(trace.path())) {
+        let name = if number == 1 { confirm::TRACE.to_owned() } else { format!("{}.{number}", confirm::TRACE) };
+        let copy = own.join(&name);
+        fs::hard_link(&path, &copy)
+            .or_else(|_| fs::copy(&path, &copy).map(drop))
+            .map_err(Error::output("write", &copy))?;
+        copies.push((path, name));
+    }
     // The output of a run of another schedule lies beside its trace; that of the recorded run went to the terminal.
     let printed = trace.path().with_file_name(confirm::OUTPUT);
     let _ = fs::copy(&printed, own.join(confirm::OUTPUT));
     reweave_trace::schedule::save(&schedule_of(trace)?, own.join(confirm::SCHEDULE))?;
+    let own_name = copies.into_iter().find(|(path, _)| path == trace.path()).map(|(_, name)| name);
     let mut goal = Goal { outcome: outcome.clone(), ..Goal::of(trace, finding)? };
+    goal.trace = own_name.unwrap_or(goal.trace);
     goal.spins = finding.kind == Kind::Deadlock && *outcome == Outcome::Unknown;
     if finding.kind == Kind::Failure {
         // Where it comes to light may differ.

@@ -40,7 +40,7 @@ use crate::target::{Input, Output, Program};
 use crate::{Error, Result};
 pub use again::{Again, confirm_again};
 pub use ends::last_places;
-use items::{endless, failure, freed_memory, minimise, recorded, settle};
+use items::{check, endless, failure, freed_memory, minimise, recorded, settle};
 use usual::usual;
 
 pub const REPORT: &str = "report.json";
@@ -255,7 +255,7 @@ impl Hunt<'_> {
                 let finding = freed_memory(&trace, freed)?;
                 let mut item = recorded(self.next_id(), &trace, &finding, &process.outcome, &self.plan.folder)?;
                 item.summary = format!("the program {}", freed.text());
-                self.keep(item, watch)?;
+                self.keep(item, Ended::ByItself, watch)?;
             }
             if !run.timed_out && !self.classes.insert(class_of(&trace)?) && look != Look::Again {
                 continue;
@@ -280,7 +280,7 @@ impl Hunt<'_> {
             if failed && !follows {
                 let item = failure(self.next_id(), &trace, &process.outcome, &self.plan.folder)?;
                 failure_of_this = Some(item.fingerprint.clone());
-                self.keep(item, watch)?;
+                self.keep(item, Ended::ByItself, watch)?;
             }
             let began = Instant::now();
             let answer = predict(&trace, began + self.time_to_look(GLANCE), &self.plan.atomic, watch)?;
@@ -311,7 +311,7 @@ impl Hunt<'_> {
                 }
                 let hung =
                     |item: &&Item| item.fingerprint == failure && item.harm.as_deref() == Some(Harm::Hang.name());
-                self.items.iter().filter(hung).for_each(|item| watch(Stage::Found(item)));
+                self.items.iter().filter(hung).filter(|item| item.schedule.is_some()).for_each(|item| watch(Stage::Found(item)));
             }
         }
         Ok(new)
@@ -323,13 +323,7 @@ impl Hunt<'_> {
         let trace = Trace::open(&process.path)?;
         let Some(places) = confirm::spinning(&trace)? else { return Ok(()) };
         let item = endless(self.next_id(), &trace, places, &self.plan.folder)?;
-        if self.items.iter().any(|known| known.fingerprint == item.fingerprint) {
-            let _ = fs::remove_dir_all(self.plan.folder.join(item.id.to_string()));
-        } else {
-            watch(Stage::Found(&item));
-            self.items.push(item);
-        }
-        Ok(())
+        self.keep(item, Ended::ByUs, watch)
     }
 
     /// A run that hung need not be told of twice: who waits for what stands with the deadlock.
@@ -342,18 +336,27 @@ impl Hunt<'_> {
     }
 
     /// What a run did is kept unless it is known. One that hung is announced later: it may be told as a deadlock yet.
-    fn keep(&mut self, mut item: Item, watch: &mut dyn FnMut(Stage<'_>)) -> Result<()> {
+    fn keep(&mut self, mut item: Item, ended: Ended, watch: &mut dyn FnMut(Stage<'_>)) -> Result<()> {
         let own = self.plan.folder.join(item.id.to_string());
-        if self.items.iter().any(|known| known.fingerprint == item.fingerprint) {
+        let known = self.items.iter().position(|known| known.fingerprint == item.fingerprint);
+        if known.is_some_and(|known| self.items[known].schedule.is_some()) {
             let _ = fs::remove_dir_all(own);
             return Ok(());
         }
         let plain = Plain { command: None, bounds: self.bounds, usual: None, isolate: self.plan.options.isolate };
-        minimise(&mut item, &own, &plain, Instant::now() + self.left() / 8)?;
-        if item.harm.as_deref() != Some(Harm::Hang.name()) {
+        if ended == Ended::ByItself {
+            minimise(&mut item, &own, &plain, Instant::now() + self.left() / 8)?;
+        }
+        check(&mut item, &own, &plain, Instant::now() + self.left() / 8)?;
+        let announced = item.harm.as_deref() != Some(Harm::Hang.name()) || ended == Ended::ByUs;
+        if announced && item.schedule.is_some() {
             watch(Stage::Found(&item));
         }
-        self.items.push(item);
+        match known {
+            None => self.items.push(item),
+            Some(known) if rank(&item) < rank(&self.items[known]) => self.items[known] = item,
+            Some(_) => drop(fs::remove_dir_all(own)),
+        }
         Ok(())
     }
 
@@ -549,6 +552,13 @@ fn thin_out(findings: &mut Vec<Finding>) -> u64 {
 /// None once somebody has asked to end.
 fn left(deadline: Instant) -> Duration {
     if interrupt::asked() { Duration::ZERO } else { deadline.saturating_duration_since(Instant::now()) }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Ended {
+    ByItself,
+    /// It would have gone on for ever.
+    ByUs,
 }
 
 /// How much is done with a run.

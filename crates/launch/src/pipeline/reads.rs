@@ -11,7 +11,7 @@ use reweave_report::place::Placed;
 use reweave_trace::{Outcome, Trace};
 
 use super::items::failure;
-use super::{Hunt, Stage, left};
+use super::{Ended, Hunt, Stage, left};
 use crate::Result;
 use crate::confirm::{self, Goal};
 use crate::replay::{is_failure, same_outcome};
@@ -56,7 +56,7 @@ impl Hunt<'_> {
             if is_failure(&goal.outcome) && !usual {
                 let trace = Trace::open(own.join(&goal.trace))?;
                 let item = failure(self.next_id(), &trace, &goal.outcome, &self.plan.folder)?;
-                self.keep(item, watch)?;
+                self.keep(item, Ended::ByItself, watch)?;
             }
         }
         Ok(())

@@ -7,6 +7,7 @@ use libc::{
     c_int, c_long, c_void, epoll_event, fd_set, iovec, msghdr, nfds_t, off_t, pollfd, sigset_t, size_t, sockaddr,
     socklen_t, ssize_t, timespec, timeval,
 };
+use reweave_conductor::policy::replay::Waited as Recorded;
 use reweave_conductor::{Deadline, Thread, Wakeup};
 use reweave_model::{BlockedOn, InputSource, ObjectId, Op, RefusedWhy};
 use std::mem::zeroed;
@@ -44,9 +45,16 @@ fn wait(inside: &mut Inside, pc: u64, set: &mut [pollfd], deadline: Deadline) ->
     inside.thread.second = set.len() as u64;
     poll_waiters(&mut [&mut *inside.thread], 0);
     let mut outcome = Waited::Ready;
-    if !inside.thread.descriptor_ready && deadline != Deadline::Now {
+    // A replay waits where the recorded run did, and looks as if it had not where that did not: whoever makes the descriptor
+    // ready may be another process.
+    let recorded = conductor.recorded_wait(inside.thread);
+    let ready = inside.thread.descriptor_ready && matches!(recorded, None | Some(Recorded::Not));
+    if !ready && deadline != Deadline::Now {
         let object = ObjectId(set.first().map_or(0, |one| one.fd as u64));
-        conductor.step(inside.thread, pc, Op::Blocked { on: BlockedOn::Descriptor, object });
+        if recorded != Some(Recorded::Not) {
+            conductor.step(inside.thread, pc, Op::Blocked { on: BlockedOn::Descriptor, object });
+        }
+        let deadline = if matches!(recorded, None | Some(Recorded::InVain)) { deadline } else { Deadline::Never };
         inside.thread.interruptible = true;
         outcome = loop {
             match conductor.block(inside.thread, BlockedOn::Descriptor, set.as_mut_ptr() as u64, deadline) {

@@ -66,6 +66,14 @@ impl Recording {
         self.goal.as_ref().is_some_and(|goal| goal.outcome == Outcome::Unknown)
     }
 
+    /// Such a run is ended where the recorded one was.
+    fn bound_endless(&self, options: &mut Options) {
+        if self.is_endless() {
+            options.timeout = Some(ENDLESS);
+            options.max_events = self.trace.event_count();
+        }
+    }
+
     /// A trace, a schedule file beside one, or the folder of a finding.
     pub fn open(path: &Path) -> Result<Self> {
         let not = |why: &str| Error::NotReplayable { path: path.to_owned(), why: why.to_owned() };
@@ -267,7 +275,7 @@ pub fn replay(recording: &Recording) -> Result<Replayed> {
     let folder = PrivateFolder::new()?;
     let mut options = recording.options(folder.path().join(AGAIN))?;
     options.output = Output::Ours;
-    options.timeout = recording.is_endless().then_some(ENDLESS);
+    recording.bound_endless(&mut options);
     replay_with(recording, &options)
 }
 
@@ -321,7 +329,7 @@ fn replay_quietly(recording: &Recording, bound: impl FnOnce(&mut Options)) -> Re
     let folder = PrivateFolder::new()?;
     let mut options = recording.options(folder.path().join(AGAIN))?;
     options.output = Output::File(folder.path().join(confirm::OUTPUT));
-    options.timeout = recording.is_endless().then_some(ENDLESS);
+    recording.bound_endless(&mut options);
     bound(&mut options);
     replay_with(recording, &options)
 }

@@ -145,6 +145,27 @@ fn codes(trace: &Trace, finding: &Finding, pcs: impl Iterator<Item = Pc>) -> Res
     Ok(pcs.map(|pc| names.code(pc)).collect())
 }
 
+/// Goes through a trace until `visit` says where it is shown. It hears of each event, what code is called by then, and how many
+/// steps came before it.
+fn scan<F>(trace: &Trace, mut visit: F) -> Result<Option<Shown>>
+where
+    F: FnMut(&Event<'_>, &Names, u64) -> Option<Shown>,
+{
+    let mut names = Names::default();
+    let mut steps = 0u64;
+    let mut events = trace.events();
+    while let Some(event) = events.next()? {
+        if matches!(event.op, Op::Module { .. }) {
+            names.see(&event);
+        }
+        if let Some(shown) = visit(&event, &names, steps) {
+            return Ok(Some(shown));
+        }
+        steps += u64::from(event.op.is_step());
+    }
+    Ok(None)
+}
+
 #[derive(Clone, Copy)]
 struct Access {
     thread: ThreadId,
@@ -169,20 +190,13 @@ impl Access {
 /// least one writing and one not atomic, follow each other. All that one library call does is one step here: no other thread
 /// can come in between.
 fn adjacent(trace: &Trace, one: Code, two: Code) -> Result<Option<Shown>> {
-    let mut names = Names::default();
     let (mut before, mut now): (Vec<Access>, Vec<Access>) = (Vec::new(), Vec::new());
     // Who made the steps in `now`, and whether a library call did.
     let mut call: Option<(ThreadId, Code, bool)> = None;
-    let mut steps = 0u64;
-    let mut events = trace.events();
-    while let Some(event) = events.next()? {
-        if matches!(event.op, Op::Module { .. }) {
-            names.see(&event);
-        }
+    scan(trace, |event, names, steps| {
         if !event.op.is_step() {
-            continue;
+            return None;
         }
-        steps += 1;
         let (access, library) = match event.op {
             Op::Read { addr, size, flags, .. } => {
                 (Some((addr, u64::from(size), false, false)), flags.has(AccessFlags::LIBRARY))
@@ -200,18 +214,18 @@ fn adjacent(trace: &Trace, one: Code, two: Code) -> Result<Option<Shown>> {
             before = std::mem::take(&mut now);
             call = Some((thread, code, library));
         }
-        let Some((addr, size, write, atomic)) = access else { continue };
+        let (addr, size, write, atomic) = access?;
         let access = Access { thread, code, addr: addr.0, size, write, atomic };
         let wanted = |first: &&Access| {
             ((first.code, code) == (one, two) || (first.code, code) == (two, one)) && first.races(&access)
         };
         if let Some(first) = before.iter().find(wanted) {
             let between = (before.len() + now.len()) as u64;
-            return Ok(Some(Shown { first: first.code, steps_before: steps - 1 - between }));
+            return Some(Shown { first: first.code, steps_before: steps - between });
         }
         now.push(access);
-    }
-    Ok(None)
+        None
+    })
 }
 
 /// Whether the run's own synchronization leaves accesses at the two code positions unordered by the rules of C11.
@@ -220,26 +234,17 @@ fn unordered(trace: &Trace, one: Code, two: Code) -> Result<Option<Shown>> {
     linear::run(trace, &mut races, &mut |_| true)?;
     let pairs = races.finish().pairs;
     let wanted: BTreeMap<EventId, EventId> = pairs.iter().map(|pair| (pair.second, pair.first)).collect();
-    let mut names = Names::default();
-    let (mut steps, mut code_of) = (0u64, BTreeMap::new());
     let firsts: BTreeSet<EventId> = pairs.iter().map(|pair| pair.first).collect();
-    let mut events = trace.events();
-    while let Some(event) = events.next()? {
-        if matches!(event.op, Op::Module { .. }) {
-            names.see(&event);
-        }
+    let mut code_of = BTreeMap::new();
+    scan(trace, |event, names, steps| {
         let code = names.code(event.pc);
         if firsts.contains(&event.id) {
             code_of.insert(event.id, code);
         }
-        if let Some(first) = wanted.get(&event.id).and_then(|first| code_of.get(first))
-            && ((*first, code) == (one, two) || (*first, code) == (two, one))
-        {
-            return Ok(Some(Shown { first: *first, steps_before: steps }));
-        }
-        steps += u64::from(event.op.is_step());
-    }
-    Ok(None)
+        let first: Code = *code_of.get(wanted.get(&event.id)?)?;
+        let meant = (first, code) == (one, two) || (first, code) == (two, one);
+        meant.then_some(Shown { first, steps_before: steps })
+    })
 }
 
 /// Whether the run fails in this way, or, where it is no failure that it ended like this, uses memory that was freed.
@@ -269,67 +274,38 @@ fn misused(trace: &Trace, places: &[Code]) -> Result<Option<Shown>> {
     let mut misuses = Misuses::default();
     linear::run(trace, &mut misuses, &mut |_| true)?;
     let found: BTreeSet<EventId> = misuses.finish().misuses.iter().map(|misused| misused.event).collect();
-    let mut names = Names::default();
     let mut left = places.to_vec();
-    let mut shown = None;
-    let mut steps = 0u64;
-    let mut events = trace.events();
-    while let Some(event) = events.next()? {
-        if matches!(event.op, Op::Module { .. }) {
-            names.see(&event);
-        }
-        let code = names.code(event.pc);
-        if found.contains(&event.id)
-            && let Some(at) = left.iter().position(|place| *place == code)
-        {
-            left.swap_remove(at);
-            shown.get_or_insert(Shown { first: code, steps_before: steps });
-        }
-        steps += u64::from(event.op.is_step());
-    }
-    Ok(shown.filter(|_| left.is_empty()))
+    let mut first = None;
+    scan(trace, |event, names, steps| {
+        let code = found.contains(&event.id).then(|| names.code(event.pc))?;
+        let at = left.iter().position(|place| *place == code)?;
+        left.swap_remove(at);
+        let shown = *first.get_or_insert(Shown { first: code, steps_before: steps });
+        left.is_empty().then_some(shown)
+    })
 }
 
 /// Whether the run uses something at one place that was destroyed at the other, or destroys there what somebody holds.
 fn too_late(trace: &Trace, used: Code, end: Code) -> Result<Option<Shown>> {
     let late: BTreeMap<EventId, Pc> = late_uses(trace)?.iter().map(|late| (late.used, late.end_pc)).collect();
-    let mut names = Names::default();
-    let mut steps = 0u64;
-    let mut events = trace.events();
-    while let Some(event) = events.next()? {
-        if matches!(event.op, Op::Module { .. }) {
-            names.see(&event);
-        }
+    scan(trace, |event, names, steps| {
         let code = names.code(event.pc);
         let held = matches!(event.op, Op::Misused { what: Misuse::DestroyHeld, .. }) && code == end;
         let late = late.get(&event.id).is_some_and(|pc| names.code(*pc) == end) && code == used;
-        if held || late {
-            return Ok(Some(Shown { first: code, steps_before: steps }));
-        }
-        steps += u64::from(event.op.is_step());
-    }
-    Ok(None)
+        (held || late).then_some(Shown { first: code, steps_before: steps })
+    })
 }
 
 /// The place of the first event that is meant, otherwise of the last step.
 fn before(trace: &Trace, meant: impl Fn(&Event<'_>) -> bool) -> Result<Option<Shown>> {
-    let mut names = Names::default();
-    let mut shown = None;
-    let mut steps = 0u64;
-    let mut events = trace.events();
-    while let Some(event) = events.next()? {
-        if matches!(event.op, Op::Module { .. }) {
-            names.see(&event);
-        }
+    let mut last = None;
+    let found = scan(trace, |event, names, steps| {
         if event.op.is_step() {
-            shown = Some(Shown { first: names.code(event.pc), steps_before: steps });
-            steps += 1;
+            last = Some(Shown { first: names.code(event.pc), steps_before: steps });
         }
-        if meant(&event) {
-            break;
-        }
-    }
-    Ok(shown)
+        last.filter(|_| meant(event))
+    })?;
+    Ok(found.or(last))
 }
 
 /// Whether the run itself is one that no order of whole blocks explains, because of a block that begins at this place.
@@ -337,20 +313,10 @@ fn torn(trace: &Trace, block: Code) -> Result<Option<Shown>> {
     let mut violations = Serializability::default();
     linear::run(trace, &mut violations, &mut |_| true)?;
     let pairs = violations.finish().pairs;
-    let mut names = Names::default();
-    let mut steps = 0u64;
-    let mut events = trace.events();
-    while let Some(event) = events.next()? {
-        if matches!(event.op, Op::Module { .. }) {
-            names.see(&event);
-        }
-        let here = pairs.iter().filter(|pair| pair.second == event.id);
-        if here.into_iter().any(|pair| names.code(pair.first_pc) == block) {
-            return Ok(Some(Shown { first: block, steps_before: steps }));
-        }
-        steps += u64::from(event.op.is_step());
-    }
-    Ok(None)
+    scan(trace, |event, names, steps| {
+        let mut here = pairs.iter().filter(|pair| pair.second == event.id);
+        here.any(|pair| names.code(pair.first_pc) == block).then_some(Shown { first: block, steps_before: steps })
+    })
 }
 
 /// Threads as numbers, in the order in which they come.
@@ -377,21 +343,11 @@ struct Match {
 /// Whether the accesses come in this order, by threads as numbered, those of one thread with none at the same place of it in
 /// between, and the last one where the first one was.
 fn interleaved(trace: &Trace, places: &[Code], numbers: &[u32]) -> Result<Option<Shown>> {
-    let mut names = Names::default();
     let mut open: Vec<Match> = Vec::new();
-    let mut steps = 0u64;
-    let mut events = trace.events();
-    while let Some(event) = events.next()? {
-        if matches!(event.op, Op::Module { .. }) {
-            names.see(&event);
-        }
-        if !event.op.is_step() {
-            continue;
-        }
-        steps += 1;
+    scan(trace, |event, names, steps| {
         let code = names.code(event.pc);
-        if !places.contains(&code) {
-            continue;
+        if !event.op.is_step() || !places.contains(&code) {
+            return None;
         }
         let addr = match event.op {
             Op::Read { addr, .. } | Op::Write { addr, .. } | Op::Atomic { addr, .. } => Some(addr.0),
@@ -414,7 +370,7 @@ fn interleaved(trace: &Trace, places: &[Code], numbers: &[u32]) -> Result<Option
             }
             if one.found + 1 == places.len() {
                 if one.addr.is_none() || addr.is_none() || one.addr == addr {
-                    return Ok(Some(Shown { first: places[0], steps_before: one.steps }));
+                    return Some(Shown { first: places[0], steps_before: one.steps });
                 }
                 continue;
             }
@@ -424,39 +380,33 @@ fn interleaved(trace: &Trace, places: &[Code], numbers: &[u32]) -> Result<Option
             one.found += 1;
         }
         if places[0] == code {
-            open.push(Match { found: 1, threads: vec![event.thread], addr, steps: steps - 1 });
+            open.push(Match { found: 1, threads: vec![event.thread], addr, steps });
         }
-    }
-    Ok(None)
+        None
+    })
 }
 
 /// Whether the run ends with a thread waiting at each of the code positions, and nobody can move any more.
 fn stuck(trace: &Trace, places: &[Code]) -> Result<Option<Shown>> {
-    let mut names = Names::default();
-    let mut waits: BTreeMap<ThreadId, (Code, u64)> = BTreeMap::new();
-    let mut steps = 0u64;
-    let mut events = trace.events();
-    while let Some(event) = events.next()? {
-        if matches!(event.op, Op::Module { .. }) {
-            names.see(&event);
-        }
-        if !event.op.is_step() {
-            continue;
-        }
-        steps += 1;
-        waits.remove(&event.thread);
-        if matches!(event.op, Op::Blocked { .. } | Op::Wait { .. } | Op::BarrierArrive { .. }) {
-            waits.insert(event.thread, (names.code(event.pc), steps));
-        }
-    }
     // Otherwise somebody could still help, or a deadline could pass.
     if trace.footer().is_none_or(|footer| footer.outcome != Outcome::Hung) {
         return Ok(None);
     }
+    // Where each thread waits, and how many steps came before it.
+    let mut waits: BTreeMap<ThreadId, (Code, u64)> = BTreeMap::new();
+    scan(trace, |event, names, steps| {
+        if event.op.is_step() {
+            waits.remove(&event.thread);
+        }
+        if matches!(event.op, Op::Blocked { .. } | Op::Wait { .. } | Op::BarrierArrive { .. }) {
+            waits.insert(event.thread, (names.code(event.pc), steps));
+        }
+        None
+    })?;
     let shown = |threads: &[ThreadId]| {
         let first = threads.iter().map(|thread| waits[thread]).min_by_key(|(_, step)| *step);
         let last = threads.iter().map(|thread| waits[thread].1).max().unwrap_or(0);
-        first.map(|(code, ..)| Shown { first: code, steps_before: last.saturating_sub(1) })
+        first.map(|(code, ..)| Shown { first: code, steps_before: last })
     };
     let mut left = places.to_vec();
     let mut threads = Vec::new();

@@ -19,6 +19,8 @@ pub fn last_places(trace: &Trace, outcome: &Outcome) -> Result<Vec<Accessor>> {
     let mut fatal = None;
     let mut waits: BTreeMap<ThreadId, Accessor> = BTreeMap::new();
     let mut held: BTreeMap<ThreadId, Vec<(ObjectId, EventId)>> = BTreeMap::new();
+    // Locks that threads wait for.
+    let mut wants: BTreeMap<ThreadId, ObjectId> = BTreeMap::new();
     let mut last_access: BTreeMap<ThreadId, Accessor> = BTreeMap::new();
     let mut last_thread = ThreadId(0);
     let mut outside: BTreeMap<ThreadId, Accessor> = BTreeMap::new();
@@ -35,6 +37,11 @@ pub fn last_places(trace: &Trace, outcome: &Outcome) -> Result<Vec<Accessor>> {
             locks_held: locks.iter().map(|(_, event)| *event).collect(),
         };
         let wait = |on, object| format!("wait for {}", describer.blocked_on(on, object));
+        if let Op::Blocked { on: BlockedOn::LockExclusive | BlockedOn::LockShared, object } = event.op {
+            wants.insert(thread, object);
+        } else if event.op.is_step() {
+            wants.remove(&thread);
+        }
         let waiting = match event.op {
             Op::Blocked { on, object } => Some(place(wait(on, object), locks)),
             Op::Wait { condition, mutex, .. } => {
@@ -76,8 +83,17 @@ pub fn last_places(trace: &Trace, outcome: &Outcome) -> Result<Vec<Accessor>> {
             None => waits.remove(&thread),
         };
     }
+    let forked = trace.meta().other.get("forked").and_then(serde_json::Value::as_bool).unwrap_or(false);
     Ok(match outcome {
-        Outcome::Hung => waits.into_values().collect(),
+        Outcome::Hung => {
+            for (thread, at) in &mut waits {
+                let lock = wants.get(thread).filter(|_| forked);
+                if lock.is_some_and(|lock| !held.values().flatten().any(|(held, _)| held == lock)) {
+                    at.op.push_str(", which a thread of the parent held that is not here");
+                }
+            }
+            waits.into_values().collect()
+        }
         Outcome::Signalled { signal, .. } => {
             // Whoever dies holding the token says so. Otherwise it was in a call, or is known for nothing but what it did last; one
             // that had ended already has no place at all.

@@ -10,9 +10,9 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::time::{Duration, Instant};
 
+use common::Scratch;
 use common::golden::{GCC, Program, folders, programs};
 use common::run::run_with;
-use common::Scratch;
 use serde_json::Value;
 
 /// For one program, in seconds.

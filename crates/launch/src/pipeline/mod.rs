@@ -12,35 +12,34 @@ mod alternatives;
 mod ends;
 mod items;
 mod reads;
+mod schedules;
+mod trying;
 mod usual;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use reweave_model::{Finding, Kind, Op, Strength, ThreadId};
 use reweave_predict::Limits;
-use reweave_report::{Item, Report, data, resolve};
+use reweave_report::{Item, Report, data};
 use reweave_trace::{Outcome, Trace};
 
 use crate::classes::{Class, class_of};
 use crate::confirm::{self, Freed, Harm, Line, Plain, Stood, Usual};
 use crate::explore::{self, Explored};
-use crate::folder::{PrivateFolder, beside};
 use crate::interrupt;
-use crate::jobs::side_by_side;
 use crate::names::{Code, Names};
-use crate::region::Policy;
 use crate::replay::is_failure;
-use crate::session::{self, Bounds, Options, QUANTUM, Run};
-use crate::target::{Input, Output, Program};
+use crate::session::{self, Bounds, Options, Run};
+use crate::target::Program;
 use crate::{Error, Result};
 pub use again::{Again, confirm_again};
 pub use ends::last_places;
-use items::{check, endless, failure, freed_memory, minimise, recorded, settle};
+use items::{check, endless, failure, freed_memory, minimise, recorded};
+use trying::thin_out;
 use usual::usual;
 
 pub const REPORT: &str = "report.json";
@@ -49,31 +48,14 @@ pub const RECORDING: &str = "recording.rwt";
 const WITNESS: &str = "witness-";
 /// The run of a concurrent breakpoint.
 pub const BREAKPOINT: &str = "breakpoint";
-/// Seeds of further schedules, for each seed of the user's.
-const SEEDS: u64 = 1 << 20;
-/// Threads that are kept from running, each in its turn.
-const VICTIMS: u64 = 8;
-/// So many in a row, over this part of the budget, may show nothing new.
-const IDLE: u32 = 15;
-const PATIENCE: u32 = 6;
 /// Classes of executions that are all predicted from; of others only those that come to something new.
 const CLOSELY: usize = 64;
 /// For exploration, unless it is asked for.
 const EXPLORING: Duration = Duration::from_secs(15);
 /// Events of a program that does not end that are looked at, for every millisecond there is.
 const ENDLESS: u64 = 100;
-/// Findings of one kind in one trace.
-const MOST: usize = 60;
-/// Findings with the same identity that are tried, until one happens.
-const ALIKE: usize = 3;
-/// Runs that show a finding and make us try it, as long as it does not happen.
-const RUNS: u32 = 3;
 /// For predicting from a run that is not the first, whatever it has cost to run the program so far.
 const GLANCE: Duration = Duration::from_millis(30);
-/// And for trying what it shows.
-const TRY: Duration = Duration::from_secs(1);
-/// The part of the time for other schedules that is kept back for what they show.
-const RESERVE: u32 = 8;
 /// Numbers that mean nothing if those of several traces are added up: what was not settled in one run is what was not in another.
 const PER_TRACE: [&str; 5] = ["windows", "cut_short", "unknown_pairs", "unknown_deadlocks", "atomicity_unknown"];
 
@@ -311,7 +293,11 @@ impl Hunt<'_> {
                 }
                 let hung =
                     |item: &&Item| item.fingerprint == failure && item.harm.as_deref() == Some(Harm::Hang.name());
-                self.items.iter().filter(hung).filter(|item| item.schedule.is_some()).for_each(|item| watch(Stage::Found(item)));
+                self.items
+                    .iter()
+                    .filter(hung)
+                    .filter(|item| item.schedule.is_some())
+                    .for_each(|item| watch(Stage::Found(item)));
             }
         }
         Ok(new)
@@ -356,83 +342,6 @@ impl Hunt<'_> {
             None => self.items.push(item),
             Some(known) if rank(&item) < rank(&self.items[known]) => self.items[known] = item,
             Some(_) => drop(fs::remove_dir_all(own)),
-        }
-        Ok(())
-    }
-
-    /// Tries to confirm what is not confirmed yet, several at a time.
-    fn confirm(&mut self, trace: &Trace, findings: &[Finding], watch: &mut dyn FnMut(Stage<'_>)) -> Result<()> {
-        // What is one finding to people (many accesses inside one call of a library, say) may be several to the analyses: one of
-        // them that happens is enough.
-        let mut todo: Vec<(u32, Vec<&Finding>, Option<usize>)> = Vec::new();
-        let mut met: HashMap<String, usize> = HashMap::new();
-        let mut next = self.next_id();
-        for finding in findings {
-            // The same bug in another process or run is no other bug.
-            let fingerprint = resolve::item(0, finding, trace).fingerprint;
-            let known = self.items.iter().position(|item| item.fingerprint == fingerprint);
-            if known.is_some_and(|known| self.items[known].schedule.is_some()) {
-                continue;
-            }
-            // What did not happen in some runs will hardly in others, and they would take all the time.
-            if self.tried.get(&fingerprint).is_some_and(|&tried| tried >= RUNS) {
-                continue;
-            }
-            if let Some(&at) = met.get(&fingerprint) {
-                let (_, same, _): &mut (_, Vec<&Finding>, _) = &mut todo[at];
-                if same.len() < ALIKE {
-                    same.push(finding);
-                }
-                continue;
-            }
-            *self.tried.entry(fingerprint.clone()).or_default() += 1;
-            met.insert(fingerprint, todo.len());
-            let id = known.map_or(next, |known| self.items[known].id);
-            next += u32::from(known.is_none());
-            todo.push((id, vec![finding], known));
-        }
-        let usual = self.usual.as_ref().and_then(Option::as_ref);
-        let plain = Plain { command: None, bounds: self.bounds, usual, isolate: self.plan.options.isolate };
-        // Runs that go round loops can take any time, and other schedules may show more: what is not tried now is tried again when
-        // it is seen in another run.
-        let deadline = Instant::now() + self.time_to_look(TRY);
-        let (folder, total) = (&self.plan.folder, todo.len());
-        // Others are still at work when one is confirmed: it is told at once.
-        let (tell, told) = mpsc::channel::<Item>();
-        let settled = side_by_side(
-            self.plan.jobs,
-            &todo,
-            |(id, alike, _)| {
-                let mut settled = settle(*id, trace, alike[0], folder, &plain, left(deadline));
-                for finding in &alike[1..] {
-                    if left(deadline).is_zero() || !settled.as_ref().is_ok_and(|item| item.schedule.is_none()) {
-                        break;
-                    }
-                    let other = settle(*id, trace, finding, folder, &plain, left(deadline));
-                    if other.as_ref().is_ok_and(|item| item.schedule.is_some()) {
-                        settled = other;
-                    }
-                }
-                if let Ok(item) = &settled
-                    && item.schedule.is_some()
-                {
-                    let _ = tell.send(item.clone());
-                }
-                settled
-            },
-            &mut |done| {
-                told.try_iter().for_each(|item| watch(Stage::Found(&item)));
-                watch(Stage::Confirming { done, total });
-            },
-        );
-        told.try_iter().for_each(|item| watch(Stage::Found(&item)));
-        for ((_, _, known), item) in todo.into_iter().zip(settled) {
-            let item = item?;
-            match known {
-                None => self.items.push(item),
-                Some(known) if rank(&item) < rank(&self.items[known]) => self.items[known] = item,
-                Some(_) => {}
-            }
         }
         Ok(())
     }
@@ -484,69 +393,6 @@ impl Hunt<'_> {
         self.stats.insert("explored_states".into(), explored.states);
         self.stats.insert("explored_all".into(), explored.complete.into());
     }
-
-    /// Runs the program under other schedules: code that the first run did not reach is not looked at otherwise.
-    fn other_schedules(&mut self, first: &Run, watch: &mut dyn FnMut(Stage<'_>)) -> Result<()> {
-        let began = Instant::now();
-        let time = self.left() - self.left() / RESERVE;
-        let length = first.processes.iter().map(|process| process.events).max().unwrap_or(0).max(10);
-        let regular = regular(first.processes.iter().map(|process| process.threads).max().unwrap_or(0));
-        let (mut idle, mut news) = (0, began);
-        for number in 1.. {
-            let bored = idle >= IDLE && news.elapsed() > self.plan.budget / PATIENCE;
-            if bored || began.elapsed() + first.took >= time || interrupt::asked() {
-                break;
-            }
-            watch(Stage::Trying { done: began.elapsed(), total: time });
-            let folder = PrivateFolder::new()?;
-            let mut options = self.plan.options.clone();
-            options.trace = folder.path().join(RECORDING);
-            options.seed = self.plan.options.seed.wrapping_mul(SEEDS).wrapping_add(number);
-            (options.policy, options.quantum) = match regular.get(number as usize - 1) {
-                Some((turns, length)) => (turns.clone(), *length),
-                None if number % 4 == 0 => (Policy::Pct { depth: 2 + (number / 4 % 4) as u32, length }, QUANTUM),
-                None => (Policy::Random, QUANTUM),
-            };
-            let stdin = beside(&self.plan.options.trace, "stdin");
-            options.input = if stdin.exists() { Input::File(stdin) } else { Input::Nothing };
-            options.output = Output::File(folder.path().join(confirm::OUTPUT));
-            Bounds::of(first).set(&mut options, self.left());
-            let run = session::run(&options)?;
-            if self.look_at(&run, Look::Closely, watch)? {
-                (idle, news) = (0, Instant::now());
-            } else {
-                idle += 1;
-            }
-            *self.stats.entry("schedules".into()).or_default() += 1;
-        }
-        self.stats.insert("classes".into(), self.classes.len() as u64);
-        Ok(())
-    }
-}
-
-/// Schedules without chance, with the lengths of their turns: before those with.
-fn regular(threads: u64) -> Vec<(Policy, u32)> {
-    let all = threads as u32;
-    let victims = || (0..threads.min(VICTIMS) as u32).rev().map(Some);
-    let turns = |by_writes, victim, crowd, length| (Policy::Turns { by_writes, victim, crowd }, length);
-    let by_writes = victims().chain([None]).flat_map(|victim| [1, 2].map(|length| turns(true, victim, all, length)));
-    let by_steps = (1..=6).flat_map(|length| [0, all].map(|crowd| turns(false, None, crowd, length)));
-    let starving = victims().map(|victim| turns(false, victim, 0, 50));
-    by_steps.chain(starving).chain(by_writes).collect()
-}
-
-/// Where hundreds of places use the same variable, any two of them are a finding, and nobody reads them all: so many of each kind
-/// stay, the strongest. Returns how many go.
-fn thin_out(findings: &mut Vec<Finding>) -> u64 {
-    let before = findings.len();
-    let mut kept: HashMap<Kind, usize> = HashMap::new();
-    findings.sort_by_key(|finding| std::cmp::Reverse(finding.strength));
-    findings.retain(|finding| {
-        let kept = kept.entry(finding.kind).or_default();
-        *kept += 1;
-        *kept <= MOST
-    });
-    (before - findings.len()) as u64
 }
 
 /// None once somebody has asked to end.

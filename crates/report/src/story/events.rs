@@ -172,6 +172,8 @@ fn clause(step: &Step, stale: Option<String>, run: &Run) -> Clause {
         (Class::Update, _) => format!("updates {object}{value}{place}"),
         (_, "acquire" | "woken") => format!("takes {object}{place}"),
         (_, "release") => format!("gives {object} back{place}"),
+        (_, "create") => format!("creates {object}{place}"),
+        (_, "destroy") => format!("destroys {object}{place}"),
         (Class::Wait, _) => {
             let others = run.shown().filter(|other| other.thread != step.thread && other.mark.is_some());
             let holder = others.into_iter().find(|other| other.locks.contains(object)).map(|other| other.thread);

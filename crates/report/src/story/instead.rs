@@ -14,7 +14,7 @@ pub fn instead(item: &Item, run: &Run, failing: Option<&Run>) -> Vec<String> {
     let mut marked: Vec<&Step> = run.shown().filter(|step| step.mark.is_some()).collect();
     marked.sort_by_key(|step| step.event);
     let ended = format!("It {}.", run.outcome);
-    if failing.is_some_and(|failing| failing.rows == run.rows) || item.kind == "misuse" {
+    if failing.is_some_and(|failing| failing.rows == run.rows) {
         return vec![format!("The recorded run is the one that did it. {ended}")];
     }
     if item.kind == "failure"

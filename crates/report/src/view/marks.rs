@@ -321,6 +321,7 @@ fn is_operation(name: &str, op: &Op<'_>) -> bool {
         "access" => memory(op).is_some(),
         "acquire" => op.awaits().is_some(),
         "release" => matches!(op, Op::Release { .. } | Op::Wait { .. }),
+        "destroy" => matches!(op, Op::Destroy { .. } | Op::Misused { .. }),
         "fork" => matches!(op, Op::Fork { .. }),
         _ => matches!(class(op), Class::Sync | Class::Wait),
     }

@@ -56,6 +56,8 @@ pub fn class(op: &Op<'_>) -> Class {
         | Op::Fence { .. }
         | Op::AtomicEnter { .. }
         | Op::AtomicExit
+        | Op::Create { .. }
+        | Op::Destroy { .. }
         | Op::Misused { .. } => Class::Sync,
         _ => Class::Other,
     }
@@ -112,6 +114,8 @@ pub fn phrase(op: &Op<'_>, describer: Describer<'_>) -> Phrase {
         Op::BarrierLeave { barrier, .. } => about("leave", object(barrier)),
         Op::SemaphorePost { semaphore, value } => accessed_count("post", object(semaphore), value, class),
         Op::SemaphoreTake { semaphore, value, .. } => accessed_count("take", object(semaphore), value, class),
+        Op::Create { object: id, .. } => about("create", object(id)),
+        Op::Destroy { object: id, .. } => about("destroy", object(id)),
         Op::Fork { child, .. } => plain(format!("start T{child}")),
         Op::Join { child } => plain(format!("join T{child}")),
         Op::Detach { child } => plain(format!("detach T{child}")),

@@ -1,5 +1,5 @@
 //! Which runs did the same: two runs are of one class if every thread read the same values at the same places, outcomes of
-//! synchronization included. Who ran when does not matter beyond that.
+//! synchronization included, and where it waits if nobody can go on. Who ran when does not matter beyond that.
 
 use std::collections::BTreeMap;
 
@@ -85,12 +85,23 @@ pub fn class_of(trace: &Trace) -> Result<Class> {
     let mut names = Names::default();
     let mut threads: BTreeMap<ThreadId, Digest> = BTreeMap::new();
     let mut descents = Descents::default();
+    let mut waits: BTreeMap<ThreadId, Code> = BTreeMap::new();
     let mut events = trace.events();
     while let Some(event) = events.next()? {
         names.see(&event);
         descents.see(&event);
-        let digest = threads.entry(event.thread).or_insert(Digest::NEW);
         let code = names.code(event.pc);
+        match event.op {
+            Op::Blocked { .. } | Op::Wait { .. } | Op::BarrierArrive { .. } => drop(waits.insert(event.thread, code)),
+            Op::Hang => {
+                for (thread, code) in &waits {
+                    threads.entry(*thread).or_insert(Digest::NEW).told(13, *code, 0);
+                }
+            }
+            op if op.is_step() => drop(waits.remove(&event.thread)),
+            _ => {}
+        }
+        let digest = threads.entry(event.thread).or_insert(Digest::NEW);
         let read = match event.op {
             Op::Read { value, .. } => Some((1, value)),
             Op::Atomic { kind, read, .. } if kind.reads() => Some((2 + u64::from(kind == AtomicKind::CasFailed), read)),

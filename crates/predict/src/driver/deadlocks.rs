@@ -63,7 +63,7 @@ pub(super) fn deadlocks(
     Ok(())
 }
 
-/// Asks about stalls, if the trace has anything but locks to wait for.
+/// Asks about stalls, if the trace has anything but locks to wait for, or a lock that is never given back.
 pub(super) fn stalls(
     trace: &Trace,
     names: &[&'static str],
@@ -74,7 +74,9 @@ pub(super) fn stalls(
     let name = "stall";
     let has = |kind: &&str| trace.footer().is_none_or(|footer| footer.kinds.get(*kind).is_some_and(|&count| count > 0));
     let waits = ["wait", "semaphore_take", "barrier_arrive", "join", "blocked"];
-    if !names.contains(&name) || !waits.iter().any(has) {
+    let count = |kind: &str| trace.footer().and_then(|footer| footer.kinds.get(kind).copied()).unwrap_or(0);
+    let kept = count("acquire") + count("woken") > count("release") + count("wait");
+    if !names.contains(&name) || !kept && !waits.iter().any(has) {
         return Ok(());
     }
     let found = crate::stalls::stalls(trace, name, &options.limits, &mut |done| progress(name, done))?;

@@ -13,6 +13,8 @@ use super::{Candidate, Choice, Next, Policy, Runner, View};
 
 /// Turns of the others after which they are taken to wait for the victim.
 const PATIENCE: u32 = 400;
+/// Turns of the others before whoever is about to end the process does so: some go round loops until it does.
+const LAST: u32 = 20_000;
 /// Steps of a turn that is measured in writes.
 const READING: u32 = 300;
 /// Steps after which a crowd is taken not to come.
@@ -25,6 +27,8 @@ pub struct Turns {
     victim: Option<u32>,
     /// Turns since the victim last ran.
     waited: u32,
+    /// Turns since somebody was about to end the process.
+    ending: u32,
     /// What is left of the turn, in writes, and steps so far.
     left: u32,
     steps: u32,
@@ -44,6 +48,7 @@ impl Turns {
             writes,
             victim,
             waited: 0,
+            ending: 0,
             left: 0,
             steps: 0,
             before_write: BTreeSet::new(),
@@ -80,7 +85,13 @@ impl Policy for Turns {
         {
             return choice;
         }
-        // Whoever is about to end the process comes last of all.
+        // Whoever is about to end the process comes last of all, but not never.
+        if let Some(last) = view.enabled().find(|c| c.exiting).map(|c| c.id) {
+            self.ending += 1;
+            if self.ending > LAST {
+                return self.turn(last);
+            }
+        }
         let is_victim = |c: &&Candidate| Some(c.id) == self.victim && !c.exiting;
         let victim = view.enabled().find(is_victim).map(|c| c.id);
         let others = || view.candidates.iter().filter(|c| !is_victim(c) && !c.exiting);

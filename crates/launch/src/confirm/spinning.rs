@@ -1,13 +1,13 @@
 //! Runs that do not end because their threads go round loops for something that nobody is left to do: hangs without a wait.
 //!
 //! A run counts if it had to be ended and the last part of it changes nothing: threads read the same values again and again, try
-//! locks in vain, take them and give them back, yield or sleep. Whoever could do something else would have had its turn in that
-//! time. Not exact: a loop that gives up after very many rounds looks the same. Runs that look at the time, or at anything outside,
-//! are left alone.
+//! locks in vain, take them and give them back, yield or sleep; all others wait or have ended. A thread that could go on and has
+//! had no turn in that time is starved, and nobody is stuck. Not exact: a loop that gives up after very many rounds looks the same.
+//! Runs that look at the time, or at anything outside, are left alone.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use reweave_model::{Accessor, BlockedOn, Event, EventId, ObjectId, Op, ThreadId, Value};
+use reweave_model::{Accessor, BlockedOn, Event, EventId, ObjectId, Op, ThreadId, Value, WakeReason};
 use reweave_report::Describer;
 use reweave_trace::Trace;
 
@@ -29,7 +29,8 @@ pub fn spinning(trace: &Trace) -> Result<Option<Vec<Accessor>>> {
     let describer = Describer { symbols: trace.symbols() };
     let mut threads: BTreeMap<ThreadId, Accessor> = BTreeMap::new();
     let mut places: HashMap<u64, Place> = HashMap::new();
-    let starving = lock_waiters(trace)?;
+    let Standing { starving, ready } = Standing::of(trace)?;
+    let mut moving: HashSet<ThreadId> = HashSet::new();
     let mut events = trace.events_from(EventId(count - TAIL))?;
     while let Some(event) = events.next()? {
         let awaited = match event.op {
@@ -41,6 +42,9 @@ pub fn spinning(trace: &Trace) -> Result<Option<Vec<Accessor>>> {
             ref op if !op.is_step() => None,
             _ => return Ok(None),
         };
+        if event.op.is_step() {
+            moving.insert(event.thread);
+        }
         // Whoever waits for that lock could have had it.
         if let Op::Release { object, .. } = event.op
             && starving.contains(&object)
@@ -63,6 +67,9 @@ pub fn spinning(trace: &Trace) -> Result<Option<Vec<Accessor>>> {
             threads.insert(event.thread, accessor(&event, op));
         }
     }
+    if ready.iter().any(|thread| !moving.contains(thread)) {
+        return Ok(None);
+    }
     if places.values().any(|place| place.shared && place.values.len() > 1) {
         return Ok(None);
     }
@@ -70,18 +77,62 @@ pub fn spinning(trace: &Trace) -> Result<Option<Vec<Accessor>>> {
     Ok(Some(places).filter(|places| !places.is_empty()))
 }
 
-/// The locks that threads wait for when a run is over.
-fn lock_waiters(trace: &Trace) -> Result<HashSet<ObjectId>> {
-    let mut waiting: HashMap<ThreadId, Option<ObjectId>> = HashMap::new();
-    let mut events = trace.events();
-    while let Some(event) = events.next()? {
-        let lock = match event.op {
-            Op::Blocked { object, on: BlockedOn::LockExclusive | BlockedOn::LockShared } => Some(object),
-            _ => None,
+/// Where threads stand when a run is over.
+struct Standing {
+    /// The locks that some wait for.
+    starving: HashSet<ObjectId>,
+    /// Threads that could go on.
+    ready: Vec<ThreadId>,
+}
+
+impl Standing {
+    fn of(trace: &Trace) -> Result<Self> {
+        // What each thread that has not ended waits for, if it does.
+        let mut waits: BTreeMap<ThreadId, Option<(BlockedOn, ObjectId)>> = BTreeMap::new();
+        let mut held: HashMap<ObjectId, i64> = HashMap::new();
+        // Threads that were chosen by a notify on a condition and have not come back.
+        let mut chosen: HashMap<ObjectId, i64> = HashMap::new();
+        let mut events = trace.events();
+        while let Some(event) = events.next()? {
+            match event.op {
+                Op::Acquire { object, .. } => *held.entry(object).or_default() += 1,
+                Op::Release { object, .. } => *held.entry(object).or_default() -= 1,
+                Op::Wait { mutex, .. } => *held.entry(mutex).or_default() -= 1,
+                Op::Woken { condition, mutex, reason, .. } => {
+                    *held.entry(mutex).or_default() += 1;
+                    *chosen.entry(condition).or_default() -= i64::from(reason == WakeReason::Notified);
+                }
+                Op::Notify { condition, woken, .. } => *chosen.entry(condition).or_default() += i64::from(woken),
+                Op::Fork { child, .. } => drop(waits.insert(child, None)),
+                _ => {}
+            }
+            let waiting = match event.op {
+                Op::End => {
+                    waits.remove(&event.thread);
+                    continue;
+                }
+                Op::Blocked { on, object } => Some((on, object)),
+                Op::Wait { condition, .. } => Some((BlockedOn::Notify, condition)),
+                Op::BarrierArrive { barrier, .. } => Some((BlockedOn::Barrier, barrier)),
+                ref op if !op.is_step() => continue,
+                _ => None,
+            };
+            waits.insert(event.thread, waiting);
+        }
+        let is_lock = |on| matches!(on, BlockedOn::LockExclusive | BlockedOn::LockShared);
+        let can_go = |wait: &Option<(BlockedOn, ObjectId)>| match *wait {
+            None => true,
+            Some((on, lock)) if is_lock(on) => held.get(&lock).is_none_or(|&holders| holders <= 0),
+            Some((BlockedOn::Notify, condition)) => chosen.get(&condition).is_some_and(|&chosen| chosen > 0),
+            Some((BlockedOn::Join, child)) => !waits.contains_key(&ThreadId(child.0 as u32)),
+            Some(_) => false,
         };
-        waiting.insert(event.thread, lock);
+        let locks = waits.values().flatten().filter(|(on, _)| is_lock(*on)).map(|(_, lock)| *lock);
+        Ok(Self {
+            starving: locks.collect(),
+            ready: waits.iter().filter(|(_, wait)| can_go(wait)).map(|(thread, _)| *thread).collect(),
+        })
     }
-    Ok(waiting.into_values().flatten().collect())
 }
 
 /// A place in memory, in the last part of a run.

@@ -3,7 +3,8 @@
 use std::collections::{HashMap, HashSet};
 
 use reweave_model::{
-    AccessFlags, BlockedOn, Event, LockMode, Misuse, ObjectId, Op, RefusedWhy, ThreadId, ThreadName, Value, WakeReason,
+    AccessFlags, BlockedOn, Event, EventId, LockMode, Misuse, ObjectId, Op, Pc, RefusedWhy, ThreadId, ThreadName,
+    Value, WakeReason,
 };
 use reweave_trace::{Result, Trace};
 
@@ -27,7 +28,7 @@ const HANDLES: u64 = 0x7ead << 48;
 impl Tree {
     /// Learns what a run did; `None` if the tree cannot take it.
     pub fn learn(&mut self, trace: &Trace) -> Result<Option<Class>> {
-        let mut run = Learning::new(self);
+        let mut run = Learning::new(self, handles(trace)?);
         let mut events = trace.events();
         while let Some(event) = events.next()? {
             run.event(&event);
@@ -39,6 +40,27 @@ impl Tree {
         }
         Ok(Some(self.class(cursors.values().map(|cursor| (cursor.who, cursor.node)))))
     }
+}
+
+/// The writes by which the program learns what it is to know a thread by, right before it is made, and which child that is.
+fn handles(trace: &Trace) -> Result<HashMap<EventId, u32>> {
+    let mut last: HashMap<ThreadId, (EventId, Pc)> = HashMap::new();
+    let mut handles = HashMap::new();
+    let mut events = trace.events();
+    while let Some(event) = events.next()? {
+        match event.op {
+            Op::Write { size: 8, flags, .. } if flags.has(AccessFlags::LIBRARY) => {
+                last.insert(event.thread, (event.id, event.pc));
+            }
+            Op::Fork { nth, .. } => {
+                let write = last.remove(&event.thread).filter(|(_, pc)| *pc == event.pc);
+                handles.extend(write.map(|(write, _)| (write, nth)));
+            }
+            op if op.is_step() => drop(last.remove(&event.thread)),
+            _ => {}
+        }
+    }
+    Ok(handles)
 }
 
 /// Where a thread of the run that is being learned is.
@@ -66,14 +88,14 @@ struct Learning<'t> {
     /// Memory as this run has it: known bytes and what they are.
     memory: HashMap<Thing, (u8, u64)>,
     seen: HashSet<Thing>,
-    /// What the program knows threads by, and the last fork of each thread: the handle comes right after it.
+    /// What the program knows threads by, and where it is told.
     handles: HashMap<u64, Who>,
-    forked: HashMap<ThreadId, Who>,
+    told_handles: HashMap<EventId, u32>,
     exited: bool,
 }
 
 impl<'t> Learning<'t> {
-    fn new(tree: &'t mut Tree) -> Self {
+    fn new(tree: &'t mut Tree, told_handles: HashMap<EventId, u32>) -> Self {
         Self {
             tree,
             names: Names::default(),
@@ -81,7 +103,7 @@ impl<'t> Learning<'t> {
             memory: HashMap::new(),
             seen: HashSet::new(),
             handles: HashMap::new(),
-            forked: HashMap::new(),
+            told_handles,
             exited: false,
         }
     }
@@ -105,22 +127,21 @@ impl<'t> Learning<'t> {
                 let Some(parent) = self.cursors.get(&thread).map(|cursor| cursor.who) else { return };
                 if let Some(who) = self.begin(child, ThreadName { parent: parent.into(), nth }) {
                     self.take(thread, code, Ask::Fork { child: who }, Answer::Done, 1, Box::default());
-                    self.forked.insert(thread, who);
                 }
                 return;
             }
-            Op::Write { size: 8, value, flags, .. } if flags.has(AccessFlags::LIBRARY) => {
-                if let Some(who) = self.forked.remove(&thread) {
-                    let handle = match value {
-                        Value::Word(word) => Some(word),
-                        Value::Bytes(bytes) => bytes.try_into().ok().map(u64::from_le_bytes),
-                        Value::Unknown => None,
-                    };
-                    // The same one may have been another thread's.
-                    self.handles.extend(handle.map(|handle| (handle, who)));
-                }
+            Op::Write { value, .. } if self.told_handles.contains_key(&event.id) => {
+                let nth = self.told_handles[&event.id];
+                let parent = self.cursors.get(&thread).map(|cursor| cursor.who);
+                let who = parent.and_then(|parent| self.tree.who(ThreadName { parent: parent.into(), nth }));
+                let handle = match value {
+                    Value::Word(word) => Some(word),
+                    Value::Bytes(bytes) => bytes.try_into().ok().map(u64::from_le_bytes),
+                    Value::Unknown => None,
+                };
+                // The same one may have been another thread's.
+                self.handles.extend(handle.zip(who));
             }
-            op if op.is_step() => drop(self.forked.remove(&thread)),
             _ => {}
         }
         if !self.cursors.contains_key(&thread) {

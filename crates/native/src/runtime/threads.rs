@@ -263,8 +263,12 @@ pub unsafe fn create(
     let detached = !attributes.is_null() && is_detached(attributes);
     // SAFETY: filled by pthread_create.
     handles().insert(unsafe { *handle }, Named { thread: child.id, detached });
-    conductor.step(inside.thread, pc, Op::Fork { child: ThreadId(child.id), nth: child.nth });
+    // libc stores the handle before the thread starts: whoever the thread tells of itself may read it. Nobody may come between
+    // that and the fork, the new thread least of all.
+    inside.thread.no_preempt += 1;
     super::ranges::wrote(inside.thread, handle.cast(), size_of::<pthread_t>(), pc);
+    conductor.step(inside.thread, pc, Op::Fork { child: ThreadId(child.id), nth: child.nth });
+    inside.thread.no_preempt -= 1;
     if detached {
         conductor.step(inside.thread, pc, Op::Detach { child: ThreadId(child.id) });
     }

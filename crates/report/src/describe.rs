@@ -41,6 +41,15 @@ impl Describer<'_> {
         self.address(Addr(object.0))
     }
 
+    /// `double free of 0x…`; what is joined twice is a thread.
+    pub fn misuse(&self, what: Misuse, object: ObjectId) -> String {
+        let name = misuse_name(what);
+        match what {
+            Misuse::JoinTwice => format!("{name} thread {object}"),
+            _ => format!("{name} {}", self.object(object)),
+        }
+    }
+
     /// What a thread waits for, as in `waits for lock account`.
     pub fn blocked_on(&self, on: BlockedOn, object: ObjectId) -> String {
         match on {
@@ -128,7 +137,7 @@ impl Describer<'_> {
                 format!("{} {value}{bytes}", input_name(source))
             }
             Op::Signal { number } | Op::SignalReturn { number } => signal_name(number as i32),
-            Op::Misused { what, object: id } => format!("{} {}", misuse_name(what), object(id)),
+            Op::Misused { what, object: id } => self.misuse(what, id),
             Op::Leave { call } => format!("call {call}"),
             Op::Return { call, result } => format!("call {call} = {result}"),
             Op::ClockJump { nanoseconds } => format!("{:.6} s", nanoseconds as f64 / 1e9),
@@ -278,7 +287,7 @@ const fn object_kind_name(kind: ObjectKind) -> &'static str {
     }
 }
 
-pub const fn misuse_name(what: Misuse) -> &'static str {
+const fn misuse_name(what: Misuse) -> &'static str {
     match what {
         Misuse::UnlockByNonOwner => "unlock by another thread than the owner of",
         Misuse::DoubleLock => "second lock by the owner of",

@@ -191,9 +191,7 @@ fn awaited(access: &Accessor, trace: &Trace) -> Option<String> {
 
 fn misused(op: &Op<'_>, describer: Describer<'_>) -> Option<String> {
     match *op {
-        Op::Misused { what, object } => {
-            Some(format!("{} {}", crate::describe::misuse_name(what), describer.object(object)))
-        }
+        Op::Misused { what, object } => Some(describer.misuse(what, object)),
         Op::Fork { child, .. } => Some(format!("thread {child} ends, but is neither joined nor detached")),
         _ => None,
     }

@@ -5,6 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use reweave_model::{EventId, Misuse, Op};
+use reweave_predict::analyses::destroyed::recorded::late_uses;
 use reweave_report::describe;
 use reweave_trace::{Outcome, Trace};
 
@@ -63,7 +64,7 @@ impl Ending {
             outcome => describe::outcome(outcome).unwrap_or_else(|| "ended normally".into()),
         };
         // One that had to be ended can be very long.
-        let freed = if *outcome == Outcome::Unknown { None } else { Freed::of(trace)? };
+        let freed = if *outcome == Outcome::Unknown { None } else { Freed::of(trace)?.or(lock_in_freed(trace)?) };
         let harm = match outcome {
             Outcome::Signalled { .. } => {
                 if let Some(message) = message(&printed) {
@@ -110,8 +111,8 @@ pub struct Usual {
 }
 
 impl Usual {
-    /// A line by which this differs. Lines in another order are no difference: who prints first is nobody's bug. A program that
-    /// prints this or that anyway, whoever comes first, shows nothing by it.
+    /// A line by which this differs. The same in another order, of lines or of their pieces, is no difference: who prints first is
+    /// nobody's bug. A program that prints this or that anyway, whoever comes first, shows nothing by it.
     fn difference(&self, printed: &[u8]) -> Option<String> {
         let (first, others) = self.printed.split_first()?;
         let steady = others.iter().all(|other| difference(first, other).is_none());
@@ -121,6 +122,9 @@ impl Usual {
 
 /// The first line that is not in the usual output, or not so often, or is missing.
 fn difference(usual: &[u8], printed: &[u8]) -> Option<String> {
+    if bytes_of(usual) == bytes_of(printed) {
+        return None;
+    }
     let mut lines: BTreeMap<&[u8], i64> = BTreeMap::new();
     for line in usual.split(|byte| *byte == b'\n') {
         *lines.entry(line).or_default() += 1;
@@ -134,6 +138,13 @@ fn difference(usual: &[u8], printed: &[u8]) -> Option<String> {
     }
     let missing = lines.iter().find(|(line, left)| **left > 0 && !line.is_empty());
     missing.map(|(line, _)| format!("`{}` is missing", shown(line)))
+}
+
+/// How often each byte comes.
+fn bytes_of(text: &[u8]) -> [usize; 256] {
+    let mut counts = [0; 256];
+    text.iter().for_each(|&byte| counts[usize::from(byte)] += 1);
+    counts
 }
 
 fn shown(line: &[u8]) -> String {
@@ -215,6 +226,12 @@ impl Freed {
         }
         Ok(None)
     }
+}
+
+/// A lock, or the like, that was used after its memory had been freed.
+fn lock_in_freed(trace: &Trace) -> Result<Option<Freed>> {
+    let late = late_uses(trace)?.into_iter().find(|late| late.freed);
+    Ok(late.map(|late| Freed { free: late.end, used: late.used, twice: false }))
 }
 
 #[cfg(test)]

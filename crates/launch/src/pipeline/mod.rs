@@ -52,6 +52,8 @@ pub const BREAKPOINT: &str = "breakpoint";
 const CLOSELY: usize = 64;
 /// For exploration, unless it is asked for.
 const EXPLORING: Duration = Duration::from_secs(15);
+/// Events that are recorded at first, for every millisecond of the budget: each pass over so many takes some hundredths of it.
+const READABLE: u64 = 500;
 /// Events of a program that does not end that are looked at, for every millisecond there is.
 const ENDLESS: u64 = 100;
 /// For predicting from a run that is not the first, whatever it has cost to run the program so far.
@@ -128,8 +130,13 @@ pub fn test(plan: &Plan, watch: &mut dyn FnMut(Stage<'_>)) -> Result<Tested> {
         tried: HashMap::new(),
         others: None,
     };
-    // A program that does not end by itself is looked at as far as it came.
-    let options = Options { timeout: Some(plan.options.timeout.unwrap_or(plan.budget / 4)), ..plan.options.clone() };
+    // A program that does not end by itself is looked at as far as it came, and no further than it can be read.
+    let most = (plan.budget.as_millis() as u64).saturating_mul(READABLE);
+    let options = Options {
+        timeout: Some(plan.options.timeout.unwrap_or(plan.budget / 4)),
+        max_events: plan.options.max_events.min(most),
+        ..plan.options.clone()
+    };
     let run = session::run(&options)?;
     // A Ctrl-C until here was for the program; from here on it ends the search, and what is known by then is told.
     hunt.ended_by_hand = interrupt::asked() || run.timed_out;

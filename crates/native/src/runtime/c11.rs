@@ -50,7 +50,10 @@ interpose! {
         let Some(mut inside) = enter() else {
             return real!(thrd_join: unsafe extern "C-unwind" fn(pthread_t, *mut c_int) -> c_int)(handle, out);
         };
-        threads::join(&mut inside, pc, handle, Deadline::Never);
+        let refused = threads::join(&mut inside, pc, handle, Deadline::Never, 0);
+        if refused != 0 {
+            return result(refused);
+        }
         let mut value = std::ptr::null_mut();
         let status = real!(pthread_join: Join)(handle, &mut value);
         if status == 0 && !out.is_null() {

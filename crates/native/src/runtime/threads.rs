@@ -5,7 +5,7 @@ use super::{Inside, active, conductor, enter, stacks, tls};
 use libc::{c_int, c_void, pthread_attr_t, pthread_t, timespec};
 use reweave_conductor::objects::AddressMap;
 use reweave_conductor::{Deadline, Status, Thread, Wakeup};
-use reweave_model::{Addr, Op, ThreadId};
+use reweave_model::{Addr, Misuse, ObjectId, Op, ThreadId};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 type Start = unsafe extern "C-unwind" fn(*mut c_void) -> *mut c_void;
@@ -34,6 +34,16 @@ fn swap_mask(mask: u64) -> u64 {
 struct Named {
     thread: u32,
     detached: bool,
+    joined: Joined,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Joined {
+    Not,
+    /// Somebody waits for its end.
+    Soon,
+    /// The handle names nobody any more, but somebody may use it all the same. The system gives it to later threads.
+    Already,
 }
 
 /// Threads by their pthread handle. Touched by the holder of the token only.
@@ -45,7 +55,7 @@ fn handles() -> &'static mut AddressMap<Named> {
 
 /// The thread behind a handle, if it was created under control.
 pub fn by_handle(handle: pthread_t) -> Option<u32> {
-    handles().get(&handle).map(|named| named.thread)
+    handles().get(&handle).filter(|named| named.joined != Joined::Already).map(|named| named.thread)
 }
 
 /// Nobody will join this thread.
@@ -85,7 +95,7 @@ pub fn begin(thread: &mut Thread, pc: u64) {
     // One that was created under control is known already, and perhaps detached.
     if by_handle(own) != Some(thread.id) {
         let detached = attributes.as_ref().is_some_and(|own| own.detached);
-        handles().insert(own, Named { thread: thread.id, detached });
+        handles().insert(own, Named { thread: thread.id, detached, joined: Joined::Not });
     }
     conductor().step(thread, pc, Op::Begin);
     // Stacks are used again: what another thread had there is another location.
@@ -262,7 +272,7 @@ pub unsafe fn create(
     }
     let detached = !attributes.is_null() && is_detached(attributes);
     // SAFETY: filled by pthread_create.
-    handles().insert(unsafe { *handle }, Named { thread: child.id, detached });
+    handles().insert(unsafe { *handle }, Named { thread: child.id, detached, joined: Joined::Not });
     // libc stores the handle before the thread starts: whoever the thread tells of itself may read it. Nobody may come between
     // that and the fork, the new thread least of all.
     inside.thread.no_preempt += 1;
@@ -286,18 +296,39 @@ fn is_detached(attributes: *const pthread_attr_t) -> bool {
     status == 0 && state == libc::PTHREAD_CREATE_DETACHED
 }
 
-/// Waits for a thread as the model sees it; the real join that follows is then short.
-pub unsafe fn join(inside: &mut Inside, pc: u64, handle: pthread_t, deadline: Deadline) -> Wakeup {
-    let Some(child) = by_handle(handle) else { return Wakeup::Granted };
+/// Waits for a thread as the model sees it; the real join that follows is then short. Whoever comes while another one waits is
+/// refused, as by libc, and so is whoever comes after it: the real call would touch memory that is gone. The error, if there is one.
+pub unsafe fn join(inside: &mut Inside, pc: u64, handle: pthread_t, deadline: Deadline, late: c_int) -> c_int {
+    let Some(named) = handles().get(&handle).copied() else { return 0 };
+    let child = named.thread;
+    if named.joined != Joined::Not {
+        conductor().sync_point(inside.thread);
+        let op = Op::Misused { what: Misuse::JoinTwice, object: ObjectId(child.into()) };
+        conductor().step(inside.thread, pc, op);
+        return if named.joined == Joined::Soon { libc::EINVAL } else { libc::ESRCH };
+    }
+    let now = |joined| {
+        if let Some(named) = handles().get_mut(&handle) {
+            named.joined = joined;
+        }
+    };
+    now(Joined::Soon);
     loop {
         match conductor().join(inside.thread, pc, child, deadline) {
             Wakeup::Granted => {
-                handles().remove(&handle);
-                return Wakeup::Granted;
+                now(Joined::Already);
+                return 0;
             }
             Wakeup::Signalled => super::signals::deliver(inside.thread),
-            Wakeup::Cancelled => inside.outside(cancel_point),
-            Wakeup::TimedOut => return Wakeup::TimedOut,
+            Wakeup::Cancelled => {
+                now(Joined::Not);
+                inside.outside(cancel_point);
+                now(Joined::Soon);
+            }
+            Wakeup::TimedOut => {
+                now(Joined::Not);
+                return late;
+            }
         }
     }
 }
@@ -323,7 +354,10 @@ interpose! {
         if handle == libc::pthread_self() {
             return libc::EDEADLK;
         }
-        join(&mut inside, pc, handle, Deadline::Never);
+        let refused = join(&mut inside, pc, handle, Deadline::Never, 0);
+        if refused != 0 {
+            return refused;
+        }
         let status = real!(pthread_join: Join)(handle, value);
         if status == 0 {
             super::super::ranges::wrote(inside.thread, value.cast(), size_of::<*mut c_void>(), pc);
@@ -333,8 +367,9 @@ interpose! {
 
     fn pthread_tryjoin_np(handle: pthread_t, value: *mut *mut c_void; pc) -> c_int {
         let Some(mut inside) = enter() else { return real!(pthread_tryjoin_np: Join)(handle, value) };
-        if join(&mut inside, pc, handle, Deadline::Now) == Wakeup::TimedOut {
-            return libc::EBUSY;
+        let refused = join(&mut inside, pc, handle, Deadline::Now, libc::EBUSY);
+        if refused != 0 {
+            return refused;
         }
         real!(pthread_join: Join)(handle, value)
     }
@@ -343,8 +378,9 @@ interpose! {
         type Timed = unsafe extern "C-unwind" fn(pthread_t, *mut *mut c_void, *const timespec) -> c_int;
         let Some(mut inside) = enter() else { return real!(pthread_timedjoin_np: Timed)(handle, value, until) };
         let deadline = super::super::time::deadline(libc::CLOCK_REALTIME, until);
-        if join(&mut inside, pc, handle, deadline) == Wakeup::TimedOut {
-            return libc::ETIMEDOUT;
+        let refused = join(&mut inside, pc, handle, deadline, libc::ETIMEDOUT);
+        if refused != 0 {
+            return refused;
         }
         real!(pthread_join: Join)(handle, value)
     }

@@ -125,7 +125,9 @@ pub fn phrase(op: &Op<'_>, describer: Describer<'_>) -> Phrase {
         Op::Hang => plain("nobody can go on".into()),
         Op::Exit { status } => plain(format!("exit {status}")),
         Op::Fatal { number, .. } => plain(describe::signal_name(number as i32)),
-        Op::Misused { what, object: id } => about(describe::misuse_name(what), object(id)),
+        Op::Misused { what, object: id } => {
+            Phrase { class, what: describer.misuse(what, id), object: object(id), value: None }
+        }
         Op::AtomicEnter { .. } => plain("atomic block begins".into()),
         Op::AtomicExit => plain("atomic block ends".into()),
         ref op => {

@@ -22,6 +22,8 @@ pub struct LateUse {
     pub end_pc: Pc,
     pub used: EventId,
     pub used_pc: Pc,
+    /// Its memory is gone, too.
+    pub freed: bool,
 }
 
 /// All that a run did, one for each pair of places.
@@ -169,8 +171,8 @@ impl Pass {
 
     fn tell(&mut self, event: &Event<'_>, end: End) {
         if self.seen.insert((end.pc, event.pc)) {
-            let End { event: gone, pc, .. } = end;
-            self.found.push(LateUse { end: gone, end_pc: pc, used: event.id, used_pc: event.pc });
+            let End { event: gone, pc, freed } = end;
+            self.found.push(LateUse { end: gone, end_pc: pc, used: event.id, used_pc: event.pc, freed });
         }
     }
 

@@ -97,6 +97,8 @@ struct Builder {
     semaphores: HashMap<ObjectId, Semaphore>,
     known_counts: HashMap<ObjectId, u32>,
     held: HashSet<(ThreadId, ObjectId)>,
+    /// Locks that somebody gave back who did not hold them: a reordering with them proves nothing.
+    misused: HashSet<Lock>,
     /// Threads in a wait without a deadline.
     patient: HashSet<ThreadId>,
     /// Objects that somebody waits on as on a condition; others are raw futexes.
@@ -175,6 +177,7 @@ impl Builder {
             semaphores: HashMap::new(),
             known_counts: world.semaphores.clone(),
             held: world.held.keys().copied().collect(),
+            misused: HashSet::new(),
             patient: HashSet::new(),
             real_conditions,
             prelude: None,
@@ -260,6 +263,15 @@ impl Builder {
                     .action
                     .access()
                     .is_some_and(|access| access.reads.iter().any(|(cell, _)| pinned.contains(cell)));
+            }
+        }
+        if !self.misused.is_empty() {
+            for step in &mut self.history.steps {
+                step.doubtful |= match step.action {
+                    Action::Acquire { lock, .. } | Action::Release { lock, .. } => self.misused.contains(&lock),
+                    Action::Wait { lock, .. } | Action::Woken { lock, .. } => self.misused.contains(&lock),
+                    _ => false,
+                };
             }
         }
         self.history.locks = self.locks.next;

@@ -291,6 +291,9 @@ fn what(op: &Op<'_>, sharing: &Sharing) -> Option<What> {
         Op::Receive { channel, position, size } => Some(What::Sync(Op::Receive { channel, position, size })),
         Op::Create { object, kind, value } => Some(What::Sync(Op::Create { object, kind, value })),
         Op::Destroy { object, kind } => Some(What::Sync(Op::Destroy { object, kind })),
+        Op::Misused { what: what @ (Misuse::UnlockByNonOwner | Misuse::UnlockUnlocked), object } => {
+            Some(What::Sync(Op::Misused { what, object }))
+        }
         _ => None,
     }
 }

@@ -123,8 +123,10 @@ impl Builder {
                 self.held.insert((kept.thread, object));
                 Action::Acquire { lock: Lock(self.locks.get(object)), mode }
             }
-            // An unlock by somebody who does not hold it is a misuse, and releases nothing; who holds the lock after it is not known.
-            Op::Release { object, .. } if !self.held.remove(&(kept.thread, object)) => {
+            // An unlock by somebody who does not hold it is a misuse, and releases nothing.
+            Op::Release { object, .. } if !self.held.remove(&(kept.thread, object)) => Action::Nothing,
+            // Who holds the lock after it is not known.
+            Op::Misused { object, .. } => {
                 self.misused.insert(Lock(self.locks.get(object)));
                 Action::Nothing
             }

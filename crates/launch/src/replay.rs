@@ -1,14 +1,13 @@
 //! Runs a recorded program again along its schedule, with its recorded inputs, and compares what happens.
 
-use std::collections::HashMap;
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use reweave_conductor::policy::replay::{RecordedInput, encode};
+use reweave_conductor::policy::replay::encode;
 use reweave_conductor::policy::wish::Wish;
-use reweave_model::{InputSource, Op, Schedule, Segment, ThreadId};
+use reweave_model::{InputSource, Schedule, Segment, ThreadId};
 use reweave_trace::{Meta, Outcome, PARTIAL, Trace, schedule_of};
 
 use crate::collector::Collected;
@@ -16,6 +15,7 @@ use crate::compare::{Comparison, compare};
 use crate::confirm::{self, Goal, Plain};
 use crate::folder::PrivateFolder;
 use crate::interrupt;
+use crate::outside::from_outside;
 use crate::session::{self, Options, Run, Script};
 use crate::target::{Input, Output};
 use crate::{Error, Result, beside};
@@ -174,12 +174,12 @@ pub fn script(
 ) -> Result<Script> {
     let meta = trace.meta();
     let text = |name: &str| meta.other.get(name).and_then(|value| value.as_str()).unwrap_or_default().to_owned();
-    let inputs = inputs(trace, wanted)?;
+    let (inputs, signals) = from_outside(trace, wanted)?;
     split_long_segments(&mut schedule);
     Ok(Script {
         executable: text("executable"),
         forked: meta.other.get("forked").and_then(serde_json::Value::as_bool).unwrap_or(false),
-        schedule: encode(&schedule, &inputs, wish),
+        schedule: encode(&schedule, &inputs, &signals, wish),
         start_realtime: meta.other.get("start_realtime").and_then(serde_json::Value::as_u64).unwrap_or(0),
         stop_at: 0,
     })
@@ -198,32 +198,6 @@ fn split_long_segments(schedule: &mut Schedule) {
         out.push(segment);
     }
     schedule.segments = out;
-}
-
-fn inputs(trace: &Trace, wanted: impl Fn(ThreadId, u64, InputSource) -> bool) -> Result<Vec<RecordedInput>> {
-    let mut inputs = Vec::new();
-    let mut indices = HashMap::from([(ThreadId(0), ThreadId(0))]);
-    let mut steps: HashMap<ThreadId, u64> = HashMap::new();
-    let mut events = trace.events();
-    while let Some(event) = events.next()? {
-        let next = ThreadId(indices.len() as u32);
-        let index = *indices.entry(event.thread).or_insert(next);
-        if let Op::Fork { child, .. } = event.op {
-            let next = ThreadId(indices.len() as u32);
-            indices.insert(child, next);
-        }
-        if !event.op.is_step() {
-            continue;
-        }
-        let step = steps.entry(index).or_default();
-        *step += 1;
-        if let Op::Input { source, value, bytes } = event.op
-            && wanted(index, *step, source)
-        {
-            inputs.push(RecordedInput { thread: index.0, source: source as u8, value, bytes: bytes.to_vec() });
-        }
-    }
-    Ok(inputs)
 }
 
 /// Runs the recording again and compares. The program's output is its own, as when it was recorded.

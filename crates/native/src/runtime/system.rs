@@ -69,6 +69,10 @@ pub fn blocking<R: Copy + Into<i64>>(inside: &mut Inside, pc: u64, call: u32, co
     inside.thread.in_call = false;
     let errno = errno();
     conductor.arrive(inside.thread);
+    if conductor.is_interrupted(inside.thread) {
+        // It came during the call, and the call was over before it was told.
+        signals::deliver(inside.thread);
+    }
     conductor.step(inside.thread, pc, Op::Return { call, result: result.into() });
     if inside.thread.signals != 0 {
         signals::deliver(inside.thread);

@@ -1,0 +1,190 @@
+//! Timers of the program whose signals it handles: they live on the virtual clock, so that they fire at the same place in every
+//! run of a schedule. A timer fires at a scheduling decision once the clock has passed its deadline; the clock jumps there only
+//! when nobody can run, as it does for sleeps. No policy fires one early: a program that gives itself a minute must not be told
+//! that it failed to keep it because somebody else's sleep was cut short ([`Timers::put_back`]).
+//!
+//! While a schedule is followed, expired timers wait until the schedule brings their signal ([`crate::arrivals`]).
+
+use crate::conductor::Conductor;
+use crate::thread::{NEVER, Status, Thread};
+use reweave_model::BlockedOn;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Ticks in a row that wake nobody, after which time passes for real: timers alone are no progress, and must not fill a
+/// trace. That they never will be is not known, so it is no hang either.
+pub const IDLE_TICKS: u32 = 1000;
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Timer {
+    /// The front end's name for it.
+    pub key: u64,
+    pub number: u32,
+    /// What the handler is told.
+    pub value: u64,
+    /// The system's number of the only thread that is meant; 0: whoever takes the signal.
+    pub target: u32,
+    /// Virtual time, [`NEVER`] if it is not armed.
+    pub deadline: u64,
+    /// 0: fires once.
+    pub period: u64,
+    /// Expirations that were not told one by one.
+    pub overruns: u32,
+    /// The kernel has it: nobody handles its signal, or everybody is outside.
+    // invariant: then it is never expired here
+    pub real: bool,
+}
+
+impl Timer {
+    /// Moves on to the next deadline.
+    fn expire(&mut self, now: u64) {
+        let late = now.saturating_sub(self.deadline).checked_div(self.period).unwrap_or(0);
+        self.overruns = u32::try_from(late).unwrap_or(u32::MAX);
+        self.deadline = match self.period {
+            0 => NEVER,
+            period => self.deadline.saturating_add(period.saturating_mul(late + 1)),
+        };
+    }
+
+    /// As if what was due before had been told.
+    pub fn skip(&mut self, now: u64) {
+        if self.deadline <= now {
+            self.expire(now);
+        }
+    }
+
+    pub const fn is_armed(&self) -> bool {
+        self.deadline != NEVER
+    }
+}
+
+#[derive(Default)]
+pub struct Timers {
+    rows: Vec<Timer>,
+    /// Expired, not yet with a thread: everybody blocks the signal, or a schedule says when it comes.
+    // invariant: one for each timer at most
+    pending: Vec<Timer>,
+    /// Signals that timers here have, as bits.
+    known: u64,
+    /// For threads without the token: whether somebody must look after the clock.
+    ticking: AtomicBool,
+    /// See [`IDLE_TICKS`].
+    pub(crate) idle: u32,
+}
+
+impl Timers {
+    pub fn get(&mut self, key: u64) -> Option<&mut Timer> {
+        self.rows.iter_mut().find(|timer| timer.key == key)
+    }
+
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut Timer> {
+        self.rows.iter_mut()
+    }
+
+    /// Takes the place of the timer of the same key.
+    pub fn set(&mut self, timer: Timer) {
+        if !timer.real {
+            self.known |= 1 << (timer.number - 1);
+        }
+        match self.get(timer.key) {
+            Some(row) => *row = timer,
+            None => self.rows.push(timer),
+        }
+        self.changed();
+    }
+
+    pub fn remove(&mut self, key: u64) {
+        self.rows.retain(|timer| timer.key != key);
+        self.pending.retain(|timer| timer.key != key);
+        self.changed();
+    }
+
+    /// After rows were changed in place.
+    pub fn changed(&mut self) {
+        self.ticking.store(self.next() != NEVER, Ordering::Relaxed);
+    }
+
+    pub(crate) fn is_ticking(&self) -> bool {
+        self.ticking.load(Ordering::Relaxed)
+    }
+
+    /// The earliest deadline.
+    pub fn next(&self) -> u64 {
+        self.rows.iter().filter(|timer| !timer.real).map(|timer| timer.deadline).min().unwrap_or(NEVER)
+    }
+
+    pub fn any_pending(&self) -> bool {
+        !self.pending.is_empty()
+    }
+
+    fn expire(&mut self, now: u64) {
+        if self.next() > now {
+            return;
+        }
+        for timer in self.rows.iter_mut().filter(|timer| !timer.real && timer.deadline <= now) {
+            timer.expire(now);
+            match self.pending.iter_mut().find(|pending| pending.key == timer.key) {
+                Some(pending) => {
+                    pending.overruns = pending.overruns.saturating_add(timer.overruns).saturating_add(1);
+                    timer.overruns = pending.overruns;
+                }
+                None => self.pending.push(*timer),
+            }
+        }
+        self.changed();
+    }
+
+    /// A policy let a sleep end early: for timers that time has not passed.
+    pub(crate) fn put_back(&mut self, nanoseconds: u64) {
+        for timer in self.rows.iter_mut().filter(|timer| !timer.real) {
+            timer.deadline = timer.deadline.saturating_add(nanoseconds);
+        }
+    }
+
+    /// Whether a timer with this signal can still fire. Of signals that no timer here has had, nothing is known.
+    pub(crate) fn may_fire(&self, number: u32) -> bool {
+        let armed = self.rows.iter().filter(|timer| timer.is_armed());
+        self.known & 1 << (number - 1) == 0 || self.pending.iter().chain(armed).any(|timer| timer.number == number)
+    }
+
+    /// The timer whose signal a schedule brings now: one that waits for it, or the next to fire; and its deadline.
+    pub(crate) fn take(&mut self, number: u32) -> Option<(Timer, u64)> {
+        if let Some(at) = self.pending.iter().position(|timer| timer.number == number) {
+            return Some((self.pending.remove(at), 0));
+        }
+        let armed = self.rows.iter_mut().filter(|timer| timer.number == number && !timer.real && timer.is_armed());
+        let timer = armed.min_by_key(|timer| timer.deadline)?;
+        let deadline = timer.deadline;
+        timer.expire(deadline);
+        let taken = *timer;
+        self.changed();
+        Some((taken, deadline))
+    }
+}
+
+impl Conductor {
+    /// Timers whose time has come: their signals go to threads that take them. For the holder of the token, or under the
+    /// spin lock while nobody is.
+    pub fn fire_timers(&mut self, now: u64) {
+        self.timers.expire(now);
+        if !self.timers.any_pending() || self.policy.replay().is_some_and(|replay| replay.is_due()) {
+            return;
+        }
+        for timer in std::mem::take(&mut self.timers.pending) {
+            match self.taker(&timer) {
+                Some(thread) => self.world.signal(thread, timer.number, Some(&timer)),
+                None => self.timers.pending.push(timer),
+            }
+        }
+    }
+
+    /// Who takes the signal: the first that does not block it.
+    fn taker(&self, timer: &Timer) -> Option<&'static mut Thread> {
+        let meant = |thread: &Thread| timer.target == 0 || thread.os == timer.target;
+        self.threads.iter().find(|thread| meant(thread) && self.world.takes(thread, timer.number))
+    }
+
+    /// Whether somebody waits for any signal at all: then everything may yet go on.
+    pub(crate) fn awaits_signal(&self) -> bool {
+        self.threads.iter().any(|thread| thread.status == Status::Blocked && thread.on == BlockedOn::Signal)
+    }
+}

@@ -63,8 +63,6 @@ pub struct Timers {
     /// Expired, not yet with a thread: everybody blocks the signal, or a schedule says when it comes.
     // invariant: one for each timer at most
     pending: Vec<Timer>,
-    /// Signals that timers here have, as bits.
-    known: u64,
     /// For threads without the token: whether somebody must look after the clock.
     ticking: AtomicBool,
     /// See [`IDLE_TICKS`].
@@ -82,9 +80,6 @@ impl Timers {
 
     /// Takes the place of the timer of the same key.
     pub fn set(&mut self, timer: Timer) {
-        if !timer.real {
-            self.known |= 1 << (timer.number - 1);
-        }
         match self.get(timer.key) {
             Some(row) => *row = timer,
             None => self.rows.push(timer),
@@ -140,10 +135,10 @@ impl Timers {
         }
     }
 
-    /// Whether a timer with this signal can still fire. Of signals that no timer here has had, nothing is known.
+    /// Whether a timer with this signal can fire. One of the kernel's may have fired already, which is not known.
     pub(crate) fn may_fire(&self, number: u32) -> bool {
         let armed = self.rows.iter().filter(|timer| timer.is_armed());
-        self.known & 1 << (number - 1) == 0 || self.pending.iter().chain(armed).any(|timer| timer.number == number)
+        self.pending.iter().chain(armed).any(|timer| timer.number == number)
     }
 
     /// The timer whose signal a schedule brings now: one that waits for it, or the next to fire; and its deadline.
@@ -151,9 +146,12 @@ impl Timers {
         if let Some(at) = self.pending.iter().position(|timer| timer.number == number) {
             return Some((self.pending.remove(at), 0));
         }
-        let armed = self.rows.iter_mut().filter(|timer| timer.number == number && !timer.real && timer.is_armed());
-        let timer = armed.min_by_key(|timer| timer.deadline)?;
+        let armed = self.rows.iter_mut().filter(|timer| timer.number == number && timer.is_armed());
+        let timer = armed.min_by_key(|timer| (timer.real, timer.deadline))?;
         let deadline = timer.deadline;
+        if timer.real {
+            return Some((*timer, 0));
+        }
         timer.expire(deadline);
         let taken = *timer;
         self.changed();

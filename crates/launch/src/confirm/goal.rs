@@ -13,6 +13,7 @@ use reweave_predict::linear::{self, Linear};
 use reweave_trace::{Outcome, Trace};
 use serde::{Deserialize, Serialize};
 
+use super::stuck::stuck;
 use super::{Freed, Sight, spinning};
 use crate::names::{Code, Names};
 use crate::replay;
@@ -428,43 +429,4 @@ fn interleaved(trace: &Trace, places: &[Code], numbers: &[u32]) -> Result<Option
         }
     }
     Ok(None)
-}
-
-/// Whether the run ends with a thread waiting at each of the code positions, and nobody can move any more.
-fn stuck(trace: &Trace, places: &[Code]) -> Result<Option<Shown>> {
-    let mut names = Names::default();
-    let mut waits: BTreeMap<ThreadId, (Code, u64)> = BTreeMap::new();
-    let mut steps = 0u64;
-    let mut events = trace.events();
-    while let Some(event) = events.next()? {
-        if matches!(event.op, Op::Module { .. }) {
-            names.see(&event);
-        }
-        if !event.op.is_step() {
-            continue;
-        }
-        steps += 1;
-        waits.remove(&event.thread);
-        if matches!(event.op, Op::Blocked { .. } | Op::Wait { .. } | Op::BarrierArrive { .. }) {
-            waits.insert(event.thread, (names.code(event.pc), steps));
-        }
-    }
-    // Otherwise somebody could still help, or a deadline could pass.
-    if trace.footer().is_none_or(|footer| footer.outcome != Outcome::Hung) {
-        return Ok(None);
-    }
-    let shown = |threads: &[ThreadId]| {
-        let first = threads.iter().map(|thread| waits[thread]).min_by_key(|(_, step)| *step);
-        let last = threads.iter().map(|thread| waits[thread].1).max().unwrap_or(0);
-        first.map(|(code, ..)| Shown { first: code, steps_before: last.saturating_sub(1) })
-    };
-    let mut left = places.to_vec();
-    let mut threads = Vec::new();
-    for (thread, (code, ..)) in &waits {
-        if let Some(at) = left.iter().position(|place| place == code) {
-            left.swap_remove(at);
-            threads.push(*thread);
-        }
-    }
-    Ok(if left.is_empty() { shown(&threads) } else { None })
 }

@@ -14,8 +14,10 @@ use reweave_conductor::{Deadline, NEVER, Timer, Timers};
 use std::sync::atomic::{AtomicBool, Ordering};
 use time::SECOND;
 
-/// The key of `alarm` and ITIMER_REAL, which are one. Others go by their `timer_t`.
+/// The key of `alarm` and ITIMER_REAL, which are one, and of those that count processor time. Others go by their `timer_t`.
 const INTERVAL: u64 = u64::MAX;
+const VIRTUAL: u64 = u64::MAX - 1;
+const PROFILE: u64 = u64::MAX - 2;
 
 /// A timer of the kernel's was armed: a process in which everybody waits may yet go on.
 static REAL: AtomicBool = AtomicBool::new(false);
@@ -30,7 +32,12 @@ pub fn forget() {
 }
 
 pub const fn is_interval(timer: &Timer) -> bool {
-    timer.key == INTERVAL
+    timer.key >= PROFILE
+}
+
+/// Whether it counts time that we keep.
+fn is_ours(timer: &Timer) -> bool {
+    timer.key == INTERVAL || CLOCKS.get().iter().any(|(key, clock)| *key == timer.key && KEPT.contains(clock))
 }
 
 type SetInterval = unsafe extern "C-unwind" fn(c_int, *const itimerval, *mut itimerval) -> c_int;
@@ -110,7 +117,8 @@ pub fn action_changed(number: c_int) {
     let now = now();
     let handled = has_handler(number).is_some();
     let timers = &mut conductor().timers;
-    for timer in timers.iter_mut().filter(|timer| timer.number as c_int == number && timer.real == handled) {
+    let meant = |timer: &&mut Timer| timer.number as c_int == number && timer.real == handled && is_ours(timer);
+    for timer in timers.iter_mut().filter(meant) {
         timer.real = !handled;
         if handled {
             tell_kernel(timer, 0);
@@ -133,7 +141,7 @@ fn arm(inside: &mut Inside, pc: u64, mut timer: Timer) -> (u64, u64) {
     }
     let now = conductor.now(inside.thread);
     let before = conductor.timers.get(timer.key).copied();
-    timer.real = has_handler(timer.number as c_int).is_none();
+    timer.real = has_handler(timer.number as c_int).is_none() || !is_ours(&timer);
     if timer.real {
         tell_kernel(&timer, left(&timer, now));
     } else if before.is_some_and(|before| before.real) {
@@ -151,6 +159,21 @@ fn set_interval(inside: &mut Inside, pc: u64, span: u64, period: u64) -> (u64, u
     let timer = Timer { key: INTERVAL, number, value: 0, target: 0, deadline, period, overruns: 0, real: false };
     let before = arm(inside, pc, timer);
     real.unwrap_or(before)
+}
+
+/// An interval timer that is always the kernel's is armed or stopped.
+fn counts_processor_time(inside: &mut Inside, pc: u64, which: c_int, armed: bool) {
+    let (key, number) = match which {
+        libc::ITIMER_VIRTUAL => (VIRTUAL, libc::SIGVTALRM as u32),
+        libc::ITIMER_PROF => (PROFILE, libc::SIGPROF as u32),
+        _ => return,
+    };
+    let deadline = if armed { 0 } else { NEVER };
+    if armed {
+        REAL.store(true, Ordering::Relaxed);
+        conductor().send(inside.thread, pc, timer_channel(number), 1);
+    }
+    conductor().timers.set(Timer { key, number, value: 0, target: 0, deadline, period: 0, overruns: 0, real: true });
 }
 
 /// Of an interval timer that is the kernel's.
@@ -179,12 +202,8 @@ struct Event {
     target: u32,
 }
 
-/// Of a timer that sends a signal on a clock that we keep: the signal, what the handler is told, and the thread that is meant.
-unsafe fn signal_of(clock: clockid_t, event: *const Event, key: u64) -> Option<(u32, u64, u32)> {
-    const CLOCKS: [clockid_t; 4] = [libc::CLOCK_REALTIME, libc::CLOCK_MONOTONIC, libc::CLOCK_BOOTTIME, libc::CLOCK_TAI];
-    if !CLOCKS.contains(&clock) {
-        return None;
-    }
+/// Of a timer that sends a signal: which, what the handler is told, and the thread that is meant.
+unsafe fn signal_of(event: *const Event, key: u64) -> Option<(u32, u64, u32)> {
     // SAFETY: the program's own argument.
     match unsafe { event.as_ref() } {
         None => Some((libc::SIGALRM as u32, key, 0)),
@@ -194,6 +213,9 @@ unsafe fn signal_of(clock: clockid_t, event: *const Event, key: u64) -> Option<(
         Some(_) => None,
     }
 }
+
+/// Clocks whose time we keep.
+const KEPT: [clockid_t; 4] = [libc::CLOCK_REALTIME, libc::CLOCK_MONOTONIC, libc::CLOCK_BOOTTIME, libc::CLOCK_TAI];
 
 /// Clocks of timers by their keys: deadlines may be given as their time.
 static CLOCKS: super::guarded::Guarded<Vec<(u64, clockid_t)>> = super::guarded::Guarded::new(Vec::new());
@@ -227,10 +249,8 @@ interpose! {
                 0
             }
             (inside, _) => {
-                if let Some(inside) = inside {
-                    REAL.store(true, Ordering::Relaxed);
-                    let number = if which == libc::ITIMER_PROF { libc::SIGPROF } else { libc::SIGVTALRM };
-                    conductor().send(inside.thread, pc, timer_channel(number as u32), 1);
+                if let (Some(mut inside), Some(new)) = (inside, new.as_ref()) {
+                    counts_processor_time(&mut inside, pc, which, of_val(new.it_value) > 0);
                 }
                 set(which, new, old)
             }
@@ -258,7 +278,7 @@ interpose! {
         if status == 0 {
             ranges::wrote(inside.thread, timer.cast(), size_of::<*mut c_void>(), pc);
             let key = *timer.cast::<u64>();
-            match signal_of(clock, event.cast(), key) {
+            match signal_of(event.cast(), key) {
                 Some((number, value, target)) => {
                     let deadline = NEVER;
                     conductor().timers.set(Timer { key, number, value, target, deadline, period: 0, overruns: 0, real: true });

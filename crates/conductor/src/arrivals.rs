@@ -35,9 +35,10 @@ impl Conductor {
             Place::Waiting => waiting,
             Place::Anywhere => true,
         };
-        // A timer that was disarmed meanwhile does not fire, whatever the schedule says.
-        let comes =
-            here && self.world.takes(thread, signal.number) && (!signal.timer || self.timers.may_fire(signal.number));
+        // A call outside may unblock it for as long as it lasts. A timer that was disarmed meanwhile does not fire, whatever the schedule says.
+        let comes = here
+            && (thread.status == Status::Outside || self.world.takes(thread, signal.number))
+            && (!signal.timer || self.timers.may_fire(signal.number));
         comes.then_some(signal)
     }
 

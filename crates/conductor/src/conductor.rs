@@ -328,7 +328,8 @@ impl Conductor {
                 self.idle_since = sys::monotonic_now();
                 let waiting = || self.threads.iter().filter(|t| t.status == Status::Blocked);
                 let row = waiting().find(|t| self.looks_outside(t)).or_else(|| waiting().next());
-                if row.is_none() && self.timers.is_ticking() {
+                let scheduled = self.policy.replay().is_some_and(|replay| replay.is_due());
+                if row.is_none() && self.timers.is_ticking() && !scheduled {
                     self.world.hand_over(&mut self.timers, self.clock.now(self.steps_before));
                 }
                 row

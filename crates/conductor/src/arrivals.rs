@@ -57,6 +57,7 @@ impl Conductor {
             self.look_ahead(thread);
             let timer = if signal.timer { self.timers.take(signal.number) } else { None };
             if let Some((_, deadline)) = timer {
+                self.timers.ticked(thread);
                 self.jump(deadline, current);
             }
             thread.ordered |= 1 << (signal.number - 1);

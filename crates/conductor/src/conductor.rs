@@ -515,12 +515,17 @@ impl Conductor {
             // Nobody tells us when a stranger, or the kernel for it, wakes a futex: look again and again.
             let look_again = may_wait && strangers && self.world.has_strangers();
             if deadline != NEVER && !outside && !descriptors && !look_again && !idles {
-                self.timers.idle += u32::from(timer < sleeping);
                 self.jump(deadline, current);
                 continue;
             }
-            if !descriptors && deadline == NEVER && !look_again {
-                if !outside && !self.threads.is_empty() && !self.awaits_signal() && !self.world.may_be_woken() {
+            let stuck = self.waits_for_itself();
+            if !descriptors && (deadline == NEVER || idles && stuck) && !look_again {
+                let helped = if stuck {
+                    self.world.has_strangers()
+                } else {
+                    self.threads.is_empty() || self.awaits_signal() || self.world.may_be_woken()
+                };
+                if !outside && !helped {
                     // A stranger may have written its last word after we looked, and ended before we counted.
                     if strangers && self.wake_changed_futexes() {
                         continue;

@@ -10,8 +10,8 @@ use crate::thread::{NEVER, Status, Thread};
 use reweave_model::BlockedOn;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Ticks in a row that wake nobody, after which time passes for real: timers alone are no progress, and must not fill a
-/// trace. That they never will be is not known, so it is no hang either.
+/// Ticks in a row that find their threads waiting and end no wait, after which time passes for real: timers alone are no progress, and must not fill a trace. If
+/// nothing that a handler does can help ([`Conductor::waits_for_itself`]) that is a hang; otherwise it may go on some day.
 pub const IDLE_TICKS: u32 = 1000;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -128,6 +128,11 @@ impl Timers {
         self.changed();
     }
 
+    /// A thread is given a timer's signal.
+    pub(crate) fn ticked(&mut self, thread: &Thread) {
+        self.idle += u32::from(thread.status == Status::Blocked);
+    }
+
     /// A policy let a sleep end early: for timers that time has not passed.
     pub(crate) fn put_back(&mut self, nanoseconds: u64) {
         for timer in self.rows.iter_mut().filter(|timer| !timer.real) {
@@ -163,13 +168,20 @@ impl Conductor {
     /// Timers whose time has come: their signals go to threads that take them. For the holder of the token, or under the
     /// spin lock while nobody is.
     pub fn fire_timers(&mut self, now: u64) {
+        if self.region().header().hang.load(Ordering::Relaxed) != 0 {
+            // That is the end of the run, as soon as it is noticed.
+            return;
+        }
         self.timers.expire(now);
         if !self.timers.any_pending() || self.policy.replay().is_some_and(|replay| replay.is_due()) {
             return;
         }
         for timer in std::mem::take(&mut self.timers.pending) {
             match self.taker(&timer) {
-                Some(thread) => self.world.signal(thread, timer.number, Some(&timer)),
+                Some(thread) => {
+                    self.timers.ticked(thread);
+                    self.world.signal(thread, timer.number, Some(&timer));
+                }
                 None => self.timers.pending.push(timer),
             }
         }
@@ -179,6 +191,16 @@ impl Conductor {
     fn taker(&self, timer: &Timer) -> Option<&'static mut Thread> {
         let meant = |thread: &Thread| timer.target == 0 || thread.os == timer.target;
         self.threads.iter().find(|thread| meant(thread) && self.world.takes(thread, timer.number))
+    }
+
+    /// Whether all threads wait for locks and ends of each other: what handlers do does not change that.
+    pub(crate) fn waits_for_itself(&self) -> bool {
+        let on_another = |thread: &Thread| {
+            matches!(thread.on, BlockedOn::LockExclusive | BlockedOn::LockShared | BlockedOn::Join)
+                && thread.status == Status::Blocked
+                && thread.deadline == NEVER
+        };
+        !self.threads.is_empty() && self.threads.iter().all(|thread| on_another(thread))
     }
 
     /// Whether somebody waits for any signal at all: then everything may yet go on.

@@ -208,3 +208,53 @@ impl Conductor {
         self.threads.iter().any(|thread| thread.status == Status::Blocked && thread.on == BlockedOn::Signal)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn timer(key: u64, deadline: u64, period: u64) -> Timer {
+        Timer { key, number: 14, value: 0, target: 0, deadline, period, overruns: 0, real: false }
+    }
+
+    #[test]
+    fn a_period_that_is_over_several_times_is_told_once() {
+        let mut timers = Timers::default();
+        timers.set(timer(1, 100, 10));
+        timers.expire(99);
+        assert!(!timers.any_pending());
+        timers.expire(135);
+        assert_eq!((timers.pending.len(), timers.pending[0].overruns, timers.next()), (1, 3, 140));
+        timers.expire(140);
+        assert_eq!((timers.pending.len(), timers.pending[0].overruns, timers.next()), (1, 4, 150));
+    }
+
+    #[test]
+    fn a_timer_fires_once_and_not_for_time_that_others_skip() {
+        let mut timers = Timers::default();
+        timers.set(timer(1, 100, 0));
+        timers.put_back(1000);
+        timers.expire(1099);
+        assert!(!timers.any_pending() && timers.is_ticking());
+        timers.expire(1100);
+        assert!(timers.any_pending() && !timers.is_ticking() && timers.may_fire(14));
+        assert_eq!(timers.take(14).map(|(timer, _)| timer.key), Some(1));
+        assert!(timers.take(14).is_none() && !timers.may_fire(14));
+    }
+
+    #[test]
+    fn a_schedule_takes_the_next_timer_of_that_signal() {
+        let mut timers = Timers::default();
+        timers.set(timer(1, 300, 0));
+        timers.set(timer(2, 200, 50));
+        timers.set(Timer { number: 10, ..timer(3, 100, 0) });
+        timers.set(Timer { real: true, ..timer(4, 0, 0) });
+        assert_eq!(timers.take(14).map(|(timer, deadline)| (timer.key, deadline)), Some((2, 200)));
+        assert_eq!(timers.next(), 100);
+        timers.remove(1);
+        timers.remove(2);
+        assert!(timers.may_fire(14), "the kernel's may");
+        timers.remove(4);
+        assert!(!timers.may_fire(14) && timers.may_fire(10));
+    }
+}

@@ -21,7 +21,7 @@ static void *ring_later(void *arg) {
     sigemptyset(&alarms);
     sigaddset(&alarms, SIGALRM);
     pthread_sigmask(SIG_BLOCK, &alarms, NULL);
-    alarm(2);
+    alarm(1);
     message = 1; // (2)
     return NULL;
 }

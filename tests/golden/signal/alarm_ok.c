@@ -21,7 +21,7 @@ static void *ring_later(void *arg) {
     sigaddset(&alarms, SIGALRM);
     pthread_sigmask(SIG_BLOCK, &alarms, NULL);
     message = 1;
-    alarm(2);
+    alarm(1);
     return NULL;
 }
 

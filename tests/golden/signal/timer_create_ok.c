@@ -37,7 +37,7 @@ int main(void) {
     timer_t payday;
     struct sigaction action = {.sa_sigaction = on_payday, .sa_flags = SA_SIGINFO};
     struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGRTMIN, .sigev_value.sival_ptr = &account};
-    struct itimerspec once = {.it_value = {.tv_sec = 1}};
+    struct itimerspec once = {.it_value = {.tv_nsec = 200000000}};
     struct itimerspec left;
     struct timespec nap = {.tv_sec = 60};
     sigaction(SIGRTMIN, &action, NULL);
@@ -50,5 +50,5 @@ int main(void) {
     timer_gettime(payday, &left);
     timer_delete(payday);
     printf("balance %d\n", account.balance);
-    return left.it_value.tv_sec != 0;
+    return left.it_value.tv_nsec != 0;
 }

@@ -31,7 +31,7 @@ static void *do_work(void *arg) {
 int main(void) {
     pthread_t worker;
     signal(SIGALRM, on_alarm);
-    alarm(60);
+    alarm(30);
     pthread_create(&worker, NULL, do_work, NULL);
     pthread_mutex_lock(&second);
     pthread_mutex_lock(&first);

@@ -1,7 +1,7 @@
 // primitive: alarm as a watchdog
 // kind: ok
 // tsan: fine
-// about: a minute is enough for what both threads do, whoever goes first and whoever else sleeps an hour: the alarm does not go off.
+// about: half a minute is enough for both threads, whoever goes first and though another sleeps an hour: the alarm does not go off.
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -31,7 +31,7 @@ static void *do_work(void *arg) {
         work++;
         pthread_mutex_unlock(&second);
         pthread_mutex_unlock(&first);
-        sleep(1);
+        usleep(10000);
     }
     return NULL;
 }
@@ -39,7 +39,7 @@ static void *do_work(void *arg) {
 int main(void) {
     pthread_t sleeper, worker;
     signal(SIGALRM, on_alarm);
-    alarm(60);
+    alarm(30);
     pthread_create(&sleeper, NULL, sleep_long, NULL);
     pthread_detach(sleeper);
     pthread_create(&worker, NULL, do_work, NULL);

@@ -71,7 +71,7 @@ pub fn stuck(trace: &Trace, places: &[Code]) -> Result<Option<Shown>> {
     let in_handler = threads.values().any(|levels| levels.len() > 1);
     // Otherwise somebody could still help, or a deadline could pass.
     let helpless = || threads.values().all(|levels| wait_of(levels).is_some_and(|wait| wait.helpless));
-    if !hung && !(in_handler && helpless()) {
+    if !(hung || in_handler && helpless()) {
         return Ok(None);
     }
     let mut left = places.to_vec();

@@ -93,7 +93,7 @@ pub fn settle(
     Ok(item)
 }
 
-/// Signals of timers and other processes come at another step in every run.
+/// Signals of other processes come at another step in every run, and what follows may depend on when.
 fn is_signalled(trace: &Trace) -> bool {
     trace.footer().is_some_and(|footer| footer.kinds.get("signal").is_some_and(|&n| n > 0))
 }

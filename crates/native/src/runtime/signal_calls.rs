@@ -91,7 +91,7 @@ interpose! {
         match enter() {
             Some(inside) => {
                 conductor().send(inside.thread, pc, signal_channel(number as u32), 1);
-                let target = super::super::threads::by_handle(handle);
+                let target = threads::by_handle(handle);
                 let status = kill(handle, number);
                 if status == 0 && let Some(target) = target && target != inside.thread.id {
                     await_arrival(target, number);

@@ -26,9 +26,6 @@ const LIMIT: Duration = Duration::from_secs(120);
 const NOT_CONFIRMED: &[(&str, &str)] =
     &[("process/atfork_bad.c", "what a child does depends on where its parent stands: children are not steered")];
 
-/// Some runs show what is wrong and replay it, some do not: a real timer fires when it likes.
-const UNSTEADY: &[&str] = &["signal/timer_bad.c"];
-
 #[derive(Default)]
 struct Survey {
     bad: u32,
@@ -114,7 +111,6 @@ impl Survey {
         match NOT_CONFIRMED.iter().find(|(known, _)| *known == name) {
             Some((_, why)) if meant.is_empty() => println!("  known: {why}"),
             Some(_) => self.complaints.push(format!("{name}: is confirmed now: take it off the list")),
-            None if meant.is_empty() && UNSTEADY.contains(&name.as_str()) => println!("  not this time"),
             None if meant.is_empty() => {
                 let found: Vec<String> = findings
                     .iter()

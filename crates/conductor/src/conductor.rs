@@ -8,6 +8,7 @@ use crate::shared::Region;
 use crate::sys::{self, Spin};
 use crate::table::Threads;
 use crate::thread::{NEVER, NO_THREAD, Status, Thread};
+use crate::timers::{IDLE_TICKS, Timer, Timers};
 use reweave_model::{BlockedOn, Op, ThreadName};
 use std::sync::atomic::Ordering;
 
@@ -29,6 +30,15 @@ pub trait World {
 
     /// Whether such threads are there now.
     fn has_strangers(&self) -> bool;
+
+    /// Whether the program handles this signal, and this thread does not block it.
+    fn takes(&self, thread: &Thread, number: u32) -> bool;
+
+    /// Gives a thread a signal, of this timer or from outside: sets [`Thread::signals`], or sends it if the thread is outside.
+    fn signal(&self, thread: &mut Thread, number: u32, timer: Option<&Timer>);
+
+    /// Everybody is outside: timers are the kernel's from here on.
+    fn hand_over(&self, timers: &mut Timers, now: u64);
 }
 
 /// Why the thread comes to the scheduler.
@@ -46,6 +56,7 @@ pub struct Conductor {
     pub recorder: Recorder,
     pub objects: Objects,
     pub clock: Clock,
+    pub timers: Timers,
     pub policy: Box<dyn Policy>,
     pub world: Box<dyn World>,
     /// Guards the thread table against threads that do not hold the token.
@@ -67,6 +78,7 @@ impl Conductor {
             recorder: Recorder::new(region),
             objects: Objects::default(),
             clock: Clock::default(),
+            timers: Timers::default(),
             policy: policy::configured(region),
             world,
             spin: Spin::new(),
@@ -128,6 +140,7 @@ impl Conductor {
         }
         // The watchdog must know at once that somebody waits, not only after the next decision.
         self.region().header().waiting.fetch_add(1, Ordering::Relaxed);
+        self.timers.idle = 0;
         row
     }
 
@@ -141,15 +154,20 @@ impl Conductor {
     }
 
     fn grant(&mut self, thread: &mut Thread, steps: u32) {
-        thread.after_stop = 0;
-        thread.slice = steps;
-        thread.budget = steps;
+        let mut slice = steps;
         if self.stop_at != 0 {
             let left = self.stop_at.saturating_sub(self.steps_before);
-            thread.budget = steps.min(u32::try_from(left.max(1)).unwrap_or(u32::MAX));
-            thread.slice = thread.budget;
-            thread.after_stop = steps - thread.budget;
+            slice = slice.min(u32::try_from(left.max(1)).unwrap_or(u32::MAX));
         }
+        self.look_ahead(thread);
+        if thread.signal_at != NEVER {
+            let waiting = thread.status == Status::Blocked;
+            self.bring(thread, waiting, self.region().header().holder.load(Ordering::Relaxed));
+            // The slice is interrupted where the next one comes.
+            let left = thread.signal_at.saturating_sub(thread.position());
+            slice = slice.min(u32::try_from(left).ok().filter(|left| *left > 0).unwrap_or(u32::MAX));
+        }
+        (thread.slice, thread.budget, thread.after_stop) = (slice, slice, steps - slice);
         thread.status = Status::Ready;
     }
 
@@ -158,6 +176,7 @@ impl Conductor {
         debug_assert!(op.is_step());
         self.keep(thread);
         self.count(thread);
+        thread.waits += u64::from(matches!(op, Op::Blocked { .. }));
         self.recorder.event(thread, pc, op);
     }
 
@@ -177,7 +196,7 @@ impl Conductor {
     /// The moment before a synchronisation step: the scheduler may put another thread first.
     pub fn sync_point(&mut self, thread: &mut Thread) {
         // invariant: `next` says what comes, or that it is not known
-        if self.policy.preempt_at_sync() && thread.no_preempt == 0 {
+        if thread.after_stop == 0 && self.policy.preempt_at_sync() && thread.no_preempt == 0 {
             self.slice_over(thread);
             self.pause(thread, Pause::Slice);
         } else {
@@ -188,7 +207,7 @@ impl Conductor {
     /// The moment before any step.
     pub fn point(&mut self, thread: &mut Thread) {
         if thread.budget == 0 {
-            if self.policy.passes(Runner::from(&mut *thread), &thread.next) {
+            if thread.after_stop == 0 && self.policy.passes(Runner::from(&mut *thread), &thread.next) {
                 thread.slice += 1;
                 thread.budget = 1;
             } else {
@@ -203,7 +222,9 @@ impl Conductor {
         if thread.budget == 0 {
             thread.slice += 1;
             thread.budget = 1;
-            if let Some(replay) = self.policy.replay() {
+            if thread.after_stop > 0 {
+                thread.after_stop -= 1;
+            } else if let Some(replay) = self.policy.replay() {
                 replay.ran_ahead(thread.scheduled_as);
             }
         }
@@ -240,12 +261,15 @@ impl Conductor {
     /// Ends the slice, unless the thread is to go on without asking the scheduler.
     fn comes_to_rest(&mut self, thread: &mut Thread, why: Pause) -> bool {
         self.recorder.settle(thread);
-        if self.stop_for_debugger(thread) && thread.after_stop > 0 && why == Pause::Slice {
+        self.stop_for_debugger(thread);
+        if thread.after_stop > 0 && thread.budget == 0 && why != Pause::Stop {
             // The rest of the slice it was given.
             self.account(thread);
             let rest = std::mem::take(&mut thread.after_stop);
             self.grant(thread, rest);
-            return false;
+            if why == Pause::Slice {
+                return false;
+            }
         }
         if let Some(replay) = self.policy.replay() {
             if why == Pause::Yield && replay.following() && thread.budget > 0 {
@@ -253,7 +277,7 @@ impl Conductor {
                 return false;
             }
             if why == Pause::Stop {
-                replay.stopped_short(thread.id, thread.budget);
+                replay.stopped_short(thread.id, thread.budget + std::mem::take(&mut thread.after_stop));
             }
         }
         if why == Pause::Slice && thread.no_preempt > 0 {
@@ -277,19 +301,20 @@ impl Conductor {
     }
 
     fn account(&mut self, thread: &mut Thread) {
-        self.steps_before += u64::from(thread.slice - thread.budget);
+        let steps = u64::from(thread.slice - thread.budget);
+        self.steps_before += steps;
+        thread.done += steps;
         thread.slice = 0;
         thread.budget = 0;
     }
 
-    fn stop_for_debugger(&mut self, thread: &Thread) -> bool {
+    fn stop_for_debugger(&mut self, thread: &Thread) {
         let stop = self.stop_at != 0 && self.steps(thread) >= self.stop_at;
         if stop {
             self.stop_at = 0;
             // SAFETY: tkill of ourselves with SIGTRAP, which is what the debugger waits for.
             unsafe { sys::syscall(200, [thread.os as usize, 5, 0, 0, 0, 0]) };
         }
-        stop
     }
 
     /// Gives the token to `next`, or frees it. Under the spin lock, so that nobody who comes back in the meantime is
@@ -302,7 +327,12 @@ impl Conductor {
             None => {
                 self.idle_since = sys::monotonic_now();
                 let waiting = || self.threads.iter().filter(|t| t.status == Status::Blocked);
-                waiting().find(|t| self.looks_outside(t)).or_else(|| waiting().next())
+                let row = waiting().find(|t| self.looks_outside(t)).or_else(|| waiting().next());
+                let scheduled = self.policy.replay().is_some_and(|replay| replay.is_due());
+                if row.is_none() && self.timers.is_ticking() && !scheduled {
+                    self.world.hand_over(&mut self.timers, self.clock.now(self.steps_before));
+                }
+                row
             }
         };
         header.holder_os.store(next.map_or(0, |next| self.thread(next).os), Ordering::Relaxed);
@@ -348,7 +378,7 @@ impl Conductor {
                 continue;
             }
             if header.holder.load(Ordering::Acquire) != thread.id {
-                let often = self.looks_outside(thread) || !idle;
+                let often = self.looks_outside(thread) || self.timers.is_ticking() || !idle;
                 sys::futex_wait(word, seen, Some(if often { 1_000_000 } else { 50_000_000 }));
             }
         }
@@ -400,6 +430,7 @@ impl Conductor {
     pub fn retire(&mut self, id: u32) {
         let thread = self.thread(id);
         thread.status = Status::Ended;
+        self.timers.idle = 0;
         self.comes_to_rest(thread, Pause::Stop);
         self.spin.lock();
         // In one go: who holds the token is in the table.
@@ -449,31 +480,52 @@ impl Conductor {
             if strangers {
                 self.wake_changed_futexes();
             }
+            self.fire_timers(self.clock.now(self.steps_before));
             match self.choose(current, yielded) {
                 Choice::Run { thread, steps } => {
                     let row = self.thread(thread);
-                    if !self.can_go(row) {
-                        self.jump(row.deadline, current);
+                    if !self.can_go(row) && !self.is_due(row) {
+                        if row.deadline == NEVER {
+                            // It was due by a schedule that the run has just left.
+                            continue;
+                        }
+                        let early = self.jump(row.deadline, current);
+                        self.timers.put_back(early);
                     }
                     self.grant(row, steps);
                     return Some(thread);
                 }
-                Choice::WaitFor { .. } => return None,
+                Choice::WaitFor { thread } => {
+                    let row = self.thread(thread);
+                    if row.status == Status::Outside && row.signal_at != NEVER {
+                        self.bring(row, true, current);
+                    }
+                    return None;
+                }
                 Choice::Nobody => {}
             }
             let outside = self.candidates.iter().any(|c| c.outside) || self.world.others_work();
             let blocked = self.threads.iter().filter(|t| t.status == Status::Blocked);
-            let deadline = blocked.map(|t| t.deadline).min().unwrap_or(NEVER);
+            let sleeping = blocked.map(|t| t.deadline).min().unwrap_or(NEVER);
+            let timer = self.timers.next();
+            let deadline = sleeping.min(timer);
+            let idles = timer < sleeping && self.timers.idle >= IDLE_TICKS;
             let mut waiters = self.descriptor_waiters();
             let descriptors = !waiters.is_empty();
             // Nobody tells us when a stranger, or the kernel for it, wakes a futex: look again and again.
             let look_again = may_wait && strangers && self.world.has_strangers();
-            if deadline != NEVER && !outside && !descriptors && !look_again {
+            if deadline != NEVER && !outside && !descriptors && !look_again && !idles {
                 self.jump(deadline, current);
                 continue;
             }
-            if !descriptors && deadline == NEVER && !look_again {
-                if !outside && !self.threads.is_empty() && !self.world.may_be_woken() {
+            let stuck = self.waits_for_itself();
+            if !descriptors && (deadline == NEVER || idles && stuck) && !look_again {
+                let helped = if stuck {
+                    self.world.has_strangers()
+                } else {
+                    self.threads.is_empty() || self.awaits_signal() || self.world.may_be_woken()
+                };
+                if !outside && !helped {
                     // A stranger may have written its last word after we looked, and ended before we counted.
                     if strangers && self.wake_changed_futexes() {
                         continue;
@@ -522,13 +574,14 @@ impl Conductor {
         any
     }
 
-    fn jump(&mut self, deadline: u64, current: u32) {
+    pub(crate) fn jump(&mut self, deadline: u64, current: u32) -> u64 {
         let nanoseconds = self.clock.jump_to(deadline, self.steps_before);
         if nanoseconds > 0
             && let Some(current) = self.threads.get(current)
         {
             self.recorder.event(current, 0, Op::ClockJump { nanoseconds });
         }
+        nanoseconds
     }
 
     fn hang(&mut self, current: u32) {
@@ -562,6 +615,12 @@ impl Conductor {
                 exiting: thread.exiting,
                 scheduled_as: thread.scheduled_as,
             });
+        }
+        if self.policy.replay().is_some_and(|replay| replay.is_due()) {
+            for candidate in candidates.iter_mut().filter(|c| !c.enabled) {
+                let thread = self.thread(candidate.id);
+                candidate.enabled = thread.status == Status::Blocked && self.is_due(thread);
+            }
         }
         let waiting = candidates.iter().filter(|c| c.enabled && c.id != current).count();
         self.region().header().waiting.store(waiting as u32, Ordering::Relaxed);

@@ -5,6 +5,7 @@
 //! hooks and gives it the few services of [`World`].
 
 pub mod aliases;
+pub mod arrivals;
 pub mod clock;
 pub mod conductor;
 pub mod objects;
@@ -17,8 +18,10 @@ pub mod table;
 #[cfg(test)]
 mod tests;
 pub mod thread;
+pub mod timers;
 
 pub use conductor::{Conductor, Pause, World};
 pub use operations::{Deadline, Wakeup};
 pub use shared::{Header, Region};
-pub use thread::{NO_THREAD, Status, Thread};
+pub use thread::{NEVER, NO_THREAD, Status, Thread};
+pub use timers::{Timer, Timers};

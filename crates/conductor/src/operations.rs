@@ -45,7 +45,10 @@ impl Conductor {
         thread.status = Status::Blocked;
         self.pause(thread, Pause::Stop);
         // `grant` made it Ready; ask again what it was.
-        let wakeup = if self.granted(thread) {
+        let wakeup = if thread.signals & thread.ordered != 0 {
+            // Even if what it waits for has come as well.
+            Wakeup::Signalled
+        } else if self.granted(thread) {
             Wakeup::Granted
         } else if thread.signals != 0 {
             Wakeup::Signalled
@@ -55,6 +58,9 @@ impl Conductor {
             Wakeup::TimedOut
         };
         thread.deadline = NEVER;
+        if wakeup != Wakeup::Signalled {
+            self.timers.idle = 0;
+        }
         wakeup
     }
 
@@ -77,7 +83,12 @@ impl Conductor {
         loop {
             let state = self.objects.locks.at(lock);
             let free = if mode == LockMode::Exclusive { state.free_for_writer() } else { state.free_for_reader() };
+            if free && self.is_interrupted(thread) {
+                on_signal(thread);
+                continue;
+            }
             if free {
+                let state = self.objects.locks.at(lock);
                 match mode {
                     LockMode::Exclusive => (state.owner, state.depth) = (thread.id, 1),
                     LockMode::Shared => match state.readers.iter_mut().find(|(id, _)| *id == thread.id) {
@@ -372,7 +383,13 @@ impl Conductor {
     pub fn join(&mut self, thread: &mut Thread, pc: u64, child: u32, deadline: Deadline) -> Wakeup {
         self.sync_point(thread);
         let mut said = false;
-        while self.is_alive(child) {
+        loop {
+            if !self.is_alive(child) {
+                if self.is_interrupted(thread) {
+                    return Wakeup::Signalled;
+                }
+                break;
+            }
             if deadline == Deadline::Now {
                 let (object, on, why) = (ObjectId(child.into()), BlockedOn::Join, RefusedWhy::Busy);
                 self.step(thread, pc, Op::Refused { object, on, why });
@@ -405,6 +422,16 @@ impl Conductor {
         self.step(thread, pc, Op::Blocked { on: BlockedOn::Sleep, object: ObjectId(0) });
         thread.interruptible = true;
         let wakeup = self.block(thread, BlockedOn::Sleep, 0, Deadline::At(until));
+        thread.interruptible = false;
+        wakeup
+    }
+
+    /// Waits for a signal that is handled; never granted.
+    pub fn await_signal(&mut self, thread: &mut Thread, pc: u64) -> Wakeup {
+        self.sync_point(thread);
+        self.step(thread, pc, Op::Blocked { on: BlockedOn::Signal, object: ObjectId(0) });
+        thread.interruptible = true;
+        let wakeup = self.block(thread, BlockedOn::Signal, 0, Deadline::Never);
         thread.interruptible = false;
         wakeup
     }

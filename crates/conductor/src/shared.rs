@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64};
 
 pub const MAGIC: u32 = u32::from_le_bytes(*b"RWSH");
 /// Target and launcher come from one build, so the layout needs no compatibility, only a check.
-pub const VERSION: u32 = 4;
+pub const VERSION: u32 = 5;
 
 pub const CHUNKS: usize = 8;
 pub const CHUNK_BYTES: usize = 1 << 20;

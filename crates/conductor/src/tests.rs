@@ -4,7 +4,7 @@ use crate::policy::wish::{Meeting, Position, Target, Wish};
 use crate::policy::{Active, Candidate, Choice, Dice, Next, Pct, Policy, Runner, View};
 use crate::recorder;
 use crate::shared::{Region, SLOTS};
-use crate::{Conductor, Deadline, NO_THREAD, Status, Thread, World};
+use crate::{Conductor, Deadline, NO_THREAD, Status, Thread, Timer, Timers, World};
 use reweave_model::{LockMode, ObjectKind};
 use std::alloc::{Layout, alloc_zeroed};
 use std::sync::atomic::Ordering;
@@ -26,6 +26,13 @@ impl World for Quiet {
     fn has_strangers(&self) -> bool {
         false
     }
+    fn takes(&self, _: &Thread, _: u32) -> bool {
+        true
+    }
+    fn signal(&self, thread: &mut Thread, number: u32, _: Option<&Timer>) {
+        thread.signals |= 1 << (number - 1);
+    }
+    fn hand_over(&self, _: &mut Timers, _: u64) {}
 }
 
 /// A conductor whose events go nowhere, and its main thread, which holds the token.

@@ -41,7 +41,10 @@ pub struct Thread {
     pub stack_said: u64,
 
     pub slice: u32,
-    /// Steps of the slice that come after a stop for the debugger.
+    /// Steps of slices that are over, and those that only say that the thread has to wait.
+    pub done: u64,
+    pub waits: u64,
+    /// Steps of the slice that come after a stop: for the debugger, or for a signal.
     pub after_stop: u32,
     pub slot: u32,
     pub os: u32,
@@ -56,6 +59,13 @@ pub struct Thread {
     pub notify: u32,
     /// Signals to deliver when the thread next runs; makes an interruptible wait end.
     pub signals: u64,
+    /// Those of them that the schedule being replayed brought.
+    // invariant: none that is not in `signals` or on its way
+    pub ordered: u64,
+    /// Signals that the scheduler has sent for real, because the thread is in a call.
+    pub expected: u64,
+    /// The [position](Thread::position) at which the schedule brings the next signal, or `NEVER`.
+    pub signal_at: u64,
     pub interruptible: bool,
     pub cancelled: bool,
     /// The program has turned cancellation off for this thread.
@@ -89,6 +99,11 @@ impl Thread {
         self.cancelled && self.interruptible && !self.cancel_off
     }
 
+    /// How far it has come, in steps of its own. Waiting is left out: in another order of threads it may not have to.
+    pub const fn position(&self) -> u64 {
+        self.done + (self.slice - self.budget) as u64 - self.waits
+    }
+
     pub const fn new(id: u32, slot: u32, parent: u32, nth: u32) -> Self {
         Self {
             id,
@@ -101,6 +116,8 @@ impl Thread {
             stack_wanted: 0,
             stack_said: u64::MAX,
             slice: 0,
+            done: 0,
+            waits: 0,
             after_stop: 0,
             slot,
             os: 0,
@@ -112,6 +129,9 @@ impl Thread {
             woken: false,
             notify: 0,
             signals: 0,
+            ordered: 0,
+            expected: 0,
+            signal_at: NEVER,
             interruptible: false,
             cancelled: false,
             cancel_off: false,

@@ -20,6 +20,7 @@ mod handshake;
 pub mod interrupt;
 mod jobs;
 pub mod names;
+mod outside;
 mod pidfd;
 pub mod pipeline;
 pub mod region;

@@ -1,14 +1,13 @@
 //! Runs a recorded program again along its schedule, with its recorded inputs, and compares what happens.
 
-use std::collections::HashMap;
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use reweave_conductor::policy::replay::{RecordedInput, WAITED, encode};
+use reweave_conductor::policy::replay::encode;
 use reweave_conductor::policy::wish::Wish;
-use reweave_model::{BlockedOn, InputSource, Op, RefusedWhy, Schedule, Segment, ThreadId};
+use reweave_model::{InputSource, Schedule, Segment, ThreadId};
 use reweave_trace::{Meta, Outcome, PARTIAL, Trace, schedule_of};
 
 use crate::collector::Collected;
@@ -16,6 +15,7 @@ use crate::compare::{Comparison, compare};
 use crate::confirm::{self, Goal, Plain};
 use crate::folder::PrivateFolder;
 use crate::interrupt;
+use crate::outside::from_outside;
 use crate::session::{self, Options, Run, Script};
 use crate::target::{Input, Output};
 use crate::{Error, Result, beside};
@@ -189,9 +189,9 @@ pub fn script(
     wish: Option<&Wish>,
     wanted: impl Fn(ThreadId, u64, InputSource) -> bool,
 ) -> Result<Script> {
-    let inputs = inputs(trace, wanted, false)?;
+    let (inputs, signals) = from_outside(trace, wanted, false)?;
     split_long_segments(&mut schedule);
-    Ok(encoded(trace, encode(&schedule, &inputs, false, wish)))
+    Ok(encoded(trace, encode(&schedule, &inputs, &signals, false, wish)))
 }
 
 /// The schedule of a trace with all its inputs, and where it had to wait for descriptors: what other processes do takes another
@@ -199,8 +199,8 @@ pub fn script(
 pub fn exact_script(trace: &Trace) -> Result<Script> {
     let mut schedule = schedule_of(trace)?;
     split_long_segments(&mut schedule);
-    let inputs = inputs(trace, |_, _, _| true, true)?;
-    Ok(encoded(trace, encode(&schedule, &inputs, true, None)))
+    let (inputs, signals) = from_outside(trace, |_, _, _| true, true)?;
+    Ok(encoded(trace, encode(&schedule, &inputs, &signals, true, None)))
 }
 
 fn encoded(trace: &Trace, schedule: Vec<u8>) -> Script {
@@ -228,46 +228,6 @@ fn split_long_segments(schedule: &mut Schedule) {
         out.push(segment);
     }
     schedule.segments = out;
-}
-
-fn inputs(
-    trace: &Trace,
-    wanted: impl Fn(ThreadId, u64, InputSource) -> bool,
-    waits: bool,
-) -> Result<Vec<RecordedInput>> {
-    let mut inputs = Vec::new();
-    let mut indices = HashMap::from([(ThreadId(0), ThreadId(0))]);
-    let mut steps: HashMap<ThreadId, u64> = HashMap::new();
-    let mut events = trace.events();
-    while let Some(event) = events.next()? {
-        let next = ThreadId(indices.len() as u32);
-        let index = *indices.entry(event.thread).or_insert(next);
-        if let Op::Fork { child, .. } = event.op {
-            let next = ThreadId(indices.len() as u32);
-            indices.insert(child, next);
-        }
-        if !event.op.is_step() {
-            continue;
-        }
-        let step = steps.entry(index).or_default();
-        *step += 1;
-        if let Op::Input { source, value, bytes } = event.op
-            && wanted(index, *step, source)
-        {
-            inputs.push(RecordedInput { thread: index.0, source: source as u8, value, bytes: bytes.to_vec() });
-        }
-        match event.op {
-            Op::Blocked { on: BlockedOn::Descriptor, .. } if waits => {
-                inputs.push(RecordedInput { thread: index.0, source: WAITED, value: 0, bytes: Vec::new() });
-            }
-            Op::Refused { on: BlockedOn::Descriptor, why: RefusedWhy::TimedOut, .. } if waits => {
-                let own = |input: &&mut RecordedInput| (input.thread, input.source) == (index.0, WAITED);
-                inputs.iter_mut().rev().find(own).into_iter().for_each(|wait| wait.value = 1);
-            }
-            _ => {}
-        }
-    }
-    Ok(inputs)
 }
 
 /// Runs the recording again and compares. The program's output is its own, as when it was recorded.

@@ -68,6 +68,28 @@ fn exec_of_itself_closes_one_trace_and_opens_another() {
 }
 
 #[test]
+fn an_alarm_that_would_kill_does_not_go_off_because_sleeps_are_skipped() {
+    let day = Day::new("deadly_alarm.c");
+    day.record();
+    let done = day.record_with(&[], &["500"]);
+    assert_eq!(done.last_line(), "still there, in time", "{}", done.stderr);
+    day.checked();
+    day.replays(false);
+}
+
+#[test]
+fn a_signal_from_outside_comes_at_the_same_step_again() {
+    let day = Day::new("signalled_outside.c");
+    for _ in 0..3 {
+        let done = day.record_with(&[], &[]);
+        assert_eq!(day.checked().count(|op| matches!(op, Op::Signal { .. })), 1);
+        let mut replay = day.scratch.reweave(["replay", "run.rwt"]);
+        let again = run(replay.env("TMPDIR", day.scratch.path())).expect(0).says("identically");
+        assert_eq!(again.last_line(), done.last_line());
+    }
+}
+
+#[test]
 fn underscore_exit_in_a_thread() {
     let day = Day::new("exit_in_thread.c");
     day.record();

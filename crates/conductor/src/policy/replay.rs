@@ -25,14 +25,49 @@ pub struct RecordedInput {
     pub bytes: Vec<u8>,
 }
 
+/// What a thread was doing when a signal came.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u32)]
+pub enum Place {
+    Running = 0,
+    /// In an operation that waits.
+    Waiting = 1,
+    /// Another handler had just returned: whatever came before that.
+    Anywhere = 2,
+}
+
+/// A signal of the recorded run that came by itself.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RecordedSignal {
+    pub thread: u32,
+    pub number: u32,
+    /// From a timer; else from outside.
+    pub timer: bool,
+    pub place: Place,
+    /// How far the thread had come, see [`Thread::position`](crate::Thread::position).
+    pub position: u64,
+}
+
+/// Bytes of the header, and of a signal.
+const HEADER: usize = 24;
+const SIGNAL: usize = 24;
+
 /// The bytes behind the chunks of the shared region.
-pub fn encode(schedule: &Schedule, inputs: &[RecordedInput], exact: bool, wish: Option<&Wish>) -> Vec<u8> {
+pub fn encode(
+    schedule: &Schedule,
+    inputs: &[RecordedInput],
+    signals: &[RecordedSignal],
+    exact: bool,
+    wish: Option<&Wish>,
+) -> Vec<u8> {
     let mut out = Vec::new();
     let mut word = |value: u32| out.extend_from_slice(&value.to_le_bytes());
     word(schedule.threads.len() as u32);
     word(schedule.segments.len() as u32);
     word(inputs.len() as u32);
     word(if wish.is_some() { WISH } else { 0 } | if exact { EXACT } else { 0 });
+    word(signals.len() as u32);
+    word(0);
     for thread in &schedule.threads {
         word(thread.parent);
         word(thread.nth);
@@ -41,6 +76,14 @@ pub fn encode(schedule: &Schedule, inputs: &[RecordedInput], exact: bool, wish: 
         word(segment.thread.0);
         assert!(segment.steps < REVOKED, "a segment of 2^31 steps");
         word(segment.steps | if segment.revoked { REVOKED } else { 0 });
+    }
+    for signal in signals {
+        word(signal.thread);
+        word(signal.number);
+        word(signal.timer.into());
+        word(signal.place as u32);
+        word(signal.position as u32);
+        word((signal.position >> 32) as u32);
     }
     for input in inputs {
         let mut word = |value: u32| out.extend_from_slice(&value.to_le_bytes());
@@ -78,6 +121,8 @@ pub struct Replay {
     inputs: Vec<Vec<usize>>,
     /// They tell of waits for descriptors, too.
     exact: bool,
+    /// Likewise its signals.
+    signals: Vec<Vec<RecordedSignal>>,
     rest: Box<dyn Policy>,
     /// Whether `rest` is to bring about a meeting.
     wishes: bool,
@@ -96,11 +141,12 @@ impl Replay {
         let mut replay = Self {
             region,
             threads: Vec::new(),
-            segments: 16,
+            segments: HEADER,
             count: 0,
             next: 0,
             inputs: Vec::new(),
             exact: false,
+            signals: Vec::new(),
             rest: Box::new(Quantum::new(header.quantum, 0)),
             wishes: false,
             diverged: false,
@@ -110,15 +156,24 @@ impl Replay {
         };
         let threads = replay.word(0) as usize;
         replay.count = replay.word(4) as usize;
-        let inputs = replay.word(8);
+        let (inputs, signals) = (replay.word(8), replay.word(16));
         for i in 0..threads {
-            let name = ThreadName { parent: replay.word(16 + i * 8), nth: replay.word(20 + i * 8) };
+            let name = ThreadName { parent: replay.word(HEADER + i * 8), nth: replay.word(HEADER + 4 + i * 8) };
             replay.threads.push(name);
         }
-        replay.segments = 16 + threads * 8;
+        replay.segments = HEADER + threads * 8;
         replay.inputs = vec![Vec::new(); threads];
+        replay.signals = vec![Vec::new(); threads];
         replay.ahead = vec![0; threads];
         let mut at = replay.segments + replay.count * 8;
+        for _ in 0..signals {
+            let signal = replay.signal_at(at);
+            if let Some(list) = replay.signals.get_mut(signal.thread as usize) {
+                list.push(signal);
+            }
+            at += SIGNAL;
+        }
+        replay.signals.iter_mut().for_each(|list| list.reverse());
         for _ in 0..inputs {
             let thread = replay.word(at) as usize;
             if let Some(list) = replay.inputs.get_mut(thread) {
@@ -143,6 +198,20 @@ impl Replay {
         unsafe { self.region.schedule().add(at).cast::<u32>().read_unaligned() }
     }
 
+    fn signal_at(&self, at: usize) -> RecordedSignal {
+        RecordedSignal {
+            thread: self.word(at),
+            number: self.word(at + 4),
+            timer: self.word(at + 8) != 0,
+            place: match self.word(at + 12) {
+                0 => Place::Running,
+                1 => Place::Waiting,
+                _ => Place::Anywhere,
+            },
+            position: u64::from(self.word(at + 16)) | u64::from(self.word(at + 20)) << 32,
+        }
+    }
+
     /// Index in the schedule of the `nth` child of the thread with index `parent`.
     pub fn index_of(&self, parent: u32, nth: u32) -> u32 {
         let name = ThreadName { parent, nth };
@@ -155,8 +224,25 @@ impl Replay {
     }
 
     /// Whether the schedule has more to say.
-    fn is_due(&self) -> bool {
+    pub(crate) fn is_due(&self) -> bool {
         !self.diverged && (self.next < self.count || self.unfinished.is_some())
+    }
+
+    /// Whether what runs now does so by the schedule, to the end of its last segment.
+    pub(crate) fn is_steering(&self) -> bool {
+        !self.diverged && (self.scheduled || self.is_due())
+    }
+
+    /// The next signal that the schedule brings this thread.
+    pub(crate) fn signal(&self, scheduled_as: u32) -> Option<RecordedSignal> {
+        self.signals.get(scheduled_as as usize)?.last().copied().filter(|_| self.is_steering())
+    }
+
+    /// That signal is with the thread.
+    pub(crate) fn brought(&mut self, scheduled_as: u32) {
+        if let Some(list) = self.signals.get_mut(scheduled_as as usize) {
+            list.pop();
+        }
     }
 
     /// The next input recorded for this thread.

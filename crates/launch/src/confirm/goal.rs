@@ -13,6 +13,7 @@ use reweave_predict::linear::{self, Linear};
 use reweave_trace::{Outcome, Trace};
 use serde::{Deserialize, Serialize};
 
+use super::stuck::stuck;
 use super::{Freed, Sight, spinning};
 use crate::names::{Code, Names};
 use crate::replay;
@@ -384,37 +385,4 @@ fn interleaved(trace: &Trace, places: &[Code], numbers: &[u32]) -> Result<Option
         }
         None
     })
-}
-
-/// Whether the run ends with a thread waiting at each of the code positions, and nobody can move any more.
-fn stuck(trace: &Trace, places: &[Code]) -> Result<Option<Shown>> {
-    // Otherwise somebody could still help, or a deadline could pass.
-    if trace.footer().is_none_or(|footer| footer.outcome != Outcome::Hung) {
-        return Ok(None);
-    }
-    // Where each thread waits, and how many steps came before it.
-    let mut waits: BTreeMap<ThreadId, (Code, u64)> = BTreeMap::new();
-    scan(trace, |event, names, steps| {
-        if event.op.is_step() {
-            waits.remove(&event.thread);
-        }
-        if matches!(event.op, Op::Blocked { .. } | Op::Wait { .. } | Op::BarrierArrive { .. }) {
-            waits.insert(event.thread, (names.code(event.pc), steps));
-        }
-        None
-    })?;
-    let shown = |threads: &[ThreadId]| {
-        let first = threads.iter().map(|thread| waits[thread]).min_by_key(|(_, step)| *step);
-        let last = threads.iter().map(|thread| waits[thread].1).max().unwrap_or(0);
-        first.map(|(code, ..)| Shown { first: code, steps_before: last })
-    };
-    let mut left = places.to_vec();
-    let mut threads = Vec::new();
-    for (thread, (code, ..)) in &waits {
-        if let Some(at) = left.iter().position(|place| place == code) {
-            left.swap_remove(at);
-            threads.push(*thread);
-        }
-    }
-    Ok(if left.is_empty() { shown(&threads) } else { None })
 }

@@ -11,6 +11,7 @@ mod goal;
 mod minimise;
 mod sight;
 mod spinning;
+mod stuck;
 
 use std::ffi::OsString;
 use std::fs;

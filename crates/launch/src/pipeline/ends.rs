@@ -24,6 +24,8 @@ pub fn last_places(trace: &Trace, outcome: &Outcome) -> Result<Vec<Accessor>> {
     let mut last_access: BTreeMap<ThreadId, Accessor> = BTreeMap::new();
     let mut last_thread = ThreadId(0);
     let mut outside: BTreeMap<ThreadId, Accessor> = BTreeMap::new();
+    // What threads waited for when a handler began to run, which they go on with behind it.
+    let mut interrupted: BTreeMap<ThreadId, Vec<Option<Accessor>>> = BTreeMap::new();
     let mut events = trace.events();
     while let Some(event) = events.next()? {
         let thread = event.thread;
@@ -78,10 +80,18 @@ pub fn last_places(trace: &Trace, outcome: &Outcome) -> Result<Vec<Accessor>> {
         if has_source(event.pc) {
             last_access.insert(thread, place(String::new(), locks));
         }
-        match waiting {
+        let before = match waiting {
             Some(at) => waits.insert(thread, at),
             None => waits.remove(&thread),
         };
+        match event.op {
+            Op::Signal { .. } => interrupted.entry(thread).or_default().push(before),
+            Op::SignalReturn { .. } => {
+                let wait = interrupted.get_mut(&thread).and_then(Vec::pop).flatten();
+                waits.extend(wait.map(|wait| (thread, wait)));
+            }
+            _ => {}
+        }
     }
     let forked = trace.meta().other.get("forked").and_then(serde_json::Value::as_bool).unwrap_or(false);
     Ok(match outcome {

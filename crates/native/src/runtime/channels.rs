@@ -39,6 +39,11 @@ pub fn inode(descriptor: c_int) -> Option<(u64, libc::mode_t)> {
 pub fn channel(descriptor: c_int) -> Option<(u64, u64)> {
     let (inode, kind) = inode(descriptor)?;
     tidy();
+    let made_here = || conductor().objects.channels.contains_key(&pipe_channel(inode));
+    if descriptor <= libc::STDERR_FILENO && kind == libc::S_IFIFO && !made_here() {
+        // What the standard streams are connected to is nothing of the program's, and another thing in every run.
+        return None;
+    }
     channel_of(descriptor, inode, kind)
 }
 
@@ -104,7 +109,9 @@ pub fn is_stream(channel: u64) -> bool {
 /// A pipe was made. The kernel's numbers come again, after long.
 pub fn pipe_made(end: c_int) {
     if let Some((inode, _)) = inode(end) {
-        conductor().objects.channels.remove(&pipe_channel(inode));
+        conductor().objects.channels.insert(pipe_channel(inode), Default::default());
+        // Many may be made and never used under control.
+        tidy();
     }
 }
 

@@ -33,6 +33,7 @@ mod process;
 mod ranges;
 mod real;
 mod register;
+mod signal_calls;
 mod signals;
 mod stacks;
 mod strings;
@@ -40,6 +41,7 @@ mod sync;
 mod system;
 mod threads;
 mod time;
+mod timers;
 mod tls;
 mod trees;
 
@@ -83,8 +85,12 @@ impl Inside {
 impl Drop for Inside {
     fn drop(&mut self) {
         // Not if user code is left by unwinding: then it is 0 already.
-        if self.thread.signals != 0 && self.thread.inside == 1 {
-            signals::deliver(self.thread);
+        if self.thread.inside == 1 {
+            conductor().meet_signal(self.thread);
+            while self.thread.signals != 0 {
+                signals::deliver(self.thread);
+                conductor().meet_signal(self.thread);
+            }
         }
         self.thread.inside = 0;
     }

@@ -2,15 +2,12 @@
 
 use super::{
     CONDUCTOR, active, conductor, connect, enter, hold, mappings, modules, register, signals, stacks, system as kernel,
-    threads, tls,
+    threads, timers, tls,
 };
-use libc::{c_char, c_int, c_uint, c_void, pid_t};
-use reweave_conductor::{NO_THREAD, Pause, Thread, World};
+use libc::{c_char, c_int, c_void, pid_t};
+use reweave_conductor::{NO_THREAD, Pause, Thread, Timer, Timers, World};
 use reweave_model::{InputSource, LockMode, ObjectId, Op};
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
-
-/// A timer was armed: a process in which everybody waits may yet go on.
-static TIMERS: AtomicBool = AtomicBool::new(false);
 
 /// Children started and not yet waited for.
 static CHILDREN: AtomicI32 = AtomicI32::new(0);
@@ -69,7 +66,7 @@ impl World for Native {
     }
 
     fn may_be_woken(&self) -> bool {
-        TIMERS.load(Ordering::Relaxed) || signals::any_handler() || unknown_threads()
+        timers::any_real() || signals::any_handler() || unknown_threads()
     }
 
     fn others_work(&self) -> bool {
@@ -82,6 +79,18 @@ impl World for Native {
 
     fn has_strangers(&self) -> bool {
         unknown_threads()
+    }
+
+    fn takes(&self, thread: &Thread, number: u32) -> bool {
+        signals::takes(thread, number as c_int)
+    }
+
+    fn signal(&self, thread: &mut Thread, number: u32, timer: Option<&Timer>) {
+        signals::bring(thread, number as c_int, timer);
+    }
+
+    fn hand_over(&self, timers: &mut Timers, now: u64) {
+        timers::hand_over(timers, now, u64::MAX);
     }
 }
 
@@ -178,7 +187,7 @@ extern "C" fn in_child() {
         .onces
         .values_mut()
         .for_each(|once| once.runner = once.runner.filter(|&id| id == owner).map(|_| 0));
-    TIMERS.store(false, Ordering::Relaxed);
+    timers::forget();
     modules::changed();
     // The trace of the child begins with the locks it was born with; in an order that does not depend on the table's.
     held.sort_unstable_by_key(|&(object, _)| object);
@@ -192,6 +201,7 @@ extern "C" fn in_child() {
 fn leaving() {
     if let Some(inside) = enter() {
         conductor().recorder.settle(inside.thread);
+        timers::survive();
     }
 }
 
@@ -315,28 +325,6 @@ interpose! {
             Some(mut inside) if operation & libc::LOCK_NB == 0 => kernel::blocking(&mut inside, pc, libc::SYS_flock as u32, || lock(descriptor, operation)),
             _ => lock(descriptor, operation),
         }
-    }
-
-    fn alarm(seconds: c_uint; pc) -> c_uint {
-        TIMERS.store(true, Ordering::Relaxed);
-        real!(alarm: unsafe extern "C-unwind" fn(c_uint) -> c_uint)(seconds)
-    }
-
-    fn setitimer(which: c_int, new: *const c_void, old: *mut c_void; pc) -> c_int {
-        TIMERS.store(true, Ordering::Relaxed);
-        real!(setitimer: unsafe extern "C-unwind" fn(c_int, *const c_void, *mut c_void) -> c_int)(which, new, old)
-    }
-
-    fn timer_create(clock: libc::clockid_t, event: *mut c_void, timer: *mut c_void; pc) -> c_int {
-        TIMERS.store(true, Ordering::Relaxed);
-        let create = real!(timer_create: unsafe extern "C-unwind" fn(libc::clockid_t, *mut c_void, *mut c_void) -> c_int);
-        let Some(inside) = enter() else { return create(clock, event, timer) };
-        // SIGEV_THREAD makes a thread.
-        let status = threads::no_longer_alone(inside.thread, pc, || create(clock, event, timer));
-        if status == 0 {
-            super::super::ranges::wrote(inside.thread, timer.cast(), size_of::<*mut c_void>(), pc);
-        }
-        status
     }
 }
 

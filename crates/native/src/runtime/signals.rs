@@ -2,9 +2,10 @@
 //! code or in the runtime (a hook and its access must not be torn apart), in place if it is in a library or a blocking call.
 
 use super::guarded::Guarded;
-use super::{aborts, active, conductor, enter, hold, modules, system, tls};
-use libc::{c_int, c_void, pthread_t, sigaction as Action, siginfo_t, sigset_t, timespec};
-use reweave_conductor::{Status, Thread, recorder};
+use super::{aborts, active, conductor, hold, modules, system, timers, tls};
+use libc::{c_int, c_void, sigaction as Action, siginfo_t};
+use reweave_conductor::arrivals::{signal_channel, timer_channel};
+use reweave_conductor::{Status, Thread, Timer, recorder};
 use reweave_model::{Addr, Op};
 use std::mem::zeroed;
 use std::sync::atomic::Ordering;
@@ -14,12 +15,7 @@ pub const fn channel(thread: u32) -> u64 {
     0x1000 + thread as u64
 }
 
-/// The channel of a signal: whoever sends it comes before whoever handles it.
-const fn signal_channel(number: c_int) -> u64 {
-    0x100 + number as u64
-}
-
-const SIGNALS: usize = 65;
+pub const SIGNALS: usize = 65;
 
 type Handler = unsafe extern "C-unwind" fn(c_int, *mut siginfo_t, *mut c_void);
 type SigAction = unsafe extern "C-unwind" fn(c_int, *const Action, *mut Action) -> c_int;
@@ -32,7 +28,7 @@ static WAITING: Guarded<[Option<siginfo_t>; SIGNALS]> = Guarded::new([const { No
 /// Faults: ours first, because the runtime's own loads may fault in place of the program's.
 const FAULTS: [c_int; 4] = [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL];
 /// Signals whose default is to die with a core, which we want in the trace.
-const FATAL: [c_int; 7] =
+pub const FATAL: [c_int; 7] =
     [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL, libc::SIGABRT, libc::SIGSYS, libc::SIGTRAP];
 
 /// Signals count from 1 to 64.
@@ -40,12 +36,16 @@ const fn bit(number: c_int) -> u64 {
     1 << (number - 1)
 }
 
-fn wanted(number: c_int) -> Option<Action> {
+pub fn actions() -> &'static mut [Option<Action>; SIGNALS] {
+    ACTIONS.get()
+}
+
+pub fn wanted(number: c_int) -> Option<Action> {
     // A copy; to tear it, the program would have to race with its own sigaction calls.
     ACTIONS.get()[number as usize]
 }
 
-fn has_handler(number: c_int) -> Option<Action> {
+pub fn has_handler(number: c_int) -> Option<Action> {
     wanted(number).filter(|action| action.sa_sigaction != libc::SIG_DFL && action.sa_sigaction != libc::SIG_IGN)
 }
 
@@ -53,7 +53,7 @@ pub fn any_handler() -> bool {
     (1..SIGNALS as c_int).any(|number| has_handler(number).is_some())
 }
 
-fn real_action(number: c_int, new: *const Action, old: *mut Action) -> c_int {
+pub fn real_action(number: c_int, new: *const Action, old: *mut Action) -> c_int {
     // SAFETY: the caller's arguments.
     unsafe { real!(sigaction: SigAction)(number, new, old) }
 }
@@ -77,7 +77,7 @@ pub fn start() {
 }
 
 /// Every signal with a handler of the program, and every fatal one, comes here first.
-unsafe extern "C-unwind" fn arrived(number: c_int, info: *mut siginfo_t, context: *mut c_void) {
+pub unsafe extern "C-unwind" fn arrived(number: c_int, info: *mut siginfo_t, context: *mut c_void) {
     let errno = system::errno();
     // SAFETY: the kernel's arguments.
     unsafe {
@@ -93,6 +93,13 @@ unsafe extern "C-unwind" fn arrived(number: c_int, info: *mut siginfo_t, context
             }
             (Some(action), Some(thread)) if active() => {
                 let fault = FAULTS.contains(&number) && (*info).si_code > 0;
+                let expected = thread.expected & bit(number) != 0;
+                thread.expected &= !bit(number);
+                if !fault && !expected && source(number, &*info) != Source::Program && conductor().is_steered() {
+                    // The schedule says when it comes.
+                    system::set_errno(errno);
+                    return;
+                }
                 if fault || thread.in_call || (thread.inside == 0 && !modules::instrumented_code(pc_of(context))) {
                     in_place(thread, number, &action, info, context);
                 } else {
@@ -184,8 +191,14 @@ unsafe fn in_place(thread: &mut Thread, number: c_int, action: &Action, info: *m
 unsafe fn handle(thread: &mut Thread, number: c_int, action: &Action, info: *mut siginfo_t, context: *mut c_void) {
     let conductor = conductor();
     conductor.recorder.settle(thread);
+    thread.ordered &= !bit(number);
     conductor.step(thread, 0, Op::Signal { number: number as u32 });
-    conductor.receive(thread, 0, signal_channel(number), None);
+    // SAFETY: the kernel's, or made here.
+    match source(number, unsafe { &*info }) {
+        Source::Program => conductor.receive(thread, 0, signal_channel(number as u32), None),
+        Source::Timer => conductor.receive(thread, 0, timer_channel(number as u32), None),
+        Source::Outside => {}
+    }
     let inside = std::mem::replace(&mut thread.inside, 0);
     // The handler may itself wait: what the interrupted wait was about must survive.
     let (on, object, second, deadline) = (thread.on, thread.object, thread.second, thread.deadline);
@@ -211,6 +224,7 @@ unsafe fn call(action: &Action, number: c_int, info: *mut siginfo_t, context: *m
                 let default: Action = zeroed();
                 real_action(number, &raw const default, std::ptr::null_mut());
             }
+            timers::action_changed(number);
         }
         std::mem::transmute::<usize, Handler>(action.sa_sigaction)(number, info, context);
     }
@@ -227,9 +241,12 @@ fn block(action: &Action, number: c_int) -> u64 {
     old
 }
 
-fn restore(mask: u64) {
-    // SAFETY: rt_sigprocmask on a local word.
-    unsafe { system::raw(14, [libc::SIG_SETMASK as usize, &raw const mask as usize, 0, 8, 0, 0]) };
+/// Sets the mask of the calling thread; returns the one before.
+pub fn set_mask(mask: u64) -> u64 {
+    let mut old = 0u64;
+    // SAFETY: rt_sigprocmask on local words.
+    unsafe { system::raw(14, [libc::SIG_SETMASK as usize, &raw const mask as usize, &raw mut old as usize, 8, 0, 0]) };
+    old
 }
 
 /// Runs the handlers of the signals that were put off. The thread is in the runtime and holds the token.
@@ -248,7 +265,7 @@ pub fn deliver(thread: &mut Thread) {
                 let mut context: libc::ucontext_t = zeroed();
                 let mask = block(&action, number);
                 handle(thread, number, &action, &raw mut info, (&raw mut context).cast());
-                restore(mask);
+                set_mask(mask);
             }
         }
     }
@@ -261,17 +278,98 @@ pub fn restarts(signals: u64) -> bool {
         .all(|number| has_handler(number).is_none_or(|action| action.sa_flags & libc::SA_RESTART != 0))
 }
 
-/// After sending a signal to another thread: waits until it has arrived there, so that the order of events does not
-/// depend on the kernel. A thread that blocks the signal is not waited for.
-fn await_arrival(target: u32, number: c_int) {
-    if has_handler(number).is_none() || !conductor().is_alive(target) {
+/// Where a signal comes from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Source {
+    /// The program sent it itself.
+    Program,
+    Timer,
+    Outside,
+}
+
+/// What the kernel says about signals that it sends by itself, and about timers made by `timer_create`; absent in the libc crate.
+const SI_KERNEL: c_int = 0x80;
+const SI_TIMER: c_int = -2;
+
+fn source(number: c_int, info: &siginfo_t) -> Source {
+    match info.si_code {
+        SI_TIMER => Source::Timer,
+        SI_KERNEL if [libc::SIGALRM, libc::SIGVTALRM, libc::SIGPROF].contains(&number) => Source::Timer,
+        // Sent by somebody: kill, raise, sigqueue and the like, and what the kernel sends for a thread's own doing.
+        // SAFETY: these come with a process id.
+        libc::SI_USER | libc::SI_TKILL | libc::SI_QUEUE if unsafe { info.si_pid() == libc::getpid() } => {
+            Source::Program
+        }
+        code if code > 0 && FAULTS.contains(&number) => Source::Program,
+        _ => Source::Outside,
+    }
+}
+
+/// The beginning of siginfo_t for timers, as the kernel has it.
+#[repr(C)]
+struct TimerInfo {
+    head: [c_int; 4],
+    timer: c_int,
+    overruns: c_int,
+    value: u64,
+}
+
+/// What the handler is told about a signal that the scheduler brings.
+fn information(number: c_int, timer: Option<&Timer>) -> siginfo_t {
+    // SAFETY: plain data, larger than what is written.
+    let mut info: siginfo_t = unsafe { zeroed() };
+    info.si_signo = number;
+    if let Some(timer) = timer {
+        info.si_code = if timers::is_interval(timer) { SI_KERNEL } else { SI_TIMER };
+        // SAFETY: as above.
+        let told = unsafe { &mut *(&raw mut info).cast::<TimerInfo>() };
+        (told.overruns, told.value) = (timer.overruns as c_int, timer.value);
+    }
+    info
+}
+
+/// Whether a thread handles this signal and does not block it.
+pub fn takes(thread: &Thread, number: c_int) -> bool {
+    if has_handler(number).is_none() || (thread.os == 0 && thread.status == Status::Outside) {
+        return false;
+    }
+    await_birth(thread);
+    !blocks(thread.os, number)
+}
+
+/// Gives a thread a signal of a timer or, as the schedule says, one from outside.
+pub fn bring(thread: &mut Thread, number: c_int, timer: Option<&Timer>) {
+    let info = information(number, timer);
+    if thread.status == Status::Outside {
+        // It must come out of its call.
+        thread.expected |= bit(number);
+        // SAFETY: rt_tgsigqueueinfo to a thread of this process.
+        unsafe {
+            let process = libc::getpid() as usize;
+            system::raw(297, [process, thread.os as usize, number as usize, &raw const info as usize, 0, 0]);
+        }
         return;
     }
-    let thread = conductor().thread(target);
+    WAITING.get()[number as usize] = Some(info);
+    thread.signals |= bit(number);
+}
+
+/// A new thread has no id of the system's before it runs, and blocks everything until then.
+fn await_birth(thread: &Thread) {
     // SAFETY: a word the new thread sets when it starts.
     while unsafe { (&raw const thread.os).read_volatile() } == 0 {
         nap();
     }
+}
+
+/// After sending a signal to another thread: waits until it has arrived there, so that the order of events does not
+/// depend on the kernel. A thread that blocks the signal is not waited for.
+pub fn await_arrival(target: u32, number: c_int) {
+    if has_handler(number).is_none() || !conductor().is_alive(target) {
+        return;
+    }
+    let thread = conductor().thread(target);
+    await_birth(thread);
     if thread.in_call || thread.status == Status::Outside || blocks(thread.os, number) {
         return;
     }
@@ -313,138 +411,4 @@ fn blocks(os: u32, number: c_int) -> bool {
     let text = std::str::from_utf8(&text[..len]).unwrap_or("");
     let mask = text.lines().find_map(|line| line.strip_prefix("SigBlk:"));
     mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).is_none_or(|mask| mask & 1 << (number - 1) != 0)
-}
-
-interpose! {
-    fn sigaction(number: c_int, new: *const Action, old: *mut Action; pc) -> c_int {
-        if !active() || !(1..SIGNALS as c_int).contains(&number) {
-            return real_action(number, new, old);
-        }
-        let before = wanted(number);
-        if let Some(new) = new.as_ref() {
-            let mut kernel = *new;
-            let handler = new.sa_sigaction != libc::SIG_DFL && new.sa_sigaction != libc::SIG_IGN;
-            if handler || (FATAL.contains(&number) && new.sa_sigaction == libc::SIG_DFL) {
-                kernel.sa_sigaction = arrived as *const () as usize;
-                kernel.sa_flags = (new.sa_flags | libc::SA_SIGINFO) & !libc::SA_RESETHAND;
-            }
-            ACTIONS.get()[number as usize] = Some(*new);
-            let status = real_action(number, &raw const kernel, old);
-            if status != 0 {
-                ACTIONS.get()[number as usize] = before;
-                return status;
-            }
-        } else if real_action(number, std::ptr::null(), old) != 0 {
-            return -1;
-        }
-        if let (Some(before), Some(old)) = (before, old.as_mut()) {
-            *old = before;
-        }
-        0
-    }
-
-    fn signal(number: c_int, handler: usize; pc) -> usize {
-        if !active() {
-            return real!(signal: unsafe extern "C-unwind" fn(c_int, usize) -> usize)(number, handler);
-        }
-        let (mut new, mut old): (Action, Action) = (zeroed(), zeroed());
-        new.sa_sigaction = handler;
-        new.sa_flags = libc::SA_RESTART;
-        if sigaction::body(number, &raw const new, &raw mut old, pc) == 0 { old.sa_sigaction } else { libc::SIG_ERR }
-    }
-
-    fn raise(number: c_int; pc) -> c_int {
-        let raise = real!(raise: unsafe extern "C-unwind" fn(c_int) -> c_int);
-        match enter() {
-            Some(inside) => {
-                conductor().send(inside.thread, pc, signal_channel(number), 1);
-                // It arrives inside the call and is delivered on the way out.
-                raise(number)
-            }
-            None => raise(number),
-        }
-    }
-
-    fn pthread_kill(handle: pthread_t, number: c_int; pc) -> c_int {
-        let kill = real!(pthread_kill: unsafe extern "C-unwind" fn(pthread_t, c_int) -> c_int);
-        match enter() {
-            Some(inside) => {
-                conductor().send(inside.thread, pc, signal_channel(number), 1);
-                let target = super::super::threads::by_handle(handle);
-                let status = kill(handle, number);
-                if status == 0 && let Some(target) = target && target != inside.thread.id {
-                    await_arrival(target, number);
-                }
-                status
-            }
-            None => kill(handle, number),
-        }
-    }
-
-    fn kill(process: libc::pid_t, number: c_int; pc) -> c_int {
-        let kill = real!(kill: unsafe extern "C-unwind" fn(libc::pid_t, c_int) -> c_int);
-        if let Some(inside) = enter() {
-            conductor().send(inside.thread, pc, signal_channel(number), 1);
-        }
-        kill(process, number)
-    }
-
-    fn sigwait(set: *const sigset_t, number: *mut c_int; pc) -> c_int {
-        let wait = real!(sigwait: unsafe extern "C-unwind" fn(*const sigset_t, *mut c_int) -> c_int);
-        match enter() {
-            Some(mut inside) => {
-                let status = system::blocking(&mut inside, pc, libc::SYS_rt_sigtimedwait as u32, || wait(set, number));
-                if status == 0 {
-                    conductor().receive(inside.thread, pc, signal_channel(*number), None);
-                    super::super::ranges::wrote(inside.thread, number.cast(), 4, pc);
-                }
-                status
-            }
-            None => wait(set, number),
-        }
-    }
-
-    fn sigwaitinfo(set: *const sigset_t, info: *mut siginfo_t; pc) -> c_int {
-        let wait = real!(sigwaitinfo: unsafe extern "C-unwind" fn(*const sigset_t, *mut siginfo_t) -> c_int);
-        match enter() {
-            Some(mut inside) => {
-                let number = system::blocking(&mut inside, pc, libc::SYS_rt_sigtimedwait as u32, || wait(set, info));
-                if number > 0 {
-                    conductor().receive(inside.thread, pc, signal_channel(number), None);
-                }
-                number
-            }
-            None => wait(set, info),
-        }
-    }
-
-    fn sigtimedwait(set: *const sigset_t, info: *mut siginfo_t, span: *const timespec; pc) -> c_int {
-        let wait = real!(sigtimedwait: unsafe extern "C-unwind" fn(*const sigset_t, *mut siginfo_t, *const timespec) -> c_int);
-        match enter() {
-            Some(mut inside) => {
-                let number = system::blocking(&mut inside, pc, libc::SYS_rt_sigtimedwait as u32, || wait(set, info, span));
-                if number > 0 {
-                    conductor().receive(inside.thread, pc, signal_channel(number), None);
-                }
-                number
-            }
-            None => wait(set, info, span),
-        }
-    }
-
-    fn pause(; pc) -> c_int {
-        let pause = real!(pause: unsafe extern "C-unwind" fn() -> c_int);
-        match enter() {
-            Some(mut inside) => system::blocking(&mut inside, pc, libc::SYS_pause as u32, || pause()),
-            None => pause(),
-        }
-    }
-
-    fn sigsuspend(set: *const sigset_t; pc) -> c_int {
-        let suspend = real!(sigsuspend: unsafe extern "C-unwind" fn(*const sigset_t) -> c_int);
-        match enter() {
-            Some(mut inside) => system::blocking(&mut inside, pc, libc::SYS_rt_sigsuspend as u32, || suspend(set)),
-            None => suspend(set),
-        }
-    }
 }

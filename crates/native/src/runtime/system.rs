@@ -3,7 +3,7 @@
 
 use super::{Inside, conductor, enter, signals, time};
 use libc::{c_int, c_long, timespec};
-use reweave_conductor::{Deadline, Wakeup, sys};
+use reweave_conductor::{Deadline, NEVER, Wakeup, sys};
 use reweave_model::Op;
 use std::ffi::CStr;
 
@@ -63,12 +63,19 @@ pub fn blocking<R: Copy + Into<i64>>(inside: &mut Inside, pc: u64, call: u32, co
     let conductor = conductor();
     conductor.sync_point(inside.thread);
     conductor.step(inside.thread, pc, Op::Leave { call });
+    // One that the schedule brings at once must find the thread in its call.
+    let mask = (inside.thread.signal_at != NEVER).then(|| signals::set_mask(u64::MAX));
     conductor.leave(inside.thread);
     inside.thread.in_call = true;
+    mask.map(signals::set_mask);
     let result = code();
     inside.thread.in_call = false;
     let errno = errno();
     conductor.arrive(inside.thread);
+    if conductor.is_interrupted(inside.thread) {
+        // It came during the call, and the call was over before it was told.
+        signals::deliver(inside.thread);
+    }
     conductor.step(inside.thread, pc, Op::Return { call, result: result.into() });
     if inside.thread.signals != 0 {
         signals::deliver(inside.thread);

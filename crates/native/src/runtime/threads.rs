@@ -1,6 +1,7 @@
 //! Thread life: create, begin, end, join, detach, exit, cancel, and threads that nobody announced.
 
 use super::guarded::Guarded;
+use super::signals::set_mask;
 use super::{Inside, active, conductor, enter, stacks, tls};
 use libc::{c_int, c_void, pthread_attr_t, pthread_t, timespec};
 use reweave_conductor::objects::AddressMap;
@@ -18,15 +19,6 @@ struct Beginning {
     argument: *mut c_void,
     /// Signals are blocked until the thread knows who it is.
     mask: u64,
-}
-
-/// Sets this thread's signal mask; returns the old one.
-fn swap_mask(mask: u64) -> u64 {
-    const SETMASK: usize = 2;
-    let mut old = 0u64;
-    // SAFETY: rt_sigprocmask on local words.
-    unsafe { super::system::raw(14, [SETMASK, &raw const mask as usize, &raw mut old as usize, 8, 0, 0]) };
-    old
 }
 
 /// Whom a handle names: until it is joined, or has ended detached. The system gives the same handle to later threads.
@@ -194,8 +186,9 @@ unsafe extern "C-unwind" fn first(beginning: *mut c_void) -> *mut c_void {
     let thread = unsafe { &mut *thread };
     thread.inside = 1;
     tls::set_thread(thread);
+    set_mask(mask);
+    // From here on others can see which signals it takes.
     thread.os = reweave_conductor::sys::thread_id();
-    swap_mask(mask);
     if super::modules::in_openmp(start as usize as u64) {
         // A pool thread waits inside its library, which nobody here sees; its first parallel region is its beginning.
         conductor().spin.lock();
@@ -209,6 +202,7 @@ unsafe extern "C-unwind" fn first(beginning: *mut c_void) -> *mut c_void {
     conductor().await_token(thread);
     // A pc is a return address everywhere else: one past the instruction.
     begin(thread, start as usize as u64 + 1);
+    conductor().meet_signal(thread);
     if thread.signals != 0 {
         super::signals::deliver(thread);
     }
@@ -255,14 +249,14 @@ pub unsafe fn create(
     conductor.spin.lock();
     let child = conductor.register(Some(inside.thread));
     conductor.spin.unlock();
-    let mask = swap_mask(u64::MAX);
+    let mask = set_mask(u64::MAX);
     let beginning = Box::into_raw(Box::new(Beginning { thread: child, start, argument, mask }));
     // Recorded before the fork, and so before everything that the child does.
     let status = no_longer_alone(inside.thread, pc, || {
         // SAFETY: the program's own arguments, with our first function.
         unsafe { real!(pthread_create: Create)(handle, attributes, first, beginning.cast()) }
     });
-    swap_mask(mask);
+    set_mask(mask);
     if status != 0 {
         // SAFETY: nobody took it.
         drop(unsafe { Box::from_raw(beginning) });

@@ -5,7 +5,7 @@ use libc::{c_int, c_uint, clockid_t, time_t, timespec, timeval};
 use reweave_conductor::{Deadline, Pause, Thread, Wakeup};
 use reweave_model::{InputSource, Op};
 
-const SECOND: u64 = 1_000_000_000;
+pub const SECOND: u64 = 1_000_000_000;
 
 /// Virtual monotonic time starts where a freshly booted machine might be: never zero, which programs take for "unset".
 const BOOT: u64 = 1_000 * SECOND;
@@ -23,7 +23,7 @@ fn shows(clock: clockid_t, now: u64) -> u64 {
     }
 }
 
-fn nanoseconds(time: &timespec) -> u64 {
+pub fn nanoseconds(time: &timespec) -> u64 {
     (time.tv_sec.max(0) as u64).saturating_mul(SECOND).saturating_add(time.tv_nsec.max(0) as u64)
 }
 

@@ -1,0 +1,260 @@
+//! Timers of the program whose signals it handles: they live on the virtual clock, so that they fire at the same place in every
+//! run of a schedule. A timer fires at a scheduling decision once the clock has passed its deadline; the clock jumps there only
+//! when nobody can run, as it does for sleeps. No policy fires one early: a program that gives itself a minute must not be told
+//! that it failed to keep it because somebody else's sleep was cut short ([`Timers::put_back`]).
+//!
+//! While a schedule is followed, expired timers wait until the schedule brings their signal ([`crate::arrivals`]).
+
+use crate::conductor::Conductor;
+use crate::thread::{NEVER, Status, Thread};
+use reweave_model::BlockedOn;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Ticks in a row that find their threads waiting and end no wait, after which time passes for real: timers alone are no progress, and must not fill a trace. If
+/// nothing that a handler does can help ([`Conductor::waits_for_itself`]) that is a hang; otherwise it may go on some day.
+pub const IDLE_TICKS: u32 = 1000;
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Timer {
+    /// The front end's name for it.
+    pub key: u64,
+    pub number: u32,
+    /// What the handler is told.
+    pub value: u64,
+    /// The system's number of the only thread that is meant; 0: whoever takes the signal.
+    pub target: u32,
+    /// Virtual time, [`NEVER`] if it is not armed.
+    pub deadline: u64,
+    /// 0: fires once.
+    pub period: u64,
+    /// Expirations that were not told one by one.
+    pub overruns: u32,
+    /// The kernel has it: nobody handles its signal, or everybody is outside.
+    // invariant: then it is never expired here
+    pub real: bool,
+}
+
+impl Timer {
+    /// Moves on to the next deadline.
+    fn expire(&mut self, now: u64) {
+        let late = now.saturating_sub(self.deadline).checked_div(self.period).unwrap_or(0);
+        self.overruns = u32::try_from(late).unwrap_or(u32::MAX);
+        self.deadline = match self.period {
+            0 => NEVER,
+            period => self.deadline.saturating_add(period.saturating_mul(late + 1)),
+        };
+    }
+
+    /// As if what was due before had been told.
+    pub fn skip(&mut self, now: u64) {
+        if self.deadline <= now {
+            self.expire(now);
+        }
+    }
+
+    pub const fn is_armed(&self) -> bool {
+        self.deadline != NEVER
+    }
+}
+
+#[derive(Default)]
+pub struct Timers {
+    rows: Vec<Timer>,
+    /// Expired, not yet with a thread: everybody blocks the signal, or a schedule says when it comes.
+    // invariant: one for each timer at most
+    pending: Vec<Timer>,
+    /// For threads without the token: whether somebody must look after the clock.
+    ticking: AtomicBool,
+    /// See [`IDLE_TICKS`].
+    pub(crate) idle: u32,
+}
+
+impl Timers {
+    pub fn get(&mut self, key: u64) -> Option<&mut Timer> {
+        self.rows.iter_mut().find(|timer| timer.key == key)
+    }
+
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut Timer> {
+        self.rows.iter_mut()
+    }
+
+    /// Takes the place of the timer of the same key.
+    pub fn set(&mut self, timer: Timer) {
+        match self.get(timer.key) {
+            Some(row) => *row = timer,
+            None => self.rows.push(timer),
+        }
+        self.changed();
+    }
+
+    pub fn remove(&mut self, key: u64) {
+        self.rows.retain(|timer| timer.key != key);
+        self.pending.retain(|timer| timer.key != key);
+        self.changed();
+    }
+
+    /// After rows were changed in place.
+    pub fn changed(&mut self) {
+        self.ticking.store(self.next() != NEVER, Ordering::Relaxed);
+    }
+
+    pub(crate) fn is_ticking(&self) -> bool {
+        self.ticking.load(Ordering::Relaxed)
+    }
+
+    /// The earliest deadline.
+    pub fn next(&self) -> u64 {
+        self.rows.iter().filter(|timer| !timer.real).map(|timer| timer.deadline).min().unwrap_or(NEVER)
+    }
+
+    pub fn any_pending(&self) -> bool {
+        !self.pending.is_empty()
+    }
+
+    fn expire(&mut self, now: u64) {
+        if self.next() > now {
+            return;
+        }
+        for timer in self.rows.iter_mut().filter(|timer| !timer.real && timer.deadline <= now) {
+            timer.expire(now);
+            match self.pending.iter_mut().find(|pending| pending.key == timer.key) {
+                Some(pending) => {
+                    pending.overruns = pending.overruns.saturating_add(timer.overruns).saturating_add(1);
+                    timer.overruns = pending.overruns;
+                }
+                None => self.pending.push(*timer),
+            }
+        }
+        self.changed();
+    }
+
+    /// A thread is given a timer's signal.
+    pub(crate) fn ticked(&mut self, thread: &Thread) {
+        self.idle += u32::from(thread.status == Status::Blocked);
+    }
+
+    /// A policy let a sleep end early: for timers that time has not passed.
+    pub(crate) fn put_back(&mut self, nanoseconds: u64) {
+        for timer in self.rows.iter_mut().filter(|timer| !timer.real) {
+            timer.deadline = timer.deadline.saturating_add(nanoseconds);
+        }
+    }
+
+    /// Whether a timer with this signal can fire. One of the kernel's may have fired already, which is not known.
+    pub(crate) fn may_fire(&self, number: u32) -> bool {
+        let armed = self.rows.iter().filter(|timer| timer.is_armed());
+        self.pending.iter().chain(armed).any(|timer| timer.number == number)
+    }
+
+    /// The timer whose signal a schedule brings now: one that waits for it, or the next to fire; and its deadline.
+    pub(crate) fn take(&mut self, number: u32) -> Option<(Timer, u64)> {
+        if let Some(at) = self.pending.iter().position(|timer| timer.number == number) {
+            return Some((self.pending.remove(at), 0));
+        }
+        let armed = self.rows.iter_mut().filter(|timer| timer.number == number && timer.is_armed());
+        let timer = armed.min_by_key(|timer| (timer.real, timer.deadline))?;
+        let deadline = timer.deadline;
+        if timer.real {
+            return Some((*timer, 0));
+        }
+        timer.expire(deadline);
+        let taken = *timer;
+        self.changed();
+        Some((taken, deadline))
+    }
+}
+
+impl Conductor {
+    /// Timers whose time has come: their signals go to threads that take them. For the holder of the token, or under the
+    /// spin lock while nobody is.
+    pub fn fire_timers(&mut self, now: u64) {
+        if self.region().header().hang.load(Ordering::Relaxed) != 0 {
+            // That is the end of the run, as soon as it is noticed.
+            return;
+        }
+        self.timers.expire(now);
+        if !self.timers.any_pending() || self.policy.replay().is_some_and(|replay| replay.is_due()) {
+            return;
+        }
+        for timer in std::mem::take(&mut self.timers.pending) {
+            match self.taker(&timer) {
+                Some(thread) => {
+                    self.timers.ticked(thread);
+                    self.world.signal(thread, timer.number, Some(&timer));
+                }
+                None => self.timers.pending.push(timer),
+            }
+        }
+    }
+
+    /// Who takes the signal: the first that does not block it.
+    fn taker(&self, timer: &Timer) -> Option<&'static mut Thread> {
+        let meant = |thread: &Thread| timer.target == 0 || thread.os == timer.target;
+        self.threads.iter().find(|thread| meant(thread) && self.world.takes(thread, timer.number))
+    }
+
+    /// Whether all threads wait for locks and ends of each other: what handlers do does not change that.
+    pub(crate) fn waits_for_itself(&self) -> bool {
+        let on_another = |thread: &Thread| {
+            matches!(thread.on, BlockedOn::LockExclusive | BlockedOn::LockShared | BlockedOn::Join)
+                && thread.status == Status::Blocked
+                && thread.deadline == NEVER
+        };
+        !self.threads.is_empty() && self.threads.iter().all(|thread| on_another(thread))
+    }
+
+    /// Whether somebody waits for any signal at all: then everything may yet go on.
+    pub(crate) fn awaits_signal(&self) -> bool {
+        self.threads.iter().any(|thread| thread.status == Status::Blocked && thread.on == BlockedOn::Signal)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn timer(key: u64, deadline: u64, period: u64) -> Timer {
+        Timer { key, number: 14, value: 0, target: 0, deadline, period, overruns: 0, real: false }
+    }
+
+    #[test]
+    fn a_period_that_is_over_several_times_is_told_once() {
+        let mut timers = Timers::default();
+        timers.set(timer(1, 100, 10));
+        timers.expire(99);
+        assert!(!timers.any_pending());
+        timers.expire(135);
+        assert_eq!((timers.pending.len(), timers.pending[0].overruns, timers.next()), (1, 3, 140));
+        timers.expire(140);
+        assert_eq!((timers.pending.len(), timers.pending[0].overruns, timers.next()), (1, 4, 150));
+    }
+
+    #[test]
+    fn a_timer_fires_once_and_not_for_time_that_others_skip() {
+        let mut timers = Timers::default();
+        timers.set(timer(1, 100, 0));
+        timers.put_back(1000);
+        timers.expire(1099);
+        assert!(!timers.any_pending() && timers.is_ticking());
+        timers.expire(1100);
+        assert!(timers.any_pending() && !timers.is_ticking() && timers.may_fire(14));
+        assert_eq!(timers.take(14).map(|(timer, _)| timer.key), Some(1));
+        assert!(timers.take(14).is_none() && !timers.may_fire(14));
+    }
+
+    #[test]
+    fn a_schedule_takes_the_next_timer_of_that_signal() {
+        let mut timers = Timers::default();
+        timers.set(timer(1, 300, 0));
+        timers.set(timer(2, 200, 50));
+        timers.set(Timer { number: 10, ..timer(3, 100, 0) });
+        timers.set(Timer { real: true, ..timer(4, 0, 0) });
+        assert_eq!(timers.take(14).map(|(timer, deadline)| (timer.key, deadline)), Some((2, 200)));
+        assert_eq!(timers.next(), 100);
+        timers.remove(1);
+        timers.remove(2);
+        assert!(timers.may_fire(14), "the kernel's may");
+        timers.remove(4);
+        assert!(!timers.may_fire(14) && timers.may_fire(10));
+    }
+}

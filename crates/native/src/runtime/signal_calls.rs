@@ -1,0 +1,197 @@
+//! Calls about signals: what the program wants done with them, sending, blocking, and waiting for them.
+
+use super::signals::{FATAL, SIGNALS, actions, arrived, await_arrival, deliver, real_action, set_mask, wanted};
+use super::{Inside, active, conductor, enter, system, threads, timers};
+use libc::{c_int, pthread_t, sigaction as Action, siginfo_t, sigset_t, timespec};
+use reweave_conductor::Wakeup;
+use reweave_conductor::arrivals::signal_channel;
+use std::mem::zeroed;
+
+/// Waits until a handler has run.
+fn await_signal(inside: &mut Inside, pc: u64) {
+    match conductor().await_signal(inside.thread, pc) {
+        Wakeup::Cancelled => inside.outside(threads::cancel_point),
+        _ => deliver(inside.thread),
+    }
+    system::set_errno(libc::EINTR);
+}
+
+type Mask = unsafe extern "C-unwind" fn(c_int, *const sigset_t, *mut sigset_t) -> c_int;
+
+/// A timer that nobody took a signal from may find a taker; the handler runs before the call returns.
+fn unblocked(inside: &Inside) {
+    if conductor().timers.any_pending() {
+        conductor().fire_timers(conductor().now(inside.thread));
+    }
+}
+
+/// What is waited for like this comes from the kernel.
+fn awaited(set: *const sigset_t) {
+    // SAFETY: the kernel's part of the program's own set is its first word.
+    if let Some(set) = unsafe { set.cast::<u64>().as_ref() } {
+        timers::make_real(*set);
+    }
+}
+
+interpose! {
+    fn sigaction(number: c_int, new: *const Action, old: *mut Action; pc) -> c_int {
+        if !active() || !(1..SIGNALS as c_int).contains(&number) {
+            return real_action(number, new, old);
+        }
+        let before = wanted(number);
+        if let Some(new) = new.as_ref() {
+            let mut kernel = *new;
+            let handler = new.sa_sigaction != libc::SIG_DFL && new.sa_sigaction != libc::SIG_IGN;
+            if handler || (FATAL.contains(&number) && new.sa_sigaction == libc::SIG_DFL) {
+                kernel.sa_sigaction = arrived as *const () as usize;
+                kernel.sa_flags = (new.sa_flags | libc::SA_SIGINFO) & !libc::SA_RESETHAND;
+            }
+            actions()[number as usize] = Some(*new);
+            let status = real_action(number, &raw const kernel, old);
+            if status != 0 {
+                actions()[number as usize] = before;
+                return status;
+            }
+            timers::action_changed(number);
+        } else if real_action(number, std::ptr::null(), old) != 0 {
+            return -1;
+        }
+        if let (Some(before), Some(old)) = (before, old.as_mut()) {
+            *old = before;
+        }
+        // A signal that the schedule has for this place may come now.
+        drop(enter());
+        0
+    }
+
+    fn signal(number: c_int, handler: usize; pc) -> usize {
+        if !active() {
+            return real!(signal: unsafe extern "C-unwind" fn(c_int, usize) -> usize)(number, handler);
+        }
+        let (mut new, mut old): (Action, Action) = (zeroed(), zeroed());
+        new.sa_sigaction = handler;
+        new.sa_flags = libc::SA_RESTART;
+        if sigaction::body(number, &raw const new, &raw mut old, pc) == 0 { old.sa_sigaction } else { libc::SIG_ERR }
+    }
+
+    fn raise(number: c_int; pc) -> c_int {
+        let raise = real!(raise: unsafe extern "C-unwind" fn(c_int) -> c_int);
+        match enter() {
+            Some(inside) => {
+                conductor().send(inside.thread, pc, signal_channel(number as u32), 1);
+                // It arrives inside the call and is delivered on the way out.
+                raise(number)
+            }
+            None => raise(number),
+        }
+    }
+
+    fn pthread_kill(handle: pthread_t, number: c_int; pc) -> c_int {
+        let kill = real!(pthread_kill: unsafe extern "C-unwind" fn(pthread_t, c_int) -> c_int);
+        match enter() {
+            Some(inside) => {
+                conductor().send(inside.thread, pc, signal_channel(number as u32), 1);
+                let target = threads::by_handle(handle);
+                let status = kill(handle, number);
+                if status == 0 && let Some(target) = target && target != inside.thread.id {
+                    await_arrival(target, number);
+                }
+                status
+            }
+            None => kill(handle, number),
+        }
+    }
+
+    fn kill(process: libc::pid_t, number: c_int; pc) -> c_int {
+        let kill = real!(kill: unsafe extern "C-unwind" fn(libc::pid_t, c_int) -> c_int);
+        if let Some(inside) = enter() {
+            conductor().send(inside.thread, pc, signal_channel(number as u32), 1);
+        }
+        kill(process, number)
+    }
+
+    fn sigwait(set: *const sigset_t, number: *mut c_int; pc) -> c_int {
+        let wait = real!(sigwait: unsafe extern "C-unwind" fn(*const sigset_t, *mut c_int) -> c_int);
+        match enter() {
+            Some(mut inside) => {
+                awaited(set);
+                let status = system::blocking(&mut inside, pc, libc::SYS_rt_sigtimedwait as u32, || wait(set, number));
+                if status == 0 {
+                    conductor().receive(inside.thread, pc, signal_channel(*number as u32), None);
+                    super::super::ranges::wrote(inside.thread, number.cast(), 4, pc);
+                }
+                status
+            }
+            None => wait(set, number),
+        }
+    }
+
+    fn sigwaitinfo(set: *const sigset_t, info: *mut siginfo_t; pc) -> c_int {
+        let wait = real!(sigwaitinfo: unsafe extern "C-unwind" fn(*const sigset_t, *mut siginfo_t) -> c_int);
+        match enter() {
+            Some(mut inside) => {
+                awaited(set);
+                let number = system::blocking(&mut inside, pc, libc::SYS_rt_sigtimedwait as u32, || wait(set, info));
+                if number > 0 {
+                    conductor().receive(inside.thread, pc, signal_channel(number as u32), None);
+                }
+                number
+            }
+            None => wait(set, info),
+        }
+    }
+
+    fn sigtimedwait(set: *const sigset_t, info: *mut siginfo_t, span: *const timespec; pc) -> c_int {
+        let wait = real!(sigtimedwait: unsafe extern "C-unwind" fn(*const sigset_t, *mut siginfo_t, *const timespec) -> c_int);
+        match enter() {
+            Some(mut inside) => {
+                awaited(set);
+                let number = system::blocking(&mut inside, pc, libc::SYS_rt_sigtimedwait as u32, || wait(set, info, span));
+                if number > 0 {
+                    conductor().receive(inside.thread, pc, signal_channel(number as u32), None);
+                }
+                number
+            }
+            None => wait(set, info, span),
+        }
+    }
+
+    fn pause(; pc) -> c_int {
+        let pause = real!(pause: unsafe extern "C-unwind" fn() -> c_int);
+        match enter() {
+            Some(mut inside) => {
+                await_signal(&mut inside, pc);
+                -1
+            }
+            None => pause(),
+        }
+    }
+
+    fn sigsuspend(set: *const sigset_t; pc) -> c_int {
+        let suspend = real!(sigsuspend: unsafe extern "C-unwind" fn(*const sigset_t) -> c_int);
+        match enter() {
+            Some(mut inside) if !set.is_null() => {
+                let before = set_mask(set.cast::<u64>().read());
+                await_signal(&mut inside, pc);
+                set_mask(before);
+                -1
+            }
+            _ => suspend(set),
+        }
+    }
+    fn pthread_sigmask(how: c_int, new: *const sigset_t, old: *mut sigset_t; pc) -> c_int {
+        let mask = real!(pthread_sigmask: Mask);
+        let Some(inside) = enter() else { return mask(how, new, old) };
+        let status = mask(how, new, old);
+        unblocked(&inside);
+        status
+    }
+
+    fn sigprocmask(how: c_int, new: *const sigset_t, old: *mut sigset_t; pc) -> c_int {
+        let mask = real!(sigprocmask: Mask);
+        let Some(inside) = enter() else { return mask(how, new, old) };
+        let status = mask(how, new, old);
+        unblocked(&inside);
+        status
+    }
+}

@@ -35,7 +35,8 @@ impl Conductor {
             Place::Waiting => waiting,
             Place::Anywhere => true,
         };
-        // A call outside may unblock it for as long as it lasts. A timer that was disarmed meanwhile does not fire, whatever the schedule says.
+        // A call outside may unblock it for as long as it lasts. A timer that is not armed does not fire, whatever the schedule
+        // says: that is what keeps a steered run one that the program could do.
         let comes = here
             && (thread.status == Status::Outside || self.world.takes(thread, signal.number))
             && (!signal.timer || self.timers.may_fire(signal.number));

@@ -193,12 +193,17 @@ impl Conductor {
         self.threads.iter().find(|thread| meant(thread) && self.world.takes(thread, timer.number))
     }
 
-    /// Whether all threads wait for locks and ends of each other: what handlers do does not change that.
+    /// Whether all threads wait for what only other threads do: of all that ends a wait, a handler may only post semaphores and
+    /// write to descriptors.
     pub(crate) fn waits_for_itself(&self) -> bool {
         let on_another = |thread: &Thread| {
-            matches!(thread.on, BlockedOn::LockExclusive | BlockedOn::LockShared | BlockedOn::Join)
-                && thread.status == Status::Blocked
-                && thread.deadline == NEVER
+            let only_threads = match thread.on {
+                BlockedOn::LockExclusive | BlockedOn::LockShared | BlockedOn::Join => true,
+                BlockedOn::Notify | BlockedOn::Barrier | BlockedOn::Once => true,
+                BlockedOn::Semaphore | BlockedOn::Futex | BlockedOn::Descriptor => false,
+                BlockedOn::Signal | BlockedOn::Sleep => false,
+            };
+            only_threads && thread.status == Status::Blocked && thread.deadline == NEVER
         };
         !self.threads.is_empty() && self.threads.iter().all(|thread| on_another(thread))
     }

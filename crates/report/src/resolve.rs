@@ -34,7 +34,9 @@ pub fn item(id: u32, finding: &Finding, trace: &Trace) -> Item {
     // Before objects are named: an address says nothing in another run.
     let fingerprint = fingerprint(kind_name(finding.kind), &accesses);
     if finding.kind == Kind::Deadlock {
-        for (item, access) in accesses.iter_mut().zip(&finding.accesses) {
+        // One that says what it waits for knows more than its event.
+        let unnamed = |access: &&mut AccessItem| !access.op.starts_with("wait for ");
+        for (item, access) in accesses.iter_mut().zip(&finding.accesses).filter(|(item, _)| unnamed(&item)) {
             item.op = awaited(access, trace).map_or(access.op.clone(), |what| format!("wait for {what}"));
         }
     }

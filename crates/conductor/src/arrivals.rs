@@ -1,6 +1,7 @@
 //! Signals that come by themselves, from timers and from outside. In a recorded run they come when they come; a schedule that is
-//! followed says at which of its own steps a thread took them, and there they are brought, like other outside inputs. Those that
-//! arrive meanwhile are left to that: the front end drops them ([`Conductor::is_steered`]).
+//! followed says at which of its own steps a thread took them, and there they are brought, like other outside inputs. In an exact
+//! replay those that arrive meanwhile are left to that: the front end drops them ([`Conductor::repeats`]). In another order of
+//! steps only those of timers are brought: what made somebody outside send one may not have happened yet.
 //!
 //! Signals that the program sends itself need none of it: they come where they are sent.
 
@@ -18,10 +19,15 @@ pub const fn timer_channel(number: u32) -> u64 {
     0x200 + number as u64
 }
 
+/// Whether a channel is one of those.
+pub const fn is_timer_channel(channel: u64) -> bool {
+    channel > timer_channel(0) && channel <= timer_channel(64)
+}
+
 impl Conductor {
-    /// Whether a schedule says what happens, and with it which signals come.
-    pub fn is_steered(&mut self) -> bool {
-        self.policy.replay().is_some_and(|replay| replay.is_steering())
+    /// Whether a recorded run is repeated step by step, and with it the signals that come.
+    pub fn repeats(&mut self) -> bool {
+        self.policy.replay().is_some_and(|replay| replay.repeats())
     }
 
     /// The signal that the schedule brings to the thread now. `waiting`: it is in the middle of a wait.

@@ -604,6 +604,11 @@ impl Conductor {
     }
 
     fn choose(&mut self, current: u32, yielded: bool) -> Choice {
+        if self.policy.replay().is_some_and(|replay| !replay.following()) {
+            for thread in self.threads.iter().filter(|thread| thread.put_aside != NEVER) {
+                thread.deadline = std::mem::replace(&mut thread.put_aside, NEVER);
+            }
+        }
         let mut candidates = std::mem::take(&mut self.candidates);
         candidates.clear();
         for thread in self.threads.iter() {

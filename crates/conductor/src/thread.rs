@@ -54,6 +54,9 @@ pub struct Thread {
     /// For a wait: the mutex to take back. For a futex: the value its word had.
     pub second: u64,
     pub deadline: u64,
+    /// The deadline of a wait that a replay waits out because the recorded run did: it holds again once the replay has left its
+    /// schedule.
+    pub put_aside: u64,
     /// Woken by a notify, futex wake or barrier; the number of the notify.
     pub woken: bool,
     pub notify: u32,
@@ -126,6 +129,7 @@ impl Thread {
             object: 0,
             second: 0,
             deadline: NEVER,
+            put_aside: NEVER,
             woken: false,
             notify: 0,
             signals: 0,

@@ -177,7 +177,9 @@ impl Conductor {
             return;
         }
         for timer in std::mem::take(&mut self.timers.pending) {
-            match self.taker(&timer) {
+            // One signal of a number at a time: another would take its place, and what it has to tell.
+            let waiting = self.threads.iter().any(|thread| thread.signals & 1 << (timer.number - 1) != 0);
+            match self.taker(&timer).filter(|_| !waiting) {
                 Some(thread) => {
                     self.timers.ticked(thread);
                     self.world.signal(thread, timer.number, Some(&timer));

@@ -164,7 +164,7 @@ impl Collector {
         let mut hanging: Option<Instant> = None;
         loop {
             self.drain();
-            if self.sink.totals().events > self.max_events {
+            if self.sink.totals().events > self.max_events && !self.process.has_ended() {
                 self.too_long = true;
                 self.process.kill(libc::SIGKILL);
             }

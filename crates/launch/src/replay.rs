@@ -108,7 +108,7 @@ impl Recording {
         Ok(recording)
     }
 
-    fn of_trace(path: &Path) -> Result<Self> {
+    pub fn of_trace(path: &Path) -> Result<Self> {
         let trace = Trace::open(path)?;
         let not = |why: &str| Error::NotReplayable { path: path.to_owned(), why: why.to_owned() };
         if trace.meta().abstract_values {
@@ -189,7 +189,9 @@ pub fn script(
     wish: Option<&Wish>,
     wanted: impl Fn(ThreadId, u64, InputSource) -> bool,
 ) -> Result<Script> {
-    let (inputs, signals) = from_outside(trace, wanted, false)?;
+    let (inputs, mut signals) = from_outside(trace, wanted, false)?;
+    // What made somebody outside send one may not have happened yet.
+    signals.retain(|signal| signal.timer);
     split_long_segments(&mut schedule);
     Ok(encoded(trace, encode(&schedule, &inputs, &signals, false, wish)))
 }
@@ -239,23 +241,43 @@ pub fn replay(recording: &Recording) -> Result<Replayed> {
     replay_with(recording, &options)
 }
 
-/// Whether a finding happens again, so often in a row, each time within these bounds. Nothing is printed.
-pub fn happens_again(path: &Path, times: u32, plain: &Plain<'_>, deadline: Instant) -> Result<bool> {
-    let recording = Recording::open(path)?;
+/// Whether a run does the same again.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Again {
+    Yes,
+    /// It went another way, or did not do it.
+    No,
+    /// There was no time to find out.
+    Untried,
+}
+
+/// Whether a recording, and what it is to show, is the same every time, so often as there is time for. Nothing is printed.
+pub fn happens_again(recording: &Recording, times: u32, plain: &Plain<'_>, deadline: Instant) -> Result<Again> {
+    let mut again = Again::Untried;
     for _ in 0..times {
         let left = deadline.saturating_duration_since(Instant::now());
         if left.is_zero() || interrupt::asked() {
-            return Ok(false);
+            break;
         }
-        let again = replay_quietly(&recording, |options| {
+        let replayed = replay_quietly(recording, |options| {
             options.isolate = plain.isolate;
-            plain.bound(options, left);
+            if recording.is_endless() {
+                options.timeout = options.timeout.map(|limit| limit.min(left));
+            } else {
+                plain.bound(options, left);
+            }
         })?;
-        if !again.is_exact() || !again.happened {
-            return Ok(false);
+        // One that we ended shows nothing, as far as it came.
+        if replayed.run.timed_out && !recording.is_endless() && replayed.is_exact() {
+            break;
         }
+        let happened = replayed.happened || recording.goal.is_none();
+        if !replayed.is_exact() || !happened {
+            return Ok(if replayed.run.timed_out && replayed.is_exact() { again } else { Again::No });
+        }
+        again = Again::Yes;
     }
-    Ok(true)
+    Ok(again)
 }
 
 /// What came of many replays.

@@ -233,6 +233,11 @@ impl Replay {
         !self.diverged && (self.scheduled || self.is_due())
     }
 
+    /// Whether that is the schedule of a recorded run, with all that came to it.
+    pub(crate) fn repeats(&self) -> bool {
+        self.exact && self.is_steering()
+    }
+
     /// The next signal that the schedule brings this thread.
     pub(crate) fn signal(&self, scheduled_as: u32) -> Option<RecordedSignal> {
         self.signals.get(scheduled_as as usize)?.last().copied().filter(|_| self.is_steering())

@@ -82,6 +82,8 @@ impl Shrinking<'_> {
         if fewer >= self.count || !same_outcome(&new.outcome, &self.goal.outcome) {
             return Ok(false);
         }
+        // Of processes that the shorter run does not have, too.
+        family_of(&self.folder.join(TRACE)).iter().for_each(|old| drop(fs::remove_file(old)));
         let traces = family_of(&trial.join(TRACE));
         for file in traces.into_iter().chain([SCHEDULE, COMMAND, OUTPUT].map(|name| trial.join(name))) {
             let _ = fs::rename(&file, self.folder.join(file.file_name().unwrap_or_default()));

@@ -7,6 +7,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
+use reweave_conductor::arrivals::is_timer_channel;
 use reweave_model::{Accessor, BlockedOn, Event, EventId, ObjectId, Op, ThreadId, Value, WakeReason};
 use reweave_report::Describer;
 use reweave_trace::Trace;
@@ -29,7 +30,10 @@ pub fn spinning(trace: &Trace) -> Result<Option<Vec<Accessor>>> {
     let describer = Describer { symbols: trace.symbols() };
     let mut threads: BTreeMap<ThreadId, Accessor> = BTreeMap::new();
     let mut places: HashMap<u64, Place> = HashMap::new();
-    let Standing { starving, ready } = Standing::of(trace)?;
+    let Standing { timers, starving, ready } = Standing::of(trace)?;
+    if timers {
+        return Ok(None);
+    }
     let mut moving: HashSet<ThreadId> = HashSet::new();
     let mut events = trace.events_from(EventId(count - TAIL))?;
     while let Some(event) = events.next()? {
@@ -79,6 +83,8 @@ pub fn spinning(trace: &Trace) -> Result<Option<Vec<Accessor>>> {
 
 /// Where threads stand when a run is over.
 struct Standing {
+    /// One may go off that the run armed.
+    timers: bool,
     /// The locks that some wait for.
     starving: HashSet<ObjectId>,
     /// Threads that could go on.
@@ -92,6 +98,7 @@ impl Standing {
         let mut held: HashMap<ObjectId, i64> = HashMap::new();
         // Threads that were chosen by a notify on a condition and have not come back.
         let mut chosen: HashMap<ObjectId, i64> = HashMap::new();
+        let mut timers = false;
         let mut events = trace.events();
         while let Some(event) = events.next()? {
             match event.op {
@@ -102,6 +109,8 @@ impl Standing {
                     *held.entry(mutex).or_default() += 1;
                     *chosen.entry(condition).or_default() -= i64::from(reason == WakeReason::Notified);
                 }
+                // Time would have passed.
+                Op::Send { channel, .. } => timers |= is_timer_channel(channel.0),
                 Op::Notify { condition, woken, .. } => *chosen.entry(condition).or_default() += i64::from(woken),
                 Op::Fork { child, .. } => drop(waits.insert(child, None)),
                 _ => {}
@@ -129,6 +138,7 @@ impl Standing {
         };
         let locks = waits.values().flatten().filter(|(on, _)| is_lock(*on)).map(|(_, lock)| *lock);
         Ok(Self {
+            timers,
             starving: locks.collect(),
             ready: waits.iter().filter(|(_, wait)| can_go(wait)).map(|(thread, _)| *thread).collect(),
         })

@@ -18,6 +18,7 @@ use super::{RECORDING, load_report, rank, save_report};
 use crate::Result;
 use crate::confirm::Plain;
 use crate::folder::PrivateFolder;
+use crate::replay;
 use crate::session::Bounds;
 
 /// For one run at least; more if there is much time.
@@ -117,7 +118,7 @@ impl Tries<'_> {
         }
         let next = self.report.findings.iter().map(|item| item.id).max().unwrap_or(0) + 1;
         let id = known.map_or(next, |at| self.report.findings[at].id);
-        let item = settle(id, self.trace, finding, self.folder, self.plain, self.left())?;
+        let item = settle(id, (self.trace, replay::Again::Untried), finding, self.folder, self.plain, self.left())?;
         self.put(known, item);
         Ok(())
     }
@@ -142,7 +143,7 @@ impl Tries<'_> {
             let folder = scratch.as_ref().map_or(self.folder, PrivateFolder::path);
             let next = self.report.findings.iter().map(|item| item.id).max().unwrap_or(0) + 1;
             let id = known.map_or(next, |at| self.report.findings[at].id);
-            let item = settle(id, self.trace, finding, folder, self.plain, self.left())?;
+            let item = settle(id, (self.trace, replay::Again::Untried), finding, folder, self.plain, self.left())?;
             let happened = item.strength == "confirmed";
             table.tried += 1;
             table.happened += u64::from(happened);

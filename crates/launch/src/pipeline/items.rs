@@ -12,7 +12,7 @@ use super::ends::last_places;
 use super::{RECORDING, WITNESS};
 use crate::confirm::{self, Confirmation, Ending, Freed, Goal, Harm, Plain};
 use crate::interrupt;
-use crate::replay::{family_of, happens_again};
+use crate::replay::{Again, Recording, family_of, happens_again};
 use crate::{Error, Result};
 
 /// For one finding, and for one that is mere information.
@@ -22,16 +22,14 @@ const BRIEFLY: Duration = Duration::from_millis(300);
 /// others come, at a time of their own.
 const ONCE: u32 = 1;
 const AGAIN: u32 = 5;
-/// For them, even if there is no time left.
-const CHECKING: Duration = Duration::from_millis(500);
 /// Why something is not called confirmed.
 const NOT_REPLAYED: &str =
     "a run did it, but it is not the same every time it is replayed: what comes from outside decides, too";
 
-/// Tries to confirm one finding and makes an item of it.
+/// Tries to confirm one finding and makes an item of it. `own_run`: whether the run it was found in does the same again.
 pub fn settle(
     id: u32,
-    trace: &Trace,
+    (trace, own_run): (&Trace, Again),
     finding: &Finding,
     folder: &Path,
     plain: &Plain<'_>,
@@ -41,7 +39,7 @@ pub fn settle(
         // The recorded run did it.
         let outcome = trace.footer().map(|footer| footer.outcome.clone()).unwrap_or_default();
         let mut item = recorded(id, trace, finding, &outcome, folder)?;
-        check(&mut item, &folder.join(id.to_string()), plain, Instant::now() + left)?;
+        mark(&mut item, own_run);
         return Ok(item);
     }
     let mut item = resolve::item(id, finding, trace);
@@ -75,7 +73,7 @@ pub fn settle(
             item.preemptions = Some(confirm::minimise(&own, &mut goal, plain, deadline)?.after);
             let shown = Trace::open(own.join(&goal.trace))?;
             let ending = Ending::of(&shown, &goal.outcome, &own.join(confirm::OUTPUT), plain.usual)?;
-            if !replays(&own, &shown, plain, until)? {
+            if replays(&Recording::open(&own)?, plain, until)? == Again::No {
                 let _ = fs::remove_dir_all(&own);
                 item = resolve::item(id, finding, trace);
                 item.why_unconfirmed = Some(NOT_REPLAYED.into());
@@ -101,22 +99,22 @@ pub fn settle(
     Ok(item)
 }
 
-/// Whether a run that did it does it every time.
-fn replays(own: &Path, shown: &Trace, plain: &Plain<'_>, until: Instant) -> Result<bool> {
-    let came = |kind: &str| shown.footer().is_some_and(|footer| footer.kinds.get(kind).is_some_and(|&n| n > 0));
-    let outside = ["signal", "input", "leave"].into_iter().any(came) || family_of(shown.path()).len() > 1;
-    happens_again(own, if outside { AGAIN } else { ONCE }, plain, until.max(Instant::now() + CHECKING))
+/// Whether a run, and what it is to show, is the same every time: once, or several times if others come in at a time of their own.
+pub fn replays(recording: &Recording, plain: &Plain<'_>, until: Instant) -> Result<Again> {
+    let footer = recording.trace.footer();
+    let came = |kind: &str| footer.is_some_and(|footer| footer.kinds.get(kind).is_some_and(|&n| n > 0));
+    let outside = ["signal", "input", "leave"].into_iter().any(came) || family_of(&recording.path).len() > 1;
+    happens_again(recording, if outside { AGAIN } else { ONCE }, plain, until)
 }
 
-/// What a run did by itself is called confirmed only if it does it again. Otherwise its trace shows it, and that is all there is.
-pub fn check(item: &mut Item, own: &Path, plain: &Plain<'_>, until: Instant) -> Result<()> {
-    let Some(goal) = Goal::load(&own.join(confirm::COMMAND)) else { return Ok(()) };
-    if !replays(own, &Trace::open(own.join(&goal.trace))?, plain, until)? {
+/// What a run did by itself is called confirmed unless it is seen not to do it again. Otherwise its trace shows it, and that is
+/// all there is.
+pub fn mark(item: &mut Item, again: Again) {
+    if again == Again::No {
         item.strength = resolve::strength_name(Strength::Predicted).into();
         item.schedule = None;
         item.why_unconfirmed = Some(format!("{NOT_REPLAYED}; its trace is kept in folder {}", item.id));
     }
-    Ok(())
 }
 
 /// The predicted order of the recorded run; that of another run says nothing without it.

@@ -32,13 +32,13 @@ use crate::confirm::{self, Freed, Harm, Line, Plain, Stood, Usual};
 use crate::explore::{self, Explored};
 use crate::interrupt;
 use crate::names::{Code, Names};
-use crate::replay::is_failure;
+use crate::replay::{Recording, is_failure};
 use crate::session::{self, Bounds, Options, Run};
 use crate::target::Program;
 use crate::{Error, Result};
 pub use again::{Again, confirm_again};
 pub use ends::last_places;
-use items::{check, endless, failure, freed_memory, minimise, recorded};
+use items::{endless, failure, freed_memory, mark, minimise, recorded, replays};
 use trying::thin_out;
 use usual::usual;
 
@@ -340,7 +340,7 @@ impl Hunt<'_> {
         if ended == Ended::ByItself {
             minimise(&mut item, &own, &plain, Instant::now() + self.left() / 8)?;
         }
-        check(&mut item, &own, &plain, Instant::now() + self.left() / 8)?;
+        mark(&mut item, replays(&Recording::open(&own)?, &plain, Instant::now() + self.left() / 8)?);
         let announced = item.harm.as_deref() != Some(Harm::Hang.name()) || ended == Ended::ByUs;
         if announced && item.schedule.is_some() {
             watch(Stage::Found(&item));

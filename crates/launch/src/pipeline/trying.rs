@@ -4,15 +4,16 @@ use std::collections::HashMap;
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
-use reweave_model::{Finding, Kind};
+use reweave_model::{Finding, Kind, Strength};
 use reweave_report::{Item, resolve};
 use reweave_trace::Trace;
 
-use super::items::settle;
+use super::items::{replays, settle};
 use super::{Hunt, Stage, left, rank};
 use crate::Result;
 use crate::confirm::Plain;
 use crate::jobs::side_by_side;
+use crate::replay::{Again, Recording};
 
 /// Findings of one kind in one trace.
 const MOST: usize = 60;
@@ -66,18 +67,25 @@ impl Hunt<'_> {
         // it is seen in another run.
         let deadline = Instant::now() + self.time_to_look(TRY);
         let (folder, total) = (&self.plan.folder, todo.len());
+        // What the run did itself stands and falls with the run.
+        let did = findings.iter().any(|finding| finding.strength == Strength::Confirmed);
+        let own_run = match did {
+            true => replays(&Recording::of_trace(trace.path())?, &plain, Instant::now() + left(deadline) / 4)?,
+            false => Again::Untried,
+        };
+        let run = (trace, own_run);
         // Others are still at work when one is confirmed: it is told at once.
         let (tell, told) = mpsc::channel::<Item>();
         let settled = side_by_side(
             self.plan.jobs,
             &todo,
             |(id, alike, _)| {
-                let mut settled = settle(*id, trace, alike[0], folder, &plain, left(deadline));
+                let mut settled = settle(*id, run, alike[0], folder, &plain, left(deadline));
                 for finding in &alike[1..] {
                     if left(deadline).is_zero() || !settled.as_ref().is_ok_and(|item| item.schedule.is_none()) {
                         break;
                     }
-                    let other = settle(*id, trace, finding, folder, &plain, left(deadline));
+                    let other = settle(*id, run, finding, folder, &plain, left(deadline));
                     if other.as_ref().is_ok_and(|item| item.schedule.is_some()) {
                         settled = other;
                     }

@@ -8,6 +8,7 @@ use libc::{
     socklen_t, ssize_t, timespec, timeval,
 };
 use reweave_conductor::policy::replay::Waited as Recorded;
+use reweave_conductor::thread::NEVER;
 use reweave_conductor::{Deadline, Thread, Wakeup};
 use reweave_model::{BlockedOn, InputSource, ObjectId, Op, RefusedWhy};
 use std::mem::zeroed;
@@ -54,7 +55,13 @@ fn wait(inside: &mut Inside, pc: u64, set: &mut [pollfd], deadline: Deadline) ->
         if recorded != Some(Recorded::Not) {
             conductor.step(inside.thread, pc, Op::Blocked { on: BlockedOn::Descriptor, object });
         }
-        let deadline = if matches!(recorded, None | Some(Recorded::InVain)) { deadline } else { Deadline::Never };
+        let deadline = match (recorded, deadline) {
+            (Some(Recorded::Not | Recorded::ForIt), Deadline::At(time)) => {
+                inside.thread.put_aside = time;
+                Deadline::Never
+            }
+            _ => deadline,
+        };
         inside.thread.interruptible = true;
         outcome = loop {
             match conductor.block(inside.thread, BlockedOn::Descriptor, set.as_mut_ptr() as u64, deadline) {
@@ -74,6 +81,7 @@ fn wait(inside: &mut Inside, pc: u64, set: &mut [pollfd], deadline: Deadline) ->
             }
         };
         inside.thread.interruptible = false;
+        inside.thread.put_aside = NEVER;
         let why = match outcome {
             Waited::Ready => None,
             Waited::TimedOut => Some(RefusedWhy::TimedOut),

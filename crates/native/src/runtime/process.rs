@@ -197,7 +197,18 @@ extern "C" fn in_child() {
     }
 }
 
-/// The program is replaced: the launcher closes this trace when the new one says hello.
+/// The program is replaced: the launcher closes this trace when the new one says hello. Comes back only if it is not.
+fn replace(exec: impl FnOnce() -> c_int) -> c_int {
+    leaving();
+    let status = exec();
+    if active() {
+        let errno = kernel::errno();
+        timers::stay();
+        kernel::set_errno(errno);
+    }
+    status
+}
+
 fn leaving() {
     if let Some(inside) = enter() {
         conductor().recorder.settle(inside.thread);
@@ -248,18 +259,15 @@ interpose! {
     }
 
     fn execve(path: *const c_char, arguments: *const *const c_char, environment: *const *const c_char; pc) -> c_int {
-        leaving();
-        real!(execve: Exec)(path, arguments, environment)
+        replace(|| real!(execve: Exec)(path, arguments, environment))
     }
 
     fn execv(path: *const c_char, arguments: *const *const c_char; pc) -> c_int {
-        leaving();
-        real!(execv: ExecPath)(path, arguments)
+        replace(|| real!(execv: ExecPath)(path, arguments))
     }
 
     fn execvp(path: *const c_char, arguments: *const *const c_char; pc) -> c_int {
-        leaving();
-        real!(execvp: ExecPath)(path, arguments)
+        replace(|| real!(execvp: ExecPath)(path, arguments))
     }
 
     fn waitpid(process: pid_t, status: *mut c_int, options: c_int; pc) -> pid_t {

@@ -95,7 +95,7 @@ pub unsafe extern "C-unwind" fn arrived(number: c_int, info: *mut siginfo_t, con
                 let fault = FAULTS.contains(&number) && (*info).si_code > 0;
                 let expected = thread.expected & bit(number) != 0;
                 thread.expected &= !bit(number);
-                if !fault && !expected && source(number, &*info) != Source::Program && conductor().is_steered() {
+                if !fault && !expected && source(number, &*info) != Source::Program && conductor().repeats() {
                     // The schedule says when it comes.
                     system::set_errno(errno);
                     return;

@@ -7,7 +7,7 @@
 //! until they are armed again.
 
 use super::signals::has_handler;
-use super::{Inside, conductor, enter, ranges, threads, time};
+use super::{Inside, active, conductor, enter, ranges, threads, time};
 use libc::{c_int, c_uint, c_void, clockid_t, itimerspec, itimerval, timespec, timeval};
 use reweave_conductor::arrivals::timer_channel;
 use reweave_conductor::{Deadline, NEVER, Timer, Timers};
@@ -112,8 +112,18 @@ pub fn survive() {
     }
 }
 
+/// It was not replaced after all.
+pub fn stay() {
+    if let Some(timer) = conductor().timers.get(INTERVAL).filter(|timer| !timer.real && timer.is_armed()) {
+        tell_kernel(timer, 0);
+    }
+}
+
 /// What the program does with a signal has changed: its timers change sides.
 pub fn action_changed(number: c_int) {
+    if !active() {
+        return;
+    }
     let now = now();
     let handled = has_handler(number).is_some();
     let timers = &mut conductor().timers;
@@ -134,12 +144,15 @@ pub fn action_changed(number: c_int) {
 /// Arms or stops a timer; returns what was left of it, and its period before.
 fn arm(inside: &mut Inside, pc: u64, mut timer: Timer) -> (u64, u64) {
     let conductor = conductor();
+    let asked = conductor.now(inside.thread);
     // What is due by now comes first, as from a system call.
-    conductor.fire_timers(conductor.now(inside.thread));
+    conductor.fire_timers(asked);
     if timer.is_armed() {
         conductor.send(inside.thread, pc, timer_channel(timer.number), 1);
     }
     let now = conductor.now(inside.thread);
+    // Others may have come in between, and cut a sleep short: the timer is not to fire early for it.
+    timer.deadline = timer.deadline.saturating_add(now - asked);
     let before = conductor.timers.get(timer.key).copied();
     timer.real = has_handler(timer.number as c_int).is_none() || !is_ours(&timer);
     if timer.real {

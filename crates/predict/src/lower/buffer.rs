@@ -77,6 +77,8 @@ struct ThreadSoFar {
     doubtful: bool,
     /// The last event was the return from a call that waited outside.
     returned: bool,
+    /// A handler has just begun.
+    signalled: bool,
     /// The last event: what it is blocked at.
     blocked: Option<Kept>,
 }
@@ -189,6 +191,10 @@ impl ThreadSoFar {
     /// Outcomes and order that nothing here can explain: a reordering with them proves nothing.
     fn doubt(&mut self, op: &Op<'_>) {
         let returned = std::mem::take(&mut self.returned);
+        // A signal that nobody here sent, and no timer of the program's: what made it come is not known.
+        let signalled = std::mem::take(&mut self.signalled);
+        self.doubtful |= signalled && !matches!(*op, Op::Receive { size: 1.., .. });
+        self.signalled = matches!(*op, Op::Signal { .. });
         match *op {
             // What a call waited for outside is not known, unless something came in by it.
             Op::Return { .. } => self.returned = true,

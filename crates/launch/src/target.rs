@@ -1,5 +1,6 @@
 //! Starts the program under test: where it is, what it is, its environment, its stdin, its address space.
 
+use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
 use std::io::{self, IsTerminal, Read, Write};
@@ -96,6 +97,27 @@ pub fn preload(runtime: &Path) -> OsString {
     value
 }
 
+/// Fills up the environment.
+const PADDING: &str = "REWEAVE_PADDING";
+/// To a multiple of so many bytes.
+const ENVIRONMENT: usize = 32 << 10;
+
+/// The environment lies above the main thread's stack: with another size of it every address there is another one, and programs
+/// that look at addresses go another way. So it always has the same size, nearly.
+fn padding(command: &Command) -> String {
+    let mut all: BTreeMap<OsString, OsString> = std::env::vars_os().collect();
+    for (name, value) in command.get_envs() {
+        match value {
+            Some(value) => drop(all.insert(name.to_owned(), value.to_owned())),
+            None => drop(all.remove(name)),
+        }
+    }
+    all.insert(PADDING.into(), OsString::new());
+    // `name=value` with its end, and a pointer to it.
+    let size: usize = all.iter().map(|(name, value)| name.len() + value.len() + 2 + size_of::<usize>()).sum();
+    "-".repeat(size.next_multiple_of(ENVIRONMENT) - size)
+}
+
 pub struct Start<'a> {
     pub program: &'a Program,
     pub cwd: &'a Path,
@@ -115,6 +137,8 @@ impl Start<'_> {
         if self.program.kind == Instrumentation::Plain {
             command.env(ENV_PLAIN, std::process::id().to_string());
         }
+        let padding = padding(&command);
+        command.env(PADDING, padding);
         let mut copy = None;
         match self.input {
             Input::Nothing => {

@@ -138,7 +138,7 @@ fn summary(finding: &Finding, accesses: &[AccessItem], trace: &Trace) -> String 
             let ops = accesses.iter().map(|access| access.op.as_str()).collect::<Vec<_>>().join(" and ");
             let on = variable.map_or(String::new(), |name| format!(" on {name}"));
             if finding.weak_order {
-                format!("data race{on} (memory-order): only atomics too weak to order them stand between {ops}")
+                format!("data race{on} (memory-order): what stands between {ops} does not order them")
             } else {
                 format!("data race{on}: {ops} are not ordered")
             }

@@ -91,6 +91,8 @@ pub fn test(plan: &Plan, judge: &Judge, detail: text::Detail, deny: Option<Deny>
     watcher.done();
     match tested {
         Ok(mut tested) => {
+            // Known ones are failures all the same.
+            let failed = tested.report.has_findings();
             if judge.apply(&mut tested.report)
                 && let Err(error) = pipeline::save_report(&tested.report, &plan.folder)
             {
@@ -102,7 +104,7 @@ pub fn test(plan: &Plan, judge: &Judge, detail: text::Detail, deny: Option<Deny>
                 eprintln!("reweave: interrupted: this is what was known by then");
             }
             if let Some(explored) = &tested.explored {
-                eprintln!("reweave: {}", exploration(explored, plan.explore, tested.report.has_findings()));
+                eprintln!("reweave: {}", exploration(explored, plan.explore, failed));
             }
             let style = Style::for_stderr().with_detail(detail);
             let _ = text::write(&tested.report, &folder, style, &mut io::stderr().lock());

@@ -59,7 +59,8 @@ fn race(item: &Item) -> Vec<String> {
         format!("{} and {}: they have no lock in common.", holds(1, one), holds(2, two))
     };
     let rest = if item.summary.contains("(memory-order)") {
-        "The atomics between them are too weak to order them (relaxed, or an acquire without a release)."
+        "What stands between them does not order them by the rules of C11: atomics that are relaxed or no pair of release and \
+         acquire, or a lock that both hold shared."
     } else {
         match item.strength.as_str() {
             "confirmed" => "Nothing else orders them either: the run did one right after the other.",

@@ -12,6 +12,9 @@ use crate::timers::{IDLE_TICKS, Timer, Timers};
 use reweave_model::{BlockedOn, Op, ThreadName};
 use std::sync::atomic::Ordering;
 
+/// For a thread in a system call that did not take long when it was recorded, in nanoseconds.
+const PATIENCE: u64 = 1_000_000_000;
+
 /// What the core needs from the front end.
 pub trait World {
     /// Asks which of the descriptor waits could go on, waiting at most `timeout` nanoseconds of real time. Sets
@@ -70,6 +73,8 @@ pub struct Conductor {
     stop_at: u64,
     /// Real time at which the token was last found free, while it is.
     idle_since: u64,
+    /// Where the watchdog first wished for the token of a thread that a replay waits for, and when.
+    stuck_since: (u64, u64),
 }
 
 impl Conductor {
@@ -89,6 +94,7 @@ impl Conductor {
             candidates: Vec::new(),
             stop_at: region.header().stop_at,
             idle_since: 0,
+            stuck_since: (u64::MAX, 0),
         }
     }
 
@@ -441,6 +447,19 @@ impl Conductor {
         drop(row);
     }
 
+    /// Whether an exact replay waits a little longer for a thread that the recorded run did not lose the token of: on a busy machine
+    /// it may just not have had its turn.
+    fn is_hasty(&mut self) -> bool {
+        if !self.policy.replay().is_some_and(|replay| replay.repeats() && !replay.is_revoked()) {
+            return false;
+        }
+        let (position, now) = (self.recorder.position(), sys::monotonic_now());
+        if self.stuck_since.0 != position {
+            self.stuck_since = (position, now);
+        }
+        now - self.stuck_since.1 < PATIENCE
+    }
+
     /// Carries out the watchdog's wish if the holder still has not moved.
     pub(crate) fn revoke(&mut self) {
         self.spin.lock();
@@ -452,6 +471,7 @@ impl Conductor {
         let mut wake = None;
         // One that is in the scheduler itself, to wait or to end, gives the token away by itself.
         if stuck
+            && !self.is_hasty()
             && let Some(holder) = self.threads.get(id)
             && holder.status == Status::Ready
         {

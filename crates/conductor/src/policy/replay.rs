@@ -238,6 +238,12 @@ impl Replay {
         self.exact && self.is_steering()
     }
 
+    /// Whether the recorded run took the token from the thread of the current segment.
+    pub(crate) fn is_revoked(&self) -> bool {
+        let current = self.next.checked_sub(1);
+        current.is_some_and(|current| self.word(self.segments + current * 8 + 4) & REVOKED != 0)
+    }
+
     /// The next signal that the schedule brings this thread.
     pub(crate) fn signal(&self, scheduled_as: u32) -> Option<RecordedSignal> {
         self.signals.get(scheduled_as as usize)?.last().copied().filter(|_| self.is_steering())

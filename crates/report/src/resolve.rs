@@ -36,7 +36,7 @@ pub fn item(id: u32, finding: &Finding, trace: &Trace) -> Item {
     if finding.kind == Kind::Deadlock {
         // One that says what it waits for knows more than its event.
         let unnamed = |access: &&mut AccessItem| !access.op.starts_with("wait for ");
-        for (item, access) in accesses.iter_mut().zip(&finding.accesses).filter(|(item, _)| unnamed(&item)) {
+        for (item, access) in accesses.iter_mut().zip(&finding.accesses).filter(|(item, _)| unnamed(item)) {
             item.op = awaited(access, trace).map_or(access.op.clone(), |what| format!("wait for {what}"));
         }
     }

@@ -157,6 +157,11 @@ fn root_of(path: &Path) -> PathBuf {
     if digits > 0 && text.get(text.len() - digits - 1) == Some(&b'.') && stem.exists() { stem } else { path.to_owned() }
 }
 
+/// Whether a process began as a copy of its parent.
+pub fn is_forked(meta: &Meta) -> bool {
+    meta.other.get("forked").and_then(serde_json::Value::as_bool).unwrap_or(false)
+}
+
 pub fn command_of(meta: &Meta) -> Vec<OsString> {
     let command = meta.other.get("command").and_then(|value| value.as_array());
     match command {
@@ -210,7 +215,7 @@ fn encoded(trace: &Trace, schedule: Vec<u8>) -> Script {
     let text = |name: &str| meta.other.get(name).and_then(|value| value.as_str()).unwrap_or_default().to_owned();
     Script {
         executable: text("executable"),
-        forked: meta.other.get("forked").and_then(serde_json::Value::as_bool).unwrap_or(false),
+        forked: is_forked(meta),
         schedule,
         start_realtime: meta.other.get("start_realtime").and_then(serde_json::Value::as_u64).unwrap_or(0),
         stop_at: 0,

@@ -148,7 +148,7 @@ fn codes(trace: &Trace, finding: &Finding, pcs: impl Iterator<Item = Pc>) -> Res
 
 /// Goes through a trace until `visit` says where it is shown. It hears of each event, what code is called by then, and how many
 /// steps came before it.
-fn scan<F>(trace: &Trace, mut visit: F) -> Result<Option<Shown>>
+pub(super) fn scan<F>(trace: &Trace, mut visit: F) -> Result<Option<Shown>>
 where
     F: FnMut(&Event<'_>, &Names, u64) -> Option<Shown>,
 {

@@ -7,13 +7,15 @@ use reweave_model::{BlockedOn, Op, ThreadId};
 use reweave_trace::{Outcome, Trace};
 
 use super::Shown;
+use super::goal::scan;
 use crate::Result;
-use crate::names::{Code, Names};
+use crate::names::Code;
 
 /// A wait that has not ended.
 #[derive(Clone, Copy, Debug)]
 struct Wait {
     at: Code,
+    /// Steps of the run before it.
     step: u64,
     /// Only what another thread does ends it.
     helpless: bool,
@@ -30,28 +32,21 @@ fn wait_of(levels: &Levels) -> Option<Wait> {
 
 /// Where threads wait at these places at the end of the run, each at another, if nobody can move there.
 pub fn stuck(trace: &Trace, places: &[Code]) -> Result<Option<Shown>> {
-    let mut names = Names::default();
     let mut threads: BTreeMap<ThreadId, Levels> = BTreeMap::new();
-    let mut steps = 0u64;
-    let mut events = trace.events();
-    while let Some(event) = events.next()? {
-        if matches!(event.op, Op::Module { .. }) {
-            names.see(&event);
-        }
+    scan(trace, |event, names, steps| {
         if !event.op.is_step() {
-            continue;
+            return None;
         }
-        steps += 1;
         let levels = threads.entry(event.thread).or_insert_with(|| vec![None]);
         let wait = |helpless| Some(Wait { at: names.code(event.pc), step: steps, helpless });
         let now = match event.op {
             Op::Signal { .. } => {
                 levels.push(None);
-                continue;
+                return None;
             }
             Op::SignalReturn { .. } => {
                 levels.truncate((levels.len() - 1).max(1));
-                continue;
+                return None;
             }
             Op::Blocked { on: BlockedOn::Sleep | BlockedOn::Descriptor | BlockedOn::Signal, .. } => wait(false),
             Op::Wait { timed, .. } => wait(!timed),
@@ -66,7 +61,8 @@ pub fn stuck(trace: &Trace, places: &[Code]) -> Result<Option<Shown>> {
             Op::End => drop(threads.remove(&event.thread)),
             _ => {}
         }
-    }
+        None
+    })?;
     let hung = trace.footer().is_some_and(|footer| footer.outcome == Outcome::Hung);
     let in_handler = threads.values().any(|levels| levels.len() > 1);
     // Otherwise somebody could still help, or a deadline could pass.
@@ -84,5 +80,5 @@ pub fn stuck(trace: &Trace, places: &[Code]) -> Result<Option<Shown>> {
     }
     let last = found.iter().map(|wait| wait.step).max().unwrap_or(0);
     let first = found.iter().min_by_key(|wait| wait.step).filter(|_| left.is_empty());
-    Ok(first.map(|first| Shown { first: first.at, steps_before: last.saturating_sub(1) }))
+    Ok(first.map(|first| Shown { first: first.at, steps_before: last }))
 }

@@ -7,6 +7,7 @@ use reweave_report::{Describer, describe};
 use reweave_trace::{Outcome, Trace};
 
 use crate::Result;
+use crate::replay::is_forked;
 
 /// Signals that a thread causes itself, and that are recorded if it holds the token.
 const DYING: [i32; 7] =
@@ -93,7 +94,7 @@ pub fn last_places(trace: &Trace, outcome: &Outcome) -> Result<Vec<Accessor>> {
             _ => {}
         }
     }
-    let forked = trace.meta().other.get("forked").and_then(serde_json::Value::as_bool).unwrap_or(false);
+    let forked = is_forked(trace.meta());
     Ok(match outcome {
         Outcome::Hung => {
             for (thread, at) in &mut waits {

@@ -21,7 +21,7 @@ const MOST: usize = 60;
 const ALIKE: usize = 3;
 /// Runs that show a finding and make us try it, as long as it does not happen.
 const RUNS: u32 = 3;
-/// And for trying what it shows.
+/// For trying what a run shows that is not the first, whatever it has cost to run the program so far.
 const TRY: Duration = Duration::from_secs(1);
 
 impl Hunt<'_> {

@@ -1,3 +1,5 @@
+//! Suppressions on made-up findings: both kinds of files, and what each pattern takes.
+
 use super::*;
 
 fn access(function: &str, file: &str, line: u32, callers: &[&str]) -> AccessItem {

@@ -50,9 +50,11 @@ fn provide_mdbook(root: &Path) {
     eprintln!("xtask: installing {MDBOOK} into target/tools (takes a few minutes, once)");
     // Without its default features it has no server and no search, which the test does not look at.
     let mut install = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    install.args(["install", MDBOOK, "--locked", "--no-default-features", "--quiet", "--root"]).arg(own_tools(root));
-    // Built outside of the workspace, whose settings are not for it.
-    install.current_dir(env::temp_dir()).env_remove("CARGO_TARGET_DIR");
+    install
+        .args(["install", MDBOOK, "--locked", "--no-default-features", "--debug", "--quiet", "--root"])
+        .arg(own_tools(root));
+    // Built outside of the workspace, whose settings are not for it, and quickly: it makes one small book.
+    install.current_dir(env::temp_dir()).env_remove("CARGO_TARGET_DIR").env("CARGO_PROFILE_DEV_DEBUG", "false");
     // What it cannot do is said at the end.
     let _ = install.status();
 }

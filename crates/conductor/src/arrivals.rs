@@ -92,6 +92,6 @@ impl Conductor {
         if thread.signal_at <= thread.position() {
             self.bring(thread, true, thread.id);
         }
-        thread.signals & thread.ordered != 0
+        thread.signals.bits() & thread.ordered != 0
     }
 }

@@ -371,7 +371,7 @@ impl Conductor {
                 break;
             }
             let idle = header.holder.load(Ordering::Acquire) == NO_THREAD;
-            if thread.signals != 0 && !kicked {
+            if !thread.signals.is_empty() && !kicked {
                 kicked = true;
                 self.kick();
             } else if header.revoke.load(Ordering::Acquire) != NO_THREAD {
@@ -672,7 +672,7 @@ impl Conductor {
             Status::Blocked => {
                 self.granted(thread)
                     || (thread.deadline <= self.clock.now(self.steps_before) && self.after_deadline(thread))
-                    || (thread.signals != 0)
+                    || !thread.signals.is_empty()
                     || (thread.cancellable() && self.after_deadline(thread))
             }
         }

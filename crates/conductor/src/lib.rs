@@ -23,5 +23,5 @@ pub mod timers;
 pub use conductor::{Conductor, Pause, World};
 pub use operations::{Deadline, Wakeup};
 pub use shared::{Header, Region};
-pub use thread::{NEVER, NO_THREAD, Status, Thread};
+pub use thread::{NEVER, NO_THREAD, SignalSet, Status, Thread};
 pub use timers::{Timer, Timers};

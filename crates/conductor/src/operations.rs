@@ -45,12 +45,12 @@ impl Conductor {
         thread.status = Status::Blocked;
         self.pause(thread, Pause::Stop);
         // `grant` made it Ready; ask again what it was.
-        let wakeup = if thread.signals & thread.ordered != 0 {
+        let wakeup = if thread.signals.bits() & thread.ordered != 0 {
             // Even if what it waits for has come as well.
             Wakeup::Signalled
         } else if self.granted(thread) {
             Wakeup::Granted
-        } else if thread.signals != 0 {
+        } else if !thread.signals.is_empty() {
             Wakeup::Signalled
         } else if thread.cancellable() {
             Wakeup::Cancelled

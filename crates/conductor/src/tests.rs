@@ -30,7 +30,7 @@ impl World for Quiet {
         true
     }
     fn signal(&self, thread: &mut Thread, number: u32, _: Option<&Timer>) {
-        thread.signals |= 1 << (number - 1);
+        thread.signals.insert(number);
     }
     fn hand_over(&self, _: &mut Timers, _: u64) {}
 }

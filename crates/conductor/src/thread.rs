@@ -2,6 +2,7 @@
 
 use crate::policy::Next;
 use reweave_model::BlockedOn;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 pub const NO_THREAD: u32 = u32::MAX;
 /// No thread's id, and not what the holder is when nobody has the token.
@@ -61,12 +62,12 @@ pub struct Thread {
     pub woken: bool,
     pub notify: u32,
     /// Signals to deliver when the thread next runs; makes an interruptible wait end.
-    pub signals: u64,
+    pub signals: SignalSet,
     /// Those of them that the schedule being replayed brought.
     // invariant: none that is not in `signals` or on its way
     pub ordered: u64,
     /// Signals that the scheduler has sent for real, because the thread is in a call.
-    pub expected: u64,
+    pub expected: SignalSet,
     /// The [position](Thread::position) at which the schedule brings the next signal, or `NEVER`.
     pub signal_at: u64,
     pub interruptible: bool,
@@ -94,6 +95,46 @@ pub struct Thread {
     pub exiting: bool,
     /// Front end's own data.
     pub user: *mut u8,
+}
+
+/// Numbers of signals. Atomic, since a signal handler of the thread itself adds to it while the holder of the token may, too.
+#[derive(Debug)]
+pub struct SignalSet(AtomicU64);
+
+impl SignalSet {
+    pub const EMPTY: Self = Self(AtomicU64::new(0));
+
+    const fn bit(number: u32) -> u64 {
+        1 << (number - 1)
+    }
+
+    pub fn insert(&self, number: u32) {
+        self.0.fetch_or(Self::bit(number), Ordering::Relaxed);
+    }
+
+    /// Whether it was there.
+    pub fn remove(&self, number: u32) -> bool {
+        self.0.fetch_and(!Self::bit(number), Ordering::Relaxed) & Self::bit(number) != 0
+    }
+
+    pub fn contains(&self, number: u32) -> bool {
+        self.bits() & Self::bit(number) != 0
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.bits() == 0
+    }
+
+    /// The lowest number, if there is any.
+    pub fn first(&self) -> Option<u32> {
+        let bits = self.bits();
+        (bits != 0).then(|| bits.trailing_zeros() + 1)
+    }
+
+    /// Number 1 is the lowest bit.
+    pub fn bits(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
 }
 
 impl Thread {
@@ -132,9 +173,9 @@ impl Thread {
             put_aside: NEVER,
             woken: false,
             notify: 0,
-            signals: 0,
+            signals: SignalSet::EMPTY,
             ordered: 0,
-            expected: 0,
+            expected: SignalSet::EMPTY,
             signal_at: NEVER,
             interruptible: false,
             cancelled: false,

@@ -178,7 +178,7 @@ impl Conductor {
         }
         for timer in std::mem::take(&mut self.timers.pending) {
             // One signal of a number at a time: another would take its place, and what it has to tell.
-            let waiting = self.threads.iter().any(|thread| thread.signals & 1 << (timer.number - 1) != 0);
+            let waiting = self.threads.iter().any(|thread| thread.signals.contains(timer.number));
             match self.taker(&timer).filter(|_| !waiting) {
                 Some(thread) => {
                     self.timers.ticked(thread);

@@ -256,11 +256,15 @@ pub enum Again {
     Untried,
 }
 
+/// For the first replay of something, however late it is: nothing is called confirmed without one.
+const GRACE: Duration = Duration::from_millis(500);
+
 /// Whether a recording, and what it is to show, is the same every time, so often as there is time for. Nothing is printed.
 pub fn happens_again(recording: &Recording, times: u32, plain: &Plain<'_>, deadline: Instant) -> Result<Again> {
     let mut again = Again::Untried;
-    for _ in 0..times {
-        let left = deadline.saturating_duration_since(Instant::now());
+    for time in 0..times {
+        let least = if time == 0 { GRACE } else { Duration::ZERO };
+        let left = deadline.saturating_duration_since(Instant::now()).max(least);
         if left.is_zero() || interrupt::asked() {
             break;
         }

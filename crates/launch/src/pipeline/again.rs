@@ -8,17 +8,17 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use reweave_model::{Finding, Kind};
+use reweave_model::{Finding, Kind, Strength};
 use reweave_predict::Limits;
 use reweave_report::{Item, Report, resolve};
 use reweave_trace::Trace;
 
-use super::items::settle;
+use super::items::{replays, settle};
 use super::{RECORDING, load_report, rank, save_report};
 use crate::Result;
 use crate::confirm::Plain;
 use crate::folder::PrivateFolder;
-use crate::replay;
+use crate::replay::{self, Recording};
 use crate::session::Bounds;
 
 /// For one run at least; more if there is much time.
@@ -118,7 +118,11 @@ impl Tries<'_> {
         }
         let next = self.report.findings.iter().map(|item| item.id).max().unwrap_or(0) + 1;
         let id = known.map_or(next, |at| self.report.findings[at].id);
-        let item = settle(id, (self.trace, replay::Again::Untried), finding, self.folder, self.plain, self.left())?;
+        let own_run = match finding.strength {
+            Strength::Confirmed => replays(&Recording::of_trace(self.trace.path())?, self.plain, self.deadline)?,
+            _ => replay::Again::Untried,
+        };
+        let item = settle(id, (self.trace, own_run), finding, self.folder, self.plain, self.left())?;
         self.put(known, item);
         Ok(())
     }

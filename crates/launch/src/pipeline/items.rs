@@ -25,6 +25,7 @@ const AGAIN: u32 = 5;
 /// Why something is not called confirmed.
 const NOT_REPLAYED: &str =
     "a run did it, but it is not the same every time it is replayed: what comes from outside decides, too";
+const NO_TIME_TO_REPLAY: &str = "a run did it, and no time was left to replay it (see --budget)";
 
 /// Tries to confirm one finding and makes an item of it. `own_run`: whether the run it was found in does the same again.
 pub fn settle(
@@ -73,7 +74,8 @@ pub fn settle(
             item.preemptions = Some(confirm::minimise(&own, &mut goal, plain, deadline)?.after);
             let shown = Trace::open(own.join(&goal.trace))?;
             let ending = Ending::of(&shown, &goal.outcome, &own.join(confirm::OUTPUT), plain.usual)?;
-            if replays(&Recording::open(&own)?, plain, until)? == Again::No {
+            let again = replays(&Recording::open(&own)?, plain, until)?;
+            if again == Again::No {
                 let _ = fs::remove_dir_all(&own);
                 item = resolve::item(id, finding, trace);
                 item.why_unconfirmed = Some(NOT_REPLAYED.into());
@@ -89,6 +91,7 @@ pub fn settle(
             }
             item.harm = Some(ending.harm.name().into());
             item.outcome = Some(ending.text);
+            mark(&mut item, again);
         }
         Confirmation::Unconfirmed { why } => {
             let _ = fs::remove_dir_all(&own);
@@ -107,14 +110,16 @@ pub fn replays(recording: &Recording, plain: &Plain<'_>, until: Instant) -> Resu
     happens_again(recording, if outside { AGAIN } else { ONCE }, plain, until)
 }
 
-/// What a run did by itself is called confirmed unless it is seen not to do it again. Otherwise its trace shows it, and that is
-/// all there is.
+/// What a run did is called confirmed if it is seen to do it again. Otherwise its trace shows it, and that is all there is.
 pub fn mark(item: &mut Item, again: Again) {
-    if again == Again::No {
-        item.strength = resolve::strength_name(Strength::Predicted).into();
-        item.schedule = None;
-        item.why_unconfirmed = Some(format!("{NOT_REPLAYED}; its trace is kept in folder {}", item.id));
-    }
+    let why = match again {
+        Again::Yes => return,
+        Again::No => NOT_REPLAYED,
+        Again::Untried => NO_TIME_TO_REPLAY,
+    };
+    item.strength = resolve::strength_name(Strength::Predicted).into();
+    item.schedule = None;
+    item.why_unconfirmed = Some(format!("{why}; its trace is kept in folder {}", item.id));
 }
 
 /// The predicted order of the recorded run; that of another run says nothing without it.

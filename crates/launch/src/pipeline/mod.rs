@@ -59,7 +59,8 @@ const ENDLESS: u64 = 100;
 /// For predicting from a run that is not the first, whatever it has cost to run the program so far.
 const GLANCE: Duration = Duration::from_millis(30);
 /// Numbers that mean nothing if those of several traces are added up: what was not settled in one run is what was not in another.
-const PER_TRACE: [&str; 5] = ["windows", "cut_short", "unknown_pairs", "unknown_deadlocks", "atomicity_unknown"];
+const PER_TRACE: [&str; 6] =
+    ["windows", "cut_short", "unknown_pairs", "unknown_deadlocks", "stalls_not_looked_for", "atomicity_unknown"];
 
 #[derive(Clone, Debug)]
 pub struct Plan {

@@ -106,7 +106,7 @@ fn slow(thread: &mut Thread, next: Next) {
     let here = &raw const next as u64;
     thread.next = Next { local: (here..here + FRAMES).contains(&next.at), ..next };
     conductor().point(thread);
-    while thread.signals != 0 {
+    while !thread.signals.is_empty() {
         super::signals::deliver(thread);
         // The handler may have used up the slice.
         conductor().point(thread);

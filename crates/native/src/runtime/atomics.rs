@@ -114,7 +114,7 @@ unsafe fn perform<T: Word>(addr: *mut T, kind: AtomicKind, mo: i32, pc: u64, new
     if let Some(inside) = &mut inside {
         inside.thread.next = Next::access(pc, addr as u64, size_of::<T>() as u64, kind.writes());
         super::conductor().sync_point(inside.thread);
-        if inside.thread.signals != 0 {
+        if !inside.thread.signals.is_empty() {
             super::signals::deliver(inside.thread);
         }
     }

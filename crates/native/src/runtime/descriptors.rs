@@ -68,7 +68,7 @@ fn wait(inside: &mut Inside, pc: u64, set: &mut [pollfd], deadline: Deadline) ->
                 Wakeup::Granted => break Waited::Ready,
                 Wakeup::TimedOut => break Waited::TimedOut,
                 Wakeup::Signalled => {
-                    let restart = signals::restarts(inside.thread.signals);
+                    let restart = signals::restarts(&inside.thread.signals);
                     signals::deliver(inside.thread);
                     if !restart {
                         break Waited::Interrupted;

@@ -87,7 +87,7 @@ impl Drop for Inside {
         // Not if user code is left by unwinding: then it is 0 already.
         if self.thread.inside == 1 {
             conductor().meet_signal(self.thread);
-            while self.thread.signals != 0 {
+            while !self.thread.signals.is_empty() {
                 signals::deliver(self.thread);
                 conductor().meet_signal(self.thread);
             }

@@ -5,7 +5,7 @@ use super::guarded::Guarded;
 use super::{aborts, active, conductor, hold, modules, system, timers, tls};
 use libc::{c_int, c_void, sigaction as Action, siginfo_t};
 use reweave_conductor::arrivals::{signal_channel, timer_channel};
-use reweave_conductor::{Status, Thread, Timer, recorder};
+use reweave_conductor::{SignalSet, Status, Thread, Timer, recorder};
 use reweave_model::{Addr, Op};
 use std::mem::zeroed;
 use std::sync::atomic::Ordering;
@@ -93,8 +93,7 @@ pub unsafe extern "C-unwind" fn arrived(number: c_int, info: *mut siginfo_t, con
             }
             (Some(action), Some(thread)) if active() => {
                 let fault = FAULTS.contains(&number) && (*info).si_code > 0;
-                let expected = thread.expected & bit(number) != 0;
-                thread.expected &= !bit(number);
+                let expected = thread.expected.remove(number as u32);
                 if !fault && !expected && source(number, &*info) != Source::Program && conductor().repeats() {
                     // The schedule says when it comes.
                     system::set_errno(errno);
@@ -157,7 +156,7 @@ unsafe fn die(number: c_int, info: *mut siginfo_t, context: *mut c_void, thread:
 }
 
 fn put_off(thread: &mut Thread, number: c_int) {
-    thread.signals |= bit(number);
+    thread.signals.insert(number as u32);
     if thread.inside == 0 {
         // Ends the slice at the next hook. Not 0: the hook may be about to count down.
         if thread.budget > 1 {
@@ -251,9 +250,9 @@ pub fn set_mask(mask: u64) -> u64 {
 
 /// Runs the handlers of the signals that were put off. The thread is in the runtime and holds the token.
 pub fn deliver(thread: &mut Thread) {
-    while thread.signals != 0 {
-        let number = thread.signals.trailing_zeros() as c_int + 1;
-        thread.signals &= !bit(number);
+    while let Some(number) = thread.signals.first() {
+        thread.signals.remove(number);
+        let number = number as c_int;
         if let Some(action) = has_handler(number) {
             // SAFETY: plain data; handlers that look at the context of an asynchronous signal see zeros.
             unsafe {
@@ -272,9 +271,9 @@ pub fn deliver(thread: &mut Thread) {
 }
 
 /// Whether a call that this signal interrupted goes on by itself.
-pub fn restarts(signals: u64) -> bool {
+pub fn restarts(signals: &SignalSet) -> bool {
     (1..SIGNALS as c_int)
-        .filter(|number| signals & bit(*number) != 0)
+        .filter(|&number| signals.contains(number as u32))
         .all(|number| has_handler(number).is_none_or(|action| action.sa_flags & libc::SA_RESTART != 0))
 }
 
@@ -342,7 +341,7 @@ pub fn bring(thread: &mut Thread, number: c_int, timer: Option<&Timer>) {
     let info = information(number, timer);
     if thread.status == Status::Outside {
         // It must come out of its call.
-        thread.expected |= bit(number);
+        thread.expected.insert(number as u32);
         // SAFETY: rt_tgsigqueueinfo to a thread of this process.
         unsafe {
             let process = libc::getpid() as usize;
@@ -351,7 +350,7 @@ pub fn bring(thread: &mut Thread, number: c_int, timer: Option<&Timer>) {
         return;
     }
     WAITING.get()[number as usize] = Some(info);
-    thread.signals |= bit(number);
+    thread.signals.insert(number as u32);
 }
 
 /// A new thread has no id of the system's before it runs, and blocks everything until then.
@@ -374,8 +373,7 @@ pub fn await_arrival(target: u32, number: c_int) {
         return;
     }
     for _ in 0..2_000 {
-        // SAFETY: a word another thread's handler sets.
-        if unsafe { (&raw const thread.signals).read_volatile() } & bit(number) != 0 {
+        if thread.signals.contains(number as u32) {
             return;
         }
         nap();

@@ -146,7 +146,7 @@ fn beyond_us(semaphore: *const sem_t) -> bool {
 
 fn take(inside: &mut Inside, pc: u64, semaphore: *mut sem_t, deadline: Deadline) -> c_int {
     let errno = match conductor().semaphore_take(inside.thread, pc, semaphore as u64, deadline) {
-        Wakeup::Signalled if signals::restarts(inside.thread.signals) => {
+        Wakeup::Signalled if signals::restarts(&inside.thread.signals) => {
             signals::deliver(inside.thread);
             return take(inside, pc, semaphore, deadline);
         }

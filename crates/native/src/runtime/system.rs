@@ -77,7 +77,7 @@ pub fn blocking<R: Copy + Into<i64>>(inside: &mut Inside, pc: u64, call: u32, co
         signals::deliver(inside.thread);
     }
     conductor.step(inside.thread, pc, Op::Return { call, result: result.into() });
-    if inside.thread.signals != 0 {
+    if !inside.thread.signals.is_empty() {
         signals::deliver(inside.thread);
     }
     set_errno(errno);

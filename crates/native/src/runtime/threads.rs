@@ -203,7 +203,7 @@ unsafe extern "C-unwind" fn first(beginning: *mut c_void) -> *mut c_void {
     // A pc is a return address everywhere else: one past the instruction.
     begin(thread, start as usize as u64 + 1);
     conductor().meet_signal(thread);
-    if thread.signals != 0 {
+    if !thread.signals.is_empty() {
         super::signals::deliver(thread);
     }
     thread.inside = 0;

@@ -68,7 +68,7 @@ fn cpu_time(clock: clockid_t) -> i64 {
 /// Lets others run: what a yield or a zero sleep asks for.
 pub fn give_way(thread: &mut Thread) {
     conductor().pause(thread, Pause::Yield);
-    if thread.signals != 0 {
+    if !thread.signals.is_empty() {
         signals::deliver(thread);
     }
 }

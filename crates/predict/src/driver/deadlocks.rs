@@ -82,6 +82,7 @@ pub(super) fn stalls(
     let found = crate::stalls::stalls(trace, name, &options.limits, &mut |done| progress(name, done))?;
     for (key, value) in [
         ("stall_questions", found.stats.questions),
+        ("stalls_not_looked_for", found.stats.not_looked_for.into()),
         ("unknown_deadlocks", found.stats.unknown),
         ("refused_witnesses", found.stats.refused),
     ] {

@@ -79,6 +79,8 @@ pub struct Stats {
     /// Sets of code positions without an answer.
     pub unknown: u64,
     pub refused: u64,
+    /// There is no history of the whole run to look in: the trace comes in windows, or has a thread that never began.
+    pub not_looked_for: bool,
 }
 
 pub struct Stalls {
@@ -108,7 +110,7 @@ pub fn stalls(trace: &Trace, name: &'static str, limits: &Limits<'_>, progress: 
     search::each_window(trace, limits, progress, &mut |window, progress| {
         // Whoever has no event in a part of the trace may still help.
         if !(window.first && window.last) || unborn {
-            stats.unknown += 1;
+            stats.not_looked_for = true;
             return;
         }
         let window = window.blocked.as_deref().unwrap_or(window);

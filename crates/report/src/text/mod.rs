@@ -165,6 +165,12 @@ pub(crate) fn write_unsettled(report: &Report, out: &mut dyn Write) -> io::Resul
     if stat("unknown_deadlocks") > 0 {
         writeln!(out, "{} possible deadlocks or stalls were not settled (see --budget)", stat("unknown_deadlocks"))?;
     }
+    if stat("stalls_not_looked_for") > 0 {
+        writeln!(
+            out,
+            "threads that wait for what nobody is left to do were not looked for: that takes all of a run at once"
+        )?;
+    }
     if stat("atomicity_unknown") > 0 {
         writeln!(out, "{} atomic blocks (with places that may interfere) were not settled", stat("atomicity_unknown"))?;
     }

@@ -71,8 +71,8 @@ pub struct Options<'a> {
     pub analyses: Vec<String>,
     /// Functions that are to be atomic.
     pub atomic: Vec<String>,
-    /// Blocks that nobody declared are looked at too: what is found in them is potential, and worth a run.
-    pub inferred: bool,
+    /// What is found will be tried: what is only potential is worth a run, and so are blocks that nobody declared.
+    pub for_trial: bool,
     /// Fill in [`Answer::shown`].
     pub shown: bool,
     pub limits: Limits<'a>,
@@ -192,7 +192,7 @@ fn races(
     }
     // Somebody who will try what is found hears of what the trace itself leaves unordered, if the engine did not come to it.
     settled.extend(if options.analyses.is_empty() { refuted } else { HashSet::new() });
-    let told = |name: &str| !options.analyses.is_empty() || options.inferred && matches!(name, "hb" | "shb");
+    let told = |name: &str| !options.analyses.is_empty() || options.for_trial && matches!(name, "hb" | "shb");
     for (name, candidates) in listed {
         if told(name) {
             let left: Vec<Candidate> =

@@ -151,7 +151,7 @@ fn predict(args: &Args) -> Result<Report, Error> {
     let trace = reweave_trace::open(&args.trace)?;
     let options = reweave_predict::Options {
         analyses: args.analysis.clone(),
-        inferred: false,
+        for_trial: false,
         shown: false,
         atomic: args.atomic.as_deref().map(crate::atomic::function_names).transpose()?.unwrap_or_default(),
         limits: Limits {

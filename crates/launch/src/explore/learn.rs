@@ -417,19 +417,20 @@ impl<'t> Learning<'t> {
     fn found(&mut self, part: Part, value: u64) {
         let memory = self.memory.entry(part.word).or_insert((0, 0));
         let known = memory.0 & part.mask;
-        if (memory.1 ^ value) & bits(known) != 0 {
-            self.tree.doubts.foreign = true;
-        }
+        let mut explained = (memory.1 ^ value) & bits(known) == 0;
         let new = part.mask & !memory.0;
         if new != 0 && !self.seen.contains(&part.word) {
             // Nobody wrote it before.
             let initial = &mut self.tree.initial[part.word as usize];
-            if (initial.1 ^ value) & bits(initial.0 & new) != 0 {
-                self.tree.doubts.foreign = true;
-            }
+            explained &= (initial.1 ^ value) & bits(initial.0 & new) == 0;
             write(initial, new, value);
         }
         write(memory, part.mask, value);
+        match self.tree.bases[part.word as usize] {
+            _ if explained => {}
+            Base::Stack(_) => drop(self.tree.unexplained.insert(part.word)),
+            _ => self.tree.doubts.foreign = true,
+        }
     }
 
     /// The bytes of a value. What differs from run to run goes by name: what a pointer points to, whose handle it is.

@@ -110,7 +110,7 @@ impl Explorer {
                 Some("it deals with more than threads and memory (signals, files, other processes)")
             }
             () if doubts.unsteady => Some("its threads do not always do the same when they read the same"),
-            () if doubts.foreign => Some("some values come from code that was not recorded"),
+            () if doubts.foreign || found.foreign => Some("some values come from code that was not recorded"),
             () if !found.targets.is_empty() => Some("there is more to be run"),
             () if !found.complete => Some("there are too many states"),
             () if unreached => Some("some schedules could not be followed"),

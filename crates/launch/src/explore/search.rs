@@ -54,6 +54,8 @@ pub struct Found {
     pub complete: bool,
     /// Some thread that spins was held back.
     pub spins: bool,
+    /// Values came from where nobody looked.
+    pub foreign: bool,
     /// Goals that were met with again although runs had failed to reach them.
     pub unreached: HashSet<Goal>,
 }
@@ -91,6 +93,7 @@ impl<'t> Search<'t> {
     pub fn new(tree: &'t Tree, tried: &'t HashSet<Goal>, limits: Limits) -> Self {
         let futures = Futures::new(tree);
         let slots = Slots::new(tree, |thing| futures.is_shared(thing));
+        let foreign = tree.unexplained.iter().any(|&word| slots.keeps(word)) || slots.is_told_otherwise(tree);
         Self {
             tree,
             tried,
@@ -101,7 +104,7 @@ impl<'t> Search<'t> {
             records: Vec::new(),
             frontier: Vec::new(),
             wanted: HashSet::new(),
-            found: Found::default(),
+            found: Found { foreign, ..Found::default() },
         }
     }
 

@@ -44,6 +44,20 @@ impl Slots {
         slots
     }
 
+    pub fn keeps(&self, word: Thing) -> bool {
+        self.get(word).is_some()
+    }
+
+    /// Whether a thread ever found something else in what it alone uses, having been told the same before.
+    pub fn is_told_otherwise(&self, tree: &Tree) -> bool {
+        tree.nodes.iter().any(|node| match &node.ask {
+            Some(Ask::Access { parts, reads: true, .. }) => {
+                node.edges.len() > 1 && !parts.iter().any(|part| self.keeps(part.word))
+            }
+            _ => false,
+        })
+    }
+
     fn get(&self, word: Thing) -> Option<usize> {
         Some(self.of[word as usize] as usize).filter(|slot| *slot != PRIVATE as usize)
     }

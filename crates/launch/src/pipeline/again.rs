@@ -46,7 +46,7 @@ pub fn confirm_again(folder: &Path, again: &Again<'_>) -> Result<Report> {
     let trace = Trace::open(folder.join(RECORDING))?;
     let options = reweave_predict::Options {
         analyses: again.analyses.to_vec(),
-        inferred: true,
+        for_trial: true,
         shown: again.analyses.iter().any(|name| name == LOCK_HISTORY),
         limits: Limits { deadline: Some(Instant::now() + again.budget / 2), ..Limits::default() },
         ..reweave_predict::Options::default()

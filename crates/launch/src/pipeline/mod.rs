@@ -129,6 +129,8 @@ pub fn test(plan: &Plan, watch: &mut dyn FnMut(Stage<'_>)) -> Result<Tested> {
         ended_by_hand: false,
         taken,
         tried: HashMap::new(),
+        schedules: 0,
+        glance: GLANCE,
         others: None,
     };
     // A program that does not end by itself is looked at as far as it came, and no further than it can be read.
@@ -154,6 +156,9 @@ pub fn test(plan: &Plan, watch: &mut dyn FnMut(Stage<'_>)) -> Result<Tested> {
     let mut explored = None;
     if run.processes.iter().any(|process| process.instrumented) {
         // What is known by then is worth more than nothing.
+        if let Err(error) = hunt.glimpses(&run, watch) {
+            watch(Stage::Stopped(&error));
+        }
         match hunt.explore(&run, watch) {
             Ok(done) => explored = done,
             Err(error) => watch(Stage::Stopped(&error)),
@@ -202,6 +207,10 @@ struct Hunt<'p> {
     usual: Option<Option<Usual>>,
     /// How many runs made us try each finding, by fingerprint.
     tried: HashMap<String, u32>,
+    /// For predicting from a run that is not the first, at least.
+    glance: Duration,
+    /// Other schedules that were tried.
+    schedules: u64,
     /// When the recorded run had been looked at, and how much of the time since then went into looking at others.
     others: Option<(Instant, Duration)>,
 }
@@ -273,7 +282,7 @@ impl Hunt<'_> {
                 self.keep(item, Ended::ByItself, watch)?;
             }
             let began = Instant::now();
-            let answer = predict(&trace, began + self.time_to_look(GLANCE), &self.plan.atomic, watch)?;
+            let answer = predict(&trace, began + self.time_to_look(self.glance), &self.plan.atomic, watch)?;
             let unknown = ("unknown_pairs".to_owned(), answer.unknown_pairs);
             for (key, value) in answer.stats.into_iter().chain([unknown]) {
                 let sum = self.stats.entry(key.clone()).or_default();
@@ -483,7 +492,7 @@ pub fn predict(
     let options = reweave_predict::Options {
         limits,
         atomic: atomic.to_vec(),
-        inferred: true,
+        for_trial: true,
         ..reweave_predict::Options::default()
     };
     Ok(reweave_predict::predict(trace, &options, &mut |_, done| watch(Stage::Predicting(done)))?)

@@ -1,8 +1,8 @@
 //! Runs under other schedules: first those without chance, then at random.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use super::{Hunt, Look, RECORDING, Stage};
+use super::{GLANCE, Hunt, Look, RECORDING, Stage};
 use crate::Result;
 use crate::confirm;
 use crate::folder::{PrivateFolder, beside};
@@ -20,20 +20,45 @@ const IDLE: u32 = 15;
 const PATIENCE: u32 = 6;
 /// The part of the time for other schedules that is kept back for what they show.
 const RESERVE: u32 = 8;
+/// Schedules that are tried before anything else, with this part of the time at most: each goes through the program in another
+/// way, so that what one run is looked at for closely is not what chance made of the first.
+const GLIMPSES: u32 = 9;
+const GLIMPSING: u32 = 5;
 
 impl Hunt<'_> {
+    /// A few very different schedules.
+    pub(super) fn glimpses(&mut self, first: &Run, watch: &mut dyn FnMut(Stage<'_>)) -> Result<()> {
+        let time = self.left() / GLIMPSING;
+        self.glance = GLANCE.max(time / GLIMPSES);
+        let done = self.try_schedules(first, GLIMPSES.into(), time, watch);
+        self.glance = GLANCE;
+        done
+    }
+
     /// Runs the program under other schedules: code that the first run did not reach is not looked at otherwise.
     pub(super) fn other_schedules(&mut self, first: &Run, watch: &mut dyn FnMut(Stage<'_>)) -> Result<()> {
+        self.try_schedules(first, u64::MAX, self.left() - self.left() / RESERVE, watch)
+    }
+
+    /// Goes on with the list of schedules, to that number at most.
+    fn try_schedules(
+        &mut self,
+        first: &Run,
+        last: u64,
+        time: Duration,
+        watch: &mut dyn FnMut(Stage<'_>),
+    ) -> Result<()> {
         let began = Instant::now();
-        let time = self.left() - self.left() / RESERVE;
         let length = first.processes.iter().map(|process| process.events).max().unwrap_or(0).max(10);
         let regular = regular(first.processes.iter().map(|process| process.threads).max().unwrap_or(0));
         let (mut idle, mut news) = (0, began);
-        for number in 1.. {
+        while self.schedules < last {
+            let number = self.schedules + 1;
             let bored = idle >= IDLE && news.elapsed() > self.plan.budget / PATIENCE;
             if bored || began.elapsed() + first.took >= time || interrupt::asked() {
                 break;
             }
+            self.schedules = number;
             watch(Stage::Trying { done: began.elapsed(), total: time });
             let folder = PrivateFolder::new()?;
             let mut options = self.plan.options.clone();
@@ -54,20 +79,31 @@ impl Hunt<'_> {
             } else {
                 idle += 1;
             }
-            *self.stats.entry("schedules".into()).or_default() += 1;
         }
+        self.stats.insert("schedules".into(), self.schedules);
         self.stats.insert("classes".into(), self.classes.len() as u64);
         Ok(())
     }
 }
 
-/// Schedules without chance, with the lengths of their turns: before those with.
+/// Schedules without chance, with the lengths of their turns: before those with. Those of different sorts take turns.
 fn regular(threads: u64) -> Vec<(Policy, u32)> {
     let all = threads as u32;
-    let victims = || (0..threads.min(VICTIMS) as u32).rev().map(Some);
+    // Main first: without it, the others come as far as they can.
+    let others = threads.min(VICTIMS) as u32;
+    let victims = || [0].into_iter().chain((1..others).rev()).map(Some);
     let turns = |by_writes, victim, crowd, length| (Policy::Turns { by_writes, victim, crowd }, length);
     let by_writes = victims().chain([None]).flat_map(|victim| [1, 2].map(|length| turns(true, victim, all, length)));
     let by_steps = (1..=6).flat_map(|length| [0, all].map(|crowd| turns(false, None, crowd, length)));
     let starving = victims().map(|victim| turns(false, victim, 0, 50));
-    by_steps.chain(starving).chain(by_writes).collect()
+    let mut sorts: [Box<dyn Iterator<Item = (Policy, u32)>>; 3] =
+        [Box::new(starving), Box::new(by_steps), Box::new(by_writes)];
+    let mut schedules = Vec::new();
+    loop {
+        let before = schedules.len();
+        schedules.extend(sorts.iter_mut().filter_map(Iterator::next));
+        if schedules.len() == before {
+            return schedules;
+        }
+    }
 }

@@ -335,6 +335,13 @@ pub fn cancel_point() {
 
 type Join = unsafe extern "C-unwind" fn(pthread_t, *mut *mut c_void) -> c_int;
 
+/// The handle in a `std::thread` is gone.
+fn forgotten(handle: *mut c_void, pc: u64) {
+    if let Some(inside) = enter() {
+        super::ranges::wrote(inside.thread, handle.cast(), size_of::<pthread_t>(), pc);
+    }
+}
+
 interpose! {
     fn pthread_create(handle: *mut pthread_t, attributes: *const pthread_attr_t, start: Start, argument: *mut c_void; pc) -> c_int {
         match enter() {
@@ -446,6 +453,17 @@ interpose! {
         if let Some(inside) = enter() {
             super::super::ranges::wrote(inside.thread, state.cast(), size_of::<*mut c_void>(), pc);
         }
+    }
+
+    /// What `std::thread` knows its thread by, it forgets inside the C++ library.
+    fn _ZNSt6thread4joinEv(this: *mut c_void; pc) {
+        real!(_ZNSt6thread4joinEv: unsafe extern "C-unwind" fn(*mut c_void))(this);
+        forgotten(this, pc);
+    }
+
+    fn _ZNSt6thread6detachEv(this: *mut c_void; pc) {
+        real!(_ZNSt6thread6detachEv: unsafe extern "C-unwind" fn(*mut c_void))(this);
+        forgotten(this, pc);
     }
 
     fn sched_yield(; pc) -> c_int {

@@ -31,7 +31,7 @@ pub(super) fn atomicity(
     let by_name = !options.analyses.is_empty();
     let asking: Vec<_> = ASKING.iter().filter(|(name, _)| names.contains(name)).collect();
     let declares = trace.footer().is_none_or(|footer| footer.kinds.get("atomic_enter").is_some_and(|&n| n > 0));
-    let inferred = by_name || options.inferred;
+    let inferred = by_name || options.for_trial;
     if asking.is_empty() && listed.is_empty() || !(inferred || declares || !options.atomic.is_empty()) {
         return Ok(());
     }
@@ -41,10 +41,10 @@ pub(super) fn atomicity(
     let mut settled: HashSet<(Pc, Vec<Pc>)> = HashSet::new();
     let mut violated: HashSet<Pc> = HashSet::new();
     let updates =
-        Blocks::of(trace, Wanted { functions: &[], inferred: false, updates: options.inferred }, &options.limits)?;
+        Blocks::of(trace, Wanted { functions: &[], inferred: false, updates: options.for_trial }, &options.limits)?;
     let sets = asking.iter().map(|&asking| (asking, &blocks));
     // An update by hand is broken by an access to what it updates.
-    let triples = ASKING.iter().filter(|(_, pattern)| options.inferred && *pattern == Pattern::Triple);
+    let triples = ASKING.iter().filter(|(_, pattern)| options.for_trial && *pattern == Pattern::Triple);
     let sets = sets.chain(triples.map(|asking| (asking, &updates)));
     for (&(name, pattern), blocks) in sets.filter(|(_, blocks)| !blocks.is_empty()) {
         let found = violations(trace, name, pattern, blocks, &options.limits, &mut |done| progress(name, done))?;

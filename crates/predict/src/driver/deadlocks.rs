@@ -88,7 +88,8 @@ pub(super) fn stalls(
     ] {
         *answer.stats.entry(key.to_owned()).or_default() += value;
     }
-    let shown = |finding: &Finding| finding.strength != Strength::Potential || !options.analyses.is_empty();
+    let told = options.for_trial || !options.analyses.is_empty();
+    let shown = |finding: &Finding| finding.strength != Strength::Potential || told;
     answer.findings.extend(found.findings.into_iter().filter(shown));
     Ok(())
 }

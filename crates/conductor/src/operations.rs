@@ -124,6 +124,13 @@ impl Conductor {
         }
     }
 
+    /// Takes a lock that nobody holds, without asking anybody.
+    pub fn seize(&mut self, thread: &mut Thread, pc: u64, lock: u64) {
+        let state = self.objects.locks.at(lock);
+        (state.owner, state.depth) = (thread.id, 1);
+        self.step(thread, pc, Op::Acquire { object: ObjectId(lock), mode: LockMode::Exclusive, tried: false });
+    }
+
     /// Who holds the lock exclusively.
     pub fn owner(&self, lock: u64) -> u32 {
         self.objects.locks.get(lock).map_or(NO_THREAD, |l| l.owner)

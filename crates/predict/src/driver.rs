@@ -277,7 +277,8 @@ fn misuses(trace: &Trace, listed: &[(&'static str, Candidates)], answer: &mut An
     // A run that hung, crashed or was cut off did not come to its joins.
     let whole =
         |footer: &Footer| matches!(footer.outcome, Outcome::Exited { .. }) && !footer.other.contains_key(PARTIAL);
-    let ended = trace.footer().is_some_and(whole);
+    // So did one of which only a part was read.
+    let ended = trace.footer().is_some_and(whole) && !answer.stats.contains_key("cut_short");
     for (name, found) in listed.iter().filter(|(_, found)| !found.misuses.is_empty()) {
         let misuses = || found.misuses.iter().filter(|misused| ended || misused.op != "fork");
         let accessors = accessors(trace, misuses().map(|misused| misused.event).collect())?;

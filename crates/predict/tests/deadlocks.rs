@@ -52,7 +52,7 @@ fn stalls(history: &History, mode: Mode) -> Result<Cycles, String> {
     let endings = Endings { ended: &ended, waits: &|_| true };
     let limits = Limits { mode, ..Limits::default() };
     let mut found = Cycles::new();
-    for cut in stalls::cuts(history, &endings, &|pos| Pc(pos.0.into())) {
+    for cut in stalls::cuts(history, &endings, &limits, &|pos| Pc(pos.0.into())) {
         match stalls::ask(history, &endings, &limits, &cut) {
             stalls::Verdict::Stall(_) => drop(found.insert(sorted(&cut.members))),
             stalls::Verdict::None => {}

@@ -2,7 +2,8 @@
 //!
 //! A run counts if it had to be ended and the last part of it changes nothing: threads read the same values again and again, try
 //! locks in vain, take them and give them back, yield or sleep; all others wait or have ended. A thread that could go on and has
-//! had no turn in that time is starved, and nobody is stuck. Not exact: a loop that gives up after very many rounds looks the same.
+//! had few turns in that time is starved, and threads that refuse each other a lock in turn would not in another order: nobody is
+//! stuck then. Not exact: a loop that gives up after very many rounds looks the same.
 //! Runs that look at the time, or at anything outside, are left alone.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -20,6 +21,8 @@ const TAIL: u64 = 200_000;
 const VALUES: usize = 4;
 /// A run with fewer events had no time.
 const LONG: u64 = 2 * TAIL;
+/// The part of its fair share of steps that a thread must have had.
+const SHARE: u64 = 100;
 
 /// Where the threads of a run spin at its end, if that is all they do.
 pub fn spinning(trace: &Trace) -> Result<Option<Vec<Accessor>>> {
@@ -34,7 +37,8 @@ pub fn spinning(trace: &Trace) -> Result<Option<Vec<Accessor>>> {
     if timers {
         return Ok(None);
     }
-    let mut moving: HashSet<ThreadId> = HashSet::new();
+    let mut steps: HashMap<ThreadId, u64> = HashMap::new();
+    let (mut taken, mut refused) = (HashSet::new(), HashSet::new());
     let mut events = trace.events_from(EventId(count - TAIL))?;
     while let Some(event) = events.next()? {
         let awaited = match event.op {
@@ -47,7 +51,12 @@ pub fn spinning(trace: &Trace) -> Result<Option<Vec<Accessor>>> {
             _ => return Ok(None),
         };
         if event.op.is_step() {
-            moving.insert(event.thread);
+            *steps.entry(event.thread).or_default() += 1;
+        }
+        match event.op {
+            Op::Acquire { object, .. } => drop(taken.insert(object)),
+            Op::Refused { object, .. } => drop(refused.insert(object)),
+            _ => {}
         }
         // Whoever waits for that lock could have had it.
         if let Op::Release { object, .. } = event.op
@@ -71,7 +80,9 @@ pub fn spinning(trace: &Trace) -> Result<Option<Vec<Accessor>>> {
             threads.insert(event.thread, accessor(&event, op));
         }
     }
-    if ready.iter().any(|thread| !moving.contains(thread)) {
+    let share = TAIL / ready.len().max(1) as u64 / SHARE;
+    let is_starved = |thread| steps.get(thread).is_none_or(|&steps| steps < share);
+    if ready.iter().any(is_starved) || !taken.is_disjoint(&refused) {
         return Ok(None);
     }
     if places.values().any(|place| place.shared && place.values.len() > 1) {

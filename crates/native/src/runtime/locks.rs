@@ -61,6 +61,11 @@ fn refusal(result: Result<(), RefusedWhy>) -> c_int {
     }
 }
 
+/// Whether libc refuses to unlock it for somebody else.
+pub fn checks_owner(mutex: *const pthread_mutex_t) -> bool {
+    matches!(kind_of(mutex) & 3, RECURSIVE | ERRORCHECK)
+}
+
 pub fn unlock(inside: &mut Inside, pc: u64, lock: u64, checks: bool) -> c_int {
     match conductor().release(inside.thread, pc, lock) {
         Ok(()) => 0,
@@ -140,8 +145,7 @@ interpose! {
     fn pthread_mutex_unlock(mutex: *mut pthread_mutex_t; pc) -> c_int {
         match enter() {
             Some(mut inside) if !beyond_us(mutex) => {
-                let checks = matches!(kind_of(mutex) & 3, RECURSIVE | ERRORCHECK);
-                unlock(&mut inside, pc, mutex as u64, checks)
+                unlock(&mut inside, pc, mutex as u64, checks_owner(mutex))
             }
             _ => real!(pthread_mutex_unlock: MutexCall)(mutex),
         }

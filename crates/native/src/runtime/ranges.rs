@@ -1,7 +1,7 @@
 //! Accesses to ranges: struct copies, mem* and str* functions, and libc calls that touch the caller's memory.
 
 use super::register::Hook;
-use super::{active, conductor, hold, threads, tls};
+use super::{active, conductor, hold, system, threads, tls};
 use reweave_conductor::Thread;
 use reweave_conductor::policy::Next;
 use reweave_model::AccessFlags;
@@ -29,10 +29,44 @@ pub fn range(addr: u64, size: u64, write: bool, flags: u8, pc: u64) {
     thread.inside = 0;
 }
 
+/// Ranges up to this size are taken for what they are.
+const ORDINARY: u64 = 1 << 20;
+const PAGE: u64 = 4096;
+
+/// How much of a range is there, 4 GiB at most. A length that was read from freed memory may say anything: the access ends where memory does,
+/// and nothing but that is recorded. Costs a system call for large ranges, some dozens for those that are cut.
+pub fn present(addr: u64, size: u64) -> u64 {
+    const MSYNC: usize = 26;
+    let start = addr & !(PAGE - 1);
+    let is_mapped = |size: u64| {
+        let length = (addr - start + size) as usize;
+        // SAFETY: `MS_ASYNC` changes nothing, and fails where nothing is mapped.
+        unsafe { system::raw(MSYNC, [start as usize, length, libc::MS_ASYNC as usize, 0, 0, 0]) == 0 }
+    };
+    let size = size.min(u32::MAX.into()).min(u64::MAX - addr);
+    if size <= ORDINARY || is_mapped(size) {
+        return size;
+    }
+    // invariant: as much as `there` is mapped, if it is more than nothing; as much as `gone` is not
+    let (mut there, mut gone) = (0, size);
+    while gone - there > PAGE {
+        let middle = there + (gone - there) / 2;
+        if is_mapped(middle) {
+            there = middle;
+        } else {
+            gone = middle;
+        }
+    }
+    // The last page in full.
+    let end = (addr + gone - 1) & !(PAGE - 1);
+    end.saturating_sub(addr).clamp(1, size)
+}
+
 /// A step of a thread that is inside the runtime and holds the token.
 fn one(thread: &mut Thread, addr: u64, size: u64, write: bool, flags: u8, pc: u64) {
     let conductor = conductor();
-    if !write && u32::try_from(size).is_ok_and(|size| conductor.recorder.is_copying(thread, addr, size)) {
+    let size = present(addr, size);
+    if !write && conductor.recorder.is_copying(thread, addr, size as u32) {
         conductor.go_on(thread);
     }
     thread.next = Next::access(pc, addr, size, write);
@@ -41,7 +75,7 @@ fn one(thread: &mut Thread, addr: u64, size: u64, write: bool, flags: u8, pc: u6
         return conductor.recorder.settle(thread);
     }
     conductor.count(thread);
-    conductor.recorder.range(thread, pc, addr, size.min(u32::MAX.into()) as u32, write, flags);
+    conductor.recorder.range(thread, pc, addr, size as u32, write, flags);
 }
 
 /// A libc function is about to read the caller's memory.

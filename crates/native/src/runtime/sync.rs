@@ -1,6 +1,6 @@
 //! Condition variables, barriers and semaphores.
 
-use super::{Inside, conductor, enter, signals, threads, time};
+use super::{Inside, conductor, enter, locks, signals, threads, time};
 use libc::{
     c_int, c_uint, pthread_barrier_t, pthread_barrierattr_t, pthread_cond_t, pthread_condattr_t, pthread_mutex_t,
     sem_t, timespec,
@@ -15,7 +15,12 @@ pub fn wait(inside: &mut Inside, pc: u64, condition: u64, mutex: u64, deadline: 
     let conductor = conductor();
     if conductor.owner(mutex) != inside.thread.id {
         conductor.misused(inside.thread, pc, Misuse::UnlockByNonOwner, mutex);
-        return libc::EPERM;
+        if locks::checks_owner(mutex as *const pthread_mutex_t) {
+            return libc::EPERM;
+        }
+        // What libc does with a normal mutex: it is opened, whoever holds it, and taken when the wait is over.
+        conductor.force_release(mutex);
+        conductor.seize(inside.thread, pc, mutex);
     }
     match conductor.wait(inside.thread, pc, condition, mutex, deadline, signals::deliver) {
         WakeReason::Notified | WakeReason::Spurious => 0,

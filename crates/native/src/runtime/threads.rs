@@ -248,7 +248,10 @@ pub unsafe fn create(
     conductor.sync_point(inside.thread);
     conductor.spin.lock();
     let child = conductor.register(Some(inside.thread));
+    // Nobody may choose it before it is forked, not even if the watchdog takes the token from its parent meanwhile.
+    child.status = Status::Outside;
     conductor.spin.unlock();
+    let (id, nth) = (child.id, child.nth);
     let mask = set_mask(u64::MAX);
     let beginning = Box::into_raw(Box::new(Beginning { thread: child, start, argument, mask }));
     // Recorded before the fork, and so before everything that the child does.
@@ -260,21 +263,22 @@ pub unsafe fn create(
     if status != 0 {
         // SAFETY: nobody took it.
         drop(unsafe { Box::from_raw(beginning) });
-        conductor.unregister(child.id);
+        conductor.unregister(id);
         inside.thread.children -= 1;
         return status;
     }
     let detached = !attributes.is_null() && is_detached(attributes);
     // SAFETY: filled by pthread_create.
-    handles().insert(unsafe { *handle }, Named { thread: child.id, detached, joined: Joined::Not });
+    handles().insert(unsafe { *handle }, Named { thread: id, detached, joined: Joined::Not });
     // libc stores the handle before the thread starts: whoever the thread tells of itself may read it. Nobody may come between
     // that and the fork, the new thread least of all.
     inside.thread.no_preempt += 1;
     super::ranges::wrote(inside.thread, handle.cast(), size_of::<pthread_t>(), pc);
-    conductor.step(inside.thread, pc, Op::Fork { child: ThreadId(child.id), nth: child.nth });
+    conductor.step(inside.thread, pc, Op::Fork { child: ThreadId(id), nth });
+    conductor.thread(id).status = Status::Ready;
     inside.thread.no_preempt -= 1;
     if detached {
-        conductor.step(inside.thread, pc, Op::Detach { child: ThreadId(child.id) });
+        conductor.step(inside.thread, pc, Op::Detach { child: ThreadId(id) });
     }
     0
 }

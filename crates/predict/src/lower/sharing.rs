@@ -124,6 +124,7 @@ impl Page {
     fn new(number: u64, initial: Option<&Symbols>) -> Box<Self> {
         const WORDS: usize = PAGE_WORDS as usize;
         let mut page = Box::new(Self { users: [NOBODY; WORDS], values: [0; WORDS], known: [0; WORDS] });
+        let initial = initial.filter(|symbols| symbols.has_initial(Addr(number * PAGE_WORDS * 8), PAGE_WORDS * 8));
         for i in 0..initial.map_or(0, |_| WORDS) {
             let addr = Addr((number * PAGE_WORDS + i as u64) * 8);
             if let Some(bytes) = initial.and_then(|symbols| symbols.initial(addr, 8)) {

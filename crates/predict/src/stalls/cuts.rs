@@ -7,9 +7,11 @@ use reweave_model::{LockMode, Pc};
 use super::Endings;
 use crate::deadlocks::relation::excludes;
 use crate::history::*;
+use crate::search::Limits;
 
-/// Cuts that are all looked at; of more, only likely ones.
+/// Cuts that are all looked at, and events in all of them together; of more, only likely ones.
 const ALL: usize = 20_000;
+const EVENTS: usize = 20_000_000;
 /// Waits with the same code position that are tried in long histories.
 const TRIES: usize = 4;
 
@@ -26,14 +28,16 @@ pub struct Cut {
     pub arrivals: Vec<Pos>,
 }
 
-/// The cuts that may be stalls; `pc_of` tells which waits are alike.
-pub fn cuts(history: &History, endings: &Endings<'_>, pc_of: &dyn Fn(Pos) -> Pc) -> Vec<Cut> {
+/// The cuts that may be stalls, as far as there is time; `pc_of` tells which waits are alike.
+pub fn cuts(history: &History, endings: &Endings<'_>, limits: &Limits<'_>, pc_of: &dyn Fn(Pos) -> Pc) -> Vec<Cut> {
     let choices: Vec<Vec<u32>> = (0..history.threads.len()).map(|thread| stops(history, endings, thread)).collect();
     let all = choices.iter().try_fold(1usize, |product, stops| product.checked_mul(stops.len()));
     let mut cuts = Vec::new();
     match all {
-        Some(all) if all <= ALL => every(history, endings, &choices, &mut Vec::new(), &mut cuts),
-        _ => likely(history, endings, &choices, pc_of, &mut cuts),
+        Some(all) if all <= ALL && all * history.steps.len() <= EVENTS => {
+            every(history, endings, &choices, &mut Vec::new(), &mut cuts);
+        }
+        _ => likely(history, endings, &choices, limits, pc_of, &mut cuts),
     }
     cuts
 }
@@ -73,6 +77,7 @@ fn likely(
     history: &History,
     endings: &Endings<'_>,
     choices: &[Vec<u32>],
+    limits: &Limits<'_>,
     pc_of: &dyn Fn(Pos) -> Pc,
     cuts: &mut Vec<Cut>,
 ) {
@@ -86,6 +91,9 @@ fn likely(
             let times = tried.entry((thread, pc_of(pos))).or_default();
             if !meets || *times >= TRIES {
                 continue;
+            }
+            if limits.is_over() {
+                return;
             }
             *times += 1;
             let mut done: Vec<u32> = history.threads.iter().map(|events| events.len() as u32).collect();

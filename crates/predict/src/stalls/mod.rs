@@ -119,7 +119,7 @@ pub fn stalls(trace: &Trace, name: &'static str, limits: &Limits<'_>, progress: 
         let waits = |pos: Pos| window.origin(pos).op == "join" || starts(pos);
         let endings = Endings { ended: &window.ended, waits: &waits };
         let mut groups: BTreeMap<Vec<Pc>, Vec<Cut>> = BTreeMap::new();
-        for cut in cuts(history, &endings, &|pos| window.origin(pos).pc) {
+        for cut in cuts(history, &endings, limits, &|pos| window.origin(pos).pc) {
             let mut pcs: Vec<Pc> = cut.members.iter().map(|&pos| window.origin(pos).pc).collect();
             pcs.sort_unstable();
             let group = groups.entry(pcs).or_default();

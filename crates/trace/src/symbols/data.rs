@@ -71,6 +71,12 @@ impl Data {
         Some(if piece.bytes.is_empty() { vec![0; len] } else { piece.bytes[offset..offset + len].to_vec() })
     }
 
+    /// Whether anything is known of these bytes.
+    pub fn overlaps(&self, addr: u64, len: u64) -> bool {
+        let after = self.pieces.partition_point(|piece| piece.start < addr.saturating_add(len));
+        self.pieces[..after].last().is_some_and(|piece| piece.start + piece.size > addr)
+    }
+
     pub fn store(&self, put: &mut Put) {
         put.int(self.pieces.len() as u64);
         for piece in &self.pieces {

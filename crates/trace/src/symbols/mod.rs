@@ -142,6 +142,11 @@ impl Symbols {
         self.data.at(addr.0, len)
     }
 
+    /// Whether [`initial`](Self::initial) knows any of these bytes.
+    pub fn has_initial(&self, addr: Addr, len: u64) -> bool {
+        self.data.overlaps(addr.0, len)
+    }
+
     fn string(&self, id: u32) -> &str {
         self.strings.get(id as usize).map_or("", String::as_str)
     }

@@ -48,7 +48,7 @@ mod times;
 fn read(thread: &mut Thread, at: *const u8, size: usize, pc: u64) {
     if size > 0 && !at.is_null() && !thread.ignores(false) {
         conductor().count(thread);
-        let size = size.min(u32::MAX as usize) as u32;
+        let size = super::ranges::present(at as u64, size as u64) as u32;
         conductor().recorder.range(thread, pc, at as u64, size, false, AccessFlags::LIBRARY);
     }
 }

@@ -9,9 +9,11 @@ use reweave_launch::confirm::OUTPUT;
 use reweave_launch::pipeline::RECORDING;
 use reweave_launch::replay::Recording;
 use reweave_launch::{Error, beside};
-use reweave_report::view::{Evidence, Limits};
+use reweave_model::EventId;
+use reweave_report::view::{Evidence, Limits, build, marks};
 use reweave_report::{Item, Report};
-use reweave_trace::{Trace, reorder, schedule};
+use reweave_trace::reorder::{self, Reordered};
+use reweave_trace::{Trace, schedule};
 
 /// Rows of all views together: what a browser takes without complaint.
 const ROWS: usize = 400_000;
@@ -25,18 +27,27 @@ const LONGEST_LINE: usize = 200;
 pub fn of(item: &Item, folder: &Path, limits: Limits) -> Result<Evidence, Error> {
     let own = folder.join(item.id.to_string());
     let recording = if own.is_dir() { Some(Recording::open(&own)?) } else { None };
-    let bug = match recording.as_ref().and_then(|recording| recording.goal.as_ref().zip(Some(recording))) {
-        Some((goal, recording)) => goal.steps_before(&recording.trace)?,
-        None => None,
+    let goal = recording.as_ref().and_then(|recording| recording.goal.as_ref());
+    // The accesses of the finding in a run that did it.
+    let done = |run: &Trace| match goal {
+        Some(goal) => Ok::<_, Error>(goal.shown(run)?.map(|shown| marks(shown.events))),
+        None => Ok(None),
     };
-    let observed = observed(folder, recording.as_ref());
-    let failing = recording.as_ref().map(|recording| (&recording.trace, bug));
-    let mut evidence = Evidence::of(item, failing, observed.as_ref(), limits)?;
-    evidence.printed = last_lines(&own.join(OUTPUT));
-    if let (Some(witness), Some(observed)) = (&item.witness, &observed) {
+    let mut evidence = Evidence { printed: last_lines(&own.join(OUTPUT)), ..Evidence::default() };
+    if let Some(recording) = &recording {
+        let marks = done(&recording.trace)?.unwrap_or_default();
+        evidence.failing = Some(build(&recording.trace, &marks, limits)?);
+    }
+    let Some(observed) = observed(folder, recording.as_ref()) else { return Ok(evidence) };
+    let found = || item.accesses.iter().map(|access| access.event.map(EventId));
+    let did_it = done(&observed)?;
+    evidence.observed_did_it = did_it.is_some();
+    evidence.observed = Some(build(&observed, &did_it.unwrap_or_else(|| marks(found())), limits)?);
+    if let Some(witness) = &item.witness {
         let schedule = schedule::load(folder.join(witness))?;
-        if let Some(reordered) = reorder::along(observed, &schedule)? {
-            evidence.predict(item, &reordered, limits)?;
+        if let Some(Reordered { trace, events }) = reorder::along(&observed, &schedule)? {
+            let there = found().map(|event| events.get(&event?).copied());
+            evidence.predict(&trace, &marks(there), limits)?;
         }
     }
     Ok(evidence)

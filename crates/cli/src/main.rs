@@ -12,6 +12,7 @@ mod watcher;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use reweave_native::compiler::{self, Language};
 
@@ -76,10 +77,13 @@ fn main() -> ExitCode {
         let rest = args.split_off((if by_name.is_some() { 1 } else { 2 }).min(args.len()));
         return code(compiler::run(language, rest));
     }
-    let matches = match Cli::command().try_get_matches_from(args) {
+    let matches = match Cli::command().try_get_matches_from(&args) {
         Ok(matches) => matches,
         Err(error) => {
             let _ = error.print();
+            if let Some(hint) = without_dashes(&args, &error) {
+                eprintln!("\n{hint}");
+            }
             return code(error.exit_code());
         }
     };
@@ -104,6 +108,15 @@ fn main() -> ExitCode {
         Command::Completions(args) => commands::completions::completions(&args, Cli::command()),
         Command::Man(args) => commands::completions::man(&args, Cli::command()),
     })
+}
+
+/// What to write where a program stands without the `--` that belongs before it.
+fn without_dashes(args: &[OsString], error: &clap::Error) -> Option<String> {
+    let command = args.get(1)?.to_str().filter(|word| ["test", "record", "watch"].contains(word))?;
+    let Some(ContextValue::String(program)) = error.get(ContextKind::InvalidArg) else { return None };
+    let meant = error.kind() == ErrorKind::UnknownArgument && !program.starts_with('-');
+    let missing = meant && args.iter().all(|word| word != "--");
+    missing.then(|| format!("The program goes behind `--`: reweave {command} -- {program}"))
 }
 
 fn code(code: i32) -> ExitCode {

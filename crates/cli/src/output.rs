@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use reweave_launch::{Error, Run, exit, human_size, pipeline};
+use reweave_launch::{Error, Run, confirm, exit, human_size};
 use reweave_report::Describer;
 use reweave_trace::Outcome;
 
@@ -32,7 +32,7 @@ pub fn print(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> i32 {
 /// Who waits for what in a run that hung.
 fn hang_report(path: &std::path::Path) {
     let Ok(trace) = reweave_trace::Trace::open(path) else { return };
-    let Ok(places) = pipeline::last_places(&trace, &Outcome::Hung) else { return };
+    let Ok(places) = confirm::last_places(&trace, &Outcome::Hung) else { return };
     let describer = Describer { symbols: trace.symbols() };
     for place in places {
         eprintln!("  thread {}: {} at {}", place.thread, place.op, describer.place(place.pc));

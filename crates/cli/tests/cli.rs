@@ -49,6 +49,17 @@ fn wrong_usage_is_two() {
 }
 
 #[test]
+fn a_program_without_dashes_before_it_gets_a_hint() {
+    let scratch = Scratch::new("cli");
+    for command in ["test", "record", "watch"] {
+        let said = scratch.run([command, "./bank", "--fast"]).expect(2).stderr;
+        assert!(said.contains(&format!("reweave {command} -- ./bank")), "{said}");
+    }
+    let other = scratch.run(["test", "--frobnicate", "--", "true"]).expect(2).stderr;
+    assert!(!other.contains("goes behind"), "{other}");
+}
+
+#[test]
 fn record_returns_the_status_of_the_program() {
     let scratch = Scratch::new("cli");
     for status in [0, 1, 42, 255] {

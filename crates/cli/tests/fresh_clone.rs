@@ -56,7 +56,9 @@ fn the_readme_from_a_fresh_clone() {
     let done = follow(&lines, &clone, &scratch.join("home"), &installed.join("bin"), &settings);
     assert!(installed.join("bin/reweave").is_file(), "{}", done.stderr);
     assert!(done.stderr.contains("confirmed: data race on balance"), "{}", done.stderr);
-    for told in ["What happens", "it goes on from what it read before", " is lost", "they have no lock in common"] {
+    for told in
+        ["What happens", "what T1 wrote (130) is lost, T2 had read 120 before that", "they have no lock in common"]
+    {
         assert!(done.stdout.contains(told), "explain does not say {told:?}: {}", done.stdout);
     }
     assert!(clone.join("tour/report.html").is_file());

@@ -42,7 +42,8 @@ fn freed_memory_is_a_failure_that_replays() {
     let said = lab.reweave(&["test", "-o", "out", "--budget", "20s", "--", "./calloc"]);
     assert_eq!(said.code, 1, "{said:?}");
     let found = findings(&lab);
-    let freed = found.iter().find(|finding| finding["harm"] == "freed memory").expect("such a finding");
+    let is_freed = |finding: &&Value| finding["kind"] == "failure" && finding["harm"] == "freed memory";
+    let freed = found.iter().find(is_freed).expect("such a finding");
     let lines: Vec<_> = (0..2).map(|i| freed["accesses"][i]["location"]["line"].as_u64()).collect();
     assert_eq!(lines, [Some(20), Some(17)]);
     let again = lab.reweave(&["replay", &format!("out/{}", freed["id"])]);

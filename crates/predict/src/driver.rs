@@ -369,13 +369,17 @@ fn unproven(trace: &Trace, name: &'static str, kind: Kind, pairs: &[(EventId, Ev
 }
 
 /// These events as findings have them.
-fn accessors(trace: &Trace, wanted: HashSet<EventId>) -> Result<HashMap<EventId, Accessor>> {
+pub fn accessors(trace: &Trace, wanted: HashSet<EventId>) -> Result<HashMap<EventId, Accessor>> {
     let mut found: HashMap<EventId, Accessor> = HashMap::new();
     let mut held: HashMap<ThreadId, Vec<(reweave_model::ObjectId, EventId)>> = HashMap::new();
     let mut events = trace.events();
     while found.len() < wanted.len() {
         let Some(event) = events.next()? else { break };
         let locks = held.entry(event.thread).or_default();
+        // Whoever waits has given the mutex up.
+        if let Op::Wait { mutex, .. } = event.op {
+            locks.retain(|(other, _)| *other != mutex);
+        }
         if wanted.contains(&event.id) {
             let (thread, pc, stack) = (event.thread, event.pc, event.stack);
             let op = called(&event.op).to_owned();
@@ -384,7 +388,7 @@ fn accessors(trace: &Trace, wanted: HashSet<EventId>) -> Result<HashMap<EventId,
         }
         match event.op {
             Op::Acquire { object, .. } | Op::Woken { mutex: object, .. } => locks.push((object, event.id)),
-            Op::Release { object, .. } | Op::Wait { mutex: object, .. } => locks.retain(|(other, _)| *other != object),
+            Op::Release { object, .. } => locks.retain(|(other, _)| *other != object),
             _ => {}
         }
     }

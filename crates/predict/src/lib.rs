@@ -38,5 +38,5 @@ pub mod stalls;
 pub mod testing;
 pub mod witness;
 
-pub use driver::{ANALYSES, About, Answer, Options, predict, streaming};
+pub use driver::{ANALYSES, About, Answer, Options, accessors, predict, streaming};
 pub use search::Limits;

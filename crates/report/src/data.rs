@@ -81,16 +81,6 @@ impl Item {
         self.suppressed.is_none() && self.baseline.as_deref() != Some("known")
     }
 
-    /// Turns the two accesses of a race round: (1) is the one that came first in the run that replay shows.
-    pub fn swap_accesses(&mut self) {
-        let ops: Vec<&str> = self.accesses.iter().map(|access| access.op.as_str()).collect();
-        let (there, back) = (ops.join(" and "), ops.iter().rev().copied().collect::<Vec<_>>().join(" and "));
-        if let Some(at) = self.summary.rfind(&there) {
-            self.summary.replace_range(at..at + there.len(), &back);
-        }
-        self.accesses.reverse();
-    }
-
     /// Proven, by a run or by a checked reordering.
     pub fn is_proven(&self) -> bool {
         self.strength != "potential"
@@ -154,6 +144,9 @@ pub struct AccessItem {
     /// Innermost call first, the location itself not included.
     pub stack: Vec<Location>,
     pub locks_held: Vec<String>,
+    /// The event of the recorded run that this was found from. What else is said here is said of the run that did it, if one did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub event: Option<u64>,
 }
 
 impl AccessItem {

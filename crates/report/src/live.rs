@@ -47,7 +47,7 @@ fn access_item(access: &Sighted, symbols: &Symbols) -> AccessItem {
     let Placed { at, through, stack } = Placed::new(access.pc, access.stack.iter().copied(), symbols);
     let taken = |pc| Placed::new(pc, std::iter::empty(), symbols).at;
     let locks_held = access.locks_held.iter().map(|&(object, pc)| taken_lock(object, &taken(pc), symbols)).collect();
-    AccessItem { thread: access.thread.0, op: access.op.into(), location: at, through, stack, locks_held }
+    AccessItem { thread: access.thread.0, op: access.op.into(), location: at, through, stack, locks_held, event: None }
 }
 
 fn summary(sighting: &Sighting, accesses: &[AccessItem], symbols: &Symbols) -> String {

@@ -26,11 +26,15 @@ impl Placed {
     /// From a code address and the return addresses of its callers. Without a frame of the user's it is the innermost one.
     pub fn new(pc: Pc, callers: impl Iterator<Item = Pc>, symbols: &Symbols) -> Self {
         let mut frames = frames(pc, symbols);
+        frames.extend(Self::callers(callers, symbols));
+        Self::of(frames)
+    }
+
+    /// The frames of return addresses.
+    pub fn callers(callers: impl Iterator<Item = Pc>, symbols: &Symbols) -> impl Iterator<Item = Location> {
         // Our runtime starts every thread, but is no part of the program.
         let ours = |pc: &Pc| symbols.module_of(pc.0).is_some_and(|module| module.name() == "libreweave_runtime.so");
-        let callers = callers.filter(|pc| !ours(pc)).take(DEEPEST);
-        frames.extend(callers.flat_map(|pc| self::frames(pc, symbols)));
-        Self::of(frames)
+        callers.filter(move |pc| !ours(pc)).take(DEEPEST).flat_map(|pc| frames(pc, symbols))
     }
 
     /// From all frames, innermost first.

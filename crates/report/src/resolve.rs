@@ -1,6 +1,6 @@
 //! From findings (ids and addresses of one trace) to items of a report (names and lines).
 
-use reweave_model::{Accessor, AtomicBlock, BlockedOn, EventId, Finding, Kind, ObjectId, Op, Strength};
+use reweave_model::{Accessor, AtomicBlock, BlockedOn, EventId, Finding, Kind, ObjectId, Op, Pc, Strength};
 use reweave_trace::{Symbols, Trace};
 
 use crate::data::{AccessItem, BlockItem, Item, Location};
@@ -53,27 +53,58 @@ pub fn item(id: u32, finding: &Finding, trace: &Trace) -> Item {
         analysis: finding.analysis.into(),
         summary,
         block: finding.block.as_ref().map(|block| if block.declared { "declared" } else { "inferred" }.into()),
-        block_at: finding.block.as_ref().map(|block| block_item(block, trace)),
+        block_at: finding.block.as_ref().map(|block| block_item(block, &finding.accesses, trace)),
         accesses,
         view,
         ..Item::default()
     }
 }
 
-fn block_item(block: &AtomicBlock, trace: &Trace) -> BlockItem {
-    // What the compiler put into a function named by the user is part of it.
-    let named = |frame: &Location| block.label.as_ref().is_some_and(|label| frame.function == *label);
-    let place = |pc| {
-        let frames = frames(pc, trace.symbols());
-        let own = frames.iter().find(|frame| !frame.file.ends_with("reweave.h") && !is_library(&frame.file));
-        frames.iter().find(|frame| named(frame)).or(own).cloned().unwrap_or_default()
+/// Where a block is: in the innermost call that has both its ends. What it calls, or the compiler put into it, is part of it.
+fn block_item(block: &AtomicBlock, accesses: &[Accessor], trace: &Trace) -> BlockItem {
+    let (enter, exit) = (block_frames(block.enter, accesses, trace), block_frames(block.exit, accesses, trace));
+    let pairs = enter.iter().rev().zip(exit.iter().rev());
+    // From the outermost call on: further only through the same call.
+    let mut common = None;
+    for (enter, exit) in
+        pairs.take_while(|(enter, exit)| (&enter.file, &enter.function) == (&exit.file, &exit.function))
+    {
+        common = Some((enter, exit));
+        if enter.line != exit.line {
+            break;
+        }
+    }
+    let label = block.label.clone();
+    // The function that the user named.
+    let named = |frames: &[Location]| frames.iter().find(|frame| Some(&frame.function) == label.as_ref()).cloned();
+    let first = |frames: &[Location]| frames.first().cloned().unwrap_or_default();
+    let (enter, exit) = match (named(&enter).zip(named(&exit)), common) {
+        (Some(named), _) => named,
+        (None, Some((enter, exit))) => (enter.clone(), exit.clone()),
+        (None, None) => (first(&enter), first(&exit)),
     };
-    BlockItem { label: block.label.clone(), enter: place(block.enter), exit: place(block.exit) }
+    BlockItem { label, enter, exit }
+}
+
+/// The program's own frames at one end of a block, innermost first. Who called is known of accesses in the same function.
+fn block_frames(pc: Pc, accesses: &[Accessor], trace: &Trace) -> Vec<Location> {
+    let inlined = |pc| frames(pc, trace.symbols());
+    let function = |pc| inlined(pc).pop().map(|frame| frame.function);
+    let own = accesses.first().map(|access| access.thread);
+    let mut own = accesses.iter().filter(|access| Some(access.thread) == own);
+    let same =
+        own.clone().find(|access| access.pc == pc).or_else(|| own.find(|access| function(access.pc) == function(pc)));
+    let mut all = inlined(pc);
+    if let Some(access) = same {
+        all.extend(Placed::callers(trace.stacks().walk(access.stack), trace.symbols()));
+    }
+    all.retain(|frame| frame.line != 0 && !frame.file.ends_with("reweave.h") && !is_library(&frame.file));
+    all
 }
 
 /// `atomic block "transfer" in transfer (bank.c:12-18)`
-fn block_name(block: &AtomicBlock, trace: &Trace) -> String {
-    let BlockItem { label, enter, exit } = block_item(block, trace);
+fn block_name(block: &AtomicBlock, accesses: &[Accessor], trace: &Trace) -> String {
+    let BlockItem { label, enter, exit } = block_item(block, accesses, trace);
     let mut name = if block.declared { "atomic block".to_owned() } else { "inferred atomic block".to_owned() };
     if let Some(label) = label.filter(|label| *label != enter.function) {
         name += &format!(" \"{label}\"");
@@ -91,7 +122,7 @@ fn block_name(block: &AtomicBlock, trace: &Trace) -> String {
 
 /// What is wrong with a block. With a witness the accesses are in the order in which they happen.
 fn atomicity(finding: &Finding, block: &AtomicBlock, trace: &Trace) -> String {
-    let name = block_name(block, trace);
+    let name = block_name(block, &finding.accesses, trace);
     if finding.witness.is_none() {
         let what = match finding.analysis {
             "lock-reacquire" => "takes a lock again that it gave up: another thread may come in between",
@@ -115,7 +146,9 @@ fn atomicity(finding: &Finding, block: &AtomicBlock, trace: &Trace) -> String {
 fn access_item(access: &Accessor, trace: &Trace) -> AccessItem {
     let Placed { at, through, stack } = Placed::new(access.pc, trace.stacks().walk(access.stack), trace.symbols());
     let locks_held = access.locks_held.iter().filter_map(|event| lock_name(*event, trace)).collect();
-    AccessItem { thread: access.thread.0, op: access.op.clone(), location: at, through, stack, locks_held }
+    // What prediction had to invent is no event.
+    let event = (access.event != EventId::default()).then_some(access.event.0);
+    AccessItem { thread: access.thread.0, op: access.op.clone(), location: at, through, stack, locks_held, event }
 }
 
 /// `account (taken at bank.c:21)`
@@ -148,7 +181,11 @@ fn summary(finding: &Finding, accesses: &[AccessItem], trace: &Trace) -> String 
             deadlock(finding.analysis, &names)
         }
         Kind::Misuse if accesses.len() == 2 => {
-            let object = finding.accesses.last().and_then(|access| operation(access.event, trace, ended));
+            let last = finding.accesses.last();
+            if let Some(text) = last.and_then(|access| operation(access.event, trace, misused)) {
+                return text;
+            }
+            let object = last.and_then(|access| operation(access.event, trace, ended));
             let (object, how) = object.unwrap_or_else(|| ("something".into(), "destroyed"));
             format!("use of {object} after it was {how}: {} and {}", accesses[1].op, accesses[0].op)
         }
@@ -202,7 +239,7 @@ fn misused(op: &Op<'_>, describer: Describer<'_>) -> Option<String> {
 /// What an operation ends, and how.
 fn ended(op: &Op<'_>, describer: Describer<'_>) -> Option<(String, &'static str)> {
     match *op {
-        Op::Destroy { object, .. } | Op::Misused { object, .. } => Some((describer.object(object), "destroyed")),
+        Op::Destroy { object, .. } => Some((describer.object(object), "destroyed")),
         Op::Free { addr, .. } => Some((describer.address(addr), "freed")),
         _ => None,
     }

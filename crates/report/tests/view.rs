@@ -1,8 +1,7 @@
 //! Runs as people look at them, on traces made by hand: what is marked, what is folded away, what orders what.
 
-use reweave_model::{AccessFlags, Addr, BlockedOn, LockMode, ObjectId, Op, Pc, Place, ThreadId, Value};
-use reweave_report::view::{Class, Evidence, Limits, LinkKind, Row, Run};
-use reweave_report::{AccessItem, Item, Location};
+use reweave_model::{AccessFlags, Addr, BlockedOn, EventId, LockMode, ObjectId, Op, Pc, Place, ThreadId, Value};
+use reweave_report::view::{Class, Limits, LinkKind, Row, Run, build, marks};
 use reweave_trace::{Footer, Meta, Outcome, Symbols, Trace, TraceBuilder};
 
 const X: Addr = Addr(0x1000);
@@ -58,24 +57,10 @@ impl Maker {
     }
 }
 
-fn access(thread: u32, op: &str, at: u32) -> AccessItem {
-    AccessItem {
-        thread,
-        op: op.into(),
-        location: Location { file: "/src/a.c".into(), line: at, function: function(at).into() },
-        stack: Vec::new(),
-        through: Vec::new(),
-        locks_held: Vec::new(),
-    }
-}
-
-fn item(kind: &str, accesses: Vec<AccessItem>) -> Item {
-    Item { id: 1, kind: kind.into(), strength: "confirmed".into(), accesses, ..Item::default() }
-}
-
-fn failing(trace: &Trace, item: &Item, steps_before: Option<u64>, rows: usize) -> Run {
-    let evidence = Evidence::of(item, Some((trace, steps_before)), None, Limits { rows }).expect("readable");
-    evidence.failing.expect("it was asked for")
+/// The events of the accesses are given by their steps, counted from 1.
+fn shown(trace: &Trace, accesses: &[u64], rows: usize) -> Run {
+    let marks = marks(accesses.iter().map(|step| Some(EventId(step - 1))));
+    build(trace, &marks, Limits { rows }).expect("readable")
 }
 
 /// The numbers of the marked steps, by number of the access.
@@ -85,36 +70,14 @@ fn marked(run: &Run) -> Vec<(usize, u64)> {
 }
 
 #[test]
-fn of_many_times_through_a_loop_the_one_at_the_bug_is_marked() {
-    let mut maker = Maker::new();
-    for n in 0..10 {
-        maker.read(1, 10, n).write(1, 11, n + 1).read(2, 30, n + 1);
-    }
-    let trace = maker.trace(Outcome::Exited { status: 0 });
-    let race = item("race", vec![access(1, "write", 11), access(2, "read", 30)]);
-    // The bug comes after 13 steps: the fifth time.
-    assert_eq!(marked(&failing(&trace, &race, Some(13), 100)), [(1, 14), (2, 15)]);
-}
-
-#[test]
-fn threads_may_have_other_numbers_in_the_run_that_did_it() {
-    let mut maker = Maker::new();
-    maker.read(1, 30, 0).write(2, 11, 1).read(1, 30, 1);
-    let trace = maker.trace(Outcome::Exited { status: 0 });
-    let race = item("race", vec![access(1, "write", 11), access(2, "read", 30)]);
-    assert_eq!(marked(&failing(&trace, &race, Some(1), 100)), [(1, 2), (2, 3)]);
-}
-
-#[test]
-fn a_deadlock_is_where_threads_wait_in_the_end() {
+fn locks_are_held_to_the_end_of_a_deadlock() {
     let mut maker = Maker::new();
     let wait = |object| Op::Blocked { on: BlockedOn::LockExclusive, object: ObjectId(object) };
     let take = |object| Op::Acquire { object: ObjectId(object), mode: LockMode::Exclusive, tried: false };
     maker.op(1, 10, wait(1)).op(1, 10, take(1));
     maker.op(2, 30, take(2)).op(2, 31, wait(1)).op(1, 11, wait(2)).op(1, 0, Op::Hang);
     let trace = maker.trace(Outcome::Hung);
-    let deadlock = item("deadlock", vec![access(1, "wait for lock 0x2", 11), access(2, "wait for lock 0x1", 31)]);
-    let run = failing(&trace, &deadlock, Some(4), 100);
+    let run = shown(&trace, &[5, 4], 100);
     assert_eq!(marked(&run), [(1, 5), (2, 4)]);
     // Each holds its lock to the end.
     assert_eq!(run.bars.len(), 2);
@@ -128,8 +91,7 @@ fn a_release_orders_the_next_acquire_and_data_flows_to_readers() {
     maker.lock(1, 10).write(1, 11, 7).unlock(1, 12);
     maker.lock(2, 30).read(2, 31, 7).unlock(2, 32);
     let trace = maker.trace(Outcome::Exited { status: 0 });
-    let race = item("race", vec![access(1, "write", 11), access(2, "read", 31)]);
-    let run = failing(&trace, &race, None, 100);
+    let run = shown(&trace, &[2, 5], 100);
     let links: Vec<(LinkKind, usize, usize)> = run.links.iter().map(|link| (link.kind, link.from, link.to)).collect();
     assert_eq!(links, [(LinkKind::Lock, 2, 3), (LinkKind::Data, 1, 4)]);
     let held: Vec<(u32, usize, usize)> = run.bars.iter().map(|bar| (bar.thread, bar.from, bar.to)).collect();
@@ -149,8 +111,7 @@ fn long_runs_keep_what_is_near_the_bug_and_count_the_rest() {
         maker.write(2, 32, n);
     }
     let trace = maker.trace(Outcome::Exited { status: 0 });
-    let race = item("race", vec![access(1, "write", 11), access(2, "read", 30)]);
-    let run = failing(&trace, &race, Some(60_000), 1_000);
+    let run = shown(&trace, &[60_001, 60_002], 1_000);
     assert_eq!(marked(&run), [(1, 60_001), (2, 60_002)]);
     assert!(run.rows.len() <= 1_100, "{} rows", run.rows.len());
     assert_eq!(run.steps, 80_002);
@@ -162,14 +123,4 @@ fn long_runs_keep_what_is_near_the_bug_and_count_the_rest() {
     assert_eq!(counted.sum::<u64>(), run.steps);
     assert!(run.links.iter().all(|link| link.from < link.to && link.to < run.rows.len()));
     assert!(run.bars.len() < run.rows.len(), "locks taken and given back in a fold are not shown");
-}
-
-#[test]
-fn of_a_run_that_did_not_do_it_the_closest_two_are_marked() {
-    let mut maker = Maker::new();
-    maker.write(1, 11, 1).read(1, 12, 1).read(1, 12, 1).write(1, 11, 2).read(1, 12, 2).read(2, 30, 2).read(2, 33, 2);
-    let trace = maker.trace(Outcome::Exited { status: 0 });
-    let race = item("race", vec![access(1, "write", 11), access(2, "read", 30)]);
-    let evidence = Evidence::of(&race, None, Some(&trace), Limits::default()).expect("readable");
-    assert_eq!(marked(&evidence.observed.expect("it was asked for")), [(1, 4), (2, 6)]);
 }

@@ -16,9 +16,16 @@ use crate::{Footer, Result, Trace, TraceBuilder};
 /// in one way only as long as the run fits into one window.
 const LONGEST: u64 = 10_000;
 
+/// A run in another order.
+pub struct Reordered {
+    pub trace: Trace,
+    /// What the events of the recording are in it, as far as it has them.
+    pub events: HashMap<EventId, EventId>,
+}
+
 /// The steps of a trace along a schedule, as a trace of its own; `None` if it is too long for that, or the schedule is of another
 /// program.
-pub fn along(trace: &Trace, schedule: &Schedule) -> Result<Option<Trace>> {
+pub fn along(trace: &Trace, schedule: &Schedule) -> Result<Option<Reordered>> {
     if trace.event_count() > LONGEST {
         return Ok(None);
     }
@@ -27,18 +34,23 @@ pub fn along(trace: &Trace, schedule: &Schedule) -> Result<Option<Trace>> {
     for (stack, parent, pc) in trace.stacks().sorted() {
         builder.define_stack(stack, parent, pc)?;
     }
+    let mut put = HashMap::new();
+    let mut count = 0;
     let mut events = trace.events();
     while let Some(event) = events.next()? {
         if let Op::ThreadName { .. } = event.op {
             builder.push(event.thread, event.pc, event.op)?;
+            count += 1;
         }
         recorded.see(&event);
     }
     let Some(threads) = recorded.threads_of(schedule) else { return Ok(None) };
     let mut world = World::default();
     let mut next: HashMap<ThreadId, usize> = HashMap::new();
-    let mut put = |thread: ThreadId, step: &Step, pc: Pc, op: Op<'_>| {
+    let mut push = |thread: ThreadId, step: &Step, pc: Pc, op: Op<'_>| {
         builder.set_stack(thread, step.stack);
+        put.insert(step.id, EventId(count));
+        count += 1;
         builder.push(thread, pc, op)
     };
     for segment in &schedule.segments {
@@ -48,7 +60,7 @@ pub fn along(trace: &Trace, schedule: &Schedule) -> Result<Option<Trace>> {
             let Some(step) = recorded.steps.get(&thread).and_then(|steps| steps.get(*at)) else { break };
             *at += 1;
             let Some((pc, op)) = recorded.operation(step) else { continue };
-            put(thread, step, pc, world.step(thread, step.id, op, &recorded))?;
+            push(thread, step, pc, world.step(thread, step.id, op, &recorded))?;
         }
     }
     // Who stands before a lock that another one holds waits there.
@@ -58,11 +70,11 @@ pub fn along(trace: &Trace, schedule: &Schedule) -> Result<Option<Trace>> {
             && let Some((pc, op)) = recorded.operation(step)
             && let Some(waits) = world.waits(thread, &op)
         {
-            put(thread, step, pc, waits)?;
+            push(thread, step, pc, waits)?;
         }
     }
     let writer = builder.finish(Footer::default(), Some(trace.symbols()))?;
-    Trace::from_bytes(writer.into_bytes()).map(Some)
+    Ok(Some(Reordered { trace: Trace::from_bytes(writer.into_bytes())?, events: put }))
 }
 
 /// An event that a schedule counts.
@@ -281,7 +293,8 @@ mod tests {
 
     fn reordered(builder: TraceBuilder, turns: &[(u32, u32)]) -> Vec<(u32, Op<'static>)> {
         let trace = builder.into_trace().expect("in memory");
-        let trace = along(&trace, &schedule(turns)).expect("in memory").expect("short");
+        let Reordered { trace, events } = along(&trace, &schedule(turns)).expect("in memory").expect("short");
+        assert!(events.values().all(|event| event.0 < trace.event_count()));
         let mut all = Vec::new();
         let mut events = trace.events();
         while let Some(event) = events.next().expect("readable") {

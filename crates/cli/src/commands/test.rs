@@ -100,8 +100,9 @@ pub fn test(plan: &Plan, judge: &Judge, detail: text::Detail, deny: Option<Deny>
             }
             let folder = plan.folder.display().to_string();
             eprintln!();
-            if reweave_launch::interrupt::asked() {
-                eprintln!("reweave: interrupted: this is what was known by then");
+            let interrupted = reweave_launch::interrupt::asked();
+            if interrupted {
+                eprintln!("reweave: interrupted: this is what was known by then, not all that was asked for");
             }
             if let Some(explored) = &tested.explored {
                 eprintln!("reweave: {}", exploration(explored, plan.explore, failed));
@@ -113,6 +114,8 @@ pub fn test(plan: &Plan, judge: &Judge, detail: text::Detail, deny: Option<Deny>
                 () if deny == Some(Deny::Nondeterminism) && tested.report.has_nondeterminism() => exit::FINDINGS,
                 // Nothing could be looked at: that is not a clean bill.
                 () if tested.run.processes.is_empty() => exit::CANNOT_RUN,
+                // Neither is what was not looked at to its end.
+                () if interrupted => exit::USAGE,
                 () => exit::CLEAN,
             }
         }

@@ -11,6 +11,7 @@ mod hostile;
 mod known;
 mod schema;
 mod stable;
+mod stories;
 mod told;
 
 use std::path::PathBuf;

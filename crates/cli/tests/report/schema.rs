@@ -80,6 +80,7 @@ fn every_field_is_in_the_published_schema() {
             through: vec![location.clone()],
             stack: vec![location],
             locks_held: Vec::new(),
+            event: Some(1),
         }],
         view: Some(reweave_report::ViewItem {
             variable: "x".into(),

@@ -124,6 +124,8 @@ pub fn stand_at(
             inferred: false,
             spins: false,
             threads: Vec::new(),
+            memory: Vec::new(),
+            freed: false,
             sight: None,
             accesses: Vec::new(),
             outcome,

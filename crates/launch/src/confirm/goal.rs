@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
-use reweave_model::{AccessFlags, Event, EventId, Finding, Kind, Misuse, Op, Pc, ThreadId};
-use reweave_predict::analyses::destroyed::recorded::late_uses;
+use reweave_model::{AccessFlags, Accessor, Addr, Event, EventId, Finding, Kind, Misuse, ObjectId, Op, Pc, ThreadId};
+use reweave_predict::analyses::destroyed::recorded::{LateUse, late_uses};
 use reweave_predict::analyses::hb::HbRaces;
 use reweave_predict::analyses::misuse::Misuses;
 use reweave_predict::analyses::serializability::Serializability;
@@ -13,8 +13,9 @@ use reweave_predict::linear::{self, Linear};
 use reweave_trace::{Outcome, Trace};
 use serde::{Deserialize, Serialize};
 
+use super::interleaved::{Wanted, interleaved};
 use super::stuck::stuck;
-use super::{Freed, Sight, spinning};
+use super::{Freed, Sight, last_places, spinning};
 use crate::names::{Code, Names};
 use crate::replay;
 use crate::{Error, Result};
@@ -40,6 +41,12 @@ pub struct Goal {
     /// Who makes the accesses, numbered as they come.
     #[serde(default)]
     pub threads: Vec<u32>,
+    /// Which memory they access, numbered as it comes; what is no access has none.
+    #[serde(default)]
+    pub memory: Vec<Option<u32>>,
+    /// Of a failure: that memory was used after it had been freed.
+    #[serde(default)]
+    pub freed: bool,
     /// Of a nondeterministic read: which write it is to see.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sight: Option<Box<Sight>>,
@@ -51,12 +58,14 @@ pub struct Goal {
 }
 
 /// Where a run shows it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Shown {
     /// The code position of the access that came first.
     pub first: Code,
     /// Steps of the run before the bug.
     pub steps_before: u64,
+    /// The events that are the accesses of the finding, in its order; those of a race as they came. None: the run does not have it.
+    pub events: Vec<Option<EventId>>,
 }
 
 impl Goal {
@@ -74,6 +83,8 @@ impl Goal {
             sight: Sight::of(trace, finding)?.map(Box::new),
             inferred: finding.block.as_ref().is_some_and(|block| !block.declared),
             threads: numbered(finding.accesses.iter().map(|access| access.thread)),
+            memory: memory(trace, finding)?,
+            freed: false,
             accesses: codes(trace, finding, finding.accesses.iter().map(|access| access.pc))?,
             outcome: Outcome::Unknown,
             trace: super::TRACE.into(),
@@ -100,19 +111,63 @@ impl Goal {
                 Some(sight) => sight.shown(trace),
                 None => Ok(None),
             },
-            _ if self.is(Kind::Failure) => failed(trace, &self.outcome),
+            _ if self.is(Kind::Failure) => self.failed(trace),
             [used, end] if self.is(Kind::Misuse) => too_late(trace, used, end),
             [..] if self.is(Kind::Misuse) => misused(trace, &self.accesses),
             [one, two] if self.is(Kind::Race) && self.memory_order => unordered(trace, one, two),
             [one, two] if self.is(Kind::Race) => adjacent(trace, one, two),
             _ if self.spins => spins(trace),
             [..] if self.is(Kind::Deadlock) => stuck(trace, &self.accesses),
-            [..] if self.inferred => interleaved(trace, &self.accesses, &self.threads),
-            _ => match self.block {
-                Some(block) => torn(trace, block),
-                None => Ok(None),
-            },
+            [..] if self.inferred => self.interleaved(trace),
+            _ => self.torn(trace),
         }
+    }
+
+    /// Whether the run fails in this way, or, where it is no failure that it ended like this, uses memory that was freed.
+    fn failed(&self, trace: &Trace) -> Result<Option<Shown>> {
+        let ended = trace.footer().map(|footer| &footer.outcome);
+        let freed = Freed::of(trace)?;
+        let failure = replay::is_failure(&self.outcome);
+        let same = ended.is_some_and(|ended| replay::same_outcome(ended, &self.outcome));
+        if if failure { !same } else { freed.is_none() } {
+            return Ok(None);
+        }
+        let events = match freed {
+            Some(freed) if self.freed || !failure => BTreeSet::from([freed.free, freed.used]).into_iter().collect(),
+            _ => last_places(trace, &self.outcome)?.iter().map(|place| place.event).collect::<Vec<_>>(),
+        };
+        let at = freed.filter(|_| !failure).map(|freed| freed.used);
+        let shown = before(trace, |event| Some(event.id) == at)?;
+        Ok(shown.map(|shown| Shown { events: events.into_iter().map(Some).collect(), ..shown }))
+    }
+
+    /// Whether the run itself is one that no order of whole blocks explains, because of a block that begins at this place.
+    fn torn(&self, trace: &Trace) -> Result<Option<Shown>> {
+        let Some(block) = self.block else { return Ok(None) };
+        let mut violations = Serializability::default();
+        linear::run(trace, &mut violations, &mut |_| true)?;
+        let pairs = violations.finish().pairs;
+        let shown = scan(trace, |event, names, steps| {
+            let mut here = pairs.iter().filter(|pair| pair.second == event.id);
+            let torn = here.any(|pair| names.code(pair.first_pc) == block);
+            torn.then(|| Shown { first: block, steps_before: steps, events: Vec::new() })
+        })?;
+        let Some(shown) = shown else { return Ok(None) };
+        // Who came in between is seen from the accesses alone.
+        let events = self.interleaved(trace)?.map(|interleaved| interleaved.events).unwrap_or_default();
+        Ok(Some(Shown { events, ..shown }))
+    }
+
+    /// Whether the accesses come in this order, see [`interleaved`].
+    fn interleaved(&self, trace: &Trace) -> Result<Option<Shown>> {
+        if self.accesses.is_empty() || self.threads.len() != self.accesses.len() {
+            return Ok(None);
+        }
+        let ends = [self.accesses.len() - 1, 0];
+        // Older findings say nothing about memory but that the last access is where the first one was.
+        let memory = |at: usize| self.memory.get(at).copied().unwrap_or(ends.contains(&at).then_some(0));
+        let wanted = |at: usize| Wanted { code: self.accesses[at], thread: self.threads[at], memory: memory(at) };
+        interleaved(trace, &(0..self.accesses.len()).map(wanted).collect::<Vec<_>>())
     }
 
     /// Whether a run did it.
@@ -171,6 +226,7 @@ where
 struct Access {
     thread: ThreadId,
     code: Code,
+    event: EventId,
     addr: u64,
     size: u64,
     write: bool,
@@ -216,13 +272,14 @@ fn adjacent(trace: &Trace, one: Code, two: Code) -> Result<Option<Shown>> {
             call = Some((thread, code, library));
         }
         let (addr, size, write, atomic) = access?;
-        let access = Access { thread, code, addr: addr.0, size, write, atomic };
+        let access = Access { thread, code, event: event.id, addr: addr.0, size, write, atomic };
         let wanted = |first: &&Access| {
             ((first.code, code) == (one, two) || (first.code, code) == (two, one)) && first.races(&access)
         };
         if let Some(first) = before.iter().find(wanted) {
             let between = (before.len() + now.len()) as u64;
-            return Some(Shown { first: first.code, steps_before: steps - between });
+            let events = vec![Some(first.event), Some(event.id)];
+            return Some(Shown { first: first.code, steps_before: steps - between, events });
         }
         now.push(access);
         None
@@ -242,32 +299,18 @@ fn unordered(trace: &Trace, one: Code, two: Code) -> Result<Option<Shown>> {
         if firsts.contains(&event.id) {
             code_of.insert(event.id, code);
         }
-        let first: Code = *code_of.get(wanted.get(&event.id)?)?;
+        let other = *wanted.get(&event.id)?;
+        let first: Code = *code_of.get(&other)?;
         let meant = (first, code) == (one, two) || (first, code) == (two, one);
-        meant.then_some(Shown { first, steps_before: steps })
+        meant.then(|| Shown { first, steps_before: steps, events: vec![Some(other), Some(event.id)] })
     })
-}
-
-/// Whether the run fails in this way, or, where it is no failure that it ended like this, uses memory that was freed.
-fn failed(trace: &Trace, outcome: &Outcome) -> Result<Option<Shown>> {
-    let ended = trace.footer().map(|footer| &footer.outcome);
-    let at = match Freed::of(trace)? {
-        _ if replay::is_failure(outcome) => {
-            if !ended.is_some_and(|ended| replay::same_outcome(ended, outcome)) {
-                return Ok(None);
-            }
-            None
-        }
-        Some(freed) => Some(freed.used),
-        None => return Ok(None),
-    };
-    before(trace, |event| Some(event.id) == at)
 }
 
 /// Whether the run spins for ever. Where it begins to is not told: such runs are too long to be read for it.
 fn spins(trace: &Trace) -> Result<Option<Shown>> {
     let nowhere = Code { module: 0, offset: 0 };
-    Ok(spinning(trace)?.map(|_| Shown { first: nowhere, steps_before: 0 }))
+    let events = |places: Vec<Accessor>| places.iter().map(|place| Some(place.event)).collect();
+    Ok(spinning(trace)?.map(|places| Shown { first: nowhere, steps_before: 0, events: events(places) }))
 }
 
 /// Whether the run misuses something at each of these places.
@@ -275,25 +318,37 @@ fn misused(trace: &Trace, places: &[Code]) -> Result<Option<Shown>> {
     let mut misuses = Misuses::default();
     linear::run(trace, &mut misuses, &mut |_| true)?;
     let found: BTreeSet<EventId> = misuses.finish().misuses.iter().map(|misused| misused.event).collect();
-    let mut left = places.to_vec();
+    let mut events = vec![None; places.len()];
     let mut first = None;
-    scan(trace, |event, names, steps| {
+    let shown = scan(trace, |event, names, steps| {
         let code = found.contains(&event.id).then(|| names.code(event.pc))?;
-        let at = left.iter().position(|place| *place == code)?;
-        left.swap_remove(at);
-        let shown = *first.get_or_insert(Shown { first: code, steps_before: steps });
-        left.is_empty().then_some(shown)
-    })
+        let at = (0..places.len()).find(|&at| places[at] == code && events[at].is_none())?;
+        events[at] = Some(event.id);
+        let (first, steps_before) = *first.get_or_insert((code, steps));
+        let complete = events.iter().all(Option::is_some);
+        complete.then(|| Shown { first, steps_before, events: Vec::new() })
+    })?;
+    Ok(shown.map(|shown| Shown { events, ..shown }))
 }
 
 /// Whether the run uses something at one place that was destroyed at the other, or destroys there what somebody holds.
 fn too_late(trace: &Trace, used: Code, end: Code) -> Result<Option<Shown>> {
-    let late: BTreeMap<EventId, Pc> = late_uses(trace)?.iter().map(|late| (late.used, late.end_pc)).collect();
+    let late: BTreeMap<EventId, LateUse> = late_uses(trace)?.into_iter().map(|late| (late.used, late)).collect();
+    // Locks that were taken there, and by what.
+    let mut taken: BTreeMap<ObjectId, EventId> = BTreeMap::new();
     scan(trace, |event, names, steps| {
         let code = names.code(event.pc);
-        let held = matches!(event.op, Op::Misused { what: Misuse::DestroyHeld, .. }) && code == end;
-        let late = late.get(&event.id).is_some_and(|pc| names.code(*pc) == end) && code == used;
-        (held || late).then_some(Shown { first: code, steps_before: steps })
+        let shown = |events| Some(Shown { first: code, steps_before: steps, events });
+        match event.op {
+            Op::Acquire { object, .. } if code == used => drop(taken.insert(object, event.id)),
+            Op::Release { object, .. } => drop(taken.remove(&object)),
+            Op::Misused { what: Misuse::DestroyHeld, object } if code == end => {
+                return shown(vec![taken.get(&object).copied(), Some(event.id)]);
+            }
+            _ => {}
+        }
+        let late = late.get(&event.id).filter(|late| code == used && names.code(late.end_pc) == end)?;
+        shown(vec![Some(late.used), Some(late.end)])
     })
 }
 
@@ -302,87 +357,41 @@ fn before(trace: &Trace, meant: impl Fn(&Event<'_>) -> bool) -> Result<Option<Sh
     let mut last = None;
     let found = scan(trace, |event, names, steps| {
         if event.op.is_step() {
-            last = Some(Shown { first: names.code(event.pc), steps_before: steps });
+            last = Some(Shown { first: names.code(event.pc), steps_before: steps, events: Vec::new() });
         }
-        last.filter(|_| meant(event))
+        last.clone().filter(|_| meant(event))
     })?;
     Ok(found.or(last))
 }
 
-/// Whether the run itself is one that no order of whole blocks explains, because of a block that begins at this place.
-fn torn(trace: &Trace, block: Code) -> Result<Option<Shown>> {
-    let mut violations = Serializability::default();
-    linear::run(trace, &mut violations, &mut |_| true)?;
-    let pairs = violations.finish().pairs;
-    scan(trace, |event, names, steps| {
-        let mut here = pairs.iter().filter(|pair| pair.second == event.id);
-        here.any(|pair| names.code(pair.first_pc) == block).then_some(Shown { first: block, steps_before: steps })
-    })
-}
-
-/// Threads as numbers, in the order in which they come.
-fn numbered(threads: impl Iterator<Item = ThreadId>) -> Vec<u32> {
-    let mut known: Vec<ThreadId> = Vec::new();
-    let number = |thread: ThreadId| {
-        let at = known.iter().position(|other| *other == thread).unwrap_or_else(|| {
-            known.push(thread);
+/// Things as numbers, in the order in which they come.
+fn numbered<T: PartialEq>(things: impl Iterator<Item = T>) -> Vec<u32> {
+    let mut known: Vec<T> = Vec::new();
+    let number = |thing: T| {
+        let at = known.iter().position(|other| *other == thing).unwrap_or_else(|| {
+            known.push(thing);
             known.len() - 1
         });
         at as u32
     };
-    threads.map(number).collect()
+    things.map(number).collect()
 }
 
-/// A match of accesses on its way: how many there are, who the threads are, and where the first one was.
-struct Match {
-    found: usize,
-    threads: Vec<ThreadId>,
-    addr: Option<u64>,
-    steps: u64,
+/// Which accesses of a finding are to the same memory.
+fn memory(trace: &Trace, finding: &Finding) -> Result<Vec<Option<u32>>> {
+    let mut addresses = Vec::new();
+    for access in &finding.accesses {
+        let mut events = trace.events_from(access.event)?;
+        addresses.push(events.next()?.and_then(|event| address(&event.op)));
+    }
+    let numbers = numbered(addresses.iter().copied());
+    Ok(numbers.into_iter().zip(addresses).map(|(number, address)| address.map(|_| number)).collect())
 }
 
-/// Whether the accesses come in this order, by threads as numbered, those of one thread with none at the same place of it in
-/// between, and the last one where the first one was.
-fn interleaved(trace: &Trace, places: &[Code], numbers: &[u32]) -> Result<Option<Shown>> {
-    let mut open: Vec<Match> = Vec::new();
-    scan(trace, |event, names, steps| {
-        let code = names.code(event.pc);
-        if !event.op.is_step() || !places.contains(&code) {
-            return None;
-        }
-        let addr = match event.op {
-            Op::Read { addr, .. } | Op::Write { addr, .. } | Op::Atomic { addr, .. } => Some(addr.0),
-            _ => None,
-        };
-        // Whoever begins or ends anew begins another match.
-        open.retain(|one| {
-            let own = one.threads.first() == Some(&event.thread);
-            !own || places[one.found] == code && numbers[one.found] == 0
-        });
-        for one in &mut open {
-            let number = numbers[one.found] as usize;
-            let who = one.threads.get(number).copied();
-            let fits = match who {
-                Some(thread) => thread == event.thread,
-                None => number == one.threads.len() && !one.threads.contains(&event.thread),
-            };
-            if places[one.found] != code || !fits {
-                continue;
-            }
-            if one.found + 1 == places.len() {
-                if one.addr.is_none() || addr.is_none() || one.addr == addr {
-                    return Some(Shown { first: places[0], steps_before: one.steps });
-                }
-                continue;
-            }
-            if who.is_none() {
-                one.threads.push(event.thread);
-            }
-            one.found += 1;
-        }
-        if places[0] == code {
-            open.push(Match { found: 1, threads: vec![event.thread], addr, steps });
-        }
-        None
-    })
+/// Where an access begins.
+pub(super) const fn address(op: &Op<'_>) -> Option<Addr> {
+    match *op {
+        Op::Read { addr, .. } | Op::Write { addr, .. } | Op::Atomic { addr, .. } => Some(addr),
+        _ => None,
+    }
 }

@@ -77,7 +77,7 @@ impl Shrinking<'_> {
         let attempt = Attempt { schedule, wish: None, seed: 0 };
         let left = self.deadline.saturating_duration_since(Instant::now());
         let done = run(&self.best, &attempt, self.goal, &trial, self.plain, left, &mut Tries::default())?;
-        let Ok((new, _)) = done else { return Ok(false) };
+        let Ok(new) = done else { return Ok(false) };
         let fewer = preemptions(&Trace::open(trial.join(&new.trace))?)?;
         if fewer >= self.count || !same_outcome(&new.outcome, &self.goal.outcome) {
             return Ok(false);

@@ -7,7 +7,9 @@
 pub mod active;
 mod breakpoints;
 mod ending;
+mod ends;
 mod goal;
+mod interleaved;
 mod minimise;
 mod sight;
 mod spinning;
@@ -31,6 +33,7 @@ use crate::target::Output;
 use crate::{Error, Result};
 pub use breakpoints::{Line, Stood, stand_at};
 pub use ending::{Ending, Freed, Harm, Usual};
+pub use ends::last_places;
 pub use goal::{Goal, Shown};
 pub use minimise::{Minimised, minimise, preemptions};
 pub use sight::Sight;
@@ -47,14 +50,8 @@ const ENDLESS: u32 = 3;
 
 #[derive(Debug)]
 pub enum Confirmation {
-    /// `swapped`: the second access of the finding came first.
-    Confirmed {
-        goal: Box<Goal>,
-        swapped: bool,
-    },
-    Unconfirmed {
-        why: String,
-    },
+    Confirmed(Box<Goal>),
+    Unconfirmed { why: String },
 }
 
 /// How hard it was.
@@ -115,7 +112,7 @@ pub fn confirm(
     if let Some(command) = plain.command {
         goal.command = command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
     }
-    let mut best: Option<(PathBuf, Goal, Shown)> = None;
+    let mut best: Option<(PathBuf, Goal)> = None;
     let mut why: Option<String> = None;
     let recorded = trace.footer().map(|footer| footer.outcome.clone()).unwrap_or_default();
     let along = along(finding);
@@ -131,12 +128,12 @@ pub fn confirm(
         fs::create_dir_all(&own).map_err(Error::output("create", &own))?;
         tries.attempts += 1;
         match run(trace, &attempt, &goal, &own, plain, left, &mut tries)? {
-            Ok((done, shown)) => {
+            Ok(done) => {
                 tries.confirmations += 1;
                 tries.first.get_or_insert(tries.attempts);
                 let telling = replay::is_failure(&done.outcome) && !replay::same_outcome(&done.outcome, &recorded);
                 let worse = if telling || best.is_none() {
-                    best.replace((own, done, shown)).map(|(worse, ..)| worse)
+                    best.replace((own, done)).map(|(worse, _)| worse)
                 } else {
                     Some(own)
                 };
@@ -153,14 +150,13 @@ pub fn confirm(
             }
         }
     }
-    let Some((kept, goal, shown)) = best else {
+    let Some((kept, goal)) = best else {
         let why = why.unwrap_or_else(|| "there is nothing to steer by".into());
         return Ok((Confirmation::Unconfirmed { why }, tries));
     };
     let _ = fs::remove_dir_all(folder);
     fs::rename(&kept, folder).map_err(Error::output("create", folder))?;
-    let swapped = finding.kind == Kind::Race && goal.accesses.first() != Some(&shown.first);
-    Ok((Confirmation::Confirmed { goal: Box::new(goal), swapped }, tries))
+    Ok((Confirmation::Confirmed(Box::new(goal)), tries))
 }
 
 /// Along the witness; a race also the other way round.
@@ -182,7 +178,7 @@ fn run(
     plain: &Plain<'_>,
     left: Duration,
     tries: &mut Tries,
-) -> Result<std::result::Result<(Goal, Shown), Missed>> {
+) -> Result<std::result::Result<Goal, Missed>> {
     let schedule = &attempt.schedule;
     let lengths = schedule.lengths();
     let within = |thread: ThreadId, step, source| {
@@ -214,13 +210,13 @@ fn run(
     };
     tries.pauses += process.pauses;
     tries.thrashes += process.thrashes;
-    let Some(shown) = goal.shown(&new)? else {
+    if goal.shown(&new)?.is_none() {
         return missed(match &process.diverged {
             Some(divergence) => divergence_text(divergence),
             None if run.timed_out => "the run took too long".into(),
             None => "it did not come to it".into(),
         });
-    };
+    }
     reweave_trace::schedule::save(&schedule_of(&new)?, folder.join(SCHEDULE))?;
     // How we ended it ourselves says nothing.
     let outcome = if run.timed_out { Outcome::Unknown } else { process.outcome.clone() };
@@ -230,7 +226,7 @@ fn run(
         ..goal.clone()
     };
     goal.save(&folder.join(COMMAND))?;
-    Ok(Ok((goal, shown)))
+    Ok(Ok(goal))
 }
 
 /// The process of a run that corresponds to that of a trace: the same program, in the same place among the processes if it can

@@ -34,6 +34,9 @@ pub struct Sight {
     read: Instance,
     /// `None`: what was there at first.
     other: Option<Instance>,
+    /// All accesses of the finding: these, and what the read saw in the recorded run.
+    #[serde(default)]
+    accesses: Vec<Option<Instance>>,
     /// Bytes of the read that came from elsewhere in the recorded run.
     bytes: Vec<u64>,
 }
@@ -46,18 +49,23 @@ impl Sight {
         let other = view.other.map(|other| finding.accesses[other].event);
         let mut accesses = Accesses::default();
         let (mut found, mut instance, mut span) = (None, None, None);
+        let mut all = vec![None; finding.accesses.len()];
+        let last = finding.accesses.iter().map(|access| access.event).max();
         let mut events = trace.events();
         while let Some(event) = events.next()? {
+            if Some(event.id) > last {
+                break;
+            }
             let Some(access) = accesses.see(&event) else { continue };
+            if let Some(at) = finding.accesses.iter().position(|access| access.event == event.id) {
+                all[at] = Some(access.instance);
+            }
             if Some(event.id) == other {
                 instance = Some(access.instance);
                 span = Some((access.addr, access.size));
             }
             if event.id == read {
                 found = Some((access.instance, access.addr, access.size));
-            }
-            if found.is_some() && (other.is_none() || instance.is_some()) {
-                break;
             }
         }
         let Some((read_instance, addr, size)) = found else { return Ok(None) };
@@ -66,7 +74,7 @@ impl Sight {
         let elsewhere =
             |(offset, writer): (u64, &Option<EventId>)| (*writer != other && covered(addr + offset)).then_some(offset);
         let bytes: Vec<u64> = (0..).zip(&writers).filter_map(elsewhere).collect();
-        Ok((!bytes.is_empty()).then_some(Self { read: read_instance, other: instance, bytes }))
+        Ok((!bytes.is_empty()).then_some(Self { read: read_instance, other: instance, accesses: all, bytes }))
     }
 
     /// Where the read saw the other write, if it did.
@@ -90,10 +98,27 @@ impl Sight {
             }
             let writers = writers(trace, event.id, access.addr, access.size)?;
             let sees = |byte: &u64| writers.get(*byte as usize).is_some_and(|writer| *writer == other);
-            let shown = Shown { first: access.instance.code, steps_before: steps.saturating_sub(1) };
-            return Ok(self.bytes.iter().any(sees).then_some(shown));
+            if !self.bytes.iter().any(sees) {
+                return Ok(None);
+            }
+            let (first, steps_before) = (access.instance.code, steps.saturating_sub(1));
+            return Ok(Some(Shown { first, steps_before, events: self.events(trace)? }));
         }
         Ok(None)
+    }
+
+    /// The accesses of the finding in another run, as far as it has them.
+    fn events(&self, trace: &Trace) -> Result<Vec<Option<EventId>>> {
+        let mut accesses = Accesses::default();
+        let mut found = vec![None; self.accesses.len()];
+        let mut events = trace.events();
+        while let Some(event) = events.next()? {
+            let Some(access) = accesses.see(&event) else { continue };
+            if let Some(at) = self.accesses.iter().position(|instance| *instance == Some(access.instance)) {
+                found[at] = Some(event.id);
+            }
+        }
+        Ok(found)
     }
 }
 

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use reweave_model::{BlockedOn, Op, ThreadId};
+use reweave_model::{BlockedOn, EventId, Op, ThreadId};
 use reweave_trace::{Outcome, Trace};
 
 use super::Shown;
@@ -15,6 +15,7 @@ use crate::names::Code;
 #[derive(Clone, Copy, Debug)]
 struct Wait {
     at: Code,
+    event: EventId,
     /// Steps of the run before it.
     step: u64,
     /// Only what another thread does ends it.
@@ -38,7 +39,7 @@ pub fn stuck(trace: &Trace, places: &[Code]) -> Result<Option<Shown>> {
             return None;
         }
         let levels = threads.entry(event.thread).or_insert_with(|| vec![None]);
-        let wait = |helpless| Some(Wait { at: names.code(event.pc), step: steps, helpless });
+        let wait = |helpless| Some(Wait { at: names.code(event.pc), event: event.id, step: steps, helpless });
         let now = match event.op {
             Op::Signal { .. } => {
                 levels.push(None);
@@ -70,15 +71,15 @@ pub fn stuck(trace: &Trace, places: &[Code]) -> Result<Option<Shown>> {
     if !(hung || in_handler && helpless()) {
         return Ok(None);
     }
-    let mut left = places.to_vec();
-    let mut found: Vec<Wait> = Vec::new();
+    let mut found: Vec<Option<Wait>> = vec![None; places.len()];
     for wait in threads.values().filter_map(wait_of) {
-        if let Some(at) = left.iter().position(|place| *place == wait.at) {
-            left.swap_remove(at);
-            found.push(wait);
+        if let Some(at) = (0..places.len()).find(|&at| places[at] == wait.at && found[at].is_none()) {
+            found[at] = Some(wait);
         }
     }
+    let events = found.iter().map(|wait| wait.map(|wait| wait.event)).collect();
+    let found: Vec<Wait> = found.into_iter().flatten().collect();
     let last = found.iter().map(|wait| wait.step).max().unwrap_or(0);
-    let first = found.iter().min_by_key(|wait| wait.step).filter(|_| left.is_empty());
-    Ok(first.map(|first| Shown { first: first.at, steps_before: last }))
+    let first = found.iter().min_by_key(|wait| wait.step).filter(|_| found.len() == places.len());
+    Ok(first.map(|first| Shown { first: first.at, steps_before: last, events }))
 }

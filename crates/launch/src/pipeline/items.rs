@@ -4,13 +4,12 @@ use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use reweave_model::{Accessor, Finding, Kind, Strength};
+use reweave_model::{Accessor, EventId, Finding, Kind, Strength};
 use reweave_report::{Item, data, describe, resolve};
 use reweave_trace::{Outcome, Trace, schedule_of};
 
-use super::ends::last_places;
 use super::{RECORDING, WITNESS};
-use crate::confirm::{self, Confirmation, Ending, Freed, Goal, Harm, Plain};
+use crate::confirm::{self, Confirmation, Ending, Freed, Goal, Harm, Plain, last_places};
 use crate::interrupt;
 use crate::replay::{Again, Recording, family_of, happens_again};
 use crate::{Error, Result};
@@ -43,7 +42,8 @@ pub fn settle(
         mark(&mut item, own_run);
         return Ok(item);
     }
-    let mut item = resolve::item(id, finding, trace);
+    let found = || found_in(id, finding, trace, folder);
+    let mut item = found();
     if left.is_zero() {
         let why =
             if interrupt::asked() { "it was interrupted" } else { "the time was used up: raise it with --budget" };
@@ -63,21 +63,19 @@ pub fn settle(
         thrashes: tries.thrashes,
     });
     match confirmation {
-        Confirmation::Confirmed { mut goal, swapped } => {
-            if swapped {
-                item.swap_accesses();
-            }
+        Confirmation::Confirmed(mut goal) => {
             item.strength = resolve::strength_name(Strength::Confirmed).into();
             item.schedule = Some(format!("{id}/{}", confirm::SCHEDULE));
             let most = if finding.kind == Kind::Nondeterminism { BRIEFLY } else { MINIMISING };
             let deadline = deadline.min(Instant::now() + most);
             item.preemptions = Some(confirm::minimise(&own, &mut goal, plain, deadline)?.after);
-            let shown = Trace::open(own.join(&goal.trace))?;
-            let ending = Ending::of(&shown, &goal.outcome, &own.join(confirm::OUTPUT), plain.usual)?;
+            let run = Trace::open(own.join(&goal.trace))?;
+            as_done(&mut item, finding, &run, goal.shown(&run)?.map(|shown| shown.events).unwrap_or_default())?;
+            let ending = Ending::of(&run, &goal.outcome, &own.join(confirm::OUTPUT), plain.usual)?;
             let again = replays(&Recording::open(&own)?, plain, until)?;
             if again == Again::No {
                 let _ = fs::remove_dir_all(&own);
-                item = resolve::item(id, finding, trace);
+                item = found();
                 item.why_unconfirmed = Some(NOT_REPLAYED.into());
                 item.witness = keep_witness(id, trace, finding, folder)?;
                 return Ok(item);
@@ -85,7 +83,7 @@ pub fn settle(
             // A block that nobody declared may be as it should be, unless something comes of it.
             if finding.block.as_ref().is_some_and(|block| !block.declared) && ending.harm == Harm::Nothing {
                 let _ = fs::remove_dir_all(&own);
-                item = resolve::item(id, finding, trace);
+                item = found();
                 item.why_unconfirmed = Some("a run did it, and nothing came of it".into());
                 return Ok(item);
             }
@@ -100,6 +98,45 @@ pub fn settle(
         }
     }
     Ok(item)
+}
+
+/// A finding as the run has it that it was found in. Only of the recorded one are events told: no other is kept as it was.
+fn found_in(id: u32, finding: &Finding, trace: &Trace, folder: &Path) -> Item {
+    let mut item = resolve::item(id, finding, trace);
+    if trace.path().parent() != Some(folder) {
+        item.accesses.iter_mut().for_each(|access| access.event = None);
+    }
+    item
+}
+
+/// Tells a finding as the run has it that did it: who, where and holding what.
+fn as_done(item: &mut Item, finding: &Finding, run: &Trace, events: Vec<Option<EventId>>) -> Result<()> {
+    let Some(events) = events.into_iter().collect::<Option<Vec<EventId>>>() else { return Ok(()) };
+    // What a read can see instead is told of the run in which it saw something else.
+    if finding.kind == Kind::Nondeterminism || events.len() != finding.accesses.len() {
+        return Ok(());
+    }
+    let found = reweave_predict::accessors(run, events.iter().copied().collect())?;
+    let accesses = events.iter().filter_map(|event| found.get(event).cloned()).collect();
+    let done = resolve::item(item.id, &Finding { accesses, ..finding.clone() }, run);
+    // A block is the same in every run, and is named by addresses of the other one.
+    if finding.block.is_none() {
+        item.summary = done.summary;
+    }
+    restate(item, done.accesses);
+    Ok(())
+}
+
+/// Puts the accesses of another run in the place of those of the recorded one, whose events stay known where the same thread
+/// did the same.
+fn restate(item: &mut Item, mut accesses: Vec<data::AccessItem>) {
+    for (at, new) in accesses.iter_mut().enumerate() {
+        let same =
+            |old: &&data::AccessItem| (old.thread, &old.op, &old.location) == (new.thread, &new.op, &new.location);
+        let same_place = item.accesses.get(at).filter(same);
+        new.event = same_place.or_else(|| item.accesses.iter().find(same)).and_then(|old| old.event);
+    }
+    item.accesses = accesses;
 }
 
 /// Whether a run, and what it is to show, is the same every time: once, or several times if others come in at a time of their own.
@@ -137,23 +174,43 @@ pub fn minimise(item: &mut Item, own: &Path, plain: &Plain<'_>, deadline: Instan
     if let Some(mut goal) = Goal::load(&own.join(confirm::COMMAND)) {
         let deadline = deadline.min(Instant::now() + MINIMISING);
         item.preemptions = Some(confirm::minimise(own, &mut goal, plain, deadline)?.after);
+        let run = Trace::open(own.join(&goal.trace))?;
+        let ended = match Freed::of(&run)? {
+            Some(freed) if goal.freed => freed_memory(&run, freed)?,
+            _ => ended(&run, &goal.outcome)?,
+        };
+        restate(item, resolve::item(item.id, &ended, &run).accesses);
+        if let Some((which, _)) = item.summary.split_once(HUNG) {
+            item.summary = hung(which, item);
+        }
     }
     Ok(())
 }
 
-/// A run that failed is a finding: it happened, and its own schedule repeats it. One that hung is a deadlock, whatever its
-/// threads wait for.
-pub fn failure(id: u32, trace: &Trace, outcome: &Outcome, folder: &Path) -> Result<Item> {
+/// What joins which run hung and what its threads wait for.
+const HUNG: &str = " hung: ";
+
+fn hung(which: &str, item: &Item) -> String {
+    let waits = |at: &data::AccessItem| format!("T{} has to {}", at.thread, at.op);
+    format!("{which}{HUNG}{}", item.accesses.iter().map(waits).collect::<Vec<_>>().join(", "))
+}
+
+/// How a run ended, as a finding. One that hung is a deadlock, whatever its threads wait for.
+fn ended(trace: &Trace, outcome: &Outcome) -> Result<Finding> {
     let places = last_places(trace, outcome)?;
     let hung = *outcome == Outcome::Hung && !places.is_empty();
     let kind = if hung { Kind::Deadlock } else { Kind::Failure };
-    let finding = Finding::new(kind, Strength::Confirmed, "recording", places);
+    Ok(Finding::new(kind, Strength::Confirmed, "recording", places))
+}
+
+/// A run that failed is a finding: it happened, and its own schedule repeats it.
+pub fn failure(id: u32, trace: &Trace, outcome: &Outcome, folder: &Path) -> Result<Item> {
+    let finding = ended(trace, outcome)?;
     let mut item = recorded(id, trace, &finding, outcome, folder)?;
     let which = if trace.path().parent() == Some(folder) { "the recorded run" } else { "a run under another schedule" };
-    let waits = |at: &data::AccessItem| format!("T{} has to {}", at.thread, at.op);
-    item.summary = match hung {
-        true => format!("{which} hung: {}", item.accesses.iter().map(waits).collect::<Vec<_>>().join(", ")),
-        false => format!("{which} {}", describe::outcome(outcome).unwrap_or_default()),
+    item.summary = match finding.kind {
+        Kind::Deadlock => hung(which, &item),
+        _ => format!("{which} {}", describe::outcome(outcome).unwrap_or_default()),
     };
     Ok(item)
 }
@@ -192,6 +249,11 @@ pub fn freed_memory(trace: &Trace, freed: Freed) -> Result<Finding> {
     Ok(Finding::new(Kind::Failure, Strength::Confirmed, "recording", places))
 }
 
+/// Whether that is what a finding is about.
+fn uses_freed(trace: &Trace, finding: &Finding) -> Result<bool> {
+    Ok(Freed::of(trace)?.is_some_and(|freed| finding.accesses.last().is_some_and(|last| last.event == freed.used)))
+}
+
 /// What the recorded run did itself: its own schedule repeats it.
 pub fn recorded(id: u32, trace: &Trace, finding: &Finding, outcome: &Outcome, folder: &Path) -> Result<Item> {
     let own = folder.join(id.to_string());
@@ -219,8 +281,9 @@ pub fn recorded(id: u32, trace: &Trace, finding: &Finding, outcome: &Outcome, fo
         goal.accesses.clear();
         goal.threads.clear();
     }
+    goal.freed = finding.kind == Kind::Failure && *outcome != Outcome::Unknown && uses_freed(trace, finding)?;
     goal.save(&own.join(confirm::COMMAND))?;
-    let mut item = resolve::item(id, finding, trace);
+    let mut item = found_in(id, finding, trace, folder);
     item.schedule = Some(format!("{id}/{}", confirm::SCHEDULE));
     let ending = Ending::of(trace, outcome, &printed, None)?;
     item.harm = Some(ending.harm.name().into());

@@ -9,7 +9,6 @@
 
 mod again;
 mod alternatives;
-mod ends;
 mod items;
 mod reads;
 mod schedules;
@@ -37,7 +36,6 @@ use crate::session::{self, Bounds, Options, Run};
 use crate::target::Program;
 use crate::{Error, Result};
 pub use again::{Again, confirm_again};
-pub use ends::last_places;
 use items::{endless, failure, freed_memory, mark, minimise, recorded, replays};
 use trying::thin_out;
 use usual::usual;
@@ -450,14 +448,14 @@ fn code_of(trace: &Trace) -> Result<HashSet<(ThreadId, Code)>> {
     Ok(code)
 }
 
-/// Defects before information, then the surest first, and of those the worst.
-fn rank(item: &Item) -> (bool, u8, usize) {
+/// Defects before information, then the surest first, and of those the worst; that a run failed comes behind what explains it.
+fn rank(item: &Item) -> (bool, u8, usize, bool) {
     let strength = match item.strength.as_str() {
         "confirmed" => 0,
         "predicted" => 1,
         _ => 2,
     };
-    (item.is_information(), strength, Harm::rank(item.harm.as_deref()))
+    (item.is_information(), strength, Harm::rank(item.harm.as_deref()), item.kind == "failure")
 }
 
 /// Makes the folder, or empties one of an earlier run: only what such a run makes is removed. Returns the largest number that is

@@ -17,6 +17,8 @@ struct Clause {
     text: String,
     access: Option<Access>,
     marked: bool,
+    /// It says that something is lost.
+    telling: bool,
 }
 
 struct Access {
@@ -89,6 +91,9 @@ impl Interest {
         if item.kind == "failure" {
             objects.extend(shared(run));
         }
+        for wait in marked().filter(|step| step.kind == "wait") {
+            objects.extend(looked_at(run, wait));
+        }
         objects.remove("");
         Self { objects, threads: marked().map(|step| step.thread).collect() }
     }
@@ -101,10 +106,29 @@ impl Interest {
     }
 }
 
+/// What a thread that waits for a notify looked at before: memory that others change, too, and that has a name or was read under
+/// the mutex of the wait.
+fn looked_at(run: &Run, wait: &Step) -> impl Iterator<Item = String> {
+    let guarded = |step: &Step| step.locks.iter().any(|lock| wait.locks.contains(lock));
+    let before = run.shown().filter(|step| step.thread == wait.thread && step.event < wait.event);
+    let reads = before.filter(|step| matches!(step.class, Class::Read | Class::Update));
+    let read: BTreeSet<&str> =
+        reads.filter(|step| !is_address(&step.object) || guarded(step)).map(|step| step.object.as_str()).collect();
+    let others = run.shown().filter(|step| step.thread != wait.thread);
+    let writes = others.filter(|step| matches!(step.class, Class::Write | Class::Update));
+    let written: BTreeSet<&str> = writes.map(|step| step.object.as_str()).collect();
+    read.intersection(&written).map(|&object| object.to_owned()).collect::<Vec<_>>().into_iter()
+}
+
+/// It has no name.
+fn is_address(object: &str) -> bool {
+    object.starts_with("0x")
+}
+
 /// Named memory that several threads use and at least one changes.
 fn shared(run: &Run) -> impl Iterator<Item = String> {
     let mut users: HashMap<&str, (u32, bool, bool)> = HashMap::new();
-    for step in run.shown().filter(|step| !step.object.starts_with("0x")) {
+    for step in run.shown().filter(|step| !is_address(&step.object)) {
         let writes = match step.class {
             Class::Read => false,
             Class::Write | Class::Update => true,
@@ -118,11 +142,20 @@ fn shared(run: &Run) -> impl Iterator<Item = String> {
     shared.map(|(name, _)| name.to_owned()).collect::<Vec<_>>().into_iter()
 }
 
-/// Writes that nobody will ever read, because another thread goes on from an older value.
+/// Writes over what another thread wrote since the writer last looked. Whether what is written depends on what was read nobody
+/// knows, so that this is not told.
 #[derive(Default)]
 struct Lost {
     last_read: HashMap<(u32, String), (u64, Option<String>)>,
-    last_write: HashMap<String, (u64, u32, Option<String>)>,
+    last_write: HashMap<String, Written>,
+}
+
+struct Written {
+    event: u64,
+    by: u32,
+    value: Option<String>,
+    /// Another thread has read it.
+    read: bool,
 }
 
 impl Lost {
@@ -132,30 +165,30 @@ impl Lost {
             return None;
         }
         let key = (step.thread, step.object.clone());
+        if matches!(step.class, Class::Read | Class::Update)
+            && let Some(written) = self.last_write.get_mut(&step.object)
+        {
+            written.read |= written.by != step.thread;
+        }
+        let new = Written { event: step.event, by: step.thread, value: step.value.clone(), read: false };
         match step.class {
-            Class::Read => {
-                self.last_read.insert(key, (step.event, step.value.clone()));
-                None
-            }
+            Class::Read => drop(self.last_read.insert(key, (step.event, step.value.clone()))),
+            Class::Update => drop(self.last_write.insert(step.object.clone(), new)),
             Class::Write => {
                 let read = self.last_read.get(&key).cloned();
-                let written =
-                    self.last_write.insert(step.object.clone(), (step.event, step.thread, step.value.clone()));
-                // Having read once before is what makes it a change of an old value.
-                let ((read_at, old), (written_at, by, value)) = (read?, written?);
-                if by == step.thread || written_at < read_at {
+                let old = self.last_write.insert(step.object.clone(), new)?;
+                let (read_at, seen) = read?;
+                if old.by == step.thread || old.event < read_at {
                     return None;
                 }
-                let of = value.map_or(String::new(), |value| format!(" ({value})"));
-                let from = old.map_or(String::new(), |old| format!(", {old},"));
-                Some(format!("it goes on from what it read before{from} so that what T{by} wrote{of} is lost"))
+                let value = |value: Option<String>| value.map_or(String::new(), |value| format!(" ({value})"));
+                let lost = if old.read { "is overwritten" } else { "is lost" };
+                let (by, wrote, seen) = (old.by, value(old.value), seen.as_deref().unwrap_or(&step.object));
+                return Some(format!("what T{by} wrote{wrote} {lost}, T{} had read {seen} before that", step.thread));
             }
-            Class::Update => {
-                self.last_write.insert(step.object.clone(), (step.event, step.thread, step.value.clone()));
-                None
-            }
-            _ => None,
+            _ => {}
         }
+        None
     }
 }
 
@@ -172,6 +205,8 @@ fn clause(step: &Step, stale: Option<String>, run: &Run) -> Clause {
         (Class::Update, _) => format!("updates {object}{value}{place}"),
         (_, "acquire" | "woken") => format!("takes {object}{place}"),
         (_, "release") => format!("gives {object} back{place}"),
+        (_, "notify") => format!("{}{place}", step.what.replacen("notify", "notifies", 1)),
+        (_, "wait") => format!("waits for a notify on {object}{place}"),
         (_, "create") => format!("creates {object}{place}"),
         (_, "destroy") => format!("destroys {object}{place}"),
         (Class::Wait, _) => {
@@ -198,7 +233,7 @@ fn clause(step: &Step, stale: Option<String>, run: &Run) -> Clause {
         at: at(&step.place),
         writes: step.class != Class::Read,
     });
-    Clause { text: format!("{mark}{text}{after}"), access, marked: step.mark.is_some() }
+    Clause { text: format!("{mark}{text}{after}"), access, marked: step.mark.is_some(), telling: told }
 }
 
 /// Joins accesses of the same variable where there are many in a row; locks around them go with them.
@@ -206,7 +241,7 @@ fn summed_up(clauses: &[Clause]) -> Vec<String> {
     let mut told = Vec::new();
     let mut rest = clauses;
     while !rest.is_empty() {
-        let quiet = rest.iter().take_while(|clause| !clause.marked && clause.text.find("lost").is_none()).count();
+        let quiet = rest.iter().take_while(|clause| !clause.marked && !clause.telling).count();
         let accesses: Vec<&Access> = rest[..quiet].iter().filter_map(|clause| clause.access.as_ref()).collect();
         if accesses.len() <= SINGLE {
             let whole = quiet.max(1);

@@ -5,17 +5,22 @@ use std::collections::{HashMap, HashSet};
 
 use super::at;
 use crate::data::{Item, Location};
-use crate::view::{Class, Row, Run, Step};
+use crate::view::{Class, Evidence, Row, Run, Step};
 
 /// Differences that are told.
 const MOST: usize = 6;
 
-pub fn instead(item: &Item, run: &Run, failing: Option<&Run>) -> Vec<String> {
+pub fn instead(item: &Item, run: &Run, evidence: &Evidence) -> Vec<String> {
+    let failing = evidence.failing.as_ref();
     let mut marked: Vec<&Step> = run.shown().filter(|step| step.mark.is_some()).collect();
     marked.sort_by_key(|step| step.event);
     let ended = format!("It {}.", run.outcome);
-    if failing.is_some_and(|failing| failing.rows == run.rows) {
-        return vec![format!("The recorded run is the one that did it. {ended}")];
+    if evidence.observed_did_it {
+        let same = failing.is_some_and(|failing| failing.rows == run.rows);
+        return vec![match same {
+            true => format!("The recorded run is the one that did it. {ended}"),
+            false => format!("It did it, too, along another schedule. {ended}"),
+        }];
     }
     if item.kind == "failure"
         && let Some(failing) = failing
@@ -24,20 +29,7 @@ pub fn instead(item: &Item, run: &Run, failing: Option<&Run>) -> Vec<String> {
         lines.push(ended);
         return lines;
     }
-    if item.accesses.is_empty() {
-        return vec![ended];
-    }
-    if marked.is_empty() {
-        return vec![format!("It did not come to these places at all. {ended}")];
-    }
     let mut lines = Vec::new();
-    if marked.len() < item.accesses.len() {
-        let missing: Vec<String> = (1..=item.accesses.len())
-            .filter(|number| marked.iter().all(|step| step.mark != Some(*number)))
-            .map(|number| format!("({number})"))
-            .collect();
-        lines.push(format!("It did not come to {}.", super::listed(&missing)));
-    }
     for (number, step) in marked.iter().enumerate() {
         let when = match number.checked_sub(1).map(|before| step.number - marked[before].number) {
             None => format!("(step {} of {})", step.number, run.steps),

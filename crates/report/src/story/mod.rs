@@ -33,6 +33,8 @@ pub struct Story {
     pub printed: Vec<String>,
     pub why: Vec<String>,
     pub instead: Vec<String>,
+    /// That is the recorded run's, too.
+    pub recorded: bool,
 }
 
 pub fn tell(item: &Item, evidence: &Evidence) -> Story {
@@ -42,7 +44,8 @@ pub fn tell(item: &Item, evidence: &Evidence) -> Story {
         predicted: failing.is_none(),
         printed: evidence.printed.clone(),
         why: why::why(item),
-        instead: evidence.observed.as_ref().map(|run| instead::instead(item, run, failing)).unwrap_or_default(),
+        instead: evidence.observed.as_ref().map(|run| instead::instead(item, run, evidence)).unwrap_or_default(),
+        recorded: evidence.observed_did_it,
     }
 }
 
@@ -56,7 +59,10 @@ impl Story {
         let all = [
             ("What it prints", &self.printed),
             ("Why it is possible", &self.why),
-            ("What the recorded run did instead", &self.instead),
+            (
+                if self.recorded { "What the recorded run did" } else { "What the recorded run did instead" },
+                &self.instead,
+            ),
         ];
         all.into_iter().map(|(title, lines)| (title, &lines[..])).filter(|(_, lines)| !lines.is_empty())
     }

@@ -85,8 +85,12 @@ fn deadlock(item: &Item) -> Vec<String> {
             format!("({number}) T{} {holding} and waits for {waits}.", access.thread)
         })
         .collect();
-    let all_hold = item.accesses.iter().all(|access| !access.locks_held.is_empty());
-    lines.push(if all_hold && item.accesses.len() > 1 {
+    let next = item.accesses.iter().cycle().skip(1);
+    let around = item.accesses.iter().zip(next).all(|(access, next)| {
+        let awaited = access.op.strip_prefix("wait for lock ");
+        awaited.is_some_and(|lock| names(next).contains(lock))
+    });
+    lines.push(if around && item.accesses.len() > 1 {
         "Each waits for what the next one holds, and nothing keeps them from taking the locks in different orders at the same \
          time."
             .into()
@@ -100,9 +104,9 @@ fn atomicity(item: &Item) -> Vec<String> {
     let Some(own) = item.accesses.first().map(|access| access.thread) else { return Vec::new() };
     let mine: Vec<(usize, &AccessItem)> =
         item.accesses.iter().enumerate().filter(|(_, access)| access.thread == own).map(|(i, a)| (i + 1, a)).collect();
-    let others: Vec<String> =
-        (1..).zip(&item.accesses).filter(|(_, a)| a.thread != own).map(|(n, _): (usize, _)| format!("({n})")).collect();
     let (Some((first, from)), Some((last, to))) = (mine.first(), mine.last()) else { return Vec::new() };
+    let inside = (1..).zip(&item.accesses).filter(|(n, a): &(usize, _)| a.thread != own && (first..last).contains(&n));
+    let others: Vec<String> = inside.map(|(n, _)| format!("({n})")).collect();
     // Taken at the same place is not taken once, but taken at two places is taken twice.
     let throughout: BTreeSet<&String> = from.locks_held.iter().filter(|held| to.locks_held.contains(held)).collect();
     let given_up: BTreeSet<&str> = from.locks_held.iter().chain(&to.locks_held).map(|held| lock_name(held)).collect();
@@ -121,7 +125,7 @@ fn atomicity(item: &Item) -> Vec<String> {
     if !others.is_empty() {
         let verb = if others.len() == 1 { "comes" } else { "come" };
         lines.push(format!(
-            "So {} of other threads {verb} in between, and what ({first}) found out no longer holds at ({last}).",
+            "So {} of other threads {verb} in between: what the block does is not done in one step.",
             listed(&others)
         ));
     }

@@ -172,6 +172,7 @@ fn printable_item(item: &Item) -> Item {
         through: access.through.iter().map(place).collect(),
         stack: access.stack.iter().map(place).collect(),
         locks_held: access.locks_held.iter().map(text).collect(),
+        event: access.event,
     };
     Item {
         summary: text(&item.summary),

@@ -108,7 +108,15 @@ impl Page<'_> {
             let list = potential > 0 && self.style.detail == Detail::Normal && !self.folder.is_empty();
             let list =
                 if list { format!(" (`reweave report {} --verbose` lists them)", self.folder) } else { String::new() };
-            writeln!(out, "{confirmed} confirmed, {predicted} predicted, {potential} potential{list}")?;
+            // What is one bug to people is one.
+            let proven = told().filter(|item| item.is_news() && item.is_proven() && !item.is_information());
+            let (groups, proven) = (related::groups(proven.clone()).len(), proven.count());
+            let bugs = match groups {
+                _ if groups == proven => String::new(),
+                1 => " (probably 1 bug)".into(),
+                _ => format!(" (probably {groups} bugs)"),
+            };
+            writeln!(out, "{confirmed} confirmed, {predicted} predicted{bugs}, {potential} potential{list}")?;
         }
         let reads = told().filter(|item| item.is_information()).count();
         if reads > 0 {

@@ -6,11 +6,11 @@
 
 mod build;
 mod links;
-pub mod marks;
 mod phrase;
 
 use std::collections::BTreeMap;
 
+use reweave_model::EventId;
 use reweave_trace::{Result, Trace};
 use serde::Serialize;
 
@@ -18,7 +18,6 @@ use crate::data::Location;
 
 pub(crate) use build::cut;
 pub use build::{Limits, build};
-pub use marks::{Marks, Where};
 
 /// One run.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
@@ -165,13 +164,22 @@ impl Run {
 /// How a predicted order ends, in words that follow `it`.
 const PREDICTED: &str = "is predicted up to here";
 
+/// Numbers of accesses, from 1, by event.
+pub type Marks = BTreeMap<EventId, usize>;
+
+/// The events of a run that are the accesses of a finding, in its order; none where the run does not have it.
+pub fn marks(events: impl IntoIterator<Item = Option<EventId>>) -> Marks {
+    events.into_iter().zip(1..).filter_map(|(event, number)| Some((event?, number))).collect()
+}
+
 /// A finding with the runs that show it.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Evidence {
     /// The run that did it.
     pub failing: Option<Run>,
-    /// The recorded run, in which it did not happen (or did, where the recorded run is the one that failed).
+    /// The recorded run, and whether it did it, too.
     pub observed: Option<Run>,
+    pub observed_did_it: bool,
     /// The recorded run in the order in which it was predicted to happen, where no run did it.
     pub predicted: Option<Run>,
     /// The last lines of what the run that did it printed, where that was kept.
@@ -179,27 +187,9 @@ pub struct Evidence {
 }
 
 impl Evidence {
-    /// Looks for a finding in the run that did it (with the number of steps before it, if that is known) and in the
-    /// recorded one.
-    pub fn of(
-        item: &crate::data::Item,
-        failing: Option<(&Trace, Option<u64>)>,
-        observed: Option<&Trace>,
-        limits: Limits,
-    ) -> Result<Self> {
-        let run = |trace: &Trace, place| build(trace, &marks::find(trace, item, place)?, limits);
-        Ok(Self {
-            failing: failing.map(|(trace, steps_before)| run(trace, Where::Failing { steps_before })).transpose()?,
-            observed: observed.map(|trace| run(trace, Where::Observed)).transpose()?,
-            predicted: None,
-            printed: Vec::new(),
-        })
-    }
-
     /// The order in which it was predicted; `reordered` is the recorded run along the witness.
-    pub fn predict(&mut self, item: &crate::data::Item, reordered: &Trace, limits: Limits) -> Result<()> {
-        let marks = marks::find(reordered, item, Where::Failing { steps_before: None })?;
-        let mut run = build(reordered, &marks, limits)?;
+    pub fn predict(&mut self, reordered: &Trace, marks: &Marks, limits: Limits) -> Result<()> {
+        let mut run = build(reordered, marks, limits)?;
         run.outcome = PREDICTED.into();
         self.predicted = Some(run);
         Ok(())

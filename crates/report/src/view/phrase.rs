@@ -109,7 +109,13 @@ pub fn phrase(op: &Op<'_>, describer: Describer<'_>) -> Phrase {
         }
         Op::Wait { condition, .. } => about("wait on", object(condition)),
         Op::Woken { condition, .. } => about("woken from", object(condition)),
-        Op::Notify { condition, all, .. } => about(if all { "notify all of" } else { "notify" }, object(condition)),
+        Op::Notify { condition, all, woken, .. } => {
+            let mut phrase = about(if all { "notify all of" } else { "notify" }, object(condition));
+            if woken == 0 {
+                phrase.what += " (wakes nobody)";
+            }
+            phrase
+        }
         Op::BarrierArrive { barrier, .. } => about("arrive at", object(barrier)),
         Op::BarrierLeave { barrier, .. } => about("leave", object(barrier)),
         Op::SemaphorePost { semaphore, value } => accessed_count("post", object(semaphore), value, class),

@@ -193,8 +193,8 @@ fn run(
         if path == trace.path() {
             options.scripts.push(script(trace, schedule.clone(), attempt.wish.as_ref(), within)?);
         } else if let Ok(relative) = Trace::open(&path) {
-            // The other processes do what they did.
-            options.scripts.push(exact_script(&relative)?);
+            // The other processes do what they did, as long as they are told the same.
+            options.scripts.push(exact_script(&relative, false)?);
         }
     }
     if let Some(command) = plain.command {

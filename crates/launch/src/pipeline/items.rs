@@ -69,7 +69,7 @@ pub fn settle(
             item.strength = resolve::strength_name(Strength::Confirmed).into();
             item.schedule = Some(format!("{id}/{}", confirm::SCHEDULE));
             let most = if finding.kind == Kind::Nondeterminism { BRIEFLY } else { MINIMISING };
-            let deadline = deadline.min(Instant::now() + most);
+            let deadline = deadline.min(Instant::now() + most.min(plain.share.unwrap_or(most)));
             item.preemptions = Some(confirm::minimise(&own, &mut goal, plain, deadline)?.after);
             let shown = Trace::open(own.join(&goal.trace))?;
             let ending = Ending::of(&shown, &goal.outcome, &own.join(confirm::OUTPUT), plain.usual)?;

@@ -196,3 +196,47 @@ fn a_changed_world_diverges_and_the_place_is_named() {
     assert!(line("expected: ").contains("counter.c:10 work"), "{}", again.stderr);
     assert!(line("got: ").contains("counter.c:9 work"), "{}", again.stderr);
 }
+
+/// A server, and two clients that nobody controls.
+fn serve(scratch: &Scratch) {
+    scratch.build("bad_days/server.c");
+    let client = root().join("tests/bad_days/client.c");
+    common::run(scratch.command("cc").arg("-O1").arg("-o").arg("client").arg(client)).expect(0);
+    let script = "#!/bin/sh
+rm -f line
+./server line & server=$!
+./client line & one=$!
+./client line & two=$!
+wait $one $two
+kill -TERM $server 2>/dev/null
+wait $server
+";
+    scratch.script("serve", script);
+}
+
+#[test]
+fn a_server_does_the_same_whatever_its_clients_do() {
+    let scratch = Scratch::new("replay");
+    serve(&scratch);
+    for seed in 1..=seeds() {
+        let recorded = record(&scratch, &scratch.join("serve"), seed).expect(0);
+        assert_eq!(recorded.stdout, "10 requests, 130 bytes\n");
+        for _ in 0..3 {
+            replay(&scratch, &recorded, &format!("server seed {seed}"));
+        }
+    }
+}
+
+#[test]
+fn a_race_in_a_server_happens_again() {
+    let scratch = Scratch::new("replay");
+    serve(&scratch);
+    let tested = scratch.run(["test", "--budget", "10s", "--", "./serve"]).expect(1);
+    assert!(tested.stderr.contains("data race on now"), "{}", tested.stderr);
+    let confirmed = tested.stderr.lines().filter_map(|line| line.trim().strip_prefix("replay: reweave replay "));
+    let confirmed: Vec<&str> = confirmed.collect();
+    assert!(!confirmed.is_empty(), "{}", tested.stderr);
+    for finding in confirmed {
+        scratch.run(["replay", "--times", "5", finding]).expect(1).says("in 5 of 5 replays");
+    }
+}

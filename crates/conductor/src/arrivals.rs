@@ -30,6 +30,11 @@ impl Conductor {
         self.policy.replay().is_some_and(|replay| replay.repeats())
     }
 
+    /// Whether what came to the recorded run through descriptors is played back, too.
+    pub fn plays_back(&mut self) -> bool {
+        self.policy.replay().is_some_and(|replay| replay.plays_back())
+    }
+
     /// The signal that the schedule brings to the thread now. `waiting`: it is in the middle of a wait.
     fn due(&mut self, thread: &Thread, waiting: bool) -> Option<RecordedSignal> {
         if thread.signal_at > thread.position() {

@@ -7,7 +7,7 @@ use crate::recorder::Recorder;
 use crate::shared::Region;
 use crate::sys::{self, Spin};
 use crate::table::Threads;
-use crate::thread::{NEVER, NO_THREAD, Status, Thread};
+use crate::thread::{Foretold, NEVER, NO_THREAD, Status, Thread};
 use crate::timers::{IDLE_TICKS, Timer, Timers};
 use reweave_model::{BlockedOn, Op, ThreadName};
 use std::sync::atomic::Ordering;
@@ -75,6 +75,8 @@ pub struct Conductor {
     idle_since: u64,
     /// Where the watchdog first wished for the token of a thread that a replay waits for, and when.
     stuck_since: (u64, u64),
+    /// The holder waits for somebody outside to follow a replay.
+    pub patient: bool,
 }
 
 impl Conductor {
@@ -95,6 +97,7 @@ impl Conductor {
             stop_at: region.header().stop_at,
             idle_since: 0,
             stuck_since: (u64::MAX, 0),
+            patient: false,
         }
     }
 
@@ -453,6 +456,9 @@ impl Conductor {
         if !self.policy.replay().is_some_and(|replay| replay.repeats() && !replay.is_revoked()) {
             return false;
         }
+        if self.patient {
+            return true;
+        }
         let (position, now) = (self.recorder.position(), sys::monotonic_now());
         if self.stuck_since.0 != position {
             self.stuck_since = (position, now);
@@ -493,6 +499,7 @@ impl Conductor {
     fn elect_locked(&mut self, current: u32, yielded: bool, may_wait: bool) -> Option<u32> {
         let strangers = self.world.had_strangers();
         loop {
+            self.see_for_itself();
             let mut waiters = self.descriptor_waiters();
             if !waiters.is_empty() {
                 self.world.poll(&mut waiters, 0);
@@ -621,6 +628,16 @@ impl Conductor {
 
     fn descriptor_waiters(&self) -> Vec<&'static mut Thread> {
         self.threads.iter().filter(|thread| self.waits_for_descriptor(thread)).collect()
+    }
+
+    /// Once the schedule has no more to say, descriptors are ready when they are.
+    fn see_for_itself(&mut self) {
+        if self.policy.replay().is_some_and(|replay| !replay.is_due()) {
+            for thread in self.threads.iter().filter(|thread| thread.foretold != Foretold::Nothing) {
+                thread.foretold = Foretold::Nothing;
+                thread.descriptor_ready = false;
+            }
+        }
     }
 
     fn choose(&mut self, current: u32, yielded: bool) -> Choice {

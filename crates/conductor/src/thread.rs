@@ -21,6 +21,15 @@ pub enum Status {
     Ended,
 }
 
+/// What a replay knows about a wait for a descriptor from the recorded run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Foretold {
+    Nothing,
+    /// Ready when the schedule comes to it.
+    Ready,
+    TimeRunsOut,
+}
+
 /// One thread of the target. The first fields are the per-access hot set.
 #[repr(C)]
 pub struct Thread {
@@ -58,6 +67,8 @@ pub struct Thread {
     /// The deadline of a wait that a replay waits out because the recorded run did: it holds again once the replay has left its
     /// schedule.
     pub put_aside: u64,
+    /// How its wait for a descriptor ends, whatever the kernel says.
+    pub foretold: Foretold,
     /// Woken by a notify, futex wake or barrier; the number of the notify.
     pub woken: bool,
     pub notify: u32,
@@ -171,6 +182,7 @@ impl Thread {
             second: 0,
             deadline: NEVER,
             put_aside: NEVER,
+            foretold: Foretold::Nothing,
             woken: false,
             notify: 0,
             signals: SignalSet::EMPTY,

@@ -22,7 +22,7 @@ use crate::pidfd::PidFd;
 use crate::region::{Configuration, Mapping};
 use crate::session::{Options, Script};
 use crate::sink::ToTrace;
-use crate::target::Input;
+use crate::target::{DESCRIPTORS, Input, inherited};
 use crate::{Error, Result, beside, handshake};
 
 /// What the listener hands out; behind a lock because the session looks at it when the program has ended.
@@ -200,6 +200,7 @@ impl Registry {
         meta.other.insert("executable".into(), executable.into());
         meta.other.insert("forked".into(), (hello.forked != 0).into());
         meta.other.insert("start_realtime".into(), configuration.start_realtime.into());
+        meta.other.insert(DESCRIPTORS.into(), inherited().into());
         if let Some(bounds) = arguments_of(hello.pid) {
             meta.other.insert(ARGUMENTS.into(), bounds.to_vec().into());
         }

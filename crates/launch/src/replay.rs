@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use reweave_conductor::policy::replay::encode;
+use reweave_conductor::policy::replay::{Inputs, encode};
 use reweave_conductor::policy::wish::Wish;
 use reweave_model::{InputSource, Schedule, Segment, ThreadId};
 use reweave_trace::{Meta, Outcome, PARTIAL, Trace, schedule_of};
@@ -17,7 +17,7 @@ use crate::folder::PrivateFolder;
 use crate::interrupt;
 use crate::outside::from_outside;
 use crate::session::{self, Options, Run, Script};
-use crate::target::{Input, Output};
+use crate::target::{DESCRIPTORS, Input, Output};
 use crate::{Error, Result, beside};
 
 /// The longest segment that can be encoded.
@@ -134,7 +134,7 @@ impl Recording {
             if *path == self.path && self.schedule.is_some() {
                 options.scripts.push(script(&self.trace, self.schedule()?, None, |_, _, _| true)?);
             } else if let Ok(trace) = Trace::open(path) {
-                options.scripts.push(exact_script(&trace)?);
+                options.scripts.push(exact_script(&trace, self.schedule.is_none())?);
             }
         }
         Ok(options)
@@ -178,6 +178,9 @@ pub fn base_options(meta: &Meta, trace: PathBuf) -> Options {
     }
     options.env = meta.env.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
     options.seed = meta.seed;
+    let numbers = meta.other.get(DESCRIPTORS).and_then(serde_json::Value::as_array);
+    let numbers = numbers.map(|numbers| numbers.iter().filter_map(|number| i32::try_from(number.as_i64()?).ok()));
+    options.descriptors = numbers.map(Iterator::collect);
     options.input = match &meta.stdin {
         Some(path) if Path::new(path).exists() => Input::File(path.into()),
         Some(_) => Input::Nothing,
@@ -198,16 +201,17 @@ pub fn script(
     // What made somebody outside send one may not have happened yet.
     signals.retain(|signal| signal.timer);
     split_long_segments(&mut schedule);
-    Ok(encoded(trace, encode(&schedule, &inputs, &signals, false, wish)))
+    Ok(encoded(trace, encode(&schedule, &inputs, &signals, Inputs::Others, wish)))
 }
 
 /// The schedule of a trace with all its inputs, and where it had to wait for descriptors: what other processes do takes another
-/// time in every run.
-pub fn exact_script(trace: &Trace) -> Result<Script> {
+/// time in every run. `played`: all of them do what they did, so that what they send is played back.
+pub fn exact_script(trace: &Trace, played: bool) -> Result<Script> {
     let mut schedule = schedule_of(trace)?;
     split_long_segments(&mut schedule);
     let (inputs, signals) = from_outside(trace, |_, _, _| true, true)?;
-    Ok(encoded(trace, encode(&schedule, &inputs, &signals, true, None)))
+    let whose = if played { Inputs::OwnPlayedBack } else { Inputs::Own };
+    Ok(encoded(trace, encode(&schedule, &inputs, &signals, whose, None)))
 }
 
 fn encoded(trace: &Trace, schedule: Vec<u8>) -> Script {
@@ -275,7 +279,12 @@ pub fn happens_again(recording: &Recording, times: u32, plain: &Plain<'_>, deadl
             } else {
                 plain.bound(options, left);
             }
-        })?;
+        });
+        // Ended before a script had started the program: there was too little time.
+        let replayed = match replayed {
+            Err(Error::NothingRecorded { .. }) => break,
+            replayed => replayed?,
+        };
         // One that we ended shows nothing, as far as it came.
         if replayed.run.timed_out && !recording.is_endless() && replayed.is_exact() {
             break;

@@ -57,6 +57,8 @@ pub struct Options {
     pub max_trace: u64,
     pub input: Input,
     pub output: Output,
+    /// Further descriptors that it is to have; `None`: those that we have.
+    pub descriptors: Option<Vec<i32>>,
     pub scripts: Vec<Script>,
     pub timeout: Option<Duration>,
     /// A process that has recorded more is ended, too.
@@ -80,6 +82,7 @@ impl Options {
             quantum: QUANTUM,
             max_trace: MAX_TRACE,
             output: Output::Ours,
+            descriptors: None,
             scripts: Vec::new(),
             timeout: None,
             max_events: u64::MAX,
@@ -275,6 +278,7 @@ pub fn run(options: &Options) -> Result<Run> {
             socket: &socket,
             input: &options.input,
             output: &options.output,
+            descriptors: options.descriptors.as_deref(),
         }
         .start()?;
         // Before its greeting is answered: when anything is told about it, signals for it are passed on.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
 use std::io::{self, IsTerminal, Read, Write};
+use std::os::fd::AsRawFd;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
@@ -118,6 +119,40 @@ fn padding(command: &Command) -> String {
     "-".repeat(size.next_multiple_of(ENVIRONMENT) - size)
 }
 
+/// Under this name a trace tells the descriptors that its program was given.
+pub const DESCRIPTORS: &str = "descriptors";
+
+/// Descriptors beyond the standard ones that programs get from us, because we got them.
+pub fn inherited() -> Vec<i32> {
+    let Ok(entries) = fs::read_dir("/proc/self/fd") else { return Vec::new() };
+    let numbers = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    // SAFETY: asks for a flag.
+    let passed = |&number: &i32| number > 2 && unsafe { libc::fcntl(number, libc::F_GETFD) } == 0;
+    let mut passed: Vec<i32> = numbers.filter(passed).collect();
+    passed.sort_unstable();
+    passed
+}
+
+/// Makes programs get descriptors with these numbers: with more or fewer of them, those that they open themselves have other
+/// numbers, by which some go. What takes the place of one that we did not get is empty. Best effort: a number may be in use.
+fn pass_on(numbers: &[i32]) {
+    let ours = inherited();
+    let nothing = numbers.iter().any(|number| !ours.contains(number)).then(|| File::open("/dev/null").ok()).flatten();
+    // SAFETY: changes flags of descriptors that we do not use, and makes new ones where there are none.
+    unsafe {
+        for &number in ours.iter().filter(|number| !numbers.contains(number)) {
+            libc::fcntl(number, libc::F_SETFD, libc::FD_CLOEXEC);
+        }
+        for &number in numbers.iter().filter(|number| !ours.contains(number)) {
+            if let Some(nothing) = &nothing
+                && libc::fcntl(number, libc::F_GETFD) < 0
+            {
+                libc::dup2(nothing.as_raw_fd(), number);
+            }
+        }
+    }
+}
+
 pub struct Start<'a> {
     pub program: &'a Program,
     pub cwd: &'a Path,
@@ -126,6 +161,8 @@ pub struct Start<'a> {
     pub socket: &'a Path,
     pub input: &'a Input,
     pub output: &'a Output,
+    /// Further descriptors that it is to have; `None`: those that we have.
+    pub descriptors: Option<&'a [i32]>,
 }
 
 impl Start<'_> {
@@ -156,6 +193,9 @@ impl Start<'_> {
         if let Output::File(path) = self.output {
             let file = File::create(path).map_err(Error::output("create", path))?;
             command.stderr(file.try_clone().map_err(Error::io("open", path))?).stdout(file);
+        }
+        if let Some(numbers) = self.descriptors {
+            pass_on(numbers);
         }
         let fixed = FixedAddresses::new();
         let child = command.spawn();

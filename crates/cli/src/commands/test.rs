@@ -40,9 +40,10 @@ pub struct Args {
     /// Spend all the time that is left on exploring what other schedules can do, until nothing new is to be expected
     #[arg(long)]
     explore: bool,
-    /// Runs of the program at a time, once it is recorded; 1 if they get in each other's way (files, ports)
-    #[arg(long, value_name = "N", default_value_t = cores(), value_parser = clap::value_parser!(u16).range(1..=256))]
-    jobs: u16,
+    /// Runs of the program at a time, once it is recorded [default: one for each core, or 1 if the program deals with files,
+    /// sockets or other processes, where runs get in each other's way]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
+    jobs: Option<u16>,
     /// Run the program in a copy of the current folder each time
     #[arg(long)]
     isolate: bool,
@@ -67,7 +68,8 @@ pub fn run(args: Args) -> i32 {
     let mut plan = Plan::new(args.command, args.output);
     plan.budget = args.budget;
     plan.explore = args.explore;
-    plan.jobs = args.jobs.into();
+    plan.jobs = args.jobs.unwrap_or_else(cores).into();
+    plan.jobs_asked_for = args.jobs.is_some();
     plan.options.isolate = args.isolate;
     match args.atomic.as_deref().map(crate::atomic::function_names).transpose() {
         Ok(names) => plan.atomic = names.unwrap_or_default(),

@@ -16,6 +16,20 @@ pub const WAITED: u8 = u8::MAX;
 const WISH: u32 = 1;
 /// The inputs are those of this very schedule, waits for descriptors among them.
 const EXACT: u32 = 2;
+/// What came through descriptors is played back.
+const PLAYS: u32 = 4;
+
+/// Whose inputs a schedule comes with.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Inputs {
+    /// Those of a run with another schedule.
+    Others,
+    /// Of this very schedule, waits for descriptors among them. What comes through descriptors comes from whoever is there now,
+    /// who may do something else than in the recorded run.
+    Own,
+    /// Likewise, and everybody does what they did: what came through descriptors is played back.
+    OwnPlayedBack,
+}
 
 /// An outside input of the recorded run. Of a wait ([`WAITED`]) the value is 1 if its time ran out.
 pub struct RecordedInput {
@@ -57,7 +71,7 @@ pub fn encode(
     schedule: &Schedule,
     inputs: &[RecordedInput],
     signals: &[RecordedSignal],
-    exact: bool,
+    whose: Inputs,
     wish: Option<&Wish>,
 ) -> Vec<u8> {
     let mut out = Vec::new();
@@ -65,7 +79,12 @@ pub fn encode(
     word(schedule.threads.len() as u32);
     word(schedule.segments.len() as u32);
     word(inputs.len() as u32);
-    word(if wish.is_some() { WISH } else { 0 } | if exact { EXACT } else { 0 });
+    let exact = match whose {
+        Inputs::Others => 0,
+        Inputs::Own => EXACT,
+        Inputs::OwnPlayedBack => EXACT | PLAYS,
+    };
+    word(if wish.is_some() { WISH } else { 0 } | exact);
     word(signals.len() as u32);
     word(0);
     for thread in &schedule.threads {
@@ -121,6 +140,8 @@ pub struct Replay {
     inputs: Vec<Vec<usize>>,
     /// They tell of waits for descriptors, too.
     exact: bool,
+    /// What came through descriptors is played back.
+    plays: bool,
     /// Likewise its signals.
     signals: Vec<Vec<RecordedSignal>>,
     rest: Box<dyn Policy>,
@@ -146,6 +167,7 @@ impl Replay {
             next: 0,
             inputs: Vec::new(),
             exact: false,
+            plays: false,
             signals: Vec::new(),
             rest: Box::new(Quantum::new(header.quantum, 0)),
             wishes: false,
@@ -183,6 +205,7 @@ impl Replay {
         }
         replay.inputs.iter_mut().for_each(|list| list.reverse());
         replay.exact = replay.word(12) & EXACT != 0;
+        replay.plays = replay.word(12) & PLAYS != 0;
         if replay.word(12) & WISH != 0 {
             let len = (header.schedule_bytes as usize).saturating_sub(at);
             // SAFETY: the launcher put it behind the inputs; the region stays mapped.
@@ -236,6 +259,10 @@ impl Replay {
     /// Whether that is the schedule of a recorded run, with all that came to it.
     pub(crate) fn repeats(&self) -> bool {
         self.exact && self.is_steering()
+    }
+
+    pub(crate) fn plays_back(&self) -> bool {
+        self.plays && self.is_steering()
     }
 
     /// Whether the recorded run took the token from the thread of the current segment.

@@ -91,6 +91,8 @@ pub struct Plain<'a> {
     pub usual: Option<&'a Usual>,
     /// In a copy of its folder.
     pub isolate: bool,
+    /// After so long no other attempt at the same finding begins, the first excepted: others want to be tried, too.
+    pub share: Option<Duration>,
 }
 
 impl Plain<'_> {
@@ -118,10 +120,13 @@ pub fn confirm(
     let along = along(finding);
     let followed = along.len();
     let mut endless = 0;
+    let began = Instant::now();
     for (number, attempt) in along.into_iter().chain(active::attempts(trace, finding, &goal)?).enumerate() {
         // Active testing only if the witness did not do.
         let left = deadline.saturating_duration_since(Instant::now());
-        if left.is_zero() || interrupt::asked() || endless == ENDLESS || number >= followed && best.is_some() {
+        let has_had_its_share = tries.attempts > 0 && plain.share.is_some_and(|share| began.elapsed() > share);
+        let done = number >= followed && best.is_some();
+        if left.is_zero() || interrupt::asked() || endless == ENDLESS || done || has_had_its_share {
             break;
         }
         let own = folder.with_extension(format!("try{number}"));
@@ -189,8 +194,8 @@ fn run(
         if path == trace.path() {
             options.scripts.push(script(trace, schedule.clone(), attempt.wish.as_ref(), within)?);
         } else if let Ok(relative) = Trace::open(&path) {
-            // The other processes do what they did.
-            options.scripts.push(exact_script(&relative)?);
+            // The other processes do what they did, as long as they are told the same.
+            options.scripts.push(exact_script(&relative, false)?);
         }
     }
     if let Some(command) = plain.command {

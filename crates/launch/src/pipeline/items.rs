@@ -67,7 +67,7 @@ pub fn settle(
             item.strength = resolve::strength_name(Strength::Confirmed).into();
             item.schedule = Some(format!("{id}/{}", confirm::SCHEDULE));
             let most = if finding.kind == Kind::Nondeterminism { BRIEFLY } else { MINIMISING };
-            let deadline = deadline.min(Instant::now() + most);
+            let deadline = deadline.min(Instant::now() + most.min(plain.share.unwrap_or(most)));
             item.preemptions = Some(confirm::minimise(&own, &mut goal, plain, deadline)?.after);
             let run = Trace::open(own.join(&goal.trace))?;
             as_done(&mut item, finding, &run, goal.shown(&run)?.map(|shown| shown.events).unwrap_or_default())?;

@@ -21,7 +21,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use reweave_model::{Finding, Kind, Op, Strength, ThreadId};
+use reweave_model::{Finding, InputSource, Kind, Op, Strength, ThreadId};
 use reweave_predict::Limits;
 use reweave_report::{Item, Report, data};
 use reweave_trace::{Outcome, Trace};
@@ -72,12 +72,22 @@ pub struct Plan {
     pub explore: bool,
     /// Runs at a time, once the program is recorded.
     pub jobs: usize,
+    /// … also of a program that deals with files, sockets or other processes, where runs can get into each other's way.
+    pub jobs_asked_for: bool,
 }
 
 impl Plan {
     pub fn new(command: Vec<OsString>, folder: PathBuf) -> Self {
         let options = Options::new(command, folder.join(RECORDING));
-        Self { options, folder, budget: Duration::from_secs(60), atomic: Vec::new(), explore: false, jobs: 1 }
+        Self {
+            options,
+            folder,
+            budget: Duration::from_secs(60),
+            atomic: Vec::new(),
+            explore: false,
+            jobs: 1,
+            jobs_asked_for: false,
+        }
     }
 }
 
@@ -130,6 +140,7 @@ pub fn test(plan: &Plan, watch: &mut dyn FnMut(Stage<'_>)) -> Result<Tested> {
         schedules: 0,
         glance: GLANCE,
         others: None,
+        jobs: plan.jobs,
     };
     // A program that does not end by itself is looked at as far as it came, and no further than it can be read.
     let most = (plan.budget.as_millis() as u64).saturating_mul(READABLE);
@@ -144,6 +155,9 @@ pub fn test(plan: &Plan, watch: &mut dyn FnMut(Stage<'_>)) -> Result<Tested> {
     interrupt::forget();
     watch(Stage::Recorded(&run));
     hunt.bounds = Some(Bounds::of(&run));
+    if plan.jobs > 1 && !plan.jobs_asked_for && meets_others(&run)? {
+        hunt.jobs = 1;
+    }
     if run.timed_out {
         hunt.usual = Some(None);
     }
@@ -172,18 +186,7 @@ pub fn test(plan: &Plan, watch: &mut dyn FnMut(Stage<'_>)) -> Result<Tested> {
             watch(Stage::Stopped(&error));
         }
     }
-    // The strongest first; ids are folder names already and stay.
-    hunt.items.sort_by_key(|item| (rank(item), item.id));
-    let report = Report {
-        reweave: env!("CARGO_PKG_VERSION").into(),
-        schema: data::SCHEMA,
-        program: plan.options.command.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
-        findings: hunt.items,
-        stats: hunt.stats,
-        baseline: None,
-    };
-    save_report(&report, &plan.folder)?;
-    Ok(Tested { report, run, explored })
+    Ok(Tested { report: hunt.save()?, run, explored })
 }
 
 /// A test under way.
@@ -211,11 +214,29 @@ struct Hunt<'p> {
     schedules: u64,
     /// When the recorded run had been looked at, and how much of the time since then went into looking at others.
     others: Option<(Instant, Duration)>,
+    /// Runs at a time.
+    jobs: usize,
 }
 
 impl Hunt<'_> {
     fn left(&self) -> Duration {
         left(self.deadline)
+    }
+
+    /// Writes down what is known: whoever ends the test by force finds it.
+    fn save(&mut self) -> Result<Report> {
+        // The strongest first; ids are folder names already and stay.
+        self.items.sort_by_key(|item| (rank(item), item.id));
+        let report = Report {
+            reweave: env!("CARGO_PKG_VERSION").into(),
+            schema: data::SCHEMA,
+            program: self.plan.options.command.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
+            findings: self.items.clone(),
+            stats: self.stats.clone(),
+            baseline: None,
+        };
+        save_report(&report, &self.plan.folder)?;
+        Ok(report)
     }
 
     /// Half of what is left for the recorded run; for all others together as much as running them took, so that neither starves.
@@ -229,6 +250,16 @@ impl Hunt<'_> {
 
     /// Predicts from the traces of a run and confirms what is new. Says whether it did something no run did before.
     fn look_at(&mut self, run: &Run, look: Look, watch: &mut dyn FnMut(Stage<'_>)) -> Result<bool> {
+        let known = |items: &[Item]| (items.len(), items.iter().filter(|item| item.schedule.is_some()).count());
+        let before = known(&self.items);
+        let new = self.judge(run, look, watch)?;
+        if known(&self.items) != before {
+            self.save()?;
+        }
+        Ok(new)
+    }
+
+    fn judge(&mut self, run: &Run, look: Look, watch: &mut dyn FnMut(Stage<'_>)) -> Result<bool> {
         let mut new = false;
         // It may have been ended by that.
         if interrupt::asked() {
@@ -280,7 +311,7 @@ impl Hunt<'_> {
                 self.keep(item, Ended::ByItself, watch)?;
             }
             let began = Instant::now();
-            let answer = predict(&trace, began + self.time_to_look(self.glance), &self.plan.atomic, watch)?;
+            let answer = predict(&trace, began + self.time_to_look(self.glance) * 2 / 3, &self.plan.atomic, watch)?;
             let unknown = ("unknown_pairs".to_owned(), answer.unknown_pairs);
             for (key, value) in answer.stats.into_iter().chain([unknown]) {
                 let sum = self.stats.entry(key.clone()).or_default();
@@ -294,7 +325,7 @@ impl Hunt<'_> {
             let left_out = thin_out(&mut findings);
             *self.stats.entry("left_out".into()).or_default() += left_out;
             if !findings.is_empty() && self.usual.is_none() {
-                self.usual = Some(usual(self.plan, self.left() / 20));
+                self.usual = Some(usual(self.plan, self.jobs, self.left() / 20));
             }
             self.confirm(&trace, &findings, watch)?;
             if let Some((_, looking)) = &mut self.others {
@@ -344,7 +375,8 @@ impl Hunt<'_> {
             let _ = fs::remove_dir_all(own);
             return Ok(());
         }
-        let plain = Plain { command: None, bounds: self.bounds, usual: None, isolate: self.plan.options.isolate };
+        let plain =
+            Plain { command: None, bounds: self.bounds, usual: None, isolate: self.plan.options.isolate, share: None };
         if ended == Ended::ByItself {
             minimise(&mut item, &own, &plain, Instant::now() + self.left() / 8)?;
         }
@@ -396,7 +428,7 @@ impl Hunt<'_> {
             took: first.took,
             events: Bounds::of(first).events,
             seed: self.plan.options.seed,
-            jobs: self.plan.jobs,
+            jobs: self.jobs,
             isolate: self.plan.options.isolate,
         }
     }
@@ -408,6 +440,25 @@ impl Hunt<'_> {
         self.stats.insert("explored_states".into(), explored.states);
         self.stats.insert("explored_all".into(), explored.complete.into());
     }
+}
+
+/// Whether a run dealt with something that other runs at the same time would deal with, too: it read or wrote descriptors, or is of
+/// several processes. Which of them are files and which are its own pipes is not known; it costs time, not findings.
+fn meets_others(run: &Run) -> Result<bool> {
+    if run.processes.len() > 1 {
+        return Ok(true);
+    }
+    for process in &run.processes {
+        let trace = Trace::open(&process.path)?;
+        let mut events = trace.events();
+        while let Some(event) = events.next()? {
+            if matches!(event.op, Op::Input { source: InputSource::Read | InputSource::Poll | InputSource::Other, .. })
+            {
+                return Ok(true);
+            }
+        }
+    }
+    Ok(false)
 }
 
 /// None once somebody has asked to end.

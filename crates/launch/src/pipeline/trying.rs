@@ -1,6 +1,7 @@
 //! Makes what was predicted from a run happen, several findings at a time.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
@@ -21,6 +22,8 @@ const MOST: usize = 60;
 const ALIKE: usize = 3;
 /// Runs that show a finding and make us try it, as long as it does not happen.
 const RUNS: u32 = 3;
+/// What one finding may take of the time that is left, in shares that are equal for all: most take less.
+const SHARES: u32 = 4;
 /// For trying what a run shows that is not the first, whatever it has cost to run the program so far.
 const TRY: Duration = Duration::from_secs(1);
 
@@ -62,7 +65,8 @@ impl Hunt<'_> {
             todo.push((id, vec![finding], known));
         }
         let usual = self.usual.as_ref().and_then(Option::as_ref);
-        let plain = Plain { command: None, bounds: self.bounds, usual, isolate: self.plan.options.isolate };
+        let plain =
+            Plain { command: None, bounds: self.bounds, usual, isolate: self.plan.options.isolate, share: None };
         // Runs that go round loops can take any time, and other schedules may show more: what is not tried now is tried again when
         // it is seen in another run.
         let deadline = Instant::now() + self.time_to_look(TRY);
@@ -76,10 +80,14 @@ impl Hunt<'_> {
         let run = (trace, own_run);
         // Others are still at work when one is confirmed: it is told at once.
         let (tell, told) = mpsc::channel::<Item>();
+        let begun = AtomicU32::new(0);
         let settled = side_by_side(
-            self.plan.jobs,
+            self.jobs,
             &todo,
             |(id, alike, _)| {
+                let waiting = (total as u32).saturating_sub(begun.fetch_add(1, Ordering::Relaxed)).max(1);
+                let share = left(deadline) * self.jobs as u32 / waiting * SHARES;
+                let plain = Plain { share: Some(share), ..plain };
                 let mut settled = settle(*id, run, alike[0], folder, &plain, left(deadline));
                 for finding in &alike[1..] {
                     if left(deadline).is_zero() || !settled.as_ref().is_ok_and(|item| item.schedule.is_none()) {

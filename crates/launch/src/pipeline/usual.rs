@@ -16,7 +16,7 @@ use crate::target::Output;
 const SERIAL: u64 = 6;
 
 /// What the program prints when its threads run one after the other: the recorded run's output went to the terminal.
-pub fn usual(plan: &Plan, limit: Duration) -> Option<Usual> {
+pub fn usual(plan: &Plan, jobs: usize, limit: Duration) -> Option<Usual> {
     let recording = Recording::open(&plan.folder.join(RECORDING)).ok()?;
     let bounds = Bounds::beyond(recording.trace.event_count(), limit);
     let once = |seed: u64| {
@@ -38,7 +38,7 @@ pub fn usual(plan: &Plan, limit: Duration) -> Option<Usual> {
     let (first, outcome) = once(0)?;
     recording.trace.footer().filter(|footer| same_outcome(&footer.outcome, &outcome))?;
     let seeds: Vec<u64> = (1..=SERIAL).collect();
-    let others = side_by_side(plan.jobs, &seeds, |seed| once(*seed), &mut |_| {});
+    let others = side_by_side(jobs, &seeds, |seed| once(*seed), &mut |_| {});
     let others = others.into_iter().flatten().filter(|(_, other)| same_outcome(other, &outcome));
     let printed = std::iter::once(first).chain(others.map(|(printed, _)| printed)).collect();
     Some(Usual { printed, outcome })

@@ -1,22 +1,27 @@
-//! Pipes, sockets, files, polls: calls that wait for a descriptor wait in the scheduler, not in the kernel, so that a
+//! Pipes, sockets, files: calls that wait for a descriptor wait in the scheduler, not in the kernel, so that a
 //! pipe between two threads of the program is as deterministic as a lock.
 
 use super::channels::{self, NETWORK, channel, inode};
+use super::playback::{self, Answer};
 use super::{Inside, conductor, enter, ranges, signals, system, threads, time};
 use libc::{
-    c_int, c_long, c_void, epoll_event, fd_set, iovec, msghdr, nfds_t, off_t, pollfd, sigset_t, size_t, sockaddr,
-    socklen_t, ssize_t, timespec, timeval,
+    c_int, c_long, c_void, iovec, msghdr, off_t, pollfd, size_t, sockaddr, socklen_t, ssize_t, timespec, timeval,
 };
 use reweave_conductor::policy::replay::Waited as Recorded;
-use reweave_conductor::thread::NEVER;
+use reweave_conductor::thread::{Foretold, NEVER};
 use reweave_conductor::{Deadline, Thread, Wakeup};
+use reweave_model::wire::MAX_PAYLOAD;
 use reweave_model::{BlockedOn, InputSource, ObjectId, Op, RefusedWhy};
 use std::mem::zeroed;
 
-/// Asks the kernel which descriptor waits could go on.
+/// Asks the kernel which descriptor waits could go on, those excepted of which a replay knows it.
 pub fn poll_waiters(waiters: &mut [&mut Thread], timeout: u64) {
     let mut all: Vec<pollfd> = Vec::new();
-    for thread in waiters.iter() {
+    for thread in waiters.iter_mut() {
+        if thread.foretold != Foretold::Nothing {
+            thread.descriptor_ready = thread.foretold == Foretold::Ready;
+            continue;
+        }
         // SAFETY: the waiting thread's own array, which lives while it waits.
         let own = unsafe { std::slice::from_raw_parts(thread.object as *const pollfd, thread.second as usize) };
         all.extend(own.iter().map(|one| pollfd { revents: 0, ..*one }));
@@ -25,30 +30,35 @@ pub fn poll_waiters(waiters: &mut [&mut Thread], timeout: u64) {
     // SAFETY: ppoll on a local array.
     unsafe { system::raw(271, [all.as_mut_ptr() as usize, all.len(), &raw const span as usize, 0, 8, 0]) };
     let mut at = 0;
-    for thread in waiters {
+    for thread in waiters.iter_mut().filter(|thread| thread.foretold == Foretold::Nothing) {
         let count = thread.second as usize;
         thread.descriptor_ready = all[at..at + count].iter().any(|one| one.revents != 0);
         at += count;
     }
 }
 
-enum Waited {
+pub enum Waited {
     Ready,
     TimedOut,
     Interrupted,
 }
 
 /// Waits until one of the descriptors is ready.
-fn wait(inside: &mut Inside, pc: u64, set: &mut [pollfd], deadline: Deadline) -> Waited {
+pub fn wait(inside: &mut Inside, pc: u64, set: &mut [pollfd], deadline: Deadline) -> Waited {
     let conductor = conductor();
     conductor.sync_point(inside.thread);
     inside.thread.object = set.as_mut_ptr() as u64;
     inside.thread.second = set.len() as u64;
-    poll_waiters(&mut [&mut *inside.thread], 0);
     let mut outcome = Waited::Ready;
     // A replay waits where the recorded run did, and looks as if it had not where that did not: whoever makes the descriptor
     // ready may be another process.
     let recorded = conductor.recorded_wait(inside.thread);
+    inside.thread.foretold = match recorded {
+        Some(Recorded::Not | Recorded::ForIt) if conductor.plays_back() => Foretold::Ready,
+        Some(Recorded::InVain) if conductor.plays_back() => Foretold::TimeRunsOut,
+        _ => Foretold::Nothing,
+    };
+    poll_waiters(&mut [&mut *inside.thread], 0);
     let ready = inside.thread.descriptor_ready && matches!(recorded, None | Some(Recorded::Not));
     if !ready && deadline != Deadline::Now {
         let object = ObjectId(set.first().map_or(0, |one| one.fd as u64));
@@ -93,11 +103,22 @@ fn wait(inside: &mut Inside, pc: u64, set: &mut [pollfd], deadline: Deadline) ->
         }
     }
     inside.thread.second = 0;
+    inside.thread.foretold = Foretold::Nothing;
     outcome
 }
 
+/// Waits until a call on one descriptor, which the kernel is asked for in any case, would not block. False: interrupted, errno is
+/// set.
+pub fn really_ready(inside: &mut Inside, pc: u64, descriptor: c_int, events: i16) -> bool {
+    let ready = ready(inside, pc, descriptor, events);
+    if ready && conductor().plays_back() {
+        playback::await_partner(descriptor, events);
+    }
+    ready
+}
+
 /// Waits until a call on one descriptor would not block. False: interrupted, errno is set.
-pub fn ready(inside: &mut Inside, pc: u64, descriptor: c_int, events: i16) -> bool {
+fn ready(inside: &mut Inside, pc: u64, descriptor: c_int, events: i16) -> bool {
     // SAFETY: asks for the flags.
     let flags = unsafe { system::raw(72, [descriptor as usize, libc::F_GETFL as usize, 0, 0, 0, 0]) };
     if flags < 0 || flags as c_int & libc::O_NONBLOCK != 0 {
@@ -130,51 +151,50 @@ fn socket_timeout(descriptor: c_int, events: i16) -> Option<u64> {
     }
 }
 
-/// The first `len` bytes of the program's buffers.
-fn gather(len: ssize_t, parts: &[iovec], into: &mut Vec<u8>) {
-    for part in parts {
-        let left = len.max(0) as usize - into.len();
-        // SAFETY: just filled by the kernel.
-        let bytes = unsafe { std::slice::from_raw_parts(part.iov_base.cast::<u8>(), left.min(part.iov_len)) };
-        into.extend_from_slice(bytes);
-    }
-}
-
-fn scatter(mut bytes: &[u8], parts: &[iovec]) {
-    for part in parts {
-        let (here, rest) = bytes.split_at(bytes.len().min(part.iov_len));
-        // SAFETY: the program's own buffer has room.
-        unsafe { std::ptr::copy_nonoverlapping(here.as_ptr(), part.iov_base.cast(), here.len()) };
-        bytes = rest;
-    }
-}
-
 /// A call that takes bytes out of a descriptor; `parts` tells where they went.
 fn receiving(
     inside: &mut Inside,
     pc: u64,
     descriptor: c_int,
+    flags: c_int,
     call: impl FnOnce() -> ssize_t,
     parts: &[iovec],
 ) -> ssize_t {
-    if !ready(inside, pc, descriptor, libc::POLLIN) {
+    if flags & libc::MSG_DONTWAIT != 0 {
+        conductor().sync_point(inside.thread);
+    } else if !ready(inside, pc, descriptor, libc::POLLIN) {
         return -1;
     }
     // Bytes are recorded in the order in which they were taken: nobody comes between the call and its events.
     inside.thread.no_preempt += 1;
-    let mut got = call();
-    let errno = system::errno();
-    let recorded = conductor().recorded_input(inside.thread, InputSource::Read);
-    let mut bytes = Vec::new();
-    if inode(descriptor).is_some_and(|(_, kind)| kind == libc::S_IFCHR) {
-        // A device (random numbers, a terminal) gives something else every time: its bytes are kept and played back.
-        if let Some((value, recorded)) = recorded {
-            got = value as ssize_t;
-            scatter(recorded, parts);
+    let kind = inode(descriptor).map_or(libc::S_IFREG, |(_, kind)| kind);
+    // A device (random numbers, a terminal) gives something else every time, and so does whoever is at the other end: what
+    // they give is kept and played back. A file is what it was.
+    let (kept, device) = (kind != libc::S_IFREG, kind == libc::S_IFCHR);
+    let plays = kept && conductor().plays_back();
+    let recorded = conductor().recorded_input(inside.thread, InputSource::Read).filter(|_| plays || device);
+    let (got, errno) = match recorded.and_then(Answer::of) {
+        Some(Answer::Failed(errno)) => (-1, errno),
+        Some(Answer::Gave(bytes)) => {
+            if flags & libc::MSG_PEEK == 0 {
+                playback::take(descriptor, bytes.len());
+            }
+            playback::scatter(bytes, parts);
+            (bytes.len() as ssize_t, 0)
         }
-        gather(got, parts, &mut bytes);
+        None => {
+            if plays {
+                playback::await_partner(descriptor, libc::POLLIN);
+            }
+            let got = call();
+            (got, system::errno())
+        }
+    };
+    let mut bytes = Vec::new();
+    if kept && got as usize <= MAX_PAYLOAD {
+        playback::gather(got, parts, &mut bytes);
     }
-    conductor().step(inside.thread, pc, Op::Input { source: InputSource::Read, value: got as i64, bytes: &bytes });
+    conductor().step(inside.thread, pc, input(InputSource::Read, got, errno, &bytes));
     if got >= 0 {
         if let Some((_, channel)) = channel(descriptor) {
             let size = channels::is_stream(channel).then_some(got as u64);
@@ -192,26 +212,47 @@ fn receiving(
     got
 }
 
+/// What came of a call, as it is recorded.
+pub fn input(source: InputSource, result: ssize_t, errno: c_int, bytes: &[u8]) -> Op<'_> {
+    let value = if result < 0 { -i64::from(errno) } else { result as i64 };
+    Op::Input { source, value, bytes }
+}
+
 /// A call that puts bytes into a descriptor.
 fn sending(
     inside: &mut Inside,
     pc: u64,
     descriptor: c_int,
+    flags: c_int,
     call: impl FnOnce() -> ssize_t,
     parts: &[iovec],
 ) -> ssize_t {
     for part in parts {
         ranges::reads(inside.thread, part.iov_base.cast(), part.iov_len, pc);
     }
-    if !ready(inside, pc, descriptor, libc::POLLOUT) {
+    if flags & libc::MSG_DONTWAIT != 0 {
+        conductor().sync_point(inside.thread);
+    } else if !ready(inside, pc, descriptor, libc::POLLOUT) {
         return -1;
     }
     // The send must be in the trace before anybody can receive it; only its size is known afterwards.
     inside.thread.no_preempt += 1;
-    let put = call();
-    let errno = system::errno();
-    conductor().recorded_input(inside.thread, InputSource::Other);
-    conductor().step(inside.thread, pc, Op::Input { source: InputSource::Other, value: put as i64, bytes: &[] });
+    // Into files and devices everything is written anew.
+    let partner = |(_, kind)| kind != libc::S_IFREG && kind != libc::S_IFCHR;
+    let plays = conductor().plays_back() && inode(descriptor).is_some_and(partner);
+    let recorded = conductor().recorded_input(inside.thread, InputSource::Other).filter(|_| plays);
+    let (put, errno) = match recorded {
+        Some((value @ ..-1, _)) => (-1, -value as c_int),
+        Some((value @ 0.., _)) => {
+            playback::give(descriptor, value as usize, call, parts);
+            (value as ssize_t, 0)
+        }
+        _ => {
+            let put = call();
+            (put, system::errno())
+        }
+    };
+    conductor().step(inside.thread, pc, input(InputSource::Other, put, errno, &[]));
     if put > 0
         && let Some((channel, _)) = channel(descriptor)
     {
@@ -220,6 +261,62 @@ fn sending(
     inside.thread.no_preempt -= 1;
     system::set_errno(errno);
     put
+}
+
+/// A call that takes a connection; who made it is told at `address`.
+fn accepting(
+    inside: &mut Inside,
+    pc: u64,
+    descriptor: c_int,
+    flags: c_int,
+    address: *mut sockaddr,
+    len: *mut socklen_t,
+    call: impl FnOnce() -> c_int,
+) -> c_int {
+    if !ready(inside, pc, descriptor, libc::POLLIN) {
+        return -1;
+    }
+    inside.thread.no_preempt += 1;
+    let plays = conductor().plays_back();
+    let recorded = conductor().recorded_input(inside.thread, InputSource::Read).filter(|_| plays);
+    // SAFETY: the program's own arguments: room for so many bytes.
+    let room = if address.is_null() || len.is_null() { 0 } else { unsafe { *len as usize } };
+    let (got, errno) = match recorded {
+        Some((value @ ..-1, _)) => (-1, -value as c_int),
+        // Older recordings do not say who made it.
+        Some((value @ 0.., bytes)) if room == 0 || !bytes.is_empty() => {
+            playback::await_partner(descriptor, libc::POLLIN);
+            let comes = playback::is_ready(descriptor, libc::POLLIN) || playback::call_up(descriptor);
+            let real = if comes { call() } else { -1 };
+            if room > 0 {
+                // SAFETY: as above.
+                unsafe {
+                    std::ptr::copy_nonoverlapping(bytes.as_ptr(), address.cast(), bytes.len().min(room));
+                    *len = bytes.len() as socklen_t;
+                }
+            }
+            // Where there is none its number is enough: what is done with it is played back, too.
+            (if real < 0 { value as c_int } else { playback::renumber(real, value as c_int, flags) }, 0)
+        }
+        _ => {
+            let got = call();
+            (got, system::errno())
+        }
+    };
+    let filled = if got < 0 || room == 0 { 0 } else { unsafe { *len as usize }.min(room) };
+    // SAFETY: just filled.
+    let bytes = if filled == 0 { &[] } else { unsafe { std::slice::from_raw_parts(address.cast(), filled) } };
+    conductor().step(inside.thread, pc, input(InputSource::Read, got as ssize_t, errno, bytes));
+    if got >= 0 {
+        conductor().receive(inside.thread, pc, NETWORK, None);
+    }
+    if filled > 0 {
+        ranges::wrote(inside.thread, len.cast(), 4, pc);
+        ranges::wrote(inside.thread, address.cast(), filled, pc);
+    }
+    inside.thread.no_preempt -= 1;
+    system::set_errno(errno);
+    got
 }
 
 fn part(base: *const c_void, len: size_t) -> [iovec; 1] {
@@ -242,7 +339,7 @@ interpose! {
     fn read(descriptor: c_int, buffer: *mut c_void, size: size_t; pc) -> ssize_t {
         let read = real!(read: Read);
         match enter() {
-            Some(mut inside) => receiving(&mut inside, pc, descriptor, || read(descriptor, buffer, size), &part(buffer, size)),
+            Some(mut inside) => receiving(&mut inside, pc, descriptor, 0, || read(descriptor, buffer, size), &part(buffer, size)),
             None => read(descriptor, buffer, size),
         }
     }
@@ -257,7 +354,7 @@ interpose! {
     fn write(descriptor: c_int, buffer: *const c_void, size: size_t; pc) -> ssize_t {
         let write = real!(write: Write);
         match enter() {
-            Some(mut inside) => sending(&mut inside, pc, descriptor, || write(descriptor, buffer, size), &part(buffer, size)),
+            Some(mut inside) => sending(&mut inside, pc, descriptor, 0, || write(descriptor, buffer, size), &part(buffer, size)),
             None => write(descriptor, buffer, size),
         }
     }
@@ -274,7 +371,7 @@ interpose! {
     fn pread(descriptor: c_int, buffer: *mut c_void, size: size_t, at: off_t; pc) -> ssize_t {
         let read = real!(pread64: unsafe extern "C-unwind" fn(c_int, *mut c_void, size_t, off_t) -> ssize_t);
         match enter() {
-            Some(mut inside) => receiving(&mut inside, pc, descriptor, || read(descriptor, buffer, size, at), &part(buffer, size)),
+            Some(mut inside) => receiving(&mut inside, pc, descriptor, 0, || read(descriptor, buffer, size, at), &part(buffer, size)),
             None => read(descriptor, buffer, size, at),
         }
     }
@@ -286,7 +383,7 @@ interpose! {
     fn pwrite(descriptor: c_int, buffer: *const c_void, size: size_t, at: off_t; pc) -> ssize_t {
         let write = real!(pwrite64: unsafe extern "C-unwind" fn(c_int, *const c_void, size_t, off_t) -> ssize_t);
         match enter() {
-            Some(mut inside) => sending(&mut inside, pc, descriptor, || write(descriptor, buffer, size, at), &part(buffer, size)),
+            Some(mut inside) => sending(&mut inside, pc, descriptor, 0, || write(descriptor, buffer, size, at), &part(buffer, size)),
             None => write(descriptor, buffer, size, at),
         }
     }
@@ -298,7 +395,7 @@ interpose! {
     fn readv(descriptor: c_int, parts: *const iovec, count: c_int; pc) -> ssize_t {
         let read = real!(readv: Vector);
         match enter() {
-            Some(mut inside) => receiving(&mut inside, pc, descriptor, || read(descriptor, parts, count), slice(parts, count.max(0) as usize)),
+            Some(mut inside) => receiving(&mut inside, pc, descriptor, 0, || read(descriptor, parts, count), slice(parts, count.max(0) as usize)),
             None => read(descriptor, parts, count),
         }
     }
@@ -306,7 +403,7 @@ interpose! {
     fn writev(descriptor: c_int, parts: *const iovec, count: c_int; pc) -> ssize_t {
         let write = real!(writev: Vector);
         match enter() {
-            Some(mut inside) => sending(&mut inside, pc, descriptor, || write(descriptor, parts, count), slice(parts, count.max(0) as usize)),
+            Some(mut inside) => sending(&mut inside, pc, descriptor, 0, || write(descriptor, parts, count), slice(parts, count.max(0) as usize)),
             None => write(descriptor, parts, count),
         }
     }
@@ -314,42 +411,42 @@ interpose! {
     fn recv(descriptor: c_int, buffer: *mut c_void, size: size_t, flags: c_int; pc) -> ssize_t {
         let receive = real!(recv: Receive);
         match enter() {
-            Some(mut inside) if flags & libc::MSG_DONTWAIT == 0 => {
-                receiving(&mut inside, pc, descriptor, || receive(descriptor, buffer, size, flags), &part(buffer, size))
+            Some(mut inside) => {
+                receiving(&mut inside, pc, descriptor, flags, || receive(descriptor, buffer, size, flags), &part(buffer, size))
             }
-            _ => receive(descriptor, buffer, size, flags),
+            None => receive(descriptor, buffer, size, flags),
         }
     }
 
     fn send(descriptor: c_int, buffer: *const c_void, size: size_t, flags: c_int; pc) -> ssize_t {
         let send = real!(send: Send);
         match enter() {
-            Some(mut inside) if flags & libc::MSG_DONTWAIT == 0 => {
-                sending(&mut inside, pc, descriptor, || send(descriptor, buffer, size, flags), &part(buffer, size))
+            Some(mut inside) => {
+                sending(&mut inside, pc, descriptor, flags, || send(descriptor, buffer, size, flags), &part(buffer, size))
             }
-            _ => send(descriptor, buffer, size, flags),
+            None => send(descriptor, buffer, size, flags),
         }
     }
 
     fn recvmsg(descriptor: c_int, message: *mut msghdr, flags: c_int; pc) -> ssize_t {
         let receive = real!(recvmsg: Message);
         match enter() {
-            Some(mut inside) if flags & libc::MSG_DONTWAIT == 0 => {
+            Some(mut inside) => {
                 let parts = slice((*message).msg_iov, (*message).msg_iovlen);
-                receiving(&mut inside, pc, descriptor, || receive(descriptor, message, flags), parts)
+                receiving(&mut inside, pc, descriptor, flags, || receive(descriptor, message, flags), parts)
             }
-            _ => receive(descriptor, message, flags),
+            None => receive(descriptor, message, flags),
         }
     }
 
     fn sendmsg(descriptor: c_int, message: *mut msghdr, flags: c_int; pc) -> ssize_t {
         let send = real!(sendmsg: Message);
         match enter() {
-            Some(mut inside) if flags & libc::MSG_DONTWAIT == 0 => {
+            Some(mut inside) => {
                 let parts = slice((*message).msg_iov, (*message).msg_iovlen);
-                sending(&mut inside, pc, descriptor, || send(descriptor, message, flags), parts)
+                sending(&mut inside, pc, descriptor, flags, || send(descriptor, message, flags), parts)
             }
-            _ => send(descriptor, message, flags),
+            None => send(descriptor, message, flags),
         }
     }
 
@@ -361,14 +458,7 @@ interpose! {
         let accept = real!(accept4: unsafe extern "C-unwind" fn(c_int, *mut sockaddr, *mut socklen_t, c_int) -> c_int);
         match enter() {
             Some(mut inside) => {
-                let result = receiving(&mut inside, pc, descriptor, || accept(descriptor, address, len, flags) as ssize_t, &[]) as c_int;
-                if result >= 0 && !len.is_null() {
-                    let errno = system::errno();
-                    ranges::wrote(inside.thread, len.cast(), 4, pc);
-                    ranges::wrote(inside.thread, address.cast(), *len as usize, pc);
-                    system::set_errno(errno);
-                }
-                result
+                accepting(&mut inside, pc, descriptor, flags, address, len, || accept(descriptor, address, len, flags))
             }
             None => accept(descriptor, address, len, flags),
         }
@@ -414,147 +504,6 @@ interpose! {
     }
 }
 
-/// Milliseconds as a deadline; negative: never.
-fn milliseconds(thread: &Thread, span: c_int) -> Deadline {
-    match span {
-        0 => Deadline::Now,
-        1.. => time::after(thread, span as u64 * 1_000_000),
-        _ => Deadline::Never,
-    }
-}
-
-fn span(thread: &Thread, span: *const timespec) -> Deadline {
-    // SAFETY: the program's own argument.
-    match unsafe { span.as_ref() } {
-        None => Deadline::Never,
-        Some(span) => time::after(thread, span.tv_sec as u64 * 1_000_000_000 + span.tv_nsec as u64),
-    }
-}
-
-/// Waits in the scheduler, then asks the kernel without waiting. The answer is an outside input and orders this thread
-/// after whoever made the descriptor ready.
-fn polled(
-    inside: &mut Inside,
-    pc: u64,
-    set: &mut [pollfd],
-    deadline: Deadline,
-    answer: impl FnOnce() -> c_int,
-) -> c_int {
-    if matches!(wait(inside, pc, set, deadline), Waited::Interrupted) {
-        system::set_errno(libc::EINTR);
-        return -1;
-    }
-    let result = answer();
-    let errno = system::errno();
-    conductor().recorded_input(inside.thread, InputSource::Poll);
-    conductor().step(inside.thread, pc, Op::Input { source: InputSource::Poll, value: result.into(), bytes: &[] });
-    system::set_errno(errno);
-    result
-}
-
-fn bits(set: *const fd_set, count: c_int, events: i16, into: &mut Vec<pollfd>) {
-    if !set.is_null() {
-        // SAFETY: descriptors below FD_SETSIZE, as select demands.
-        let members = (0..count.min(1024)).filter(|&fd| unsafe { libc::FD_ISSET(fd, set) });
-        into.extend(members.map(|fd| pollfd { fd, events, revents: 0 }));
-    }
-}
-
-fn copy_of(set: *const fd_set) -> Option<fd_set> {
-    // SAFETY: the program's own set.
-    unsafe { set.as_ref().copied() }
-}
-
-interpose! {
-    fn poll(set: *mut pollfd, count: nfds_t, timeout: c_int; pc) -> c_int {
-        let poll = real!(poll: unsafe extern "C-unwind" fn(*mut pollfd, nfds_t, c_int) -> c_int);
-        match enter() {
-            Some(mut inside) => {
-                let deadline = milliseconds(inside.thread, timeout);
-                let mut own = if set.is_null() { Vec::new() } else { std::slice::from_raw_parts(set, count as usize).to_vec() };
-                let result = polled(&mut inside, pc, &mut own, deadline, || poll(set, count, 0));
-                ranges::wrote(inside.thread, set.cast(), count as usize * size_of::<pollfd>(), pc);
-                result
-            }
-            None => poll(set, count, timeout),
-        }
-    }
-
-    fn ppoll(set: *mut pollfd, count: nfds_t, timeout: *const timespec, mask: *const sigset_t; pc) -> c_int {
-        type Ppoll = unsafe extern "C-unwind" fn(*mut pollfd, nfds_t, *const timespec, *const sigset_t) -> c_int;
-        match enter() {
-            Some(mut inside) if mask.is_null() => {
-                let deadline = span(inside.thread, timeout);
-                let mut own = if set.is_null() { Vec::new() } else { std::slice::from_raw_parts(set, count as usize).to_vec() };
-                let poll = real!(poll: unsafe extern "C-unwind" fn(*mut pollfd, nfds_t, c_int) -> c_int);
-                let result = polled(&mut inside, pc, &mut own, deadline, || poll(set, count, 0));
-                ranges::wrote(inside.thread, set.cast(), count as usize * size_of::<pollfd>(), pc);
-                result
-            }
-            // Another signal mask while waiting: only the kernel can do that atomically.
-            Some(mut inside) => system::blocking(&mut inside, pc, libc::SYS_ppoll as u32, || real!(ppoll: Ppoll)(set, count, timeout, mask)),
-            None => real!(ppoll: Ppoll)(set, count, timeout, mask),
-        }
-    }
-
-    fn select(count: c_int, reads: *mut fd_set, writes: *mut fd_set, others: *mut fd_set, timeout: *mut timeval; pc) -> c_int {
-        type Select = unsafe extern "C-unwind" fn(c_int, *mut fd_set, *mut fd_set, *mut fd_set, *mut timeval) -> c_int;
-        let select = real!(select: Select);
-        match enter() {
-            Some(mut inside) => {
-                let mut own = Vec::new();
-                bits(reads, count, libc::POLLIN, &mut own);
-                bits(writes, count, libc::POLLOUT, &mut own);
-                bits(others, count, libc::POLLPRI, &mut own);
-                let deadline = match timeout.as_ref() {
-                    None => Deadline::Never,
-                    Some(span) if span.tv_sec == 0 && span.tv_usec == 0 => Deadline::Now,
-                    Some(span) => time::after(inside.thread, span.tv_sec as u64 * 1_000_000_000 + span.tv_usec as u64 * 1000),
-                };
-                let mut zero = timeval { tv_sec: 0, tv_usec: 0 };
-                let before = [copy_of(reads), copy_of(writes), copy_of(others)];
-                let result = polled(&mut inside, pc, &mut own, deadline, || select(count, reads, writes, others, &raw mut zero));
-                for (set, before) in [reads, writes, others].into_iter().zip(before) {
-                    if before.is_some() {
-                        ranges::wrote(inside.thread, set.cast(), size_of::<fd_set>(), pc);
-                    }
-                }
-                result
-            }
-            None => select(count, reads, writes, others, timeout),
-        }
-    }
-
-    fn epoll_wait(epoll: c_int, events: *mut epoll_event, most: c_int, timeout: c_int; pc) -> c_int {
-        let wait = real!(epoll_wait: unsafe extern "C-unwind" fn(c_int, *mut epoll_event, c_int, c_int) -> c_int);
-        match enter() {
-            Some(mut inside) => {
-                let deadline = milliseconds(inside.thread, timeout);
-                let mut own = [pollfd { fd: epoll, events: libc::POLLIN, revents: 0 }];
-                let result = polled(&mut inside, pc, &mut own, deadline, || wait(epoll, events, most, 0));
-                if result > 0 {
-                    ranges::wrote(inside.thread, events.cast(), result as usize * size_of::<epoll_event>(), pc);
-                }
-                result
-            }
-            None => wait(epoll, events, most, timeout),
-        }
-    }
-
-    fn epoll_pwait(epoll: c_int, events: *mut epoll_event, most: c_int, timeout: c_int, mask: *const sigset_t; pc) -> c_int {
-        type Wait = unsafe extern "C-unwind" fn(c_int, *mut epoll_event, c_int, c_int, *const sigset_t) -> c_int;
-        let wait = real!(epoll_pwait: Wait);
-        match enter() {
-            Some(inside) if mask.is_null() => {
-                drop(inside);
-                epoll_wait::body(epoll, events, most, timeout, pc)
-            }
-            Some(mut inside) => system::blocking(&mut inside, pc, libc::SYS_epoll_pwait as u32, || wait(epoll, events, most, timeout, mask)),
-            None => wait(epoll, events, most, timeout, mask),
-        }
-    }
-}
-
 type ReceiveFrom =
     unsafe extern "C-unwind" fn(c_int, *mut c_void, size_t, c_int, *mut sockaddr, *mut socklen_t) -> ssize_t;
 type SendTo = unsafe extern "C-unwind" fn(c_int, *const c_void, size_t, c_int, *const sockaddr, socklen_t) -> ssize_t;
@@ -579,10 +528,8 @@ unsafe extern "C-unwind" fn recvfrom_body(
     // SAFETY: the program's own call.
     let call = || unsafe { receive(descriptor, buffer, size, flags, from, len) };
     match enter() {
-        Some(mut inside) if flags & libc::MSG_DONTWAIT == 0 => {
-            receiving(&mut inside, pc, descriptor, call, &part(buffer, size))
-        }
-        _ => call(),
+        Some(mut inside) => receiving(&mut inside, pc, descriptor, flags, call, &part(buffer, size)),
+        None => call(),
     }
 }
 
@@ -606,10 +553,8 @@ unsafe extern "C-unwind" fn sendto_body(
     // SAFETY: the program's own call.
     let call = || unsafe { send(descriptor, buffer, size, flags, to, len) };
     match enter() {
-        Some(mut inside) if flags & libc::MSG_DONTWAIT == 0 => {
-            sending(&mut inside, pc, descriptor, call, &part(buffer, size))
-        }
-        _ => call(),
+        Some(mut inside) => sending(&mut inside, pc, descriptor, flags, call, &part(buffer, size)),
+        None => call(),
     }
 }
 

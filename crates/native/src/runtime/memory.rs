@@ -7,7 +7,7 @@ use reweave_conductor::Thread;
 use reweave_conductor::objects::AddressMap;
 use reweave_conductor::policy::Next;
 use reweave_model::{Addr, Misuse, ObjectId, Op};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 
 // glibc's own entry points: using them needs no look-up, and the look-up may itself allocate.
 unsafe extern "C" {
@@ -83,6 +83,16 @@ interpose! {
             }
             None => given(__libc_malloc(size)),
         }
+    }
+
+    /// All blocks are glibc's, also in a program that is linked with another allocator, which would look for them among its own.
+    fn malloc_usable_size(block: *mut c_void; pc) -> size_t {
+        static CELL: AtomicPtr<()> = AtomicPtr::new(std::ptr::null_mut());
+        let found = super::super::real::find_in_libc(&CELL, c"malloc_usable_size");
+        if found.is_null() {
+            return 0;
+        }
+        std::mem::transmute::<*mut (), unsafe extern "C" fn(*mut c_void) -> size_t>(found)(block)
     }
 
     fn calloc(count: size_t, size: size_t; pc) -> *mut c_void {

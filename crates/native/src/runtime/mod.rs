@@ -29,6 +29,8 @@ mod memory;
 mod modules;
 mod once;
 mod openmp;
+mod playback;
+mod polls;
 mod process;
 mod ranges;
 mod real;

@@ -42,6 +42,20 @@ pub fn find(cell: &AtomicPtr<()>, name: &'static str) -> *mut () {
     found.cast()
 }
 
+/// Looks `name` up in libc itself, whatever other library defines it, too. Null: it has none.
+pub fn find_in_libc(cell: &AtomicPtr<()>, name: &'static std::ffi::CStr) -> *mut () {
+    type Open = unsafe extern "C" fn(*const libc::c_char, libc::c_int) -> *mut libc::c_void;
+    if cell.load(Ordering::Relaxed).is_null() {
+        // SAFETY: zero-terminated names; libc is loaded, and stays.
+        let found = unsafe {
+            let library = real!(dlopen: Open)(c"libc.so.6".as_ptr(), libc::RTLD_LAZY | libc::RTLD_NOLOAD);
+            if library.is_null() { library } else { libc::dlsym(library, name.as_ptr()) }
+        };
+        cell.store(found.cast(), Ordering::Relaxed);
+    }
+    cell.load(Ordering::Relaxed)
+}
+
 /// Looks into libraries that came with a plugin (RTLD_LOCAL), where the next definition is not looked for.
 fn in_plugins(name: *const libc::c_char) -> *mut libc::c_void {
     type Open = unsafe extern "C" fn(*const libc::c_char, libc::c_int) -> *mut libc::c_void;

@@ -2,19 +2,13 @@
 
 use super::{conductor, enter, ranges, text};
 use crate::runtime::{memory, strings, system};
-use libc::{c_char, c_int, c_void, rlimit, size_t, sockaddr, socklen_t, ssize_t, stat as Stat, utsname};
+use libc::{c_char, c_int, rlimit, size_t, ssize_t, stat as Stat, utsname};
 
 const STAT: usize = size_of::<Stat>();
 
 /// `size` bytes if the call succeeded.
 fn done(status: c_int, size: usize) -> usize {
     if status == 0 { size } else { 0 }
-}
-
-/// What a call wrote that keeps its size in `length`, if it succeeded.
-unsafe fn sized(status: c_int, length: *const socklen_t) -> usize {
-    // SAFETY: the program's own variable.
-    if status == 0 && !length.is_null() { unsafe { *length as usize } } else { 0 }
 }
 
 fills! {
@@ -47,12 +41,6 @@ fills! {
     fn uname(to: *mut utsname) -> c_int: reads [] then |status| [to => done(status, size_of::<utsname>())];
     fn gethostname(to: *mut c_char, room: size_t) -> c_int:
         reads [] then |status| [to => if status == 0 { strings::strnlen::real()(to.cast(), room) } else { 0 }];
-    fn getsockname(socket: c_int, to: *mut sockaddr, length: *mut socklen_t) -> c_int:
-        reads [length => 4] then |status| [length => done(status, 4), to => sized(status, length)];
-    fn getpeername(socket: c_int, to: *mut sockaddr, length: *mut socklen_t) -> c_int:
-        reads [length => 4] then |status| [length => done(status, 4), to => sized(status, length)];
-    fn getsockopt(socket: c_int, level: c_int, option: c_int, to: *mut c_void, length: *mut socklen_t) -> c_int:
-        reads [length => 4] then |status| [length => done(status, 4), to => sized(status, length)];
     fn clock_getres(clock: libc::clockid_t, to: *mut libc::timespec) -> c_int:
         reads [] then |status| [to => done(status, size_of::<libc::timespec>())];
 }

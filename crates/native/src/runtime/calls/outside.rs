@@ -1,9 +1,9 @@
-//! Outside inputs that are not read from descriptors: random bytes, and what the system counts. They are recorded with
-//! their bytes and played back on replay.
+//! Outside inputs that are not read from descriptors: random bytes, what the system counts, and what it says about sockets. They
+//! are recorded with their bytes and played back on replay.
 
 use super::{conductor, enter, ranges};
-use crate::runtime::{Inside, strings};
-use libc::{c_int, c_uint, c_void, clock_t, rusage, size_t, ssize_t, tms};
+use crate::runtime::{Inside, descriptors, strings, system};
+use libc::{c_int, c_uint, c_void, clock_t, rusage, size_t, sockaddr, socklen_t, ssize_t, tms};
 use reweave_model::{InputSource, Op, wire};
 
 /// Takes an input by `call`, which fills `size` bytes at `to` and gives a result, of which `filled` says how many bytes
@@ -34,6 +34,47 @@ unsafe fn input(
     ranges::wrote(inside.thread, to, size, pc);
     crate::runtime::system::set_errno(errno);
     value
+}
+
+/// Takes what the kernel says about a socket by `call`, which fills at most `*length` bytes at `to` and says there how many there
+/// are: who is at the other end is another one in every run.
+unsafe fn about_socket(
+    inside: &mut Inside,
+    pc: u64,
+    to: *mut u8,
+    length: *mut socklen_t,
+    call: impl FnOnce() -> c_int,
+) -> c_int {
+    let conductor = conductor();
+    conductor.point(inside.thread);
+    super::read(inside.thread, length.cast(), size_of::<socklen_t>(), pc);
+    // SAFETY: the program's own arguments, for this and what follows.
+    let room = unsafe { length.as_ref() }.map_or(0, |length| *length as usize);
+    let mut status = call();
+    let mut errno = system::errno();
+    let plays = conductor.plays_back();
+    if let Some((value, bytes)) = conductor.recorded_input(inside.thread, InputSource::Other)
+        && plays
+        && !length.is_null()
+    {
+        (status, errno) = if value < 0 { (-1, -value as c_int) } else { (0, 0) };
+        if status == 0 && bytes.len() <= room {
+            unsafe {
+                strings::memmove::real()(to, bytes.as_ptr(), bytes.len());
+                *length = bytes.len() as socklen_t;
+            }
+        }
+    }
+    let size = if status == 0 && !length.is_null() { room.min(unsafe { *length } as usize) } else { 0 };
+    let bytes = if size == 0 { &[] } else { unsafe { std::slice::from_raw_parts(to, size) } };
+    let result = if status < 0 { -1 } else { 0 };
+    conductor.step(inside.thread, pc, descriptors::input(InputSource::Other, result, errno, bytes));
+    if status == 0 {
+        ranges::wrote(inside.thread, length.cast(), size_of::<socklen_t>(), pc);
+        ranges::wrote(inside.thread, to, size, pc);
+    }
+    system::set_errno(errno);
+    status
 }
 
 /// A number that is itself the input.
@@ -87,6 +128,33 @@ interpose! {
                 input(&mut inside, pc, InputSource::Random, to.cast(), get, |_| size);
             }
             None => call(to, size),
+        }
+    }
+
+    fn getsockname(socket: c_int, to: *mut sockaddr, length: *mut socklen_t; pc) -> c_int {
+        let call = real!(getsockname: unsafe extern "C-unwind" fn(c_int, *mut sockaddr, *mut socklen_t) -> c_int);
+        match enter() {
+            Some(mut inside) => about_socket(&mut inside, pc, to.cast(), length, || call(socket, to, length)),
+            None => call(socket, to, length),
+        }
+    }
+
+    fn getpeername(socket: c_int, to: *mut sockaddr, length: *mut socklen_t; pc) -> c_int {
+        let call = real!(getpeername: unsafe extern "C-unwind" fn(c_int, *mut sockaddr, *mut socklen_t) -> c_int);
+        match enter() {
+            Some(mut inside) => about_socket(&mut inside, pc, to.cast(), length, || call(socket, to, length)),
+            None => call(socket, to, length),
+        }
+    }
+
+    fn getsockopt(socket: c_int, level: c_int, option: c_int, to: *mut c_void, length: *mut socklen_t; pc) -> c_int {
+        type Option = unsafe extern "C-unwind" fn(c_int, c_int, c_int, *mut c_void, *mut socklen_t) -> c_int;
+        let call = real!(getsockopt: Option);
+        match enter() {
+            Some(mut inside) => {
+                about_socket(&mut inside, pc, to.cast(), length, || call(socket, level, option, to, length))
+            }
+            None => call(socket, level, option, to, length),
         }
     }
 

@@ -49,7 +49,7 @@ pub unsafe fn await_input(inside: &mut Inside, pc: u64, stream: *mut FILE) -> bo
         let errno = system::errno();
         let descriptor = descriptor(stream);
         if descriptor >= 0 {
-            if !descriptors::ready(inside, pc, descriptor, libc::POLLIN) {
+            if !descriptors::really_ready(inside, pc, descriptor, libc::POLLIN) {
                 (*head).flags |= ERROR_SEEN;
                 return false;
             }

@@ -1,0 +1,264 @@
+//! Calls that ask which descriptors are ready: poll, select, epoll. They wait in the scheduler like calls on one descriptor.
+
+use super::descriptors::{Waited, input, wait};
+use super::guarded::Guarded;
+use super::{Inside, conductor, enter, ranges, system, time};
+use libc::{c_int, epoll_event, fd_set, nfds_t, pollfd, sigset_t, ssize_t, timespec, timeval};
+use reweave_conductor::objects::AddressMap;
+use reweave_conductor::{Deadline, Thread};
+use reweave_model::InputSource;
+use reweave_model::wire::MAX_PAYLOAD;
+
+/// Milliseconds as a deadline; negative: never.
+fn milliseconds(thread: &Thread, span: c_int) -> Deadline {
+    match span {
+        0 => Deadline::Now,
+        1.. => time::after(thread, span as u64 * 1_000_000),
+        _ => Deadline::Never,
+    }
+}
+
+fn span(thread: &Thread, span: *const timespec) -> Deadline {
+    // SAFETY: the program's own argument.
+    match unsafe { span.as_ref() } {
+        None => Deadline::Never,
+        Some(span) => time::after(thread, span.tv_sec as u64 * 1_000_000_000 + span.tv_nsec as u64),
+    }
+}
+
+/// Waits in the scheduler, then asks the kernel without waiting. The answer is an outside input and orders this thread
+/// after whoever made the descriptor ready; `tell` says it in bytes, and `play` gives it again.
+fn polled(
+    inside: &mut Inside,
+    pc: u64,
+    set: &mut [pollfd],
+    deadline: Deadline,
+    answer: impl FnOnce() -> c_int,
+    tell: impl FnOnce(c_int) -> Vec<u8>,
+    play: impl FnOnce(i64, &[u8]) -> bool,
+) -> c_int {
+    if matches!(wait(inside, pc, set, deadline), Waited::Interrupted) {
+        system::set_errno(libc::EINTR);
+        return -1;
+    }
+    let plays = conductor().plays_back();
+    let recorded = conductor().recorded_input(inside.thread, InputSource::Poll).filter(|_| plays);
+    let (result, errno) = match recorded {
+        Some((value @ ..-1, _)) => (-1, -value as c_int),
+        Some((value @ 0.., bytes)) if play(value, bytes) => (value as c_int, 0),
+        _ => {
+            let result = answer();
+            (result, system::errno())
+        }
+    };
+    let mut bytes = if result < 0 { Vec::new() } else { tell(result) };
+    if bytes.len() > MAX_PAYLOAD {
+        bytes.clear();
+    }
+    conductor().step(inside.thread, pc, input(InputSource::Poll, result as ssize_t, errno, &bytes));
+    system::set_errno(errno);
+    result
+}
+
+/// What the kernel said about each descriptor.
+unsafe fn tell_poll(set: *const pollfd, count: nfds_t) -> Vec<u8> {
+    // SAFETY: the program's own array.
+    let set = unsafe { if set.is_null() { &[] } else { std::slice::from_raw_parts(set, count as usize) } };
+    set.iter().flat_map(|one| one.revents.to_le_bytes()).collect()
+}
+
+unsafe fn play_poll(set: *mut pollfd, count: nfds_t, bytes: &[u8]) -> bool {
+    if bytes.len() != 2 * count as usize {
+        return false;
+    }
+    for (at, said) in bytes.chunks_exact(2).enumerate() {
+        // SAFETY: the program's own array.
+        unsafe { (*set.add(at)).revents = i16::from_le_bytes([said[0], said[1]]) };
+    }
+    true
+}
+
+/// The sets that a select fills, one after the other.
+unsafe fn tell_select(sets: [*mut fd_set; 3]) -> Vec<u8> {
+    let given = sets.into_iter().filter(|set| !set.is_null());
+    // SAFETY: the program's own sets.
+    given.flat_map(|set| unsafe { set.cast::<[u8; size_of::<fd_set>()]>().read() }).collect()
+}
+
+unsafe fn play_select(sets: [*mut fd_set; 3], bytes: &[u8]) -> bool {
+    let given = sets.into_iter().filter(|set| !set.is_null());
+    let parts = bytes.chunks_exact(size_of::<fd_set>());
+    if parts.len() != given.clone().count() {
+        return false;
+    }
+    for (set, part) in given.zip(parts) {
+        // SAFETY: as large as one.
+        unsafe { std::ptr::copy_nonoverlapping(part.as_ptr(), set.cast(), part.len()) };
+    }
+    true
+}
+
+/// What the program said is to be told with an event: by epoll and watched descriptor. Where a descriptor is closed, it stays until
+/// its number comes again.
+static TOLD: Guarded<Option<AddressMap<u64>>> = Guarded::new(None);
+
+const fn watched(epoll: c_int, descriptor: c_int) -> u64 {
+    (epoll as u32 as u64) << 32 | descriptor as u32 as u64
+}
+
+/// Bytes of an event as it is recorded: the descriptor (or -1), what happened to it, and what the program wanted to be told, which
+/// may be an address and then is another one in another run.
+const EVENT: usize = 16;
+
+unsafe fn tell_epoll(epoll: c_int, events: *const epoll_event, count: c_int) -> Vec<u8> {
+    let told = TOLD.made();
+    let mut bytes = Vec::with_capacity(count as usize * EVENT);
+    for at in 0..count as usize {
+        // SAFETY: just filled.
+        let event = unsafe { events.add(at).read_unaligned() };
+        let data = event.u64;
+        let itself = data as c_int;
+        let descriptor = if told.get(&watched(epoll, itself)) == Some(&data) {
+            itself
+        } else {
+            let mut own = told.iter().filter(|&(key, value)| key >> 32 == epoll as u64 && *value == data);
+            own.next().map_or(-1, |(key, _)| *key as c_int)
+        };
+        bytes.extend_from_slice(&descriptor.to_le_bytes());
+        bytes.extend_from_slice(&event.events.to_le_bytes());
+        bytes.extend_from_slice(&data.to_le_bytes());
+    }
+    bytes
+}
+
+unsafe fn play_epoll(epoll: c_int, events: *mut epoll_event, most: c_int, count: i64, bytes: &[u8]) -> bool {
+    if count > i64::from(most) || bytes.len() != count as usize * EVENT {
+        return false;
+    }
+    let told = TOLD.made();
+    for (at, said) in bytes.chunks_exact(EVENT).enumerate() {
+        let (word, data) = said.split_at(8);
+        let descriptor = c_int::from_le_bytes([word[0], word[1], word[2], word[3]]);
+        let happened = u32::from_le_bytes([word[4], word[5], word[6], word[7]]);
+        let data = data.iter().rev().fold(0, |value, byte| value << 8 | u64::from(*byte));
+        let data = told.get(&watched(epoll, descriptor)).copied().unwrap_or(data);
+        // SAFETY: the program's own array has room for `most`.
+        unsafe { events.add(at).write_unaligned(epoll_event { events: happened, u64: data }) };
+    }
+    true
+}
+
+fn bits(set: *const fd_set, count: c_int, events: i16, into: &mut Vec<pollfd>) {
+    if !set.is_null() {
+        // SAFETY: descriptors below FD_SETSIZE, as select demands.
+        let members = (0..count.min(1024)).filter(|&fd| unsafe { libc::FD_ISSET(fd, set) });
+        into.extend(members.map(|fd| pollfd { fd, events, revents: 0 }));
+    }
+}
+
+fn copy_of(set: *const fd_set) -> Option<fd_set> {
+    // SAFETY: the program's own set.
+    unsafe { set.as_ref().copied() }
+}
+
+interpose! {
+    fn poll(set: *mut pollfd, count: nfds_t, timeout: c_int; pc) -> c_int {
+        let poll = real!(poll: unsafe extern "C-unwind" fn(*mut pollfd, nfds_t, c_int) -> c_int);
+        match enter() {
+            Some(mut inside) => {
+                let deadline = milliseconds(inside.thread, timeout);
+                let mut own = if set.is_null() { Vec::new() } else { std::slice::from_raw_parts(set, count as usize).to_vec() };
+                let result = polled(&mut inside, pc, &mut own, deadline, || poll(set, count, 0), |_| tell_poll(set, count), |_, bytes| play_poll(set, count, bytes));
+                ranges::wrote(inside.thread, set.cast(), count as usize * size_of::<pollfd>(), pc);
+                result
+            }
+            None => poll(set, count, timeout),
+        }
+    }
+
+    fn ppoll(set: *mut pollfd, count: nfds_t, timeout: *const timespec, mask: *const sigset_t; pc) -> c_int {
+        type Ppoll = unsafe extern "C-unwind" fn(*mut pollfd, nfds_t, *const timespec, *const sigset_t) -> c_int;
+        match enter() {
+            Some(mut inside) if mask.is_null() => {
+                let deadline = span(inside.thread, timeout);
+                let mut own = if set.is_null() { Vec::new() } else { std::slice::from_raw_parts(set, count as usize).to_vec() };
+                let poll = real!(poll: unsafe extern "C-unwind" fn(*mut pollfd, nfds_t, c_int) -> c_int);
+                let result = polled(&mut inside, pc, &mut own, deadline, || poll(set, count, 0), |_| tell_poll(set, count), |_, bytes| play_poll(set, count, bytes));
+                ranges::wrote(inside.thread, set.cast(), count as usize * size_of::<pollfd>(), pc);
+                result
+            }
+            // Another signal mask while waiting: only the kernel can do that atomically.
+            Some(mut inside) => system::blocking(&mut inside, pc, libc::SYS_ppoll as u32, || real!(ppoll: Ppoll)(set, count, timeout, mask)),
+            None => real!(ppoll: Ppoll)(set, count, timeout, mask),
+        }
+    }
+
+    fn select(count: c_int, reads: *mut fd_set, writes: *mut fd_set, others: *mut fd_set, timeout: *mut timeval; pc) -> c_int {
+        type Select = unsafe extern "C-unwind" fn(c_int, *mut fd_set, *mut fd_set, *mut fd_set, *mut timeval) -> c_int;
+        let select = real!(select: Select);
+        match enter() {
+            Some(mut inside) => {
+                let mut own = Vec::new();
+                bits(reads, count, libc::POLLIN, &mut own);
+                bits(writes, count, libc::POLLOUT, &mut own);
+                bits(others, count, libc::POLLPRI, &mut own);
+                let deadline = match timeout.as_ref() {
+                    None => Deadline::Never,
+                    Some(span) if span.tv_sec == 0 && span.tv_usec == 0 => Deadline::Now,
+                    Some(span) => time::after(inside.thread, span.tv_sec as u64 * 1_000_000_000 + span.tv_usec as u64 * 1000),
+                };
+                let mut zero = timeval { tv_sec: 0, tv_usec: 0 };
+                let before = [copy_of(reads), copy_of(writes), copy_of(others)];
+                let result = polled(&mut inside, pc, &mut own, deadline, || select(count, reads, writes, others, &raw mut zero), |_| tell_select([reads, writes, others]), |_, bytes| play_select([reads, writes, others], bytes));
+                for (set, before) in [reads, writes, others].into_iter().zip(before) {
+                    if before.is_some() {
+                        ranges::wrote(inside.thread, set.cast(), size_of::<fd_set>(), pc);
+                    }
+                }
+                result
+            }
+            None => select(count, reads, writes, others, timeout),
+        }
+    }
+
+    fn epoll_ctl(epoll: c_int, what: c_int, descriptor: c_int, event: *mut epoll_event; pc) -> c_int {
+        let control = real!(epoll_ctl: unsafe extern "C-unwind" fn(c_int, c_int, c_int, *mut epoll_event) -> c_int);
+        let inside = enter();
+        let status = control(epoll, what, descriptor, event);
+        if inside.is_some() && status == 0 && what != libc::EPOLL_CTL_DEL && !event.is_null() {
+            let errno = system::errno();
+            TOLD.made().insert(watched(epoll, descriptor), event.read_unaligned().u64);
+            system::set_errno(errno);
+        }
+        status
+    }
+
+    fn epoll_wait(epoll: c_int, events: *mut epoll_event, most: c_int, timeout: c_int; pc) -> c_int {
+        let wait = real!(epoll_wait: unsafe extern "C-unwind" fn(c_int, *mut epoll_event, c_int, c_int) -> c_int);
+        match enter() {
+            Some(mut inside) => {
+                let deadline = milliseconds(inside.thread, timeout);
+                let mut own = [pollfd { fd: epoll, events: libc::POLLIN, revents: 0 }];
+                let result = polled(&mut inside, pc, &mut own, deadline, || wait(epoll, events, most, 0), |count| tell_epoll(epoll, events, count), |count, bytes| play_epoll(epoll, events, most, count, bytes));
+                if result > 0 {
+                    ranges::wrote(inside.thread, events.cast(), result as usize * size_of::<epoll_event>(), pc);
+                }
+                result
+            }
+            None => wait(epoll, events, most, timeout),
+        }
+    }
+
+    fn epoll_pwait(epoll: c_int, events: *mut epoll_event, most: c_int, timeout: c_int, mask: *const sigset_t; pc) -> c_int {
+        type Wait = unsafe extern "C-unwind" fn(c_int, *mut epoll_event, c_int, c_int, *const sigset_t) -> c_int;
+        let wait = real!(epoll_pwait: Wait);
+        match enter() {
+            Some(inside) if mask.is_null() => {
+                drop(inside);
+                epoll_wait::body(epoll, events, most, timeout, pc)
+            }
+            Some(mut inside) => system::blocking(&mut inside, pc, libc::SYS_epoll_pwait as u32, || wait(epoll, events, most, timeout, mask)),
+            None => wait(epoll, events, most, timeout, mask),
+        }
+    }
+}

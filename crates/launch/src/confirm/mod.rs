@@ -117,6 +117,8 @@ pub fn confirm(
     let mut best: Option<(PathBuf, Goal)> = None;
     let mut why: Option<String> = None;
     let recorded = trace.footer().map(|footer| footer.outcome.clone()).unwrap_or_default();
+    // Used first it is as it should be, freed first it is not.
+    let frees = finding.kind == Kind::Race && finding.accesses.iter().any(|access| access.op == "free");
     let along = along(finding);
     let followed = along.len();
     let mut endless = 0;
@@ -136,7 +138,8 @@ pub fn confirm(
             Ok(done) => {
                 tries.confirmations += 1;
                 tries.first.get_or_insert(tries.attempts);
-                let telling = replay::is_failure(&done.outcome) && !replay::same_outcome(&done.outcome, &recorded);
+                let failed = replay::is_failure(&done.outcome) && !replay::same_outcome(&done.outcome, &recorded);
+                let telling = failed || frees && Freed::of(&Trace::open(own.join(&done.trace))?)?.is_some();
                 let worse = if telling || best.is_none() {
                     best.replace((own, done)).map(|(worse, _)| worse)
                 } else {

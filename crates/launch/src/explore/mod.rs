@@ -184,7 +184,9 @@ pub fn explore(trace: &Trace, limits: &Limits, visit: &mut Visit<'_>) -> Result<
                 over = true;
                 continue;
             };
-            if let Some((process, new)) = confirm::same_program(&run, trace)?
+            if Instant::now() >= limits.until {
+                over = true;
+            } else if let Some((process, new)) = confirm::same_program(&run, trace)?
                 && is_short(process.events)
             {
                 explorer.learn(&new)?;

@@ -37,7 +37,7 @@ use crate::confirm::{self, Freed};
 use crate::folder::PrivateFolder;
 use crate::interrupt;
 use crate::jobs::side_by_side;
-use crate::replay::{base_options, script};
+use crate::replay::{base_options, is_failure, script};
 use crate::session::{self, Bounds, Run};
 use crate::target::Output;
 use search::{Found, Goal, Search, Target};
@@ -184,9 +184,12 @@ pub fn explore(trace: &Trace, limits: &Limits, visit: &mut Visit<'_>) -> Result<
                 over = true;
                 continue;
             };
-            if Instant::now() >= limits.until {
+            // What failed is told all the same.
+            if Instant::now() >= limits.until && !run.processes.iter().any(|process| is_failure(&process.outcome)) {
                 over = true;
-            } else if let Some((process, new)) = confirm::same_program(&run, trace)?
+                continue;
+            }
+            if let Some((process, new)) = confirm::same_program(&run, trace)?
                 && is_short(process.events)
             {
                 explorer.learn(&new)?;

@@ -1,0 +1,75 @@
+// primitive: std::condition_variable, in a pool of threads
+// kind: deadlock
+// lines: 46 28
+// exit: 0 hang
+// about: the flag is atomic and set without the lock: a worker that has seen it false and does not wait yet misses the notify.
+#include <atomic>
+#include <condition_variable>
+#include <cstdio>
+#include <functional>
+#include <mutex>
+#include <queue>
+#include <thread>
+#include <vector>
+
+namespace {
+
+class Pool {
+public:
+    explicit Pool(int size) {
+        for (int i = 0; i < size; i++)
+            workers_.emplace_back([this] { work(); });
+    }
+
+    ~Pool() {
+        stop_ = true;
+        changed_.notify_all();
+        for (auto &worker : workers_)
+            worker.join();
+    }
+
+    void add(std::function<void()> task) {
+        {
+            std::lock_guard<std::mutex> guard(lock_);
+            tasks_.push(std::move(task));
+        }
+        changed_.notify_one();
+    }
+
+private:
+    void work() {
+        for (;;) {
+            std::function<void()> task;
+            {
+                std::unique_lock<std::mutex> guard(lock_);
+                while (!stop_ && tasks_.empty())
+                    changed_.wait(guard); // (1)
+                if (tasks_.empty())
+                    return;
+                task = std::move(tasks_.front());
+                tasks_.pop();
+            }
+            task();
+        }
+    }
+
+    std::mutex lock_;
+    std::condition_variable changed_;
+    std::queue<std::function<void()>> tasks_;
+    std::atomic<bool> stop_{false};
+    std::vector<std::thread> workers_;
+};
+
+std::atomic<int> sum{0};
+
+} // namespace
+
+int main() {
+    {
+        Pool pool(2);
+        for (int i = 0; i < 4; i++)
+            pool.add([i] { sum += i; });
+    }
+    std::printf("%d\n", sum.load());
+    return 0;
+}

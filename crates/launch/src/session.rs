@@ -372,6 +372,9 @@ impl Run {
             (_, Some(_)) => {
                 Some(format!("{name} was not built with reweave cc: only lock-level events were recorded; {build}"))
             }
+            (_, None) if self.timed_out => {
+                Some(format!("{name} was ended before it began: it needs more time (see --budget)"))
+            }
             (Instrumentation::Static, None) => {
                 Some(format!("{name} is statically linked, so that nothing was recorded: link it without -static"))
             }

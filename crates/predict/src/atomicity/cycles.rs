@@ -7,12 +7,13 @@
 //! exit comes before `in₀`. Cost: events to the power of the threads of a cycle; hence the limits for large histories, which
 //! [`Cycles::more`] tells of.
 
+use std::cell::Cell as Counter;
 use std::collections::HashSet;
 
 use super::depend::Depend;
 use super::{Block, Transactions};
 use crate::history::*;
-use crate::search::Context;
+use crate::search::{Context, Limits};
 
 /// What a violation of a block takes.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -45,6 +46,9 @@ impl Bounds {
     pub const NONE: Self = Self { threads: usize::MAX, near: usize::MAX, cycles: usize::MAX };
 }
 
+/// Steps between two looks at the clock.
+const CLOCK: u32 = 64;
+
 /// All candidates of one history.
 pub struct Cycles<'h> {
     history: &'h History,
@@ -52,6 +56,10 @@ pub struct Cycles<'h> {
     context: &'h Context,
     depend: Depend<'h>,
     bounds: Bounds,
+    limits: Limits<'h>,
+    /// Asked how many times whether there are enough.
+    asked: Counter<u32>,
+    over: Counter<bool>,
 }
 
 /// The candidates of a block.
@@ -73,7 +81,13 @@ struct Way<'f> {
 
 impl<'h> Cycles<'h> {
     pub fn new(history: &'h History, transactions: &'h Transactions, context: &'h Context, bounds: Bounds) -> Self {
-        Self { history, transactions, context, depend: Depend::new(history), bounds }
+        let (limits, asked, over) = Default::default();
+        Self { history, transactions, context, depend: Depend::new(history), bounds, limits, asked, over }
+    }
+
+    /// No longer than that: in a long block ways are many, and few of them lead back.
+    pub fn within(self, limits: &Limits<'h>) -> Self {
+        Self { limits: *limits, ..self }
     }
 
     /// The candidates for one block, short cycles first.
@@ -111,9 +125,13 @@ impl<'h> Cycles<'h> {
         found
     }
 
-    /// There are so many already that the best of them will do.
+    /// There are so many already that the best of them will do, or the time is over.
     fn enough(&self, found: &mut Found) -> bool {
-        let enough = found.cycles.len() / 4 > self.bounds.cycles;
+        self.asked.set(self.asked.get().wrapping_add(1));
+        // The clock costs as much as a step on the way.
+        let over = self.asked.get().is_multiple_of(CLOCK) && self.limits.is_over();
+        let enough = over || self.over.get() || found.cycles.len() / 4 > self.bounds.cycles;
+        self.over.set(self.over.get() || over);
         found.more |= enough;
         enough
     }

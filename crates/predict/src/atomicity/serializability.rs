@@ -123,7 +123,7 @@ impl Search<'_> {
         }
         let index = Index::new(history);
         let context = Context::new(history, &index);
-        let cycles = Cycles::new(history, &transactions, &context, BOUNDS);
+        let cycles = Cycles::new(history, &transactions, &context, BOUNDS).within(self.limits);
         let total = transactions.blocks().count();
         for (i, block) in transactions.blocks().enumerate() {
             progress(i as f64 / total as f64);

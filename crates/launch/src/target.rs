@@ -144,10 +144,12 @@ fn pass_on(numbers: &[i32]) {
             libc::fcntl(number, libc::F_SETFD, libc::FD_CLOEXEC);
         }
         for &number in numbers.iter().filter(|number| !ours.contains(number)) {
-            if let Some(nothing) = &nothing
-                && libc::fcntl(number, libc::F_GETFD) < 0
-            {
-                libc::dup2(nothing.as_raw_fd(), number);
+            if let Some(nothing) = &nothing {
+                // Others may open something meanwhile: what is taken is not replaced.
+                let made = libc::fcntl(nothing.as_raw_fd(), libc::F_DUPFD, number);
+                if made >= 0 && made != number {
+                    libc::close(made);
+                }
             }
         }
     }

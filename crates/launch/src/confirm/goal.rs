@@ -123,13 +123,13 @@ impl Goal {
         }
     }
 
-    /// Whether the run fails in this way, or, where it is no failure that it ended like this, uses memory that was freed.
+    /// Whether the run fails in this way, and uses memory that was freed if that is the finding.
     fn failed(&self, trace: &Trace) -> Result<Option<Shown>> {
         let ended = trace.footer().map(|footer| &footer.outcome);
         let freed = Freed::of(trace)?;
         let failure = replay::is_failure(&self.outcome);
         let same = ended.is_some_and(|ended| replay::same_outcome(ended, &self.outcome));
-        if if failure { !same } else { freed.is_none() } {
+        if (self.freed || !failure) && freed.is_none() || failure && !same {
             return Ok(None);
         }
         let events = match freed {

@@ -90,6 +90,9 @@ pub fn settle(
             item.harm = Some(ending.harm.name().into());
             item.outcome = Some(ending.text);
             mark(&mut item, again);
+            if again == Again::Untried {
+                item.strength = resolve::strength_name(finding.strength).into();
+            }
         }
         Confirmation::Unconfirmed { why } => {
             let _ = fs::remove_dir_all(&own);

@@ -151,12 +151,19 @@ fn socket_timeout(descriptor: c_int, events: i16) -> Option<u64> {
     }
 }
 
+/// What a call deals with beside bytes (addresses, descriptors) is not recorded.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Carries {
+    Bytes,
+    More,
+}
+
 /// A call that takes bytes out of a descriptor; `parts` tells where they went.
 fn receiving(
     inside: &mut Inside,
     pc: u64,
     descriptor: c_int,
-    flags: c_int,
+    (flags, carries): (c_int, Carries),
     call: impl FnOnce() -> ssize_t,
     parts: &[iovec],
 ) -> ssize_t {
@@ -171,7 +178,8 @@ fn receiving(
     // A device (random numbers, a terminal) gives something else every time, and so does whoever is at the other end: what
     // they give is kept and played back. A file is what it was.
     let (kept, device) = (kind != libc::S_IFREG, kind == libc::S_IFCHR);
-    let plays = kept && conductor().plays_back();
+    let repeats = kept && conductor().plays_back();
+    let plays = repeats && carries == Carries::Bytes;
     let recorded = conductor().recorded_input(inside.thread, InputSource::Read).filter(|_| plays || device);
     let (got, errno) = match recorded.and_then(Answer::of) {
         Some(Answer::Failed(errno)) => (-1, errno),
@@ -183,7 +191,7 @@ fn receiving(
             (bytes.len() as ssize_t, 0)
         }
         None => {
-            if plays {
+            if repeats {
                 playback::await_partner(descriptor, libc::POLLIN);
             }
             let got = call();
@@ -223,7 +231,7 @@ fn sending(
     inside: &mut Inside,
     pc: u64,
     descriptor: c_int,
-    flags: c_int,
+    (flags, carries): (c_int, Carries),
     call: impl FnOnce() -> ssize_t,
     parts: &[iovec],
 ) -> ssize_t {
@@ -237,9 +245,10 @@ fn sending(
     }
     // The send must be in the trace before anybody can receive it; only its size is known afterwards.
     inside.thread.no_preempt += 1;
-    // Into files and devices everything is written anew.
+    // Into files and devices everything is written anew, and what the program says is said again.
     let partner = |(_, kind)| kind != libc::S_IFREG && kind != libc::S_IFCHR;
-    let plays = conductor().plays_back() && inode(descriptor).is_some_and(partner);
+    let to_others = descriptor > libc::STDERR_FILENO && carries == Carries::Bytes;
+    let plays = to_others && conductor().plays_back() && inode(descriptor).is_some_and(partner);
     let recorded = conductor().recorded_input(inside.thread, InputSource::Other).filter(|_| plays);
     let (put, errno) = match recorded {
         Some((value @ ..-1, _)) => (-1, -value as c_int),
@@ -288,6 +297,7 @@ fn accepting(
             playback::await_partner(descriptor, libc::POLLIN);
             let comes = playback::is_ready(descriptor, libc::POLLIN) || playback::call_up(descriptor);
             let real = if comes { call() } else { -1 };
+            let real = if real < 0 { playback::dead_line() } else { real };
             if room > 0 {
                 // SAFETY: as above.
                 unsafe {
@@ -295,7 +305,6 @@ fn accepting(
                     *len = bytes.len() as socklen_t;
                 }
             }
-            // Where there is none its number is enough: what is done with it is played back, too.
             (if real < 0 { value as c_int } else { playback::renumber(real, value as c_int, flags) }, 0)
         }
         _ => {
@@ -323,6 +332,12 @@ fn part(base: *const c_void, len: size_t) -> [iovec; 1] {
     [iovec { iov_base: base.cast_mut(), iov_len: len }]
 }
 
+unsafe fn carries(message: *const msghdr) -> Carries {
+    // SAFETY: the program's own message.
+    let more = unsafe { !(*message).msg_name.is_null() || !(*message).msg_control.is_null() };
+    if more { Carries::More } else { Carries::Bytes }
+}
+
 unsafe fn slice<'a>(parts: *const iovec, count: usize) -> &'a [iovec] {
     // SAFETY: the program's own array.
     unsafe { if parts.is_null() { &[] } else { std::slice::from_raw_parts(parts, count) } }
@@ -339,7 +354,7 @@ interpose! {
     fn read(descriptor: c_int, buffer: *mut c_void, size: size_t; pc) -> ssize_t {
         let read = real!(read: Read);
         match enter() {
-            Some(mut inside) => receiving(&mut inside, pc, descriptor, 0, || read(descriptor, buffer, size), &part(buffer, size)),
+            Some(mut inside) => receiving(&mut inside, pc, descriptor, (0, Carries::Bytes), || read(descriptor, buffer, size), &part(buffer, size)),
             None => read(descriptor, buffer, size),
         }
     }
@@ -354,7 +369,7 @@ interpose! {
     fn write(descriptor: c_int, buffer: *const c_void, size: size_t; pc) -> ssize_t {
         let write = real!(write: Write);
         match enter() {
-            Some(mut inside) => sending(&mut inside, pc, descriptor, 0, || write(descriptor, buffer, size), &part(buffer, size)),
+            Some(mut inside) => sending(&mut inside, pc, descriptor, (0, Carries::Bytes), || write(descriptor, buffer, size), &part(buffer, size)),
             None => write(descriptor, buffer, size),
         }
     }
@@ -371,7 +386,7 @@ interpose! {
     fn pread(descriptor: c_int, buffer: *mut c_void, size: size_t, at: off_t; pc) -> ssize_t {
         let read = real!(pread64: unsafe extern "C-unwind" fn(c_int, *mut c_void, size_t, off_t) -> ssize_t);
         match enter() {
-            Some(mut inside) => receiving(&mut inside, pc, descriptor, 0, || read(descriptor, buffer, size, at), &part(buffer, size)),
+            Some(mut inside) => receiving(&mut inside, pc, descriptor, (0, Carries::Bytes), || read(descriptor, buffer, size, at), &part(buffer, size)),
             None => read(descriptor, buffer, size, at),
         }
     }
@@ -383,7 +398,7 @@ interpose! {
     fn pwrite(descriptor: c_int, buffer: *const c_void, size: size_t, at: off_t; pc) -> ssize_t {
         let write = real!(pwrite64: unsafe extern "C-unwind" fn(c_int, *const c_void, size_t, off_t) -> ssize_t);
         match enter() {
-            Some(mut inside) => sending(&mut inside, pc, descriptor, 0, || write(descriptor, buffer, size, at), &part(buffer, size)),
+            Some(mut inside) => sending(&mut inside, pc, descriptor, (0, Carries::Bytes), || write(descriptor, buffer, size, at), &part(buffer, size)),
             None => write(descriptor, buffer, size, at),
         }
     }
@@ -395,7 +410,7 @@ interpose! {
     fn readv(descriptor: c_int, parts: *const iovec, count: c_int; pc) -> ssize_t {
         let read = real!(readv: Vector);
         match enter() {
-            Some(mut inside) => receiving(&mut inside, pc, descriptor, 0, || read(descriptor, parts, count), slice(parts, count.max(0) as usize)),
+            Some(mut inside) => receiving(&mut inside, pc, descriptor, (0, Carries::Bytes), || read(descriptor, parts, count), slice(parts, count.max(0) as usize)),
             None => read(descriptor, parts, count),
         }
     }
@@ -403,7 +418,7 @@ interpose! {
     fn writev(descriptor: c_int, parts: *const iovec, count: c_int; pc) -> ssize_t {
         let write = real!(writev: Vector);
         match enter() {
-            Some(mut inside) => sending(&mut inside, pc, descriptor, 0, || write(descriptor, parts, count), slice(parts, count.max(0) as usize)),
+            Some(mut inside) => sending(&mut inside, pc, descriptor, (0, Carries::Bytes), || write(descriptor, parts, count), slice(parts, count.max(0) as usize)),
             None => write(descriptor, parts, count),
         }
     }
@@ -412,7 +427,7 @@ interpose! {
         let receive = real!(recv: Receive);
         match enter() {
             Some(mut inside) => {
-                receiving(&mut inside, pc, descriptor, flags, || receive(descriptor, buffer, size, flags), &part(buffer, size))
+                receiving(&mut inside, pc, descriptor, (flags, Carries::Bytes), || receive(descriptor, buffer, size, flags), &part(buffer, size))
             }
             None => receive(descriptor, buffer, size, flags),
         }
@@ -422,7 +437,7 @@ interpose! {
         let send = real!(send: Send);
         match enter() {
             Some(mut inside) => {
-                sending(&mut inside, pc, descriptor, flags, || send(descriptor, buffer, size, flags), &part(buffer, size))
+                sending(&mut inside, pc, descriptor, (flags, Carries::Bytes), || send(descriptor, buffer, size, flags), &part(buffer, size))
             }
             None => send(descriptor, buffer, size, flags),
         }
@@ -433,7 +448,7 @@ interpose! {
         match enter() {
             Some(mut inside) => {
                 let parts = slice((*message).msg_iov, (*message).msg_iovlen);
-                receiving(&mut inside, pc, descriptor, flags, || receive(descriptor, message, flags), parts)
+                receiving(&mut inside, pc, descriptor, (flags, carries(message)), || receive(descriptor, message, flags), parts)
             }
             None => receive(descriptor, message, flags),
         }
@@ -444,7 +459,7 @@ interpose! {
         match enter() {
             Some(mut inside) => {
                 let parts = slice((*message).msg_iov, (*message).msg_iovlen);
-                sending(&mut inside, pc, descriptor, flags, || send(descriptor, message, flags), parts)
+                sending(&mut inside, pc, descriptor, (flags, carries(message)), || send(descriptor, message, flags), parts)
             }
             None => send(descriptor, message, flags),
         }
@@ -527,8 +542,9 @@ unsafe extern "C-unwind" fn recvfrom_body(
     let (pc, receive) = (super::tls::caller_pc(), real!(recvfrom: ReceiveFrom));
     // SAFETY: the program's own call.
     let call = || unsafe { receive(descriptor, buffer, size, flags, from, len) };
+    let carries = if from.is_null() { Carries::Bytes } else { Carries::More };
     match enter() {
-        Some(mut inside) => receiving(&mut inside, pc, descriptor, flags, call, &part(buffer, size)),
+        Some(mut inside) => receiving(&mut inside, pc, descriptor, (flags, carries), call, &part(buffer, size)),
         None => call(),
     }
 }
@@ -553,7 +569,7 @@ unsafe extern "C-unwind" fn sendto_body(
     // SAFETY: the program's own call.
     let call = || unsafe { send(descriptor, buffer, size, flags, to, len) };
     match enter() {
-        Some(mut inside) => sending(&mut inside, pc, descriptor, flags, call, &part(buffer, size)),
+        Some(mut inside) => sending(&mut inside, pc, descriptor, (flags, Carries::Bytes), call, &part(buffer, size)),
         None => call(),
     }
 }

@@ -88,6 +88,13 @@ pub fn await_partner(descriptor: c_int, events: i16) {
 /// Takes as many bytes as the recorded run did from whoever sends them.
 pub fn take(descriptor: c_int, mut size: usize) {
     let mut scratch = [0u8; 4096];
+    if !is_stream(descriptor) {
+        await_partner(descriptor, libc::POLLIN);
+        let flags = (libc::MSG_DONTWAIT | libc::MSG_TRUNC) as usize;
+        // SAFETY: recvfrom into a local buffer: one message, whatever its size.
+        unsafe { system::raw(45, [descriptor as usize, scratch.as_mut_ptr() as usize, scratch.len(), flags, 0, 0]) };
+        return;
+    }
     while size > 0 {
         await_partner(descriptor, libc::POLLIN);
         if poll(descriptor, libc::POLLIN, 0) & libc::POLLIN == 0 {
@@ -103,23 +110,76 @@ pub fn take(descriptor: c_int, mut size: usize) {
     }
 }
 
-/// Gives whoever is there what the recorded run gave: `size` bytes. Nobody must be there.
+/// What a socket is made of; `None`: it is none.
+fn socket_type(descriptor: c_int) -> Option<c_int> {
+    let (mut kind, mut length): (c_int, u32) = (0, 4);
+    let out = [&raw mut kind as usize, &raw mut length as usize];
+    // SAFETY: getsockopt on local words.
+    let status = unsafe {
+        let which = [libc::SOL_SOCKET as usize, libc::SO_TYPE as usize];
+        system::raw(55, [descriptor as usize, which[0], which[1], out[0], out[1], 0])
+    };
+    (status == 0).then_some(kind)
+}
+
+/// Whether it does not matter in which pieces bytes go through.
+fn is_stream(descriptor: c_int) -> bool {
+    socket_type(descriptor).is_none_or(|kind| kind == libc::SOCK_STREAM)
+}
+
+/// Gives whoever is there what the recorded run gave: `size` bytes. Nobody must be there, and nobody can make us wait for ever.
 pub fn give(descriptor: c_int, size: usize, call: impl FnOnce() -> ssize_t, parts: &[iovec]) {
-    await_partner(descriptor, libc::POLLOUT);
-    if !is_ready(descriptor, libc::POLLOUT) {
-        return;
-    }
-    if parts.iter().map(|part| part.iov_len).sum::<usize>() == size {
-        call();
-        return;
-    }
+    let is_socket = match socket_type(descriptor) {
+        Some(kind) if kind != libc::SOCK_STREAM => {
+            await_partner(descriptor, libc::POLLOUT);
+            if is_ready(descriptor, libc::POLLOUT) {
+                call();
+            }
+            return;
+        }
+        kind => kind.is_some(),
+    };
+    let flags = (libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL) as usize;
     let mut left = size;
     for part in parts {
         let here = left.min(part.iov_len);
-        // SAFETY: write of the program's own bytes.
-        unsafe { system::raw(1, [descriptor as usize, part.iov_base as usize, here, 0, 0, 0]) };
         left -= here;
+        let mut done = 0;
+        while done < here {
+            await_partner(descriptor, libc::POLLOUT);
+            if !is_ready(descriptor, libc::POLLOUT) {
+                return;
+            }
+            // A pipe that is ready has room for so much.
+            let (from, most) = (part.iov_base as usize + done, (here - done).min(4096));
+            // SAFETY: the program's own bytes, by sendto or write.
+            let put = unsafe {
+                match is_socket {
+                    true => system::raw(44, [descriptor as usize, from, most, flags, 0, 0]),
+                    false => system::raw(1, [descriptor as usize, from, most, 0, 0, 0]),
+                }
+            };
+            if put <= 0 {
+                return;
+            }
+            done += put as usize;
+        }
     }
+}
+
+/// A line with nobody at its other end: what is done with it is played back. Negative: there are too many already.
+pub fn dead_line() -> c_int {
+    let mut ends = [-1 as c_int; 2];
+    // SAFETY: socketpair on a local array; the descriptors are ours.
+    unsafe {
+        let kind = (libc::SOCK_STREAM | libc::SOCK_CLOEXEC) as usize;
+        if system::raw(53, [libc::AF_UNIX as usize, kind, 0, ends.as_mut_ptr() as usize, 0, 0]) < 0 {
+            return -1;
+        }
+        system::raw(72, [ends[1] as usize, libc::F_DUPFD_CLOEXEC as usize, FAR, 0, 0, 0]);
+        system::close(ends[1]);
+    }
+    ends[0]
 }
 
 /// Calls a socket that listens, since nobody else does: the line is of the same kind, and as open as the recorded one was. False:
@@ -156,7 +216,9 @@ pub fn renumber(real: c_int, number: c_int, flags: c_int) -> c_int {
             return real;
         }
         let close_on_exec = flags & libc::SOCK_CLOEXEC;
-        system::raw(292, [real as usize, number as usize, close_on_exec as usize, 0, 0, 0]);
+        if system::raw(292, [real as usize, number as usize, close_on_exec as usize, 0, 0, 0]) < 0 {
+            return real;
+        }
         system::close(real);
         number
     }

@@ -78,16 +78,21 @@ unsafe fn play_poll(set: *mut pollfd, count: nfds_t, bytes: &[u8]) -> bool {
     true
 }
 
-/// The sets that a select fills, one after the other.
-unsafe fn tell_select(sets: [*mut fd_set; 3]) -> Vec<u8> {
-    let given = sets.into_iter().filter(|set| !set.is_null());
-    // SAFETY: the program's own sets.
-    given.flat_map(|set| unsafe { set.cast::<[u8; size_of::<fd_set>()]>().read() }).collect()
+/// Bytes of a set with so many descriptors: some programs allocate no more.
+fn set_size(count: c_int) -> usize {
+    (count.max(0) as usize).div_ceil(64) * 8
 }
 
-unsafe fn play_select(sets: [*mut fd_set; 3], bytes: &[u8]) -> bool {
+/// The sets that a select fills, one after the other.
+unsafe fn tell_select(count: c_int, sets: [*mut fd_set; 3]) -> Vec<u8> {
     let given = sets.into_iter().filter(|set| !set.is_null());
-    let parts = bytes.chunks_exact(size_of::<fd_set>());
+    // SAFETY: the program's own sets.
+    given.flat_map(|set| unsafe { std::slice::from_raw_parts(set.cast::<u8>(), set_size(count)) }.to_vec()).collect()
+}
+
+unsafe fn play_select(count: c_int, sets: [*mut fd_set; 3], bytes: &[u8]) -> bool {
+    let given = sets.into_iter().filter(|set| !set.is_null());
+    let parts = bytes.chunks_exact(set_size(count).max(1));
     if parts.len() != given.clone().count() {
         return false;
     }
@@ -156,11 +161,6 @@ fn bits(set: *const fd_set, count: c_int, events: i16, into: &mut Vec<pollfd>) {
     }
 }
 
-fn copy_of(set: *const fd_set) -> Option<fd_set> {
-    // SAFETY: the program's own set.
-    unsafe { set.as_ref().copied() }
-}
-
 interpose! {
     fn poll(set: *mut pollfd, count: nfds_t, timeout: c_int; pc) -> c_int {
         let poll = real!(poll: unsafe extern "C-unwind" fn(*mut pollfd, nfds_t, c_int) -> c_int);
@@ -208,12 +208,10 @@ interpose! {
                     Some(span) => time::after(inside.thread, span.tv_sec as u64 * 1_000_000_000 + span.tv_usec as u64 * 1000),
                 };
                 let mut zero = timeval { tv_sec: 0, tv_usec: 0 };
-                let before = [copy_of(reads), copy_of(writes), copy_of(others)];
-                let result = polled(&mut inside, pc, &mut own, deadline, || select(count, reads, writes, others, &raw mut zero), |_| tell_select([reads, writes, others]), |_, bytes| play_select([reads, writes, others], bytes));
-                for (set, before) in [reads, writes, others].into_iter().zip(before) {
-                    if before.is_some() {
-                        ranges::wrote(inside.thread, set.cast(), size_of::<fd_set>(), pc);
-                    }
+                let sets = [reads, writes, others];
+                let result = polled(&mut inside, pc, &mut own, deadline, || select(count, reads, writes, others, &raw mut zero), |_| tell_select(count, sets), |_, bytes| play_select(count, sets, bytes));
+                for set in sets {
+                    ranges::wrote(inside.thread, set.cast(), set_size(count), pc);
                 }
                 result
             }
@@ -225,9 +223,13 @@ interpose! {
         let control = real!(epoll_ctl: unsafe extern "C-unwind" fn(c_int, c_int, c_int, *mut epoll_event) -> c_int);
         let inside = enter();
         let status = control(epoll, what, descriptor, event);
-        if inside.is_some() && status == 0 && what != libc::EPOLL_CTL_DEL && !event.is_null() {
-            let errno = system::errno();
-            TOLD.made().insert(watched(epoll, descriptor), event.read_unaligned().u64);
+        if inside.is_some() && status == 0 {
+            let (errno, key) = (system::errno(), watched(epoll, descriptor));
+            if what == libc::EPOLL_CTL_DEL {
+                TOLD.made().remove(&key);
+            } else if !event.is_null() {
+                TOLD.made().insert(key, event.read_unaligned().u64);
+            }
             system::set_errno(errno);
         }
         status

@@ -275,7 +275,12 @@ pub unsafe fn create(
     inside.thread.no_preempt += 1;
     super::ranges::wrote(inside.thread, handle.cast(), size_of::<pthread_t>(), pc);
     conductor.step(inside.thread, pc, Op::Fork { child: ThreadId(id), nth });
-    conductor.thread(id).status = Status::Ready;
+    // A pool thread of OpenMP stays outside, see `first`.
+    if !super::modules::in_openmp(start as usize as u64) {
+        conductor.spin.lock();
+        conductor.thread(id).status = Status::Ready;
+        conductor.spin.unlock();
+    }
     inside.thread.no_preempt -= 1;
     if detached {
         conductor.step(inside.thread, pc, Op::Detach { child: ThreadId(id) });

@@ -165,6 +165,10 @@ impl Lost {
             return None;
         }
         let key = (step.thread, step.object.clone());
+        if step.kind == "free" {
+            self.last_write.remove(&step.object);
+            return None;
+        }
         if matches!(step.class, Class::Read | Class::Update)
             && let Some(written) = self.last_write.get_mut(&step.object)
         {
@@ -192,6 +196,26 @@ impl Lost {
     }
 }
 
+/// Who holds what a thread waits for: by what it did last before, and by what it holds when it next does something. What lies
+/// between is not always shown.
+fn holder(waits: &Step, run: &Run) -> Option<u32> {
+    let others = || run.shown().filter(|other| other.thread != waits.thread);
+    let has_it = |thread: u32| {
+        let own = || others().filter(move |step| step.thread == thread);
+        let before = own().take_while(|step| step.event < waits.event).last();
+        let after = own().find(|step| step.event > waits.event);
+        let took = before.is_some_and(|step| match step.kind {
+            "acquire" => step.object == waits.object || step.locks.contains(&waits.object),
+            "release" => step.object != waits.object && step.locks.contains(&waits.object),
+            "wait" => false,
+            _ => step.locks.contains(&waits.object),
+        });
+        took && after.is_none_or(|step| step.locks.contains(&waits.object))
+    };
+    let threads: BTreeSet<u32> = others().map(|step| step.thread).collect();
+    threads.into_iter().find(|&thread| has_it(thread))
+}
+
 fn clause(step: &Step, stale: Option<String>, run: &Run) -> Clause {
     let mark = step.mark.map_or(String::new(), |number| format!("({number}) "));
     let through = if step.through.is_empty() { String::new() } else { format!(" in {}", step.through) };
@@ -203,16 +227,15 @@ fn clause(step: &Step, stale: Option<String>, run: &Run) -> Clause {
         (Class::Write, "free") => format!("frees {object}{place}"),
         (Class::Write, _) => format!("writes {object}{value}{place}"),
         (Class::Update, _) => format!("updates {object}{value}{place}"),
-        (_, "acquire" | "woken") => format!("takes {object}{place}"),
+        (_, "acquire") => format!("takes {object}{place}"),
+        (_, "woken") => format!("is woken on {object}{place}"),
         (_, "release") => format!("gives {object} back{place}"),
         (_, "notify") => format!("{}{place}", step.what.replacen("notify", "notifies", 1)),
         (_, "wait") => format!("waits for a notify on {object}{place}"),
         (_, "create") => format!("creates {object}{place}"),
         (_, "destroy") => format!("destroys {object}{place}"),
         (Class::Wait, _) => {
-            let others = run.shown().filter(|other| other.thread != step.thread && other.mark.is_some());
-            let holder = others.into_iter().find(|other| other.locks.contains(object)).map(|other| other.thread);
-            let held = holder.map_or(String::new(), |thread| format!(", which T{thread} holds"));
+            let held = holder(step, run).map_or(String::new(), |thread| format!(", which T{thread} holds"));
             format!("{}{place}{held}", step.what)
         }
         (Class::End, "hang") => "can do nothing more, and nobody else can: the run hangs".into(),

@@ -1,12 +1,13 @@
 // primitive: std::condition_variable, in a pool of threads
 // kind: deadlock
-// lines: 46 28
+// lines: 47 29
 // exit: 0 hang
 // about: the flag is atomic and set without the lock: a worker that has seen it false and does not wait yet misses the notify.
 #include <atomic>
 #include <condition_variable>
 #include <cstdio>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <queue>
 #include <thread>
@@ -66,9 +67,9 @@ std::atomic<int> sum{0};
 
 int main() {
     {
-        Pool pool(2);
+        auto pool = std::make_unique<Pool>(2);
         for (int i = 0; i < 4; i++)
-            pool.add([i] { sum += i; });
+            pool->add([i] { sum += i; });
     }
     std::printf("%d\n", sum.load());
     return 0;

@@ -5,6 +5,7 @@
 #include <condition_variable>
 #include <cstdio>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <queue>
 #include <thread>
@@ -67,9 +68,9 @@ std::atomic<int> sum{0};
 
 int main() {
     {
-        Pool pool(2);
+        auto pool = std::make_unique<Pool>(2);
         for (int i = 0; i < 4; i++)
-            pool.add([i] { sum += i; });
+            pool->add([i] { sum += i; });
     }
     std::printf("%d\n", sum.load());
     return 0;

@@ -14,7 +14,8 @@
 //!
 //! Guarantee: if [`Explored::complete`], every execution that the runtime's scheduler can produce is of one of the classes
 //! counted, provided that threads are deterministic and share nothing but what was recorded. What speaks against that is told
-//! ([`Explored::why_not`]). Loops that wait are followed for a few rounds only.
+//! ([`Explored::why_not`]), but for values on a thread's own stack that no recorded write explains: they are taken for its own
+//! doing (arguments come from registers) as long as it finds the same there in every run. Loops that wait are followed for a few rounds only.
 
 mod futures;
 mod learn;

@@ -206,11 +206,18 @@ fn ended(trace: &Trace, outcome: &Outcome) -> Result<Finding> {
     Ok(Finding::new(kind, Strength::Confirmed, "recording", places))
 }
 
+/// How a failure of the recorded run is told.
+const RECORDED: &str = "the recorded run";
+
+pub fn failed_as_recorded(item: &Item) -> bool {
+    item.kind == "failure" && item.summary.starts_with(RECORDED)
+}
+
 /// A run that failed is a finding: it happened, and its own schedule repeats it.
 pub fn failure(id: u32, trace: &Trace, outcome: &Outcome, folder: &Path) -> Result<Item> {
     let finding = ended(trace, outcome)?;
     let mut item = recorded(id, trace, &finding, outcome, folder)?;
-    let which = if trace.path().parent() == Some(folder) { "the recorded run" } else { "a run under another schedule" };
+    let which = if trace.path().parent() == Some(folder) { RECORDED } else { "a run under another schedule" };
     item.summary = match finding.kind {
         Kind::Deadlock => hung(which, &item),
         _ => format!("{which} {}", describe::outcome(outcome).unwrap_or_default()),

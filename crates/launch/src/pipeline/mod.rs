@@ -36,7 +36,7 @@ use crate::session::{self, Bounds, Options, Run};
 use crate::target::Program;
 use crate::{Error, Result};
 pub use again::{Again, confirm_again};
-use items::{endless, failure, freed_memory, mark, minimise, recorded, replays};
+use items::{endless, failed_as_recorded, failure, freed_memory, mark, minimise, recorded, replays};
 use trying::thin_out;
 use usual::usual;
 
@@ -499,14 +499,20 @@ fn code_of(trace: &Trace) -> Result<HashSet<(ThreadId, Code)>> {
     Ok(code)
 }
 
-/// Defects before information, then the surest first, and of those the worst; that a run failed comes behind what explains it.
+/// Defects before information, then the surest first, and of those the worst; that a run failed comes behind what explains it,
+/// unless the recorded one did: that takes no special schedule.
 fn rank(item: &Item) -> (bool, u8, usize, bool) {
     let strength = match item.strength.as_str() {
         "confirmed" => 0,
         "predicted" => 1,
         _ => 2,
     };
-    (item.is_information(), strength, Harm::rank(item.harm.as_deref()), item.kind == "failure")
+    (
+        item.is_information(),
+        strength,
+        Harm::rank(item.harm.as_deref()),
+        item.kind == "failure" && !failed_as_recorded(item),
+    )
 }
 
 /// Makes the folder, or empties one of an earlier run: only what such a run makes is removed. Returns the largest number that is

@@ -127,7 +127,6 @@ pub fn stalls(trace: &Trace, name: &'static str, limits: &Limits<'_>, progress: 
                 group.push(cut);
             }
         }
-        stats.not_looked_for |= limits.is_over();
         let total = groups.len() as f64;
         for (i, (pcs, cuts)) in groups.into_iter().enumerate() {
             progress(i as f64 / total);

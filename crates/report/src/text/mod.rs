@@ -176,7 +176,8 @@ pub(crate) fn write_unsettled(report: &Report, out: &mut dyn Write) -> io::Resul
     if stat("stalls_not_looked_for") > 0 {
         writeln!(
             out,
-            "threads that wait for what nobody is left to do were not looked for: that takes all of a run at once"
+            "threads that wait for what nobody is left to do were not looked for everywhere: that takes the whole of a run in \
+             which every thread began"
         )?;
     }
     if stat("atomicity_unknown") > 0 {

@@ -109,11 +109,13 @@ pub struct Thread {
 }
 
 /// Numbers of signals. Atomic, since a signal handler of the thread itself adds to it while the holder of the token may, too.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct SignalSet(AtomicU64);
 
 impl SignalSet {
-    pub const EMPTY: Self = Self(AtomicU64::new(0));
+    pub const fn new() -> Self {
+        Self(AtomicU64::new(0))
+    }
 
     const fn bit(number: u32) -> u64 {
         1 << (number - 1)
@@ -185,9 +187,9 @@ impl Thread {
             foretold: Foretold::Nothing,
             woken: false,
             notify: 0,
-            signals: SignalSet::EMPTY,
+            signals: SignalSet::new(),
             ordered: 0,
-            expected: SignalSet::EMPTY,
+            expected: SignalSet::new(),
             signal_at: NEVER,
             interruptible: false,
             cancelled: false,

@@ -179,16 +179,19 @@ pub fn explore(trace: &Trace, limits: &Limits, visit: &mut Visit<'_>) -> Result<
             },
             &mut |_| {},
         );
-        let mut over = false;
+        let (mut over, mut told) = (false, false);
         for (target, run) in targets.iter().zip(runs) {
             let Some((run, _folder)) = run? else {
                 over = true;
                 continue;
             };
-            // What failed is told all the same.
-            if Instant::now() >= limits.until && !run.processes.iter().any(|process| is_failure(&process.outcome)) {
+            // The first that failed is told all the same; where one does, most may.
+            if Instant::now() >= limits.until {
                 over = true;
-                continue;
+                if told || !run.processes.iter().any(|process| is_failure(&process.outcome)) {
+                    continue;
+                }
+                told = true;
             }
             if let Some((process, new)) = confirm::same_program(&run, trace)?
                 && is_short(process.events)

@@ -66,7 +66,9 @@ impl Hunt<'_> {
             options.seed = self.plan.options.seed.wrapping_mul(SEEDS).wrapping_add(number);
             (options.policy, options.quantum) = match regular.get(number as usize - 1) {
                 Some((turns, length)) => (turns.clone(), *length),
-                None if number % 4 == 0 => (Policy::Pct { depth: 2 + (number / 4 % 4) as u32, length }, QUANTUM),
+                None if number.is_multiple_of(4) => {
+                    (Policy::Pct { depth: 2 + (number / 4 % 4) as u32, length }, QUANTUM)
+                }
                 None => (Policy::Random, QUANTUM),
             };
             let stdin = beside(&self.plan.options.trace, "stdin");

@@ -5,9 +5,9 @@ use std::fs::File;
 use std::io::{Read as _, Seek as _, SeekFrom};
 use std::path::Path;
 
-use reweave_launch::confirm::OUTPUT;
-use reweave_launch::pipeline::RECORDING;
-use reweave_launch::replay::Recording;
+use reweave_hunt::confirm::OUTPUT;
+use reweave_hunt::pipeline::RECORDING;
+use reweave_hunt::replay::Recording;
 use reweave_launch::{Error, beside};
 use reweave_model::EventId;
 use reweave_report::view::{Evidence, Limits, build, marks};

@@ -2,7 +2,8 @@
 
 use std::io::{self, Write};
 
-use reweave_launch::{Error, Run, confirm, exit, human_size};
+use reweave_hunt::confirm;
+use reweave_launch::{Error, Run, exit, human_size};
 use reweave_report::Describer;
 use reweave_trace::Outcome;
 

@@ -3,7 +3,7 @@
 
 use std::time::Instant;
 
-use reweave_launch::pipeline::{Plan, Stage};
+use reweave_hunt::pipeline::{Plan, Stage};
 use reweave_report::text::{self, Detail};
 use reweave_report::{Item, related};
 

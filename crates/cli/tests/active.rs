@@ -8,7 +8,7 @@ mod common;
 
 use common::golden::{Program, folders, programs};
 use common::{Scratch, root};
-use reweave_launch::confirm::active::{Abstraction, Manner, trial};
+use reweave_hunt::confirm::active::{Abstraction, Manner, trial};
 use reweave_launch::{Input, Options, Output, session};
 use reweave_model::{Finding, Kind};
 use reweave_trace::Trace;

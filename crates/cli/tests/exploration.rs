@@ -9,8 +9,8 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use common::{Scratch, root};
-use reweave_launch::explore::{self, Explored, Limits};
-use reweave_launch::replay::{base_options, script};
+use reweave_hunt::explore::{self, Explored, Limits};
+use reweave_hunt::replay::{base_options, script};
 use reweave_launch::{Collected, Input, Options, Output, session};
 use reweave_model::{Event, InputSource, Op, Schedule, ThreadId, ThreadName};
 use reweave_trace::{Outcome, Trace};

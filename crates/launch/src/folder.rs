@@ -6,8 +6,10 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use crate::pipeline::RECORDING;
 use crate::{Error, Result};
+
+/// The recorded run in the folder of a test.
+pub const RECORDING: &str = "recording.rwt";
 
 /// Bytes that are copied to isolate a run.
 const LARGEST: u64 = 256 << 20;

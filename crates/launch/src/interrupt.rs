@@ -90,7 +90,7 @@ unsafe impl Send for Action {}
 
 /// Handles the signals while it lives, for a target that is about to be started. Guards may stand inside each other and side by
 /// side.
-pub(crate) struct Guard {
+pub struct Guard {
     target: Option<&'static Target>,
 }
 
@@ -185,7 +185,7 @@ pub fn asked() -> bool {
 }
 
 /// What was asked until now was meant for the program.
-pub(crate) fn forget() {
+pub fn forget() {
     ASKED.store(false, Ordering::SeqCst);
 }
 

@@ -6,26 +6,16 @@
 //!
 //! Invariants: the program's own output stays its own (nothing here prints); recording never breaks the run.
 
-pub mod classes;
 pub mod collector;
-pub mod compare;
-pub mod confirm;
 mod error;
 pub mod exit;
-pub mod explore;
 mod family;
 pub mod folder;
-pub mod gdb;
 mod handshake;
 pub mod interrupt;
-mod jobs;
-pub mod names;
-mod outside;
 mod pidfd;
-pub mod pipeline;
 pub mod region;
 mod registry;
-pub mod replay;
 pub mod session;
 pub mod sink;
 mod symbols;

@@ -17,7 +17,6 @@ use reweave_conductor::shared::Hello;
 use reweave_trace::{Aslr, Meta};
 
 use crate::collector::{self, Collected, Job, Signals};
-use crate::names::ARGUMENTS;
 use crate::pidfd::PidFd;
 use crate::region::{Configuration, Mapping};
 use crate::session::{Options, Script};
@@ -202,7 +201,7 @@ impl Registry {
         meta.other.insert("start_realtime".into(), configuration.start_realtime.into());
         meta.other.insert(DESCRIPTORS.into(), inherited().into());
         if let Some(bounds) = arguments_of(hello.pid) {
-            meta.other.insert(ARGUMENTS.into(), bounds.to_vec().into());
+            meta.other.insert(reweave_trace::ARGUMENTS.into(), bounds.to_vec().into());
         }
         meta
     }

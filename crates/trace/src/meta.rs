@@ -70,6 +70,9 @@ pub enum Outcome {
     Unknown,
 }
 
+/// Begin and end of the words of the command line, among what a trace knows of its process.
+pub const ARGUMENTS: &str = "arguments";
+
 /// Marks, in the footer, a trace that ends before its program did.
 pub const PARTIAL: &str = "partial";
 

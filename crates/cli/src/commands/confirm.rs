@@ -5,9 +5,10 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use reweave_launch::confirm::{Line, Stood};
-use reweave_launch::pipeline::Again;
-use reweave_launch::{exit, pipeline};
+use reweave_hunt::confirm::{Line, Stood};
+use reweave_hunt::pipeline;
+use reweave_hunt::pipeline::Again;
+use reweave_launch::exit;
 use reweave_report::{Style, text};
 
 use super::predict::check_names;

@@ -5,8 +5,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use reweave_launch::pipeline::{self, Plan};
-use reweave_launch::replay::{Recording, replay};
+use reweave_hunt::pipeline::{self, Plan};
+use reweave_hunt::replay::{Recording, replay};
 use reweave_launch::{Error, PrivateFolder, exit};
 use reweave_report::text::Detail;
 use reweave_report::view::Limits;

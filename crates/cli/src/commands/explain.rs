@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-use reweave_launch::{Error, pipeline};
+use reweave_hunt::pipeline;
+use reweave_launch::Error;
 use reweave_report::view::Limits;
 use reweave_report::{Sources, Style, story, text};
 

@@ -3,8 +3,9 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use reweave_launch::replay::{Recording, Repeated, Replayed, repeat, replay};
-use reweave_launch::{exit, gdb};
+use reweave_hunt::gdb;
+use reweave_hunt::replay::{Recording, Repeated, Replayed, repeat, replay};
+use reweave_launch::exit;
 use reweave_report::describe;
 
 use crate::output::{self, grouped};

@@ -4,7 +4,8 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use reweave_launch::{Error, exit, pipeline};
+use reweave_hunt::pipeline;
+use reweave_launch::{Error, exit};
 use reweave_report::text::Detail;
 use reweave_report::{Dossier, Report, Sources, Style, html, junit, perfetto, sarif, text};
 

@@ -5,9 +5,9 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use reweave_hunt::explore::Explored;
+use reweave_hunt::pipeline::{self, Plan};
 use reweave_launch::exit;
-use reweave_launch::explore::Explored;
-use reweave_launch::pipeline::{self, Plan};
 use reweave_report::{Style, text};
 
 use super::predict::Deny;

@@ -13,11 +13,11 @@ use reweave_predict::{Limits, analyses::nondeterminism::NAME};
 use reweave_trace::Trace;
 
 use super::{GLANCE, Hunt, Look, Stage, left};
-use crate::Result;
 use crate::explore;
-use crate::folder::PrivateFolder;
-use crate::interrupt;
-use crate::session::Run;
+use reweave_launch::Result;
+use reweave_launch::folder::PrivateFolder;
+use reweave_launch::interrupt;
+use reweave_launch::session::Run;
 
 /// The part of the time that is left.
 const SHARE: u32 = 3;

@@ -10,9 +10,9 @@ use reweave_trace::{Outcome, Trace, schedule_of};
 
 use super::{RECORDING, WITNESS};
 use crate::confirm::{self, Confirmation, Ending, Freed, Goal, Harm, Plain, last_places};
-use crate::interrupt;
 use crate::replay::{Again, Recording, family_of, happens_again};
-use crate::{Error, Result};
+use reweave_launch::interrupt;
+use reweave_launch::{Error, Result};
 
 /// For one finding, and for one that is mere information.
 const MINIMISING: Duration = Duration::from_secs(5);

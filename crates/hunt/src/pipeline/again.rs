@@ -15,11 +15,11 @@ use reweave_trace::Trace;
 
 use super::items::{replays, settle};
 use super::{RECORDING, load_report, rank, save_report};
-use crate::Result;
 use crate::confirm::Plain;
-use crate::folder::PrivateFolder;
 use crate::replay::{self, Recording};
-use crate::session::Bounds;
+use reweave_launch::Result;
+use reweave_launch::folder::PrivateFolder;
+use reweave_launch::session::Bounds;
 
 /// For one run at least; more if there is much time.
 const RUN: Duration = Duration::from_secs(10);

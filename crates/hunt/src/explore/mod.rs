@@ -32,15 +32,15 @@ use reweave_model::{InputSource, Schedule, ThreadId};
 use reweave_predict::analyses::destroyed::recorded::late_uses;
 use reweave_trace::{Outcome, Trace};
 
-use crate::Result;
 use crate::classes::Class;
 use crate::confirm::{self, Freed};
-use crate::folder::PrivateFolder;
-use crate::interrupt;
 use crate::jobs::side_by_side;
 use crate::replay::{base_options, is_failure, script};
-use crate::session::{self, Bounds, Run};
-use crate::target::Output;
+use reweave_launch::Result;
+use reweave_launch::folder::PrivateFolder;
+use reweave_launch::interrupt;
+use reweave_launch::session::{self, Bounds, Run};
+use reweave_launch::target::Output;
 use search::{Found, Goal, Search, Target};
 use tree::Tree;
 

@@ -9,7 +9,7 @@ use reweave_predict::analyses::destroyed::recorded::late_uses;
 use reweave_report::describe;
 use reweave_trace::{Outcome, Trace};
 
-use crate::Result;
+use reweave_launch::Result;
 
 /// Blocks from this size on are mappings of their own, in most allocators.
 const MAPPED: u64 = 64 << 10;

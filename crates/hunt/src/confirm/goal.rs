@@ -18,7 +18,7 @@ use super::stuck::stuck;
 use super::{Freed, Sight, last_places, spinning};
 use crate::names::{Code, Names};
 use crate::replay;
-use crate::{Error, Result};
+use reweave_launch::{Error, Result};
 
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Goal {

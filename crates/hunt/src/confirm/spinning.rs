@@ -13,7 +13,7 @@ use reweave_model::{Accessor, BlockedOn, Event, EventId, ObjectId, Op, ThreadId,
 use reweave_report::Describer;
 use reweave_trace::Trace;
 
-use crate::Result;
+use reweave_launch::Result;
 
 /// Events at the end that must change nothing.
 const TAIL: u64 = 200_000;

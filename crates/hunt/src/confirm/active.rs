@@ -13,9 +13,9 @@ use reweave_predict::abstraction::{self, Index};
 use reweave_trace::{Trace, schedule_of};
 
 use super::{Attempt, Goal, Plain, Tries, run};
-use crate::Result;
-use crate::folder::PrivateFolder;
 use crate::names::{Code, Name, Names};
+use reweave_launch::Result;
+use reweave_launch::folder::PrivateFolder;
 
 /// Runs for one finding.
 pub const RUNS: u64 = 10;

@@ -8,8 +8,8 @@ use reweave_trace::{Outcome, Trace};
 
 use super::Shown;
 use super::goal::scan;
-use crate::Result;
 use crate::names::Code;
+use reweave_launch::Result;
 
 /// A wait that has not ended.
 #[derive(Clone, Copy, Debug)]

@@ -7,8 +7,8 @@ use reweave_trace::Trace;
 
 use super::Shown;
 use super::goal::{address, scan};
-use crate::Result;
 use crate::names::Code;
+use reweave_launch::Result;
 
 /// One of the accesses.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

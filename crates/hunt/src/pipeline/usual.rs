@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use super::{Plan, RECORDING};
 use crate::confirm::{self, Usual};
-use crate::folder::PrivateFolder;
 use crate::jobs::side_by_side;
-use crate::region::Policy;
 use crate::replay::{Recording, same_outcome};
-use crate::session::{self, Bounds};
-use crate::target::Output;
+use reweave_launch::folder::PrivateFolder;
+use reweave_launch::region::Policy;
+use reweave_launch::session::{self, Bounds};
+use reweave_launch::target::Output;
 
 /// Runs of threads one after the other.
 const SERIAL: u64 = 6;

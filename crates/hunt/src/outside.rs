@@ -8,7 +8,7 @@ use reweave_conductor::policy::replay::{Place, RecordedInput, RecordedSignal, WA
 use reweave_model::{BlockedOn, InputSource, Op, RefusedWhy, ThreadId};
 use reweave_trace::Trace;
 
-use crate::Result;
+use reweave_launch::Result;
 
 /// One thread, as far as the trace has been read.
 #[derive(Default)]

@@ -12,10 +12,10 @@ use reweave_trace::{Outcome, Trace};
 
 use super::items::failure;
 use super::{Ended, Hunt, Stage, left};
-use crate::Result;
 use crate::confirm::{self, Goal};
 use crate::replay::{is_failure, same_outcome};
-use crate::session::Run;
+use reweave_launch::Result;
+use reweave_launch::session::Run;
 
 /// Parts of the budget: what they get at most, and what is kept for them.
 const SHARE: u32 = 10;

@@ -15,9 +15,9 @@ use super::active::RUNS;
 use super::{COMMAND, Ending, Goal, OUTPUT, Plain, SCHEDULE, TRACE, Tries, same_program};
 use crate::names::{Code, Names};
 use crate::replay::{base_options, command_of, script};
-use crate::session;
-use crate::target::Output;
-use crate::{Error, Result};
+use reweave_launch::session;
+use reweave_launch::target::Output;
+use reweave_launch::{Error, Result};
 
 /// A line of a source file.
 #[derive(Clone, PartialEq, Eq, Debug)]

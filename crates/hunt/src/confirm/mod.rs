@@ -25,17 +25,17 @@ use reweave_conductor::shared;
 use reweave_model::{Finding, InputSource, Kind, Schedule, ThreadId};
 use reweave_trace::{Meta, Outcome, Trace, schedule_of};
 
-use crate::collector::{Collected, Divergence};
-use crate::interrupt;
 use crate::replay::{self, base_options, exact_script, family_of, script};
-use crate::session::{self, Bounds, Options, Run};
-use crate::target::Output;
-use crate::{Error, Result};
 pub use breakpoints::{Line, Stood, stand_at};
 pub use ending::{Ending, Freed, Harm, Usual};
 pub use ends::last_places;
 pub use goal::{Goal, Shown};
 pub use minimise::{Minimised, minimise, preemptions};
+use reweave_launch::collector::{Collected, Divergence};
+use reweave_launch::interrupt;
+use reweave_launch::session::{self, Bounds, Options, Run};
+use reweave_launch::target::Output;
+use reweave_launch::{Error, Result};
 pub use sight::Sight;
 pub use spinning::spinning;
 

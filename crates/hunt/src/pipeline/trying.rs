@@ -11,10 +11,10 @@ use reweave_trace::Trace;
 
 use super::items::{replays, settle};
 use super::{Hunt, Stage, left, rank};
-use crate::Result;
 use crate::confirm::Plain;
 use crate::jobs::side_by_side;
 use crate::replay::{Again, Recording};
+use reweave_launch::Result;
 
 /// Findings of one kind in one trace.
 const MOST: usize = 60;

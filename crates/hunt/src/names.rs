@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use reweave_model::{Addr, AtomicKind, BlockedOn, Event, ObjectId, Op, Pc, ThreadId, module_id};
-use reweave_trace::Meta;
+use reweave_trace::{ARGUMENTS, Meta};
 
 /// Main's stack and those of threads lie above this on x86-64 Linux, as do mappings.
 const HIGH: u64 = 0x7000_0000_0000;
@@ -53,9 +53,6 @@ struct Module {
     bias: u64,
     id: u64,
 }
-
-/// Begin and end of the words of the command line, among what a trace knows of its process.
-pub const ARGUMENTS: &str = "arguments";
 
 #[derive(Default)]
 pub struct Names {

@@ -29,19 +29,19 @@ use reweave_trace::{Outcome, Trace};
 use crate::classes::{Class, class_of};
 use crate::confirm::{self, Freed, Harm, Line, Plain, Stood, Usual};
 use crate::explore::{self, Explored};
-use crate::interrupt;
 use crate::names::{Code, Names};
 use crate::replay::{Recording, is_failure};
-use crate::session::{self, Bounds, Options, Run};
-use crate::target::Program;
-use crate::{Error, Result};
 pub use again::{Again, confirm_again};
 use items::{endless, failed_as_recorded, failure, freed_memory, mark, minimise, recorded, replays};
+pub use reweave_launch::folder::RECORDING;
+use reweave_launch::interrupt;
+use reweave_launch::session::{self, Bounds, Options, Run};
+use reweave_launch::target::Program;
+use reweave_launch::{Error, Result};
 use trying::thin_out;
 use usual::usual;
 
 pub const REPORT: &str = "report.json";
-pub const RECORDING: &str = "recording.rwt";
 /// Begins the name of a file with the predicted order of a finding that no run did.
 const WITNESS: &str = "witness-";
 /// The run of a concurrent breakpoint.

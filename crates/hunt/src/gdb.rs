@@ -6,11 +6,11 @@ use std::process::Command;
 
 use reweave_conductor::shared::ENV_SOCKET;
 
-use crate::folder::PrivateFolder;
 use crate::replay::Recording;
-use crate::session::{Session, Stays};
-use crate::target::{Input, Program, preload};
-use crate::{Error, Result};
+use reweave_launch::folder::PrivateFolder;
+use reweave_launch::session::{Session, Stays};
+use reweave_launch::target::{Input, Program, preload};
+use reweave_launch::{Error, Result};
 
 /// Runs gdb on the recording; returns its exit status.
 pub fn debug(recording: &Recording, extra: &[OsString]) -> Result<i32> {

@@ -10,15 +10,15 @@ use reweave_conductor::policy::wish::Wish;
 use reweave_model::{InputSource, Schedule, Segment, ThreadId};
 use reweave_trace::{Meta, Outcome, PARTIAL, Trace, schedule_of};
 
-use crate::collector::Collected;
 use crate::compare::{Comparison, compare};
 use crate::confirm::{self, Goal, Plain};
-use crate::folder::PrivateFolder;
-use crate::interrupt;
 use crate::outside::from_outside;
-use crate::session::{self, Options, Run, Script};
-use crate::target::{DESCRIPTORS, Input, Output};
-use crate::{Error, Result, beside};
+use reweave_launch::collector::Collected;
+use reweave_launch::folder::PrivateFolder;
+use reweave_launch::interrupt;
+use reweave_launch::session::{self, Options, Run, Script};
+use reweave_launch::target::{DESCRIPTORS, Input, Output};
+use reweave_launch::{Error, Result, beside};
 
 /// The longest segment that can be encoded.
 const MAX_SEGMENT: u32 = 1 << 30;

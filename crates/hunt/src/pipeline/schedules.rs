@@ -3,13 +3,13 @@
 use std::time::{Duration, Instant};
 
 use super::{GLANCE, Hunt, Look, RECORDING, Stage};
-use crate::Result;
 use crate::confirm;
-use crate::folder::{PrivateFolder, beside};
-use crate::interrupt;
-use crate::region::Policy;
-use crate::session::{self, Bounds, QUANTUM, Run};
-use crate::target::{Input, Output};
+use reweave_launch::Result;
+use reweave_launch::folder::{PrivateFolder, beside};
+use reweave_launch::interrupt;
+use reweave_launch::region::Policy;
+use reweave_launch::session::{self, Bounds, QUANTUM, Run};
+use reweave_launch::target::{Input, Output};
 
 /// Seeds of further schedules, for each seed of the user's.
 const SEEDS: u64 = 1 << 20;

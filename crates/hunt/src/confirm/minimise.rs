@@ -15,9 +15,9 @@ use reweave_model::{Op, Schedule, Segment, ThreadId};
 use reweave_trace::{Trace, schedule_of};
 
 use super::{Attempt, COMMAND, Goal, OUTPUT, Plain, SCHEDULE, TRACE, Tries, run};
-use crate::interrupt;
 use crate::replay::{family_of, same_outcome};
-use crate::{Error, Result};
+use reweave_launch::interrupt;
+use reweave_launch::{Error, Result};
 
 /// The schedule as it was first confirmed.
 const FIRST: &str = "first.rws";

@@ -10,8 +10,8 @@ use super::futures::Futures;
 use super::state::{Slots, State};
 use super::tree::{Answer, Ask, NodeId, Tree, Who};
 use crate::classes::Class;
-use crate::interrupt;
 use crate::names::Code;
+use reweave_launch::interrupt;
 
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {

@@ -11,9 +11,9 @@ use reweave_trace::Trace;
 use serde::{Deserialize, Serialize};
 
 use super::Shown;
-use crate::Result;
 use crate::classes::Descents;
 use crate::names::{Code, Names};
+use reweave_launch::Result;
 
 /// Bytes of one read that are looked at.
 const BYTES: u64 = 64;

@@ -6,8 +6,8 @@ use reweave_model::{Accessor, BlockedOn, EventId, ObjectId, Op, ThreadId};
 use reweave_report::{Describer, describe};
 use reweave_trace::{Outcome, Trace};
 
-use crate::Result;
 use crate::replay::is_forked;
+use reweave_launch::Result;
 
 /// Signals that a thread causes itself, and that are recorded if it holds the token.
 const DYING: [i32; 7] =

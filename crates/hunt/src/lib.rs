@@ -1,0 +1,14 @@
+//! Looks for bugs by running a program: confirm, explore, minimise, replay, and the pipeline of `reweave test`.
+//!
+//! Programs are started by `reweave-launch`; what they are written in is nothing this crate knows.
+
+pub mod classes;
+pub mod compare;
+pub mod confirm;
+pub mod explore;
+pub mod gdb;
+mod jobs;
+pub mod names;
+mod outside;
+pub mod pipeline;
+pub mod replay;

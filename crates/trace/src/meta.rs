@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::language::Language;
 use serde::{Deserialize, Serialize};
 
 /// Address-space randomisation during the run.
@@ -41,6 +42,9 @@ pub struct Meta {
     pub abstract_values: bool,
     /// True if every branch and every data-dependent operand is a `Branch` event; otherwise the code tells.
     pub explicit_branches: bool,
+    /// What the program is written in; `None` in traces from before there was more than one front end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub language: Option<Language>,
     #[serde(flatten)]
     pub other: BTreeMap<String, serde_json::Value>,
 }

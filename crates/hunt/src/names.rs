@@ -6,12 +6,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use reweave_model::{Addr, AtomicKind, BlockedOn, Event, ObjectId, Op, Pc, ThreadId, module_id};
-use reweave_trace::{ARGUMENTS, Meta};
-
-/// Main's stack and those of threads lie above this on x86-64 Linux, as do mappings.
-const HIGH: u64 = 0x7000_0000_0000;
-/// How far from its first address a stack reaches. Threads' stacks are mapped 8 MB apart unless asked otherwise.
-const STACK_REACH: u64 = 4 << 20;
+use reweave_trace::{ARGUMENTS, Language, Meta, StackMemory};
 
 /// A place in memory.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -54,8 +49,10 @@ struct Module {
     id: u64,
 }
 
+/// By default it knows nothing of stacks: enough to name code.
 #[derive(Default)]
 pub struct Names {
+    stack_memory: Option<StackMemory>,
     arguments: Option<[u64; 2]>,
     modules: Vec<Module>,
     heap: BTreeMap<u64, (u64, ThreadId, u32)>,
@@ -64,11 +61,16 @@ pub struct Names {
 }
 
 impl Names {
+    /// For the events of a process, in the same environment.
+    pub fn new(language: &Language) -> Self {
+        Self { stack_memory: language.stacks, ..Self::default() }
+    }
+
     /// For the events of a process, in an environment that may be another one.
     pub fn of_process(meta: &Meta) -> Self {
         let bounds =
             meta.other.get(ARGUMENTS).and_then(|bounds| Some([bounds.get(0)?.as_u64()?, bounds.get(1)?.as_u64()?]));
-        Self { arguments: bounds.filter(|[begin, end]| begin < end), ..Self::default() }
+        Self { arguments: bounds.filter(|[begin, end]| begin < end), ..Self::new(meta.language()) }
     }
 
     /// Learns from an event. Call it before naming what the event is about.
@@ -117,18 +119,18 @@ impl Names {
         if let Some(module) = self.modules.iter().find(|module| (module.base..module.end).contains(&addr)) {
             return Name::Global { module: module.id, offset: addr.wrapping_sub(module.bias) };
         }
-        if addr < HIGH {
+        let Some(StackMemory { reach, .. }) = self.stack_memory.filter(|stacks| addr >= stacks.lowest) else {
             return Name::Unknown;
-        }
+        };
         match self.arguments {
             Some([begin, end]) if (begin..end).contains(&addr) => return Name::Argument { offset: addr - begin },
             // The environment is above them, and nothing else.
-            Some([_, end]) if addr >= end && addr - end < STACK_REACH => return Name::Unknown,
+            Some([_, end]) if addr >= end && addr - end < reach => return Name::Unknown,
             _ => {}
         }
         let near = self.stacks.iter().map(|(&owner, &base)| (base.abs_diff(addr), owner, base)).min();
         match near {
-            Some((distance, owner, base)) if distance < STACK_REACH => {
+            Some((distance, owner, base)) if distance < reach => {
                 Name::Stack { thread: owner, offset: addr.wrapping_sub(base) as i64 }
             }
             _ if !self.stacks.contains_key(&thread) => {

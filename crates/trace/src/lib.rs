@@ -19,7 +19,7 @@ pub use builder::TraceBuilder;
 pub use error::{Error, Result};
 pub use format::reader::{Damage, Trace};
 pub use format::{Context, Events, RawChunk, RawEvents, WordAccess, Writer, kind_name};
-pub use language::Language;
+pub use language::{Language, StackMemory};
 pub use meta::{ARGUMENTS, Aslr, Footer, Meta, Outcome, PARTIAL};
 pub use schedule::schedule_of;
 pub use stacks::Stacks;

@@ -140,7 +140,7 @@ impl Recorded {
             names: BTreeMap::new(),
         };
         let mut creations: HashMap<ThreadId, u32> = HashMap::new();
-        let mut names = Names::default();
+        let mut names = Names::new(trace.language());
         let mut events = trace.events();
         while let Some(event) = events.next()? {
             names.see(&event);

@@ -7,7 +7,7 @@ use std::path::Path;
 use reweave_model::{EventId, Misuse, Op};
 use reweave_predict::analyses::destroyed::recorded::late_uses;
 use reweave_report::describe;
-use reweave_trace::{Outcome, Trace};
+use reweave_trace::{Language, Outcome, Trace};
 
 use reweave_launch::Result;
 
@@ -67,7 +67,7 @@ impl Ending {
         let freed = if *outcome == Outcome::Unknown { None } else { Freed::of(trace)?.or(lock_in_freed(trace)?) };
         let harm = match outcome {
             Outcome::Signalled { .. } => {
-                if let Some(message) = message(&printed) {
+                if let Some(message) = message(&printed, trace.language()) {
                     text = format!("{text}: {message}");
                 }
                 Harm::Crash
@@ -163,13 +163,11 @@ fn shown(line: &[u8]) -> String {
 }
 
 /// What a program that ends by a signal says last: mostly why.
-fn message(printed: &[u8]) -> Option<String> {
+fn message(printed: &[u8], language: &Language) -> Option<String> {
     let lines: Vec<&[u8]> = printed.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()).collect();
     let telling = |line: &&&[u8]| {
         let text = String::from_utf8_lossy(line).to_lowercase();
-        ["assert", "terminate called", "what():", "free()", "malloc", "corrupt", "panicked", "fatal", "abort"]
-            .iter()
-            .any(|word| text.contains(word))
+        language.failure_words.iter().any(|word| text.contains(word.as_str()))
     };
     lines.iter().rev().take(20).find(telling).map(|line| shown(line))
 }
@@ -263,6 +261,7 @@ mod tests {
 
     #[test]
     fn what_a_program_says_last() {
+        let message = |printed: &[u8]| message(printed, &Language::of_older_traces());
         let said = b"hello\nbank.c:3: main: Assertion `x' failed.\nAborted\n";
         assert_eq!(message(said).as_deref(), Some("Aborted"));
         assert_eq!(message(b"hello\na: Assertion `x' failed.\n").as_deref(), Some("a: Assertion `x' failed."));

@@ -9,10 +9,6 @@ use reweave_trace::{Outcome, Trace};
 use crate::replay::is_forked;
 use reweave_launch::Result;
 
-/// Signals that a thread causes itself, and that are recorded if it holds the token.
-const DYING: [i32; 7] =
-    [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL, libc::SIGABRT, libc::SIGSYS, libc::SIGTRAP];
-
 /// Where a failed run ended: the fatal signal, or what each thread waits for.
 pub fn last_places(trace: &Trace, outcome: &Outcome) -> Result<Vec<Accessor>> {
     let describer = Describer { symbols: trace.symbols() };
@@ -109,7 +105,8 @@ pub fn last_places(trace: &Trace, outcome: &Outcome) -> Result<Vec<Accessor>> {
             // Whoever dies holding the token says so. Otherwise it was in a call, or is known for nothing but what it did last; one
             // that had ended already has no place at all.
             let outside = outside.into_values().next_back();
-            let sent = || last_access.remove(&last_thread).filter(|_| !DYING.contains(signal));
+            let sent =
+                || last_access.remove(&last_thread).filter(|_| !trace.language().failure_signals.contains(signal));
             let last = outside.or_else(sent).map(|at| Accessor { op: describe::signal_name(*signal), ..at });
             fatal.or(last).into_iter().collect()
         }

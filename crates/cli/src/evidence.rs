@@ -8,12 +8,12 @@ use std::path::Path;
 use reweave_hunt::confirm::OUTPUT;
 use reweave_hunt::pipeline::RECORDING;
 use reweave_hunt::replay::Recording;
-use reweave_launch::{Error, beside};
+use reweave_launch::Error;
 use reweave_model::EventId;
 use reweave_report::view::{Evidence, Limits, build, marks};
 use reweave_report::{Item, Report};
 use reweave_trace::reorder::{self, Reordered};
-use reweave_trace::{Trace, schedule};
+use reweave_trace::{RunSet, Trace, schedule};
 
 use crate::front_ends::FRONT_ENDS;
 
@@ -71,10 +71,8 @@ fn last_lines(path: &Path) -> Vec<String> {
 
 /// The recorded run of the same process.
 fn observed(folder: &Path, recording: Option<&Recording>) -> Option<Trace> {
-    let root = folder.join(RECORDING);
-    // `trace.rwt.2` is of the second process.
-    let process = recording.and_then(|recording| recording.path.extension()?.to_str()?.parse::<u32>().ok());
-    let path = process.map_or_else(|| root.clone(), |process| beside(&root, &process.to_string()));
+    let place = recording.and_then(|recording| RunSet::of(&recording.path).place_of(&recording.path));
+    let path = RunSet::of(&folder.join(RECORDING)).paths().nth(place.unwrap_or(0))?;
     Trace::open(path).ok()
 }
 

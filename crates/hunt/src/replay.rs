@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use reweave_conductor::policy::replay::{Inputs, encode};
 use reweave_conductor::policy::wish::Wish;
 use reweave_model::{InputSource, Schedule, Segment, ThreadId};
-use reweave_trace::{Meta, Outcome, PARTIAL, Trace, schedule_of};
+use reweave_trace::{Meta, Outcome, PARTIAL, RunSet, Trace, schedule_of};
 
 use crate::compare::{Comparison, compare};
 use crate::confirm::{self, Goal, Plain};
@@ -18,7 +18,7 @@ use reweave_launch::folder::PrivateFolder;
 use reweave_launch::interrupt;
 use reweave_launch::session::{self, Options, Run, Script};
 use reweave_launch::target::{DESCRIPTORS, Input, Output};
-use reweave_launch::{Error, FrontEnds, Result, beside};
+use reweave_launch::{Error, FrontEnds, Result};
 
 /// The longest segment that can be encoded.
 const MAX_SEGMENT: u32 = 1 << 30;
@@ -75,7 +75,7 @@ impl Recording {
         }
     }
 
-    /// A trace, a schedule file beside one, or the folder of a finding.
+    /// A trace, the manifest of a run, a schedule file beside a trace, or the folder of a finding.
     pub fn open(front_ends: FrontEnds, path: &Path) -> Result<Self> {
         let not = |why: &str| Error::NotReplayable { path: path.to_owned(), why: why.to_owned() };
         if !path.exists() && path.parent().is_some_and(|folder| folder.join(crate::pipeline::REPORT).exists()) {
@@ -93,6 +93,11 @@ impl Recording {
             let mut recording = Self::of_trace(front_ends, &trace)?;
             recording.goal = goal;
             return Ok(recording);
+        }
+        if RunSet::is_manifest(path)
+            && let Some(first) = family_of(path).first()
+        {
+            return Self::of_trace(front_ends, first);
         }
         let is_schedule = fs::read(path).is_ok_and(|bytes| bytes.starts_with(b"reweave schedule"));
         if !is_schedule {
@@ -144,18 +149,7 @@ impl Recording {
 
 /// The traces of all processes of the run that this one is from, in the order in which they began.
 pub fn family_of(path: &Path) -> Vec<PathBuf> {
-    let root = root_of(path);
-    let mut all = vec![root.clone()];
-    all.extend((2..).map(|n| beside(&root, &n.to_string())).take_while(|path| path.exists()));
-    if all.iter().any(|one| one == path) { all } else { vec![path.to_owned()] }
-}
-
-/// `run.rwt` for `run.rwt.3`.
-fn root_of(path: &Path) -> PathBuf {
-    let text = path.as_os_str().as_encoded_bytes();
-    let digits = text.iter().rev().take_while(|byte| byte.is_ascii_digit()).count();
-    let stem = path.with_extension("");
-    if digits > 0 && text.get(text.len() - digits - 1) == Some(&b'.') && stem.exists() { stem } else { path.to_owned() }
+    RunSet::of(path).paths().collect()
 }
 
 /// Whether a process began as a copy of its parent.

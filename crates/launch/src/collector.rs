@@ -14,7 +14,7 @@ use reweave_conductor::shared::{self, CHUNK_BYTES, CHUNKS, Region};
 use reweave_conductor::sys;
 use reweave_model::wire::{self, Record};
 use reweave_model::{Op, ThreadId};
-use reweave_trace::Outcome;
+use reweave_trace::{Outcome, ProcessTrace};
 
 use crate::pidfd::PidFd;
 use crate::region::Mapping;
@@ -77,6 +77,8 @@ pub struct Job {
     pub is_root: bool,
     pub instrumented: bool,
     pub max_events: u64,
+    /// What it is among the processes of its run.
+    pub about: ProcessTrace,
     pub signals: Arc<Signals>,
 }
 
@@ -85,6 +87,8 @@ pub struct Job {
 pub struct Collected {
     pub path: PathBuf,
     pub pid: u32,
+    /// What it is among the processes of its run, its file apart.
+    pub about: ProcessTrace,
     pub is_root: bool,
     pub instrumented: bool,
     pub outcome: Outcome,
@@ -112,6 +116,7 @@ struct Collector {
     hands_off: bool,
     is_root: bool,
     instrumented: bool,
+    about: ProcessTrace,
     max_events: u64,
     too_long: bool,
     /// Memory that is mapped twice is taken for two places: there is synchronization in it.
@@ -128,7 +133,7 @@ struct Collector {
 
 /// Runs until the process is gone; returns when its trace is complete.
 pub fn run(job: Job) -> Collected {
-    let Job { pid, process, sink, path, replaying, hands_off, is_root, instrumented, max_events, signals } = job;
+    let Job { pid, process, sink, path, replaying, hands_off, is_root, instrumented, max_events, about, signals } = job;
     let mut collector = Collector {
         pid,
         process,
@@ -138,6 +143,7 @@ pub fn run(job: Job) -> Collected {
         hands_off,
         is_root,
         instrumented,
+        about,
         max_events,
         too_long: false,
         apart: false,
@@ -335,6 +341,7 @@ impl Collector {
         Collected {
             path: self.path,
             pid: self.pid,
+            about: self.about,
             is_root: self.is_root,
             instrumented: self.instrumented,
             outcome,

@@ -167,6 +167,12 @@ pub trait FrontEnd: Debug + Send + Sync {
         process.executable.clone()
     }
 
+    /// Its number among processes that are started together to do the same.
+    fn rank(&self, process: &Process) -> Option<u32> {
+        let _ = process;
+        None
+    }
+
     /// What code addresses (return addresses, sorted) in these modules mean. What is not known is left out; nothing fails.
     fn symbols(&self, modules: &[Module], pcs: &[Pc]) -> Symbols;
 

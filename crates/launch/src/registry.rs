@@ -14,7 +14,8 @@ use std::thread::JoinHandle;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use reweave_conductor::shared::Hello;
-use reweave_trace::{Aslr, Meta};
+use reweave_trace::set::numbered;
+use reweave_trace::{Aslr, Meta, ProcessTrace};
 
 use crate::collector::{self, Collected, Job, Signals};
 use crate::front_end::{FrontEnd, Process};
@@ -119,6 +120,15 @@ impl Registry {
         };
         let mapping = Mapping::new(&configuration).map_err(Error::system("making shared memory"))?;
         let path = self.path_for(instrumented);
+        let place_in_run = ProcessTrace {
+            // Which it keeps is settled when the run is over.
+            file: String::new(),
+            executable: executable.clone(),
+            pid: hello.pid,
+            parent: hello.parent,
+            forked,
+            rank: front_end.rank(&about),
+        };
         let meta = self.meta(hello, &configuration, about.command, executable, front_end);
         let sink = match &self.options.watcher {
             Some(watcher) => watcher.admit(&meta, front_end),
@@ -134,6 +144,7 @@ impl Registry {
             is_root,
             instrumented,
             max_events: self.options.max_events,
+            about: place_in_run,
             signals: Arc::new(Signals::new(mapping)),
         })
     }
@@ -168,7 +179,7 @@ impl Registry {
         self.numbered += 1;
         match self.numbered {
             1 => self.options.trace.clone(),
-            n => beside(&self.options.trace, &n.to_string()),
+            n => numbered(&self.options.trace, n),
         }
     }
 

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use reweave_trace::Aslr;
+use reweave_trace::{Aslr, ProcessTrace, RunSet, set};
 
 use crate::collector::Collected;
 use crate::family;
@@ -304,6 +304,11 @@ pub fn run(options: &Options) -> Result<Run> {
     timed_out |= processes.iter().any(|process| process.too_long);
     if options.watcher.is_none() {
         settle_names(&options.trace, &mut processes, &mut warnings);
+        if let Some(set) = set_of(&options.trace, &processes)
+            && let Err(error) = set.save()
+        {
+            warnings.push(format!("which trace is of which process is not kept: {error}"));
+        }
     } else {
         processes.sort_by_key(|process| !process.instrumented);
     }
@@ -320,14 +325,24 @@ fn clear_old(trace: &Path) -> Result<()> {
     }
     fs::remove_file(trace).map_err(Error::output("replace", trace))?;
     let _ = fs::remove_file(beside(trace, "stdin"));
+    let _ = fs::remove_file(set::manifest_of(trace));
     for n in 2.. {
-        let path = beside(trace, &n.to_string());
+        let path = set::numbered(trace, n);
         let is_ours = fs::read(&path).is_ok_and(|bytes| bytes.starts_with(b"reweave"));
         if !is_ours || fs::remove_file(&path).is_err() {
             break;
         }
     }
     Ok(())
+}
+
+/// The processes of a run as a set of traces; `None` if there are none, or only one.
+fn set_of(trace: &Path, processes: &[Collected]) -> Option<RunSet> {
+    let with_file = |process: &Collected| {
+        let file = process.path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        ProcessTrace { file, ..process.about.clone() }
+    };
+    (processes.len() > 1).then(|| RunSet::new(trace, processes.iter().map(with_file).collect()))
 }
 
 /// A process without instrumentation is kept only if nothing better was recorded.

@@ -1,7 +1,7 @@
 //! `reweave predict`
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use reweave_launch::{Error, exit, interrupt};
@@ -9,8 +9,8 @@ use reweave_model::{Kind, Strength};
 use reweave_predict::history::Mode;
 use reweave_predict::nondeterminism::Rule;
 use reweave_predict::{ANALYSES, Answer, Limits};
-use reweave_report::{Report, Style, data, resolve, text};
-use reweave_trace::Trace;
+use reweave_report::{Item, Report, Style, data, resolve, text};
+use reweave_trace::{RunSet, Trace};
 
 use crate::output;
 use crate::progress::Bar;
@@ -148,7 +148,6 @@ pub fn run(args: Args) -> i32 {
 }
 
 fn predict(args: &Args) -> Result<Report, Error> {
-    let trace = reweave_trace::open(&args.trace)?;
     let options = reweave_predict::Options {
         analyses: args.analysis.clone(),
         for_trial: false,
@@ -166,8 +165,46 @@ fn predict(args: &Args) -> Result<Report, Error> {
             values: args.values,
         },
     };
+    let report = match RunSet::is_manifest(&args.trace) {
+        true => predict_all(&RunSet::of(&args.trace), &options)?,
+        false => predict_one(&args.trace, &options)?,
+    };
+    if let Some(path) = &args.json {
+        fs::write(path, report.to_json()).map_err(|source| Error::Output {
+            action: "write",
+            path: path.clone(),
+            source,
+        })?;
+    }
+    if interrupt::asked_to_stop().load(std::sync::atomic::Ordering::Relaxed) {
+        eprintln!("reweave: interrupted: this is what was known by then");
+    }
+    Ok(report)
+}
+
+/// Every process of a run by itself; the findings in one report.
+fn predict_all(run: &RunSet, options: &reweave_predict::Options) -> Result<Report, Error> {
+    let mut all = Report::default();
+    for path in run.paths() {
+        let Report { findings, stats, program, reweave, schema, .. } = predict_one(&path, options)?;
+        (all.reweave, all.schema) = (reweave, schema);
+        if all.program.is_empty() {
+            all.program = program;
+        }
+        for item in findings {
+            all.findings.push(Item { id: all.findings.len() as u32 + 1, ..item });
+        }
+        for (name, number) in stats {
+            *all.stats.entry(name).or_default() += number;
+        }
+    }
+    Ok(all)
+}
+
+fn predict_one(path: &Path, options: &reweave_predict::Options) -> Result<Report, Error> {
+    let trace = reweave_trace::open(path)?;
     let mut bar: Option<(&str, Bar)> = None;
-    let answer = reweave_predict::predict(&trace, &options, &mut |what, done| {
+    let answer = reweave_predict::predict(&trace, options, &mut |what, done| {
         if bar.as_ref().is_none_or(|(shown, _)| *shown != what) {
             bar.take().into_iter().for_each(|(_, old)| old.done());
             bar = Some((what, Bar::new(what, 1000)));
@@ -180,21 +217,10 @@ fn predict(args: &Args) -> Result<Report, Error> {
     for name in &answer.unseen_functions {
         eprintln!("reweave: warning: no event of the trace is in `{name}`: check how --atomic spells it");
     }
-    let report = report(&trace, answer);
-    if let Some(path) = &args.json {
-        fs::write(path, report.to_json()).map_err(|source| Error::Output {
-            action: "write",
-            path: path.clone(),
-            source,
-        })?;
-    }
     for damage in trace.damage() {
-        eprintln!("reweave: warning: {}: {damage}", args.trace.display());
+        eprintln!("reweave: warning: {}: {damage}", path.display());
     }
-    if interrupt::asked_to_stop().load(std::sync::atomic::Ordering::Relaxed) {
-        eprintln!("reweave: interrupted: this is what was known by then");
-    }
-    Ok(report)
+    Ok(report(&trace, answer))
 }
 
 fn report(trace: &Trace, answer: Answer) -> Report {

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use reweave_model::{Accessor, EventId, Finding, Kind, Strength};
 use reweave_report::{Item, data, describe, resolve};
-use reweave_trace::{Outcome, Trace, schedule_of};
+use reweave_trace::{Outcome, RunSet, Trace, schedule_of};
 
 use super::{RECORDING, WITNESS};
 use crate::confirm::{self, Confirmation, Ending, Freed, Goal, Harm, Plain, last_places};
@@ -269,20 +269,15 @@ pub fn recorded(id: u32, trace: &Trace, finding: &Finding, outcome: &Outcome, fo
     let own = folder.join(id.to_string());
     fs::create_dir_all(&own).map_err(Error::output("create", &own))?;
     // What a process does may depend on where the others stand.
-    let mut copies = Vec::new();
-    for (number, path) in (1..).zip(family_of(trace.path())) {
-        let name = if number == 1 { confirm::TRACE.to_owned() } else { format!("{}.{number}", confirm::TRACE) };
-        let copy = own.join(&name);
-        fs::hard_link(&path, &copy)
-            .or_else(|_| fs::copy(&path, &copy).map(drop))
-            .map_err(Error::output("write", &copy))?;
-        copies.push((path, name));
-    }
+    let run = RunSet::of(trace.path());
+    let copies = run.put_at(&own.join(confirm::TRACE), |from, to| {
+        fs::hard_link(from, to).or_else(|_| fs::copy(from, to).map(drop))
+    })?;
     // The output of a run of another schedule lies beside its trace; that of the recorded run went to the terminal.
     let printed = trace.path().with_file_name(confirm::OUTPUT);
     let _ = fs::copy(&printed, own.join(confirm::OUTPUT));
     reweave_trace::schedule::save(&schedule_of(trace)?, own.join(confirm::SCHEDULE))?;
-    let own_name = copies.into_iter().find(|(path, _)| path == trace.path()).map(|(_, name)| name);
+    let own_name = run.place_of(trace.path()).map(|place| copies.processes()[place].file.clone());
     let mut goal = Goal { outcome: outcome.clone(), ..Goal::of(trace, finding)? };
     goal.trace = own_name.unwrap_or(goal.trace);
     goal.spins = finding.kind == Kind::Deadlock && *outcome == Outcome::Unknown;

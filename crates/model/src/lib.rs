@@ -3,12 +3,14 @@
 //! Nothing here does I/O and nothing is specific to native programs, so that a JVM agent or an SPMD front end
 //! can produce the same events.
 
+pub mod analysis;
 pub mod event;
 pub mod finding;
 pub mod ids;
 pub mod schedule;
 pub mod wire;
 
+pub use analysis::{AnalysisId, Claim};
 pub use event::{
     AccessFlags, AtomicKind, BlockedOn, Event, InputSource, LockMode, MemoryOrder, Misuse, ObjectKind, Op, RefusedWhy,
     Value, WakeReason,

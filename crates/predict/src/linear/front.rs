@@ -234,7 +234,7 @@ impl Front {
         match event.op {
             Op::AtomicEnter { .. } => out.block(event.id, thread, event.pc, BlockEdge::Enter),
             Op::AtomicExit => out.block(event.id, thread, event.pc, BlockEdge::Exit),
-            ref op if crate::atomicity::waits(op) => out.block(event.id, thread, event.pc, BlockEdge::Wait),
+            ref op if crate::search::atomicity::waits(op) => out.block(event.id, thread, event.pc, BlockEdge::Wait),
             _ => {}
         }
         let mut to = To { event: event.id, thread, out };

@@ -20,7 +20,9 @@
 use std::collections::HashSet;
 use std::rc::Rc;
 
-use reweave_model::{AnalysisId, BlockedOn, Claim, Event, EventId, Kind, LockMode, Misuse, ObjectId, Op, Pc};
+use reweave_model::{
+    AnalysisId, BlockedOn, Claim, Event, EventId, Kind, LockChange, LockMode, Misuse, ObjectId, Op, Pc,
+};
 use reweave_trace::Result;
 
 use crate::analysis::{Analysis, Guarantee, Watching};
@@ -425,17 +427,14 @@ impl Linear for Goodlock {
 
     fn event(&mut self, event: &Event<'_>, thread: Thread) {
         match event.op {
-            Op::Acquire { object, mode, tried } => {
-                let lock = self.lock(object);
-                self.acquire(event, thread, lock, mode, !tried);
-            }
-            Op::Release { object, .. } | Op::Wait { mutex: object, .. } => {
-                let lock = self.lock(object);
-                self.release(thread, lock);
-            }
-            Op::Woken { mutex, .. } if mutex != ObjectId(0) => {
-                let lock = self.lock(mutex);
-                self.acquire(event, thread, lock, LockMode::Exclusive, true);
+            Op::Acquire { .. } | Op::Release { .. } | Op::Wait { .. } | Op::Woken { .. } => {
+                let Some(change) = event.op.lock_change() else { return };
+                let lock = self.lock(change.lock());
+                let requests = !matches!(event.op, Op::Acquire { tried: true, .. });
+                match change {
+                    LockChange::Acquired { mode, .. } => self.acquire(event, thread, lock, mode, requests),
+                    LockChange::Released { .. } => self.release(thread, lock),
+                }
             }
             Op::SemaphoreTake { semaphore, value, tried } => self.take(event, thread, semaphore, value, !tried),
             Op::SemaphorePost { semaphore, value } => self.post(thread, semaphore, value),

@@ -9,7 +9,7 @@
 //! Deviations: shared locks, hard edges and the ends of waits, as in `syncp` and `goodlock`. One deadlock per pattern, with the
 //! code positions of its first instance.
 
-use reweave_model::{AnalysisId, Claim, Event, EventId, Kind, LockMode, ObjectId, Op, Pc};
+use reweave_model::{AnalysisId, Claim, Event, EventId, Kind, LockChange, LockMode, Op, Pc};
 use reweave_trace::Result;
 
 use super::syncp::{Recorder, Stamp};
@@ -118,9 +118,8 @@ impl Linear for SyncpDeadlocks {
 
     fn event(&mut self, event: &Event<'_>, _: Thread) {
         self.now = match event.op {
-            Op::Acquire { tried: false, .. } => Some((event.id, event.pc)),
-            Op::Woken { mutex, .. } if mutex != ObjectId(0) => Some((event.id, event.pc)),
-            _ => None,
+            Op::Acquire { tried: true, .. } => None,
+            ref op => matches!(op.lock_change(), Some(LockChange::Acquired { .. })).then_some((event.id, event.pc)),
         };
     }
 

@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use reweave_model::{Addr, AtomicKind, BlockedOn, Event, ObjectId, Op, Pc, ThreadId, module_id};
+use reweave_model::{Addr, AtomicKind, BlockedOn, Event, MappedModules, ObjectId, Op, Pc, ThreadId};
 use reweave_trace::{ARGUMENTS, Language, Meta, StackMemory};
 
 /// A place in memory.
@@ -35,26 +35,14 @@ pub enum Name {
     Unknown,
 }
 
-/// A code position: module (as in [`Name::Global`]) and offset.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, serde::Serialize, serde::Deserialize)]
-pub struct Code {
-    pub module: u64,
-    pub offset: u64,
-}
-
-struct Module {
-    base: u64,
-    end: u64,
-    bias: u64,
-    id: u64,
-}
+pub use reweave_model::CodePosition as Code;
 
 /// By default it knows nothing of stacks: enough to name code.
 #[derive(Default)]
 pub struct Names {
     stack_memory: Option<StackMemory>,
     arguments: Option<[u64; 2]>,
-    modules: Vec<Module>,
+    modules: MappedModules,
     heap: BTreeMap<u64, (u64, ThreadId, u32)>,
     allocations: HashMap<ThreadId, u32>,
     stacks: HashMap<ThreadId, u64>,
@@ -76,11 +64,7 @@ impl Names {
     /// Learns from an event. Call it before naming what the event is about.
     pub fn see(&mut self, event: &Event<'_>) {
         match event.op {
-            Op::Module { base, size, bias, path } => {
-                let module = Module { base: base.0, end: base.0.saturating_add(size), bias, id: module_id(path) };
-                self.modules.retain(|old| old.end <= module.base || module.end <= old.base);
-                self.modules.push(module);
-            }
+            Op::Module { .. } => self.modules.see(&event.op),
             Op::Alloc { addr, size } => {
                 let count = self.allocations.entry(event.thread).or_default();
                 // Freed, whether or not anybody saw it.
@@ -103,10 +87,7 @@ impl Names {
     }
 
     pub fn code(&self, pc: Pc) -> Code {
-        match self.modules.iter().find(|module| (module.base..module.end).contains(&pc.0)) {
-            Some(module) => Code { module: module.id, offset: pc.0.wrapping_sub(module.bias) },
-            None => Code { module: 0, offset: 0 },
-        }
+        self.modules.code(pc)
     }
 
     /// The name of an address that `thread` uses.
@@ -116,8 +97,8 @@ impl Names {
         {
             return Name::Heap { thread, allocation, offset: addr - start };
         }
-        if let Some(module) = self.modules.iter().find(|module| (module.base..module.end).contains(&addr)) {
-            return Name::Global { module: module.id, offset: addr.wrapping_sub(module.bias) };
+        if let Some(Code { module, offset }) = self.modules.position(addr) {
+            return Name::Global { module, offset };
         }
         let Some(StackMemory { reach, .. }) = self.stack_memory.filter(|stacks| addr >= stacks.lowest) else {
             return Name::Unknown;

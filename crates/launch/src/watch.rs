@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex};
 
-use reweave_model::{Sighting, ThreadId};
+use reweave_model::{Claim, Sighting, ThreadId};
 use reweave_predict::live::{self, Live};
 use reweave_report::{Item, Report, data, live as resolve};
 use reweave_trace::{Meta, Module};
@@ -200,7 +200,8 @@ impl Sink for ToAnalysis {
 struct Teller<'a> {
     tell: &'a mut (dyn FnMut(News<'_>) + Send),
     items: Vec<Item>,
-    by_fingerprint: HashMap<String, usize>,
+    /// Where each item is, and what the analysis behind it claims.
+    by_fingerprint: HashMap<String, (usize, Claim)>,
     untold: u64,
 }
 
@@ -223,29 +224,25 @@ impl Teller<'_> {
         let symbols = symbols(front_end, modules, &wanted);
         for sighting in sightings {
             let item = resolve::item(self.items.len() as u32 + 1, sighting, &symbols);
-            match self.by_fingerprint.get(&item.fingerprint) {
-                Some(&place) => {
+            let claim = sighting.analysis.claim();
+            match self.by_fingerprint.get_mut(&item.fingerprint) {
+                Some((place, known)) => {
                     // Happens-before says more than a pattern: the summary has the better reason.
-                    let told = &mut self.items[place];
-                    if rank(&item.analysis) < rank(&told.analysis) {
-                        let id = told.id;
-                        *told = Item { id, ..item };
+                    if claim < *known {
+                        *known = claim;
+                        let told = &mut self.items[*place];
+                        *told = Item { id: told.id, ..item };
                     }
                 }
                 None if self.items.len() < MAX_TOLD => {
                     (self.tell)(News::Found(&item));
-                    self.by_fingerprint.insert(item.fingerprint.clone(), self.items.len());
+                    self.by_fingerprint.insert(item.fingerprint.clone(), (self.items.len(), claim));
                     self.items.push(item);
                 }
                 None => self.untold += 1,
             }
         }
     }
-}
-
-/// The less, the more it says.
-fn rank(analysis: &str) -> usize {
-    ["hb", "shb", "lock-history", "goodlock", "lockset"].iter().position(|name| *name == analysis).unwrap_or(usize::MAX)
 }
 
 /// Runs the program to its end and tells what the analyses see meanwhile.

@@ -79,7 +79,7 @@ impl FrontEnd for Native {
 
     fn shortcoming(&self, seen: &Seen<'_>) -> String {
         let name = seen.program.name.display();
-        let build = self.language().how_to_instrument;
+        let build = "build it with `reweave cc` or `reweave c++` (CC=reweave-cc make)";
         match seen.program.visibility {
             _ if seen.recorded => {
                 format!("{name} was not built with reweave cc: only lock-level events were recorded; {build}")

@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Meta, Trace};
+use crate::Meta;
 
 /// Where the stacks of threads lie in memory, for naming what is on them in the same way in every run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -38,7 +38,7 @@ pub struct Language {
     pub failure_signals: Vec<i32>,
     /// What to do about a kind of finding, by its name in reports (`race`, `deadlock` …).
     pub advice: BTreeMap<String, String>,
-    /// How to make everything visible, for programs that were seen only in part.
+    /// What a program is built with so that everything is visible.
     pub how_to_instrument: String,
     /// `None`: addresses on stacks are no part of its traces, or the same in every run.
     pub stacks: Option<StackMemory>,
@@ -68,7 +68,7 @@ impl Language {
             ]),
             // SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGSYS and SIGTRAP.
             failure_signals: vec![11, 7, 8, 4, 6, 31, 5],
-            how_to_instrument: "build it with `reweave cc` or `reweave c++` (CC=reweave-cc make)".into(),
+            how_to_instrument: "reweave cc".into(),
             // Main's stack and those of threads lie above this on x86-64 Linux, as do mappings. Threads' stacks are mapped 8 MB
             // apart unless asked otherwise.
             stacks: Some(StackMemory { lowest: 0x7000_0000_0000, reach: 4 << 20 }),
@@ -94,13 +94,6 @@ impl Meta {
     /// What the program is written in.
     pub fn language(&self) -> &Language {
         self.language.as_ref().unwrap_or_else(|| &OLDER)
-    }
-}
-
-impl Trace {
-    /// What the program is written in.
-    pub fn language(&self) -> &Language {
-        self.meta().language()
     }
 }
 

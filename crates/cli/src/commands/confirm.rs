@@ -11,7 +11,7 @@ use reweave_hunt::pipeline::Again;
 use reweave_launch::exit;
 use reweave_report::{Style, text};
 
-use super::predict::check_names;
+use super::predict::by_names;
 use crate::front_ends::FRONT_ENDS;
 use crate::output;
 use crate::size::parse_time;
@@ -58,11 +58,14 @@ pub fn run(args: Args) -> i32 {
     if let (Some(pause), Some(with)) = (&args.pause, &args.with) {
         return break_at(&args, [pause, with], command);
     }
-    if let Err(why) = check_names(&args.analysis) {
-        eprintln!("reweave: {why}");
-        return exit::USAGE;
-    }
-    let again = Again { front_ends: FRONT_ENDS, command, budget: args.budget, analyses: &args.analysis };
+    let analyses = match by_names(&args.analysis) {
+        Ok(analyses) => analyses,
+        Err(why) => {
+            eprintln!("reweave: {why}");
+            return exit::USAGE;
+        }
+    };
+    let again = Again { front_ends: FRONT_ENDS, command, budget: args.budget, analyses: &analyses };
     match pipeline::confirm_again(&args.folder, &again) {
         Ok(report) => {
             let folder = args.folder.display().to_string();

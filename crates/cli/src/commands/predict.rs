@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use reweave_launch::{Error, exit, interrupt};
 use reweave_model::{Kind, Strength};
 use reweave_predict::history::Mode;
-use reweave_predict::nondeterminism::Rule;
-use reweave_predict::{ANALYSES, Answer, Limits};
+use reweave_predict::search::nondeterminism::{self, Rule};
+use reweave_predict::{ANALYSES, AnalysisRef, Answer, Limits};
 use reweave_report::{Item, Report, Style, data, resolve, text};
 use reweave_trace::{RunSet, Trace};
 
@@ -102,9 +102,9 @@ impl ModeName {
 
 fn after_help() -> String {
     let mut text = String::from("Analyses (* by default):\n");
-    for about in ANALYSES {
-        let mark = if about.default { '*' } else { ' ' };
-        text += &format!("  {mark} {:<24} {}\n", about.name, about.what);
+    for analysis in ANALYSES {
+        let mark = if analysis.is_default() { '*' } else { ' ' };
+        text += &format!("  {mark} {:<24} {}\n", analysis.id().name(), analysis.summary());
     }
     text + "\nExamples:\n  \
         reweave predict reweave.rwt\n  \
@@ -113,23 +113,26 @@ fn after_help() -> String {
         reweave predict trace.std --budget 2m"
 }
 
-/// Whether there are such analyses.
-pub fn check_names(names: &[String]) -> Result<(), String> {
-    match names.iter().find(|name| ANALYSES.iter().all(|about| about.name != *name)) {
-        None => Ok(()),
-        Some(unknown) => {
-            let known: Vec<&str> = ANALYSES.iter().map(|about| about.name).collect();
-            Err(format!("there is no analysis `{unknown}`: choose from {}", known.join(", ")))
-        }
-    }
+/// The analyses of these names, or that there is none.
+pub fn by_names(names: &[String]) -> Result<Vec<AnalysisRef>, String> {
+    let find = |name: &String| {
+        reweave_predict::find(name).ok_or_else(|| {
+            let known: Vec<&str> = ANALYSES.iter().map(|analysis| analysis.id().name()).collect();
+            format!("there is no analysis `{name}`: choose from {}", known.join(", "))
+        })
+    };
+    names.iter().map(find).collect()
 }
 
 pub fn run(args: Args) -> i32 {
-    if let Err(why) = check_names(&args.analysis) {
-        eprintln!("reweave: {why}");
-        return exit::USAGE;
-    }
-    match predict(&args) {
+    let analyses = match by_names(&args.analysis) {
+        Ok(analyses) => analyses,
+        Err(why) => {
+            eprintln!("reweave: {why}");
+            return exit::USAGE;
+        }
+    };
+    match predict(&args, analyses) {
         Ok(report) => {
             let code = output::print(|out| {
                 text::write(&report, "", Style::for_stdout().with_detail(text::Detail::Full), out)?;
@@ -147,9 +150,9 @@ pub fn run(args: Args) -> i32 {
     }
 }
 
-fn predict(args: &Args) -> Result<Report, Error> {
+fn predict(args: &Args, analyses: Vec<AnalysisRef>) -> Result<Report, Error> {
     let options = reweave_predict::Options {
-        analyses: args.analysis.clone(),
+        analyses,
         for_trial: false,
         shown: false,
         atomic: args.atomic.as_deref().map(crate::atomic::function_names).transpose()?.unwrap_or_default(),
@@ -159,7 +162,7 @@ fn predict(args: &Args) -> Result<Report, Error> {
             deadline: args.budget.map(|budget| Instant::now() + budget),
             interrupt: Some(interrupt::asked_to_stop()),
         },
-        nondeterminism: reweave_predict::nondeterminism::Options {
+        nondeterminism: nondeterminism::Options {
             wanted: args.deny == Some(Deny::Nondeterminism),
             rule: args.rule.rule(),
             values: args.values,

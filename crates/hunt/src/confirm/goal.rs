@@ -308,7 +308,7 @@ fn unordered(trace: &Trace, one: Code, two: Code) -> Result<Option<Shown>> {
 
 /// Whether the run spins for ever. Where it begins to is not told: such runs are too long to be read for it.
 fn spins(trace: &Trace) -> Result<Option<Shown>> {
-    let nowhere = Code { module: 0, offset: 0 };
+    let nowhere = Code::NOWHERE;
     let events = |places: Vec<Accessor>| places.iter().map(|place| Some(place.event)).collect();
     Ok(spinning(trace)?.map(|places| Shown { first: nowhere, steps_before: 0, events: events(places) }))
 }

@@ -9,7 +9,8 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use reweave_model::{Finding, Kind, Strength};
-use reweave_predict::Limits;
+use reweave_predict::analyses::lock_history::LockHistory;
+use reweave_predict::{Analysis, AnalysisRef, Limits};
 use reweave_report::{Item, Report, resolve};
 use reweave_trace::Trace;
 
@@ -27,7 +28,6 @@ const RUN: Duration = Duration::from_secs(10);
 const RUNS: u32 = 8;
 /// The first attempts follow the witness of a race, the accesses in either order.
 const ORDERS: u32 = 2;
-const LOCK_HISTORY: &str = "lock-history";
 
 /// What is tried again, and how.
 #[derive(Clone, Copy, Debug)]
@@ -36,8 +36,8 @@ pub struct Again<'a> {
     /// Instead of the recorded one.
     pub command: Option<&'a [OsString]>,
     pub budget: Duration,
-    /// By name; none: the default ones.
-    pub analyses: &'a [String],
+    /// None: the default ones.
+    pub analyses: &'a [AnalysisRef],
 }
 
 /// Analyses the recording in the folder again and tries to confirm what was not confirmed.
@@ -48,7 +48,7 @@ pub fn confirm_again(folder: &Path, again: &Again<'_>) -> Result<Report> {
     let options = reweave_predict::Options {
         analyses: again.analyses.to_vec(),
         for_trial: true,
-        shown: again.analyses.iter().any(|name| name == LOCK_HISTORY),
+        shown: again.analyses.iter().any(|analysis| analysis.id() == LockHistory.id()),
         limits: Limits { deadline: Some(Instant::now() + again.budget / 2), ..Limits::default() },
         ..reweave_predict::Options::default()
     };
@@ -57,11 +57,11 @@ pub fn confirm_again(folder: &Path, again: &Again<'_>) -> Result<Report> {
     let plain = Plain { front_ends: again.front_ends, command: again.command, bounds, ..Plain::default() };
     let mut tries = Tries { folder, trace: &trace, plain: &plain, deadline, report, tried: HashSet::new() };
     if options.shown {
-        let upper = answer.stats.get("lock-history.after_one").copied().unwrap_or(0);
+        let upper = answer.stats.get(&format!("{}.after_one", LockHistory.id())).copied().unwrap_or(0);
         let table = tries.shown(&answer.shown)?;
         let numbers = [("upper", upper), ("pred", table.pred), ("true", table.happened), ("tried", table.tried)];
         for (name, number) in numbers.into_iter().chain([("along_its_way", table.along)]) {
-            tries.report.stats.insert(format!("{LOCK_HISTORY}.{name}"), number);
+            tries.report.stats.insert(format!("{}.{name}", LockHistory.id()), number);
         }
     }
     for finding in &answer.findings {

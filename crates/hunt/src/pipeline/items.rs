@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use reweave_model::{Accessor, EventId, Finding, Kind, Strength};
+use reweave_model::{Accessor, AnalysisId, EventId, Finding, Kind, Strength};
 use reweave_report::{Item, data, describe, resolve};
 use reweave_trace::{Outcome, RunSet, Trace, schedule_of};
 
@@ -203,7 +203,7 @@ fn ended(trace: &Trace, outcome: &Outcome) -> Result<Finding> {
     let places = last_places(trace, outcome)?;
     let hung = *outcome == Outcome::Hung && !places.is_empty();
     let kind = if hung { Kind::Deadlock } else { Kind::Failure };
-    Ok(Finding::new(kind, Strength::Confirmed, "recording", places))
+    Ok(Finding::new(kind, Strength::Confirmed, AnalysisId::RECORDING, places))
 }
 
 /// How a failure of the recorded run is told.
@@ -227,7 +227,7 @@ pub fn failure(id: u32, trace: &Trace, outcome: &Outcome, folder: &Path) -> Resu
 
 /// A run that had to be ended because its threads spin for ever.
 pub fn endless(id: u32, trace: &Trace, places: Vec<Accessor>, folder: &Path) -> Result<Item> {
-    let finding = Finding::new(Kind::Deadlock, Strength::Confirmed, "recording", places);
+    let finding = Finding::new(Kind::Deadlock, Strength::Confirmed, AnalysisId::RECORDING, places);
     let mut item = recorded(id, trace, &finding, &Outcome::Unknown, folder)?;
     let waits = |at: &data::AccessItem| format!("T{} has to {}", at.thread, at.op);
     let waits: Vec<String> = item.accesses.iter().map(waits).collect();
@@ -256,7 +256,7 @@ pub fn freed_memory(trace: &Trace, freed: Freed) -> Result<Finding> {
             break;
         }
     }
-    Ok(Finding::new(Kind::Failure, Strength::Confirmed, "recording", places))
+    Ok(Finding::new(Kind::Failure, Strength::Confirmed, AnalysisId::RECORDING, places))
 }
 
 /// Whether that is what a finding is about.

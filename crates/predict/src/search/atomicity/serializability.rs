@@ -8,7 +8,7 @@
 use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant};
 
-use reweave_model::{Accessor, AtomicBlock, Finding, Kind, Pc};
+use reweave_model::{Accessor, AnalysisId, AtomicBlock, Finding, Kind, Pc};
 use reweave_order::Budget;
 use reweave_trace::{Result, Trace};
 
@@ -67,10 +67,10 @@ struct Found {
     data: bool,
 }
 
-/// Looks for violations of these blocks under `name`.
+/// Looks for violations of these blocks under this name.
 pub fn violations(
     trace: &Trace,
-    name: &'static str,
+    analysis: AnalysisId,
     pattern: Pattern,
     blocks: &Blocks,
     limits: &Limits<'_>,
@@ -93,7 +93,7 @@ pub fn violations(
     let findings = found.into_iter().zip(witnesses).map(|(found, witness)| {
         // A block that nobody declared may be as it should be.
         let doubtful = found.doubtful || !found.block.declared;
-        let finding = Finding::predicted(Kind::Atomicity, doubtful, name, found.accesses, witness);
+        let finding = Finding::predicted(Kind::Atomicity, doubtful, analysis, found.accesses, witness);
         Finding { block: Some(found.block), ..finding }
     });
     Ok(Violations { findings: findings.collect(), stats: search.stats })

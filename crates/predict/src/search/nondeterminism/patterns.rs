@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use reweave_model::{Finding, Kind, Strength};
+use reweave_model::{AnalysisId, Finding, Kind, Strength};
 use reweave_trace::{Result, Trace};
 
 use super::feeds;
@@ -23,7 +23,7 @@ const NOW_AND_THEN: u64 = 1024;
 
 pub fn patterns(
     trace: &Trace,
-    name: &'static str,
+    analysis: AnalysisId,
     limits: &Limits<'_>,
     progress: &mut dyn FnMut(f64),
 ) -> Result<Patterns> {
@@ -36,7 +36,7 @@ pub fn patterns(
             if verdict.is_feasible()
                 && let Some(lines) = lines(window, witness)
             {
-                found.entry(lines).or_insert_with(|| finding(window, name, witness));
+                found.entry(lines).or_insert_with(|| finding(window, analysis, witness));
             }
             !looked_at.is_multiple_of(NOW_AND_THEN) || !limits.is_over()
         });
@@ -69,8 +69,8 @@ fn lines(window: &Lowered, Witness { couple, challenger, .. }: Witness) -> Optio
     Some((reader, writer))
 }
 
-fn finding(window: &Lowered, name: &'static str, Witness { couple, challenger, .. }: Witness) -> Finding {
+fn finding(window: &Lowered, analysis: AnalysisId, Witness { couple, challenger, .. }: Witness) -> Finding {
     let candidate = Candidate { read: couple.reader, cell: couple.cell, writer: challenger };
     let (accesses, view) = view(window, candidate, couple.writer, None);
-    Finding { view: Some(view), ..Finding::new(Kind::Nondeterminism, Strength::Potential, name, accesses) }
+    Finding { view: Some(view), ..Finding::new(Kind::Nondeterminism, Strength::Potential, analysis, accesses) }
 }

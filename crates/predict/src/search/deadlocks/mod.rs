@@ -1,9 +1,5 @@
-//! Deadlocks by questions to the [engine](crate::feasible): window by window, cycle by cycle, each answer judged by the
-//! [checker](crate::witness) before it becomes a finding.
-//!
-//! A deadlock is a feasible reordering after which threads are next at requests for locks that they hold against each other in a
-//! circle. The question is whether these requests can be next together: who holds what then follows from how far the threads
-//! are. What is held against a try, or an acquisition with a deadline, is not waited for.
+//! The search for deadlocks. What it looks for stands in [`analyses::maximal_deadlock`](crate::analyses::maximal_deadlock);
+//! cycles of requests come from [`relation`], which the streaming analyses share.
 
 mod candidates;
 pub mod relation;
@@ -11,7 +7,7 @@ pub mod relation;
 use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant};
 
-use reweave_model::{Accessor, EventId, Finding, Kind, Pc};
+use reweave_model::{Accessor, AnalysisId, EventId, Finding, Kind, Pc};
 use reweave_trace::{Result, Trace};
 
 use crate::feasible::{Answer, Index, Question};
@@ -72,10 +68,10 @@ struct Found {
     doubtful: bool,
 }
 
-/// Looks for deadlocks under `name`; only these cycles if given.
+/// Looks for deadlocks under this name; only these cycles if given.
 pub fn deadlocks(
     trace: &Trace,
-    name: &'static str,
+    analysis: AnalysisId,
     limits: &Limits<'_>,
     only: Option<&[Cycle]>,
     progress: &mut dyn FnMut(f64),
@@ -104,7 +100,7 @@ pub fn deadlocks(
     let findings = found
         .into_iter()
         .zip(witnesses)
-        .map(|(found, witness)| Finding::predicted(Kind::Deadlock, found.doubtful, name, found.accesses, witness));
+        .map(|(found, witness)| Finding::predicted(Kind::Deadlock, found.doubtful, analysis, found.accesses, witness));
     Ok(Deadlocks { findings: findings.collect(), stats: search.stats })
 }
 

@@ -2,18 +2,48 @@
 //! 2023). Sound; misses deadlocks that need critical sections of one lock reversed.
 //!
 //! Requests of one thread for one lock under the same locks are one abstract acquisition, and cycles of these
-//! ([`relation`](crate::deadlocks::relation)) are abstract patterns. An instance of a pattern is a deadlock if none of its
+//! ([`relation`](crate::search::deadlocks::relation)) are abstract patterns. An instance of a pattern is a deadlock if none of its
 //! requests is in its [ideal](super::syncp): the ideal in trace order leads there. Since ideals only grow along the instances,
 //! one pass over each pattern finds the first. Near linear for fixed numbers of threads and locks; memory is linear in the trace.
 //!
 //! Deviations: shared locks, hard edges and the ends of waits, as in `syncp` and `goodlock`. One deadlock per pattern, with the
 //! code positions of its first instance.
 
-use reweave_model::{Event, EventId, LockMode, ObjectId, Op, Pc};
+use reweave_model::{AnalysisId, Claim, Event, EventId, Kind, LockChange, LockMode, Op, Pc};
+use reweave_trace::Result;
 
 use super::syncp::{Recorder, Stamp};
-use crate::deadlocks::relation::{Dependency, Relation};
+use crate::analysis::{Analysis, Guarantee};
 use crate::linear::{Access, Candidates, Cycle, FastMap, Linear, Lock, LocksetId, Locksets, Sync, Thread, Touch, Word};
+use crate::prediction::Prediction;
+use crate::search::deadlocks::relation::{Dependency, Relation};
+
+/// The analysis `sync-preserving-deadlock`.
+pub struct SyncPreservingDeadlock;
+
+impl Analysis for SyncPreservingDeadlock {
+    fn id(&self) -> AnalysisId {
+        AnalysisId::new("sync-preserving-deadlock", Claim::Other)
+    }
+    fn summary(&self) -> &'static str {
+        "deadlocks that keep the order of critical sections"
+    }
+    fn module(&self) -> &'static str {
+        "sync_preserving_deadlock"
+    }
+    fn finds(&self) -> Kind {
+        Kind::Deadlock
+    }
+    fn guarantee(&self) -> Guarantee {
+        Guarantee::Sound
+    }
+    fn pass(&self) -> Option<Box<dyn Linear>> {
+        Some(Box::<SyncpDeadlocks>::default())
+    }
+    fn run(&self, prediction: &mut Prediction<'_>) -> Result<()> {
+        prediction.deadlocks(self.id())
+    }
+}
 
 /// Steps of the search for the patterns of one abstract acquisition.
 const MAX_SEARCH: u64 = 1 << 14;
@@ -88,9 +118,8 @@ impl Linear for SyncpDeadlocks {
 
     fn event(&mut self, event: &Event<'_>, _: Thread) {
         self.now = match event.op {
-            Op::Acquire { tried: false, .. } => Some((event.id, event.pc)),
-            Op::Woken { mutex, .. } if mutex != ObjectId(0) => Some((event.id, event.pc)),
-            _ => None,
+            Op::Acquire { tried: true, .. } => None,
+            ref op => matches!(op.lock_change(), Some(LockChange::Acquired { .. })).then_some((event.id, event.pc)),
         };
     }
 

@@ -5,9 +5,9 @@ use std::collections::HashMap;
 use reweave_model::{LockMode, Pc};
 
 use super::Endings;
-use crate::deadlocks::relation::excludes;
 use crate::history::*;
 use crate::search::Limits;
+use crate::search::deadlocks::relation::excludes;
 
 /// Cuts that are all looked at, and events in all of them together; of more, only likely ones.
 const ALL: usize = 20_000;

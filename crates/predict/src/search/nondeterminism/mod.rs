@@ -24,7 +24,7 @@ pub mod views;
 use std::collections::{BTreeMap, HashSet};
 use std::time::{Duration, Instant};
 
-use reweave_model::{Accessor, Feeds, Finding, Kind, View};
+use reweave_model::{Accessor, AnalysisId, Feeds, Finding, Kind, View};
 use reweave_trace::{Result, Trace};
 
 use crate::history::*;
@@ -99,7 +99,7 @@ struct Sighting {
 /// Looks for nondeterministic reads by the exact rule.
 pub fn exact(
     trace: &Trace,
-    name: &'static str,
+    analysis: AnalysisId,
     options: Options,
     limits: &Limits<'_>,
     progress: &mut dyn FnMut(f64),
@@ -128,7 +128,7 @@ pub fn exact(
         let Sighting { accesses, view, doubtful, .. } = sighting;
         findings.push(Finding {
             view: Some(view),
-            ..Finding::predicted(Kind::Nondeterminism, doubtful, name, accesses, witness)
+            ..Finding::predicted(Kind::Nondeterminism, doubtful, analysis, accesses, witness)
         });
     }
     Ok(Found { findings, stats: search.stats })

@@ -6,7 +6,7 @@ mod pairs;
 use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant};
 
-use reweave_model::{Accessor, Finding, Kind, Pc};
+use reweave_model::{Accessor, AnalysisId, Finding, Kind, Pc};
 use reweave_trace::{Result, Trace};
 
 use crate::feasible::{Answer, Index, Question};
@@ -46,10 +46,10 @@ struct Found {
     weak_order: bool,
 }
 
-/// Looks for races under `name`; only at these pairs of code positions (smaller first) if given.
+/// Looks for races under this name; only at these pairs of code positions (smaller first) if given.
 pub fn races(
     trace: &Trace,
-    name: &'static str,
+    analysis: AnalysisId,
     limits: &Limits<'_>,
     only: Option<&HashSet<(Pc, Pc)>>,
     progress: &mut dyn FnMut(f64),
@@ -70,7 +70,7 @@ pub fn races(
     let witnesses = search::witnesses(trace, &paths)?;
     let findings = found.into_iter().zip(witnesses).map(|(found, witness)| Finding {
         weak_order: found.weak_order,
-        ..Finding::predicted(Kind::Race, found.doubtful, name, found.accesses.into(), witness)
+        ..Finding::predicted(Kind::Race, found.doubtful, analysis, found.accesses.into(), witness)
     });
     let refuted = search.refuted.into_iter().filter(|pcs| !search.unknown.contains(pcs)).collect();
     Ok(Races { findings: findings.collect(), refuted, stats: search.stats })

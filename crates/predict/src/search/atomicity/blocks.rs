@@ -16,7 +16,9 @@ use std::collections::hash_map::DefaultHasher;
 use std::collections::{HashMap, HashSet};
 use std::hash::{Hash, Hasher};
 
-use reweave_model::{AtomicBlock, AtomicKind, Event, EventId, ObjectId, ObjectKind, Op, Pc, StackId, ThreadId};
+use reweave_model::{
+    AtomicBlock, AtomicKind, Event, EventId, HeldLocks, LockChange, ObjectId, ObjectKind, Op, Pc, StackId, ThreadId,
+};
 use reweave_trace::{Result, Trace};
 
 use super::waits;
@@ -140,8 +142,6 @@ struct Row {
     waited: EventId,
     /// The last one other than for a semaphore that was free at first.
     needed: EventId,
-    /// Locks that it holds, and since when.
-    locks: Vec<(ObjectId, EventId)>,
     /// Locations read and not written since: where, and when.
     read: HashMap<(u64, u32), (EventId, Pc)>,
 }
@@ -159,6 +159,8 @@ struct Reader<'t> {
     beginnings: Vec<HashSet<Pc>>,
     /// Semaphores that were free at first.
     free: HashSet<ObjectId>,
+    /// Locks, each with where it was acquired; only while updates are looked for.
+    locks: HeldLocks<EventId>,
 }
 
 impl<'t> Reader<'t> {
@@ -172,6 +174,7 @@ impl<'t> Reader<'t> {
             calls: HashMap::new(),
             beginnings: vec![HashSet::new(); wanted.functions.len()],
             free: HashSet::new(),
+            locks: HeldLocks::default(),
         }
     }
 
@@ -206,7 +209,10 @@ impl<'t> Reader<'t> {
                 row.depth = row.depth.saturating_sub(1);
                 ended = row.declared.take_if(|_| row.depth == 0).map(|begun| (begun, true));
             }
-            Op::Acquire { object, .. } | Op::Woken { mutex: object, .. } if self.wanted.inferred => {
+            _ => {}
+        }
+        match event.op.lock_change().filter(|_| self.wanted.inferred) {
+            Some(LockChange::Acquired { lock: object, .. }) => {
                 if row.held.is_empty() {
                     row.section = Some(begun(None));
                 }
@@ -215,7 +221,7 @@ impl<'t> Reader<'t> {
                     self.take(event, object);
                 }
             }
-            Op::Release { object, .. } | Op::Wait { mutex: object, .. } if self.wanted.inferred => {
+            Some(LockChange::Released { lock: object, .. }) => {
                 row.held.retain(|held| *held != object);
                 if row.held.is_empty() {
                     ended = row.section.take().map(|begun| (begun, false));
@@ -227,7 +233,7 @@ impl<'t> Reader<'t> {
                     }
                 }
             }
-            _ => {}
+            None => {}
         }
         if let Some((begun, declared)) = ended {
             self.end(event.thread, begun, declared, true, (event.id, here));
@@ -249,12 +255,7 @@ impl<'t> Reader<'t> {
             ref op if waits(op) => self.rows.entry(event.thread).or_default().needed = event.id,
             _ => {}
         }
-        let locks = &mut self.rows.entry(event.thread).or_default().locks;
-        match event.op {
-            Op::Acquire { object, .. } | Op::Woken { mutex: object, .. } => locks.push((object, event.id)),
-            Op::Release { object, .. } | Op::Wait { mutex: object, .. } => locks.retain(|(held, _)| *held != object),
-            _ => {}
-        }
+        self.locks.follow(event.thread, &event.op, event.id);
     }
 
     /// A read, or the write that makes an update of it.
@@ -290,7 +291,7 @@ impl<'t> Reader<'t> {
             return;
         }
         let block = AtomicBlock { declared, enter: begun.enter, exit: last.1, label: begun.label };
-        let locks = self.rows.get(&thread).map_or(&[][..], |row| &row.locks);
+        let locks = self.locks.of(thread);
         let guarded = locks.iter().any(|(_, since)| *since < begun.first);
         self.spans.entry(thread).or_default().push(Span {
             first: begun.first,

@@ -335,6 +335,16 @@ impl Op<'_> {
         })
     }
 
+    /// What the thread waits for from here on.
+    pub const fn begins_wait(&self) -> Option<(BlockedOn, ObjectId)> {
+        Some(match *self {
+            Op::Blocked { on, object } => (on, object),
+            Op::Wait { condition, .. } => (BlockedOn::Notify, condition),
+            Op::BarrierArrive { barrier, .. } => (BlockedOn::Barrier, barrier),
+            _ => return None,
+        })
+    }
+
     /// Whether schedules count it: exactly those operations before which the scheduler was asked.
     pub const fn is_step(&self) -> bool {
         !matches!(

@@ -22,6 +22,7 @@ macro_rules! index {
 pub mod abstraction;
 pub mod analyses;
 mod analysis;
+pub mod endings;
 pub mod feasible;
 pub mod history;
 pub mod linear;

@@ -29,9 +29,11 @@ pub mod linear;
 pub mod live;
 pub mod lock_history;
 pub mod lower;
+#[cfg(any(test, feature = "testing"))]
 pub mod oracle;
 mod prediction;
 pub mod search;
+#[cfg(any(test, feature = "testing"))]
 pub mod testing;
 pub mod witness;
 

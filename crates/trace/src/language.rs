@@ -2,8 +2,11 @@
 //! name no language.
 
 use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
 use serde::{Deserialize, Serialize};
+
+use crate::{Meta, Trace};
 
 #[derive(Clone, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
 #[serde(default)]
@@ -52,5 +55,21 @@ impl Language {
     /// Whether a source file is the front end's own.
     pub fn is_own_file(&self, file: &str) -> bool {
         self.own_files.iter().any(|own| file.ends_with(own.as_str()))
+    }
+}
+
+static OLDER: LazyLock<Language> = LazyLock::new(Language::of_older_traces);
+
+impl Meta {
+    /// What the program is written in.
+    pub fn language(&self) -> &Language {
+        self.language.as_ref().unwrap_or_else(|| &OLDER)
+    }
+}
+
+impl Trace {
+    /// What the program is written in.
+    pub fn language(&self) -> &Language {
+        self.meta().language()
     }
 }

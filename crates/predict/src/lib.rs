@@ -22,15 +22,18 @@ macro_rules! index {
 pub mod abstraction;
 pub mod analyses;
 mod analysis;
+pub mod endings;
 pub mod feasible;
 pub mod history;
 pub mod linear;
 pub mod live;
 pub mod lock_history;
 pub mod lower;
+#[cfg(any(test, feature = "testing"))]
 pub mod oracle;
 mod prediction;
 pub mod search;
+#[cfg(any(test, feature = "testing"))]
 pub mod testing;
 pub mod witness;
 

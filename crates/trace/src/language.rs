@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 
 use serde::{Deserialize, Serialize};
 
-use crate::Meta;
+use crate::{Meta, Trace};
 
 /// Where the stacks of threads lie in memory, for naming what is on them in the same way in every run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -94,6 +94,13 @@ impl Meta {
     /// What the program is written in.
     pub fn language(&self) -> &Language {
         self.language.as_ref().unwrap_or_else(|| &OLDER)
+    }
+}
+
+impl Trace {
+    /// What the program is written in.
+    pub fn language(&self) -> &Language {
+        self.meta().language()
     }
 }
 

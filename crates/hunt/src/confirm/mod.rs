@@ -13,7 +13,6 @@ mod interleaved;
 mod minimise;
 mod sight;
 mod spinning;
-mod stuck;
 
 use std::ffi::OsString;
 use std::fs;
@@ -23,11 +22,12 @@ use std::time::{Duration, Instant};
 use reweave_conductor::policy::wish::Wish;
 use reweave_conductor::shared;
 use reweave_model::{Finding, InputSource, Kind, Schedule, ThreadId};
+use reweave_predict::endings::Freed;
 use reweave_trace::{Meta, Outcome, Trace, schedule_of};
 
 use crate::replay::{self, base_options, exact_script, family_of, script};
 pub use breakpoints::{Line, Stood, stand_at};
-pub use ending::{Ending, Freed, Harm, Usual};
+pub use ending::{Ending, Harm, Usual, freed_text};
 pub use ends::last_places;
 pub use goal::{Goal, Shown};
 pub use minimise::{Minimised, minimise, preemptions};

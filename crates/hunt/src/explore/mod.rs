@@ -30,10 +30,11 @@ use std::time::{Duration, Instant};
 use reweave_conductor::policy::Dice;
 use reweave_model::{InputSource, Schedule, ThreadId};
 use reweave_predict::analyses::destroyed::recorded::late_uses;
+use reweave_predict::endings::Freed;
 use reweave_trace::{Outcome, Trace};
 
 use crate::classes::Class;
-use crate::confirm::{self, Freed};
+use crate::confirm;
 use crate::jobs::side_by_side;
 use crate::replay::{base_options, is_failure, script};
 use reweave_launch::folder::PrivateFolder;

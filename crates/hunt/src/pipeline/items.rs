@@ -5,11 +5,12 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use reweave_model::{Accessor, AnalysisId, EventId, Finding, Kind, Strength};
+use reweave_predict::endings::Freed;
 use reweave_report::{Item, data, describe, resolve};
 use reweave_trace::{Outcome, RunSet, Trace, schedule_of};
 
 use super::{RECORDING, WITNESS};
-use crate::confirm::{self, Confirmation, Ending, Freed, Goal, Harm, Plain, last_places};
+use crate::confirm::{self, Confirmation, Ending, Goal, Harm, Plain, last_places};
 use crate::replay::{Again, Recording, family_of, happens_again};
 use reweave_launch::interrupt;
 use reweave_launch::{Error, Result};

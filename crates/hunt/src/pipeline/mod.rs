@@ -23,11 +23,12 @@ use std::time::{Duration, Instant};
 
 use reweave_model::{Finding, InputSource, Kind, Op, Strength, ThreadId};
 use reweave_predict::Limits;
+use reweave_predict::endings::Freed;
 use reweave_report::{Item, Report, data};
 use reweave_trace::{Outcome, Trace};
 
 use crate::classes::{Class, class_of};
-use crate::confirm::{self, Freed, Harm, Line, Plain, Stood, Usual};
+use crate::confirm::{self, Harm, Line, Plain, Stood, Usual};
 use crate::explore::{self, Explored};
 use crate::names::{Code, Names};
 use crate::replay::{Recording, is_failure};
@@ -282,7 +283,7 @@ impl Hunt<'_> {
             if let Some(freed) = freed {
                 let finding = freed_memory(&trace, freed)?;
                 let mut item = recorded(self.next_id(), &trace, &finding, &process.outcome, &self.plan.folder)?;
-                item.summary = format!("the program {}", freed.text());
+                item.summary = format!("the program {}", confirm::freed_text(&freed));
                 self.keep(item, Ended::ByItself, watch)?;
             }
             if !run.timed_out && !self.classes.insert(class_of(&trace)?) && look != Look::Again {

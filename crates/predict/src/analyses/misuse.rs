@@ -7,7 +7,8 @@
 //! mutex that refuses a second lock is used as it is meant to be; unlocking what one does not hold is misuse of any mutex.
 
 use reweave_model::{
-    AnalysisId, Claim, Event, EventId, Finding, Kind, Misuse, ObjectId, ObjectKind, Op, Pc, Strength, ThreadId,
+    AnalysisId, Claim, Event, EventId, Finding, Kind, Misuse, MutexKind, ObjectId, ObjectKind, Op, Pc, Strength,
+    ThreadId,
 };
 use reweave_trace::{Footer, Outcome, PARTIAL, Result};
 
@@ -66,9 +67,6 @@ impl Analysis for MisuseOfSynchronization {
 
 /// More misuses than this are counted.
 const MAX_FOUND: usize = 1 << 12;
-
-/// The type of such a mutex, as its creation tells it.
-const ERROR_CHECKING: u32 = 2;
 
 #[derive(Clone, Copy)]
 struct Child {
@@ -139,8 +137,8 @@ impl Linear for Misuses {
                     self.add(misused, Misuse::DoubleLock as u64);
                 }
             }
-            Op::Create { object, kind: ObjectKind::Mutex, value } => match value {
-                ERROR_CHECKING => drop(self.checking.insert(object, ())),
+            Op::Create { object, kind: ObjectKind::Mutex, value } => match MutexKind::of_value(value) {
+                MutexKind::ErrorChecking => drop(self.checking.insert(object, ())),
                 _ => drop(self.checking.remove(&object)),
             },
             Op::Fork { child, .. } => {

@@ -1,6 +1,6 @@
 //! Where the atomic blocks of a trace are.
 //!
-//! **Declared**: between the macros of `reweave.h` (STD: `begin`, `end`), the outermost ones; and calls of functions that the
+//! **Declared**: between the marks that a front end offers (STD: `begin`, `end`), the outermost ones; and calls of functions that the
 //! user names. **Inferred**: outermost critical sections (Atomizer's heuristic), and the part of a function's call from the
 //! first to the last section of a lock that it takes more than once, at different places (check-then-act), unless it
 //! is a thread's first function, which would make the whole thread atomic; and, if asked for, *updates by hand*: from a thread's
@@ -186,7 +186,7 @@ impl<'t> Reader<'t> {
             self.waited_for(event);
             self.update(event);
         }
-        let here = outside_of_header(self.trace, event);
+        let here = outside_of_front_end(self.trace, event);
         let row = self.rows.entry(event.thread).or_default();
         let begun = |label| Begun { first: event.id, enter: here, label, waited: false };
         if waits(&event.op) {
@@ -365,8 +365,10 @@ impl<'t> Reader<'t> {
     fn take(&mut self, event: &Event<'_>, object: ObjectId) {
         let mut chain = vec![event.pc];
         chain.extend(self.trace.stacks().walk(event.stack));
-        let symbols = self.trace.symbols();
-        chain.retain(|pc| symbols.module_of(pc.0).is_none_or(|module| module.name() != "libreweave_runtime.so"));
+        let (symbols, runtime) = (self.trace.symbols(), &self.trace.language().runtime_modules);
+        let is_runtime =
+            |pc: &Pc| symbols.module_of(pc.0).is_some_and(|module| runtime.iter().any(|own| own == module.name()));
+        chain.retain(|pc| !is_runtime(pc));
         let row = self.rows.entry(event.thread).or_default();
         let before = row.taken.get(&object);
         let again = before.and_then(|before| Some((before, in_one_call(self.trace, &before.chain, &chain)?)));
@@ -426,12 +428,12 @@ fn function(trace: &Trace, pc: Pc) -> Option<&str> {
     trace.symbols().frames(pc).next_back().map(|frame| frame.function)
 }
 
-/// Where the program enters or leaves a block: not in a function of `reweave.h` that the compiler left as a call.
-fn outside_of_header(trace: &Trace, event: &Event<'_>) -> Pc {
-    let symbols = trace.symbols();
+/// Where the program enters or leaves a block: not in a function of the front end that the compiler left as a call.
+fn outside_of_front_end(trace: &Trace, event: &Event<'_>) -> Pc {
+    let (symbols, language) = (trace.symbols(), trace.language());
     let ours = |pc: Pc| {
         let mut frames = symbols.frames(pc);
-        frames.len() > 0 && frames.all(|frame| frame.file.ends_with("reweave.h"))
+        frames.len() > 0 && frames.all(|frame| language.is_own_file(frame.file))
     };
     if !matches!(event.op, Op::AtomicEnter { .. } | Op::AtomicExit) || !ours(event.pc) {
         return event.pc;

@@ -1,5 +1,5 @@
-//! Which runs did the same: two runs are of one class if every thread read the same values at the same places, outcomes of
-//! synchronization included, and where it waits if nobody can go on. Who ran when does not matter beyond that.
+//! Which runs did the same: two runs are of one class if every thread read the same values at the same places, outcomes
+//! of synchronization included, and where it waits if nobody can go on. Who ran when does not matter beyond that.
 
 use std::collections::BTreeMap;
 

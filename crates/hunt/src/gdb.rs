@@ -6,7 +6,7 @@ use std::io;
 
 use reweave_launch::folder::PrivateFolder;
 use reweave_launch::front_end::{Debugger, Debugging};
-use reweave_launch::session::{Session, Stays};
+use reweave_launch::session::{Session, Survivors};
 use reweave_launch::target::{Input, Program};
 use reweave_launch::{Error, Result};
 
@@ -36,7 +36,7 @@ pub fn debug(recording: &Recording, extra: &[OsString]) -> Result<i32> {
             _ => Error::CannotRun { program: debugger, source },
         }
     })?;
-    let _ = session.finish(Stays::WhoeverRuns);
+    let _ = session.finish(Survivors::GoOn);
     Ok(status.code().unwrap_or(0))
 }
 

@@ -1,7 +1,7 @@
 //! What things of one run are called in another. Addresses change from run to run; these names do not:
-//! a heap object is its thread and the number of its allocation there, a stack address its thread and the distance from that
-//! thread's first stack address, a global its module and offset, code likewise. The words of the command line lie above the stack,
-//! and where depends on how long the environment is: they are named by themselves.
+//! a heap object is its thread and the number of its allocation there, a stack address its thread and the distance from
+//! that thread's first stack address, a global its module and offset, code likewise. The words of the command line lie
+//! above the stack, and where depends on how long the environment is: they are named by themselves.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -31,7 +31,7 @@ pub enum Name {
     },
     /// Not an address but an id: a thread, a descriptor, a number.
     Id(u64),
-    /// Memory nobody told us about.
+    /// Memory of which no allocation was recorded.
     Unknown,
 }
 

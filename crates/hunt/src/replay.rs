@@ -184,8 +184,9 @@ pub fn base_options(front_ends: FrontEnds, meta: &Meta, trace: PathBuf) -> Optio
     options
 }
 
-/// A schedule, with the inputs of those steps of a thread that `wanted` accepts (its index, and the number of the step),
-/// and what to try after it. What the clock said belongs to the trace's own schedule: in another it might go backwards.
+/// A schedule, with the inputs of those steps of a thread that `wanted` accepts (its index, and the number of the
+/// step), and what to try after it. What the clock said belongs to the trace's own schedule: in another it might go
+/// backwards.
 pub fn script(
     trace: &Trace,
     mut schedule: Schedule,
@@ -199,8 +200,8 @@ pub fn script(
     Ok(encoded(trace, encode(&schedule, &inputs, &signals, Inputs::Others, wish)))
 }
 
-/// The schedule of a trace with all its inputs, and where it had to wait for descriptors: what other processes do takes another
-/// time in every run. `played`: all of them do what they did, so that what they send is played back.
+/// The schedule of a trace with all its inputs, and where it had to wait for descriptors: what other processes do takes
+/// another time in every run. `played`: all of them do what they did, so that what they send is played back.
 pub fn exact_script(trace: &Trace, played: bool) -> Result<Script> {
     let mut schedule = schedule_of(trace)?;
     split_long_segments(&mut schedule);
@@ -258,7 +259,8 @@ pub enum Again {
 /// For the first replay of something, however late it is: nothing is called confirmed without one.
 const GRACE: Duration = Duration::from_millis(500);
 
-/// Whether a recording, and what it is to show, is the same every time, so often as there is time for. Nothing is printed.
+/// Whether a recording, and what it is to show, is the same every time, so often as there is time for. Nothing is
+/// printed.
 pub fn happens_again(recording: &Recording, times: u32, plain: &Plain<'_>, deadline: Instant) -> Result<Again> {
     let mut again = Again::Untried;
     for time in 0..times {
@@ -340,7 +342,8 @@ fn replay_with(recording: &Recording, options: &Options) -> Result<Replayed> {
     let cut_off = matches!(expected, Outcome::Stopped { .. } | Outcome::Signalled { .. });
     let partial = recording.schedule.is_some() || stopped || cut_off || endless;
     let mut comparison = compare(&recording.trace, &new, partial)?;
-    // Ended before the recorded one was, by us or while other threads were on their way: as far as it came, it is the same.
+    // Ended before the recorded one was, by us or while other threads were on their way: as far as it came, it is the
+    // same.
     let ended = run.timed_out || cut_off;
     comparison.difference = comparison.difference.filter(|difference| !(ended && difference.got.is_none()));
     let happened = match &recording.goal {

@@ -1,10 +1,12 @@
 //! The seam between starting programs and knowing them: what `launch` asks of a front end.
 //!
-//! A front end knows one kind of program (native ones, scripts …): how to recognise and start it, what its code addresses mean,
-//! and what cannot be seen of it. Everything else about it is data that its traces carry ([`Language`]): where stacks lie, which
-//! files are libraries, what to advise. Its other half runs inside the program, on top of `guest` and `conductor`.
+//! A front end knows one kind of program (native ones, scripts …): how to recognise and start it, what its code
+//! addresses mean, and what cannot be seen of it. Everything else about it is data that its traces carry
+//! ([`Language`]): where stacks lie, which files are libraries, what to advise. Its other half runs inside the program,
+//! on top of `guest` and `conductor`.
 //!
-//! The list of front ends ([`FrontEnds`]) is made in one place by whoever starts programs, and handed in: there is no global one.
+//! The list of front ends ([`FrontEnds`]) is made in one place by whoever starts programs, and handed in: there is no
+//! global one.
 
 use std::ffi::{OsStr, OsString};
 use std::fmt::Debug;
@@ -140,8 +142,8 @@ pub trait FrontEnd: Debug + Send + Sync {
     /// If the file cannot be read. One that may be run but not read is not an error.
     fn recognise(&self, file: &Path) -> io::Result<Recognition>;
 
-    /// Whether programs are files that something else reads: such a file need not be executable, and one of the current folder
-    /// may be named without `./`.
+    /// Whether programs are files that something else reads: such a file need not be executable, and one of the current
+    /// folder may be named without `./`.
     fn is_interpreted(&self) -> bool {
         false
     }
@@ -162,7 +164,8 @@ pub trait FrontEnd: Debug + Send + Sync {
     /// Whether a process that introduced itself runs a program of this front end.
     fn is_own_process(&self, process: &Process) -> bool;
 
-    /// The program that a process runs, the same in every run: a schedule is for the process that runs what was recorded.
+    /// The program that a process runs, the same in every run: a schedule is for the process that runs what was
+    /// recorded.
     fn executable(&self, process: &Process) -> String {
         process.executable.clone()
     }
@@ -173,7 +176,8 @@ pub trait FrontEnd: Debug + Send + Sync {
         None
     }
 
-    /// What code addresses (return addresses, sorted) in these modules mean. What is not known is left out; nothing fails.
+    /// What code addresses (return addresses, sorted) in these modules mean. What is not known is left out; nothing
+    /// fails.
     fn symbols(&self, modules: &[Module], pcs: &[Pc]) -> Symbols;
 
     /// What the user should know if nothing was recorded, or only synchronization: completes `reweave: …`.

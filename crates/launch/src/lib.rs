@@ -1,9 +1,9 @@
 //! Starts programs and takes what they record: sessions, collectors, the watchdog, watching.
 //!
-//! What kind of program it is knows a [`FrontEnd`]; none is known here. The program runs as it always does, with the front end's
-//! runtime in it. Every process of it that wants to be recorded connects to
-//! the [`session`], gets a shared region and writes its events there; a [`collector`] thread per process takes them to disk.
-//! Nothing of ours runs in the target but the runtime, so a target that is killed loses nothing.
+//! What kind of program it is knows a [`FrontEnd`]; none is known here. The program runs as it always does, with the
+//! front end's runtime in it. Every process of it that wants to be recorded connects to
+//! the [`session`], gets a shared region and writes its events there; a [`collector`] thread per process takes them to
+//! disk. Nothing of ours runs in the target but the runtime, so a target that is killed loses nothing.
 //!
 //! Invariants: the program's own output stays its own (nothing here prints); recording never breaks the run.
 

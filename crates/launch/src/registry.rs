@@ -38,7 +38,7 @@ pub struct Registry {
     pub collected: Vec<Collected>,
     pub warnings: Vec<String>,
     pub root_status: Option<ExitStatus>,
-    hands_off: bool,
+    under_debugger: bool,
 }
 
 pub fn listen(socket: &UnixListener, registry: &Mutex<Registry>, stop: &AtomicBool) {
@@ -72,7 +72,7 @@ fn admit(mut stream: UnixStream, registry: &Mutex<Registry>) {
 }
 
 impl Registry {
-    pub fn new(options: &Options, hands_off: bool) -> Self {
+    pub fn new(options: &Options, under_debugger: bool) -> Self {
         Self {
             options: options.clone(),
             aslr: Aslr::Unknown,
@@ -83,7 +83,7 @@ impl Registry {
             collected: Vec::new(),
             warnings: Vec::new(),
             root_status: None,
-            hands_off,
+            under_debugger,
         }
     }
 
@@ -140,7 +140,7 @@ impl Registry {
             sink,
             path,
             replaying: configuration.schedule.is_some(),
-            hands_off: self.hands_off,
+            under_debugger: self.under_debugger,
             is_root,
             instrumented,
             max_events: self.options.max_events,

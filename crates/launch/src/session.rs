@@ -134,13 +134,13 @@ impl Bounds {
     }
 }
 
-/// Who may go on when the program has ended.
+/// What becomes of processes that still run when the program has ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Stays {
-    /// It is the user's: a service that a script has started, say.
-    WhoeverRuns,
-    /// Of a run that is one of many: it would keep its port from the next one.
-    Nobody,
+pub enum Survivors {
+    /// They are the user's: a service that a script has started, say.
+    GoOn,
+    /// The run is one of many: they would keep their ports from the next one.
+    AreEnded,
 }
 
 /// What came of a run.
@@ -165,12 +165,12 @@ pub struct Session {
 }
 
 impl Session {
-    pub fn new(options: &Options, hands_off: bool) -> Result<Self> {
+    pub fn new(options: &Options, under_debugger: bool) -> Result<Self> {
         let folder = PrivateFolder::new()?;
         let path = folder.path().join("s");
         let socket = UnixListener::bind(&path).map_err(Error::io("listen at", &path))?;
         socket.set_nonblocking(true).map_err(Error::io("listen at", &path))?;
-        let registry = Arc::new(Mutex::new(Registry::new(options, hands_off)));
+        let registry = Arc::new(Mutex::new(Registry::new(options, under_debugger)));
         let stop = Arc::new(AtomicBool::new(false));
         let listener = std::thread::spawn({
             let (registry, stop) = (registry.clone(), stop.clone());
@@ -216,12 +216,12 @@ impl Session {
     }
 
     /// Waits for what is still being recorded, then takes the results.
-    pub fn finish(mut self, stays: Stays) -> (Vec<Collected>, Vec<String>) {
+    pub fn finish(mut self, survivors: Survivors) -> (Vec<Collected>, Vec<String>) {
         let deadline = Instant::now() + STRAGGLERS;
         while self.registry().jobs.iter().any(|(_, _, job)| !job.is_finished()) && Instant::now() < deadline {
             std::thread::sleep(Duration::from_micros(200));
         }
-        if stays == Stays::Nobody {
+        if survivors == Survivors::AreEnded {
             for (pid, _, job) in self.registry().jobs.iter().filter(|(_, _, job)| !job.is_finished()) {
                 // invariant: not another process of the same number, as its collector still waits for its end.
                 if let Ok(process) = PidFd::open(*pid)
@@ -280,7 +280,7 @@ pub fn run(options: &Options) -> Result<Run> {
             descriptors: options.descriptors.as_deref(),
         }
         .start()?;
-        // Before its greeting is answered: when anything is told about it, signals for it are passed on.
+        // Before its greeting is answered: when anything is reported about it, signals for it are passed on.
         guard.target(started.child.id());
         Ok(started)
     })?;
@@ -299,8 +299,9 @@ pub fn run(options: &Options) -> Result<Run> {
     let status = status.map_err(Error::system("waiting for the program"))?;
     let took = began.elapsed();
     session.root_ended(status);
-    let stays = if timed_out || matches!(options.output, Output::File(_)) { Stays::Nobody } else { Stays::WhoeverRuns };
-    let (mut processes, mut warnings) = session.finish(stays);
+    let survivors =
+        if timed_out || matches!(options.output, Output::File(_)) { Survivors::AreEnded } else { Survivors::GoOn };
+    let (mut processes, mut warnings) = session.finish(survivors);
     timed_out |= processes.iter().any(|process| process.too_long);
     if options.watcher.is_none() {
         settle_names(&options.trace, &mut processes, &mut warnings);

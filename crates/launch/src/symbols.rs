@@ -1,5 +1,5 @@
-//! Symbols, kept from one run to the next: a test runs the same program hundreds of times, and reading its debug information
-//! again costs more than the run.
+//! Symbols, kept from one run to the next: a test runs the same program hundreds of times, and reading its debug
+//! information again costs more than the run.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;

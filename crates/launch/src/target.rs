@@ -104,8 +104,8 @@ const PADDING: &str = "REWEAVE_PADDING";
 /// To a multiple of so many bytes.
 const ENVIRONMENT: usize = 32 << 10;
 
-/// The environment lies above the main thread's stack: with another size of it every address there is another one, and programs
-/// that look at addresses go another way. So it always has the same size, nearly.
+/// The environment lies above the main thread's stack: with another size of it every address there is another one, and
+/// programs that look at addresses go another way. So it always has the same size, nearly.
 fn padding(command: &Command) -> String {
     let mut all: BTreeMap<OsString, OsString> = std::env::vars_os().collect();
     for (name, value) in command.get_envs() {
@@ -134,8 +134,9 @@ pub fn inherited() -> Vec<i32> {
     passed
 }
 
-/// Makes programs get descriptors with these numbers: with more or fewer of them, those that they open themselves have other
-/// numbers, by which some go. What takes the place of one that we did not get is empty. Best effort: a number may be in use.
+/// Makes programs get descriptors with these numbers: with more or fewer of them, those that they open themselves have
+/// other numbers, by which some go. What takes the place of one that we did not get is empty. Best effort: a number may
+/// be in use.
 fn pass_on(numbers: &[i32]) {
     let ours = inherited();
     let nothing = numbers.iter().any(|number| !ours.contains(number)).then(|| File::open("/dev/null").ok()).flatten();

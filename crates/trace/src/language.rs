@@ -1,5 +1,5 @@
-//! What a front end knows of the language its programs are written in, as data: a trace carries it, so that analyses and reports
-//! name no language.
+//! What a front end knows of the language its programs are written in, as data: a trace carries it, so that analyses
+//! and reports name no language.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -69,8 +69,8 @@ impl Language {
             // SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGSYS and SIGTRAP.
             failure_signals: vec![11, 7, 8, 4, 6, 31, 5],
             how_to_instrument: "reweave cc".into(),
-            // Main's stack and those of threads lie above this on x86-64 Linux, as do mappings. Threads' stacks are mapped 8 MB
-            // apart unless asked otherwise.
+            // Main's stack and those of threads lie above this on x86-64 Linux, as do mappings. Threads' stacks are
+            // mapped 8 MB apart unless asked otherwise.
             stacks: Some(StackMemory { lowest: 0x7000_0000_0000, reach: 4 << 20 }),
             ..Self::default()
         }

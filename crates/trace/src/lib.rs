@@ -1,8 +1,8 @@
-//! Traces at rest: the file format (reader and writer together), runs as sets of traces, symbol tables, what is known of the
-//! program's language, the consistency checker, and the text formats.
+//! Traces at rest: the file format (reader and writer together), runs as sets of traces, symbol tables, what is known
+//! of the program's language, the consistency checker, and the text formats.
 //!
-//! A recording goes through [`Writer`]; every analysis reads it back through [`Trace`], whatever it came from. Reading is
-//! streaming: memory follows the size of one chunk, never the length of the run. Nothing here knows an analysis.
+//! A recording goes through [`Writer`]; every analysis reads it back through [`Trace`], whatever it came from. Reading
+//! is streaming: memory follows the size of one chunk, never the length of the run. Nothing here knows an analysis.
 
 mod builder;
 pub mod check;

@@ -1,7 +1,8 @@
 //! A run as a set of traces, one for each process, with a manifest that says which process is what.
 //!
-//! The manifest of `run.rwt` is `run.rwt.run`: JSON, written when the run is over. A run of one process has none. Runs that were
-//! recorded before there were manifests are known by the names of their files alone: `run.rwt`, `run.rwt.2`, `run.rwt.3` …
+//! The manifest of `run.rwt` is `run.rwt.run`: JSON, written when the run is over. A run of one process has none. Runs
+//! that were recorded before there were manifests are known by the names of their files alone: `run.rwt`, `run.rwt.2`,
+//! `run.rwt.3` …
 
 use std::fs;
 use std::io;
@@ -119,7 +120,8 @@ impl RunSet {
         self.paths().position(|path| path == trace)
     }
 
-    /// Puts all traces and the manifest under another name, each by `put` (from, to): `fs::rename`, say. Returns the new set.
+    /// Puts all traces and the manifest under another name, each by `put` (from, to): `fs::rename`, say. Returns the
+    /// new set.
     ///
     /// # Errors
     /// If one cannot be put there.

@@ -14,7 +14,7 @@ use reweave_report::{Report, story};
 
 use super::predict::Deny;
 use crate::front_ends::FRONT_ENDS;
-use crate::living::Judge;
+use crate::triage::Judge;
 use crate::{evidence, output};
 
 /// A small program with one bug.

@@ -55,7 +55,7 @@ pub fn run(args: Args) -> i32 {
     }
 }
 
-/// Many replays: 1 if it happened every time, 0 if it did not, 2 if a replay diverged, which is told in full.
+/// Many replays: 1 if it happened every time, 0 if it did not, 2 if a replay diverged, which is reported in full.
 fn count(recording: &Recording, times: u32) -> reweave_launch::Result<i32> {
     let bar = Bar::new("replaying", times.into());
     let Repeated { done, happened, diverged } = repeat(recording, times, &mut |done| bar.at(done.into()))?;

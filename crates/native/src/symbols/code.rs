@@ -1,8 +1,8 @@
-//! What the machine code tells, so that no hook has to: where branches may lie, and which accesses always go to the same
-//! place ([`Facts`](reweave_trace::Facts) says what both are good for).
+//! What the machine code tells, so that no hook has to: where branches may lie, and which accesses always go to the
+//! same place ([`Facts`](reweave_trace::Facts) says what both are good for).
 //!
-//! **Blocks.** A jump, a return, or a call of anything but a hook or a plain lock operation ends a block, and a jump target
-//! starts a new one. Unsure means branch, which is sound.
+//! **Blocks.** A jump, a return, or a call of anything but a hook or a plain lock operation ends a block, and a jump
+//! target starts a new one. Unsure means branch, which is sound.
 //!
 //! **Constant address.** The operand of the hook (in `rdi`) comes from the instruction stream alone: the address of a
 //! global, an entry of the global offset table, a place in the frame, a thread-local. It then cannot depend on
@@ -21,8 +21,8 @@ pub(super) fn is_hook(name: &str) -> bool {
     name.starts_with("__tsan_") || name.starts_with("__reweave_")
 }
 
-/// Looks at the functions of a module that these return addresses lie in. `blocks` is the last number given to a block, over
-/// all modules.
+/// Looks at the functions of a module that these return addresses lie in. `blocks` is the last number given to a block,
+/// over all modules.
 pub(super) fn add_module(
     file: &object::File<'_>,
     module: &Module,

@@ -1,5 +1,5 @@
-//! What global variables hold before the program runs, from its files. Left out: whatever the dynamic linker fills in, and
-//! large initialised data.
+//! What global variables hold before the program runs, from its files. Left out: whatever the dynamic linker fills in,
+//! and large initialised data.
 
 use object::{Object, ObjectSection, RelocationFlags, SectionKind};
 use reweave_model::Addr;

@@ -103,8 +103,8 @@ impl Reader {
         Self { hooks, global_offsets, info: InstructionInfoFactory::new() }
     }
 
-    /// Reports every call of one function: its return address, block, and whether a hook's operand is constant. Returns the last
-    /// block number used.
+    /// Reports every call of one function: its return address, block, and whether a hook's operand is constant. Returns
+    /// the last block number used.
     pub fn function(
         &mut self,
         file: &object::File<'_>,
@@ -127,8 +127,8 @@ impl Reader {
             .filter(|i| matches!(i.flow_control(), FlowControl::ConditionalBranch | FlowControl::UnconditionalBranch))
             .map(Instruction::near_branch_target)
             .collect();
-        // Where an indirect jump leads is only known if its table is found; otherwise it may lead anywhere, with anything
-        // in the registers. Blocks do not suffer: they are about how control leaves.
+        // Where an indirect jump leads is only known if its table is found; otherwise it may lead anywhere, with
+        // anything in the registers. Blocks do not suffer: they are about how control leaves.
         let mut unsure = false;
         if instructions.iter().any(|i| i.flow_control() == FlowControl::IndirectBranch) {
             let found = table_targets(file, &instructions, address..address + code.len() as u64);
@@ -176,9 +176,9 @@ impl Reader {
         block
     }
 
-    /// Registers that are constant in the whole function: the stack pointer (up to the frame), and a register that calls keep
-    /// and that has one constant definition only. A use before that definition would use the caller's value, which no
-    /// compiler does other than to save it.
+    /// Registers that are constant in the whole function: the stack pointer (up to the frame), and a register that
+    /// calls keep and that has one constant definition only. A use before that definition would use the caller's value,
+    /// which no compiler does other than to save it.
     fn constant_everywhere(&mut self, instructions: &[Instruction]) -> Constants {
         let mut stack_pointer = Constants(0);
         stack_pointer.set(Register::RSP, true);
@@ -279,8 +279,8 @@ impl Reader {
     }
 }
 
-/// Where the jump tables of a function may lead. Takes too many targets rather than too few: all words that its code could
-/// take for a table, read on for a while as offsets and as addresses.
+/// Where the jump tables of a function may lead. Takes too many targets rather than too few: all words that its code
+/// could take for a table, read on for a while as offsets and as addresses.
 fn table_targets(file: &object::File<'_>, instructions: &[Instruction], function: Range<u64>) -> HashSet<u64> {
     const MAX_ENTRIES: usize = 1024;
     let mut targets = HashSet::new();

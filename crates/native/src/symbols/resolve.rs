@@ -89,8 +89,8 @@ fn resolve_module(module: &Module, pcs: &[Pc], blocks: &mut u32, symbols: &mut S
     data::add_module(&file, module, symbols);
 }
 
-/// Code that the optimiser put together from several lines has none; what stands before it in the function says where it is
-/// about.
+/// Code that the optimiser put together from several lines has none; what stands before it in the function says where
+/// it is about.
 fn near_chain(loader: &Loader, probe: u64, functions: &Functions<'_>) -> Vec<Inlined> {
     let chain = inline_chain(loader, probe, functions);
     if chain.first().is_none_or(|frame| frame.line != 0) {
@@ -104,8 +104,8 @@ fn near_chain(loader: &Loader, probe: u64, functions: &Functions<'_>) -> Vec<Inl
     before.find(same).unwrap_or(chain)
 }
 
-/// The functions of a module by its symbol tables, with their sizes: a library without its local symbols has gaps, and the
-/// nearest symbol before a gap is another function.
+/// The functions of a module by its symbol tables, with their sizes: a library without its local symbols has gaps, and
+/// the nearest symbol before a gap is another function.
 struct Functions<'d> {
     // invariant: sorted by address
     all: Vec<(u64, u64, &'d str)>,

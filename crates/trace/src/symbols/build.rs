@@ -41,8 +41,8 @@ impl SymbolsBuilder {
         Self { symbols, strings, chains: BTreeMap::new() }
     }
 
-    /// What a code address as recorded (a return address) stands for: the functions that were put into each other there,
-    /// innermost first.
+    /// What a code address as recorded (a return address) stands for: the functions that were put into each other
+    /// there, innermost first.
     pub fn frames<'f>(&mut self, pc: Pc, chain: impl IntoIterator<Item = Frame<'f>>) {
         let strings = &mut self.strings;
         let stored = chain.into_iter().map(|frame| StoredFrame {
@@ -60,13 +60,14 @@ impl SymbolsBuilder {
         self.symbols.variables.push(Variable { address: address.0, size, name });
     }
 
-    /// What the code at an address tells: `block` numbers stretches of code, from 1, that control can leave only at their end;
-    /// `constant`: the operand comes from the code alone. See [`Facts`](super::Facts).
+    /// What the code at an address tells: `block` numbers stretches of code, from 1, that control can leave only at
+    /// their end; `constant`: the operand comes from the code alone. See [`Facts`](super::Facts).
     pub fn code(&mut self, pc: Pc, block: u32, constant: bool) {
         self.symbols.facts.add(pc, block, constant);
     }
 
-    /// What some memory held before the program ran: these bytes, or zeros if there are none. No two pieces may overlap.
+    /// What some memory held before the program ran: these bytes, or zeros if there are none. No two pieces may
+    /// overlap.
     pub fn initial_data(&mut self, start: Addr, size: u64, bytes: Vec<u8>) {
         assert!(bytes.is_empty() || bytes.len() as u64 == size, "zeros, or all of the bytes");
         self.symbols.data.add(start.0, size, bytes);

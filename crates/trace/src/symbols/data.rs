@@ -1,5 +1,5 @@
-//! What global variables hold before the program runs: without it, a value that the recorded run only overwrote would be
-//! unknown.
+//! What global variables hold before the program runs: without it, a value that the recorded run only overwrote would
+//! be unknown.
 
 use super::store::{Put, Take};
 

@@ -1,9 +1,9 @@
-//! What the code of a program tells about its events, so that no event has to: where branches may lie, and which accesses always
-//! go to the same place.
+//! What the code of a program tells about its events, so that no event has to: where branches may lie, and which
+//! accesses always go to the same place.
 //!
-//! **Straight line.** A block is a stretch of code that control can leave only at its end. From one event of a block execution
-//! always reaches the next, so between two consecutive events of a thread no branch was taken if both are in one block and the
-//! second stands later. What is not known counts as a branch, which is sound.
+//! **Straight line.** A block is a stretch of code that control can leave only at its end. From one event of a block
+//! execution always reaches the next, so between two consecutive events of a thread no branch was taken if both are in
+//! one block and the second stands later. What is not known counts as a branch, which is sound.
 //!
 //! **Constant address.** The operand of an access comes from the code alone, so it cannot depend on data.
 //!

@@ -1,6 +1,6 @@
-//! What addresses mean: source positions of code, names of global variables, and facts about the code itself. Stored with the
-//! trace, so that it can be analysed away from the program. A front end fills the tables ([`SymbolsBuilder`]); where it has that
-//! from is nothing this crate knows.
+//! What addresses mean: source positions of code, names of global variables, and facts about the code itself. Stored
+//! with the trace, so that it can be analysed away from the program. A front end fills the tables ([`SymbolsBuilder`]);
+//! where it has that from is nothing this crate knows.
 
 mod build;
 mod data;

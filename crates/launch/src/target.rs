@@ -288,3 +288,98 @@ pub fn environment_for_replay(front_ends: FrontEnds) -> Vec<(String, String)> {
         std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
     all.filter(|(name, _)| FOR_ALL.contain(name) || front_ends.decides(name)).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::front_end::{Process, Seen};
+    use reweave_model::Pc;
+    use reweave_trace::{Language, Module, Symbols};
+
+    /// Knows files by how their names end.
+    #[derive(Debug)]
+    struct BySuffix {
+        suffix: &'static str,
+        interpreted: bool,
+    }
+
+    impl FrontEnd for BySuffix {
+        fn name(&self) -> &'static str {
+            self.suffix
+        }
+
+        fn language(&self) -> Language {
+            Language::default()
+        }
+
+        fn recognise(&self, file: &Path) -> io::Result<Recognition> {
+            let name = file.to_string_lossy();
+            Ok(match name.strip_suffix(self.suffix) {
+                None => Recognition::NotMine,
+                Some(name) if name.ends_with("old.") => Recognition::Refused("too old".into()),
+                Some(_) => Recognition::Program(Visibility::Full),
+            })
+        }
+
+        fn is_interpreted(&self) -> bool {
+            self.interpreted
+        }
+
+        fn invocation(&self, program: &Program) -> Result<Invocation> {
+            let mut invocation = Invocation::of(program);
+            invocation.set("OWN", self.suffix);
+            Ok(invocation)
+        }
+
+        fn variables_for_others(&self) -> Result<Vec<(OsString, OsString)>> {
+            Ok(vec![("OTHERS".into(), self.suffix.into())])
+        }
+
+        fn is_own_process(&self, process: &Process) -> bool {
+            process.executable.ends_with(self.suffix)
+        }
+
+        fn symbols(&self, _: &[Module], _: &[Pc]) -> Symbols {
+            Symbols::default()
+        }
+
+        fn shortcoming(&self, _: &Seen<'_>) -> String {
+            String::new()
+        }
+    }
+
+    const BOTH: FrontEnds = FrontEnds::new(&[
+        &BySuffix { suffix: "text", interpreted: true },
+        &BySuffix { suffix: "code", interpreted: false },
+    ]);
+
+    #[test]
+    fn programs_are_found_by_whoever_knows_them() {
+        let folder = crate::PrivateFolder::new().unwrap();
+        let write = |name: &str| fs::write(folder.path().join(name), "").unwrap();
+        ["a.text", "a.code", "old.code", "other"].into_iter().for_each(write);
+        let find = |name: &str| Program::find(BOTH, &[name.into(), "argument".into()], folder.path());
+        assert_eq!(find("./a.text").unwrap().front_end.name(), "text");
+        assert_eq!(find("a.text").unwrap().front_end.name(), "text", "read, not executed: it need not be in PATH");
+        assert_eq!(find("./a.code").unwrap().front_end.name(), "code");
+        assert!(matches!(find("a.code"), Err(Error::NotFound { .. })), "executed: PATH decides");
+        assert!(matches!(find("./other"), Err(Error::NotExecutable { .. })));
+        assert!(matches!(find("./missing"), Err(Error::NotFound { .. })));
+        assert_eq!(find("./old.code").unwrap_err().to_string(), "./old.code: too old");
+        let process = Process { pid: 1, executable: "/bin/a.code".into(), command: Vec::new() };
+        assert_eq!(BOTH.of_process(&process).unwrap().name(), "code");
+    }
+
+    #[test]
+    fn a_program_gets_what_it_and_what_it_starts_need() {
+        let folder = crate::PrivateFolder::new().unwrap();
+        fs::write(folder.path().join("a.text"), "").unwrap();
+        let program = Program::find(BOTH, &["a.text".into()], folder.path()).unwrap();
+        let invocation = program.invocation(BOTH, Path::new("/socket")).unwrap();
+        let variable = |name: &str| invocation.variable(name).and_then(OsStr::to_str);
+        assert_eq!(variable("OWN"), Some("text"));
+        assert_eq!(variable("OTHERS"), Some("code"), "of the other front end");
+        assert_eq!(variable(ENV_SOCKET), Some("/socket"));
+        assert_eq!(variable("PATH"), None);
+    }
+}

@@ -10,7 +10,7 @@ use reweave_trace::Result;
 use crate::history::Mode;
 use crate::linear::Linear;
 use crate::prediction::Prediction;
-use crate::search::Limits;
+use crate::search::SearchLimits;
 use crate::search::atomicity::serializability::Pattern;
 
 /// An analysis of the list.
@@ -46,7 +46,7 @@ pub trait Analysis: Sync {
     }
 
     /// What it asks the engine about on its own, beside what others list.
-    fn asks(&self, limits: &Limits<'_>) -> Option<Questions> {
+    fn asks(&self, limits: &SearchLimits<'_>) -> Option<Questions> {
         let _ = limits;
         None
     }

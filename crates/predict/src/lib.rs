@@ -39,5 +39,5 @@ pub mod witness;
 
 pub use analyses::{ANALYSES, find};
 pub use analysis::{Analysis, AnalysisRef, Guarantee, Questions, Watching};
-pub use prediction::{Answer, Options, Prediction, accessors, predict};
-pub use search::Limits;
+pub use prediction::{Options, Prediction, PredictionResult, accessors, predict};
+pub use search::SearchLimits;

@@ -8,7 +8,7 @@ use reweave_launch::{Error, exit, interrupt};
 use reweave_model::{Kind, Strength};
 use reweave_predict::history::Mode;
 use reweave_predict::search::nondeterminism::{self, Rule};
-use reweave_predict::{ANALYSES, AnalysisRef, Answer, Limits};
+use reweave_predict::{ANALYSES, AnalysisRef, PredictionResult, SearchLimits};
 use reweave_report::{Report, Style, data, resolve, text};
 use reweave_trace::Trace;
 
@@ -157,7 +157,7 @@ fn predict(args: &Args, analyses: Vec<AnalysisRef>) -> Result<Report, Error> {
         for_trial: false,
         shown: false,
         atomic: args.atomic.as_deref().map(crate::atomic::function_names).transpose()?.unwrap_or_default(),
-        limits: Limits {
+        limits: SearchLimits {
             mode: args.mode.mode(),
             window: args.window.map(|window| window as usize),
             deadline: args.budget.map(|budget| Instant::now() + budget),
@@ -200,7 +200,7 @@ fn predict(args: &Args, analyses: Vec<AnalysisRef>) -> Result<Report, Error> {
     Ok(report)
 }
 
-fn report(trace: &Trace, answer: Answer) -> Report {
+fn report(trace: &Trace, answer: PredictionResult) -> Report {
     let items = answer.findings.iter().zip(1..).map(|(finding, id)| {
         let mut item = resolve::item(id, finding, trace);
         let what = if finding.witness.is_some() { "only predicted" } else { "no reordering shows it" };

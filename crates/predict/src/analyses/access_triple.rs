@@ -16,7 +16,7 @@ use reweave_trace::Result;
 
 use crate::analysis::{Analysis, Guarantee, Questions};
 use crate::prediction::{Leaves, Prediction};
-use crate::search::Limits;
+use crate::search::SearchLimits;
 use crate::search::atomicity::serializability::Pattern;
 
 /// The analysis `access-triple`.
@@ -38,7 +38,7 @@ impl Analysis for AccessTriple {
     fn guarantee(&self) -> Guarantee {
         Guarantee::Sound
     }
-    fn asks(&self, _: &Limits<'_>) -> Option<Questions> {
+    fn asks(&self, _: &SearchLimits<'_>) -> Option<Questions> {
         Some(Questions::Blocks(Pattern::Triple))
     }
     fn run(&self, prediction: &mut Prediction<'_>) -> Result<()> {

@@ -8,7 +8,7 @@ use reweave_trace::Result;
 use crate::analysis::{Analysis, Guarantee, Questions};
 use crate::history::Mode;
 use crate::prediction::{Prediction, Shows};
-use crate::search::Limits;
+use crate::search::SearchLimits;
 
 /// What findings by the reorderings of a mode refer to.
 pub const fn id(mode: Mode) -> AnalysisId {
@@ -49,7 +49,7 @@ macro_rules! by_mode {
             fn is_default(&self) -> bool {
                 $default
             }
-            fn asks(&self, limits: &Limits<'_>) -> Option<Questions> {
+            fn asks(&self, limits: &SearchLimits<'_>) -> Option<Questions> {
                 let asked: fn(Mode) -> Mode = $asked;
                 Some(Questions::Races(asked(limits.mode)))
             }

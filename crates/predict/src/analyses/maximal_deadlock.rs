@@ -9,7 +9,7 @@ use reweave_trace::Result;
 
 use crate::analysis::{Analysis, Guarantee, Questions};
 use crate::prediction::Prediction;
-use crate::search::Limits;
+use crate::search::SearchLimits;
 
 /// The analysis `maximal-deadlock`.
 pub struct MaximalDeadlock;
@@ -33,7 +33,7 @@ impl Analysis for MaximalDeadlock {
     fn is_default(&self) -> bool {
         true
     }
-    fn asks(&self, _: &Limits<'_>) -> Option<Questions> {
+    fn asks(&self, _: &SearchLimits<'_>) -> Option<Questions> {
         Some(Questions::Deadlocks)
     }
     fn run(&self, prediction: &mut Prediction<'_>) -> Result<()> {

@@ -10,7 +10,7 @@
 //! - [`Strategy::Two`] never says *reachable* of what no reordering reaches; there is a [`Witness`]. All other threads stand still.
 //! - With two threads, and locks and firm order as their only synchronization, both are exact.
 //!
-//! *Unknown* is for points and starts that are kept no more ([`Limits`]) and for searches that took too long.
+//! *Unknown* is for points and starts that are kept no more ([`HistoryLimits`]) and for searches that took too long.
 //!
 //! **The trace has more than the paper.** Fork, join, send to receive and barriers that only ever see as many threads as they
 //! count are firm order for both strategies. Everything else differs:
@@ -37,7 +37,7 @@ mod versions;
 
 pub use checks::{Check, Pair};
 pub use record::{Record, Snapshot};
-pub use search::{Counts, Found};
+pub use search::{Counts, SearchOutcome};
 pub use starts::Start;
 pub use thread::{LockEvent, Place, ThreadHistory, Time};
 
@@ -88,7 +88,7 @@ pub enum Reach {
 
 /// How much is kept and how long is searched.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Limits {
+pub struct HistoryLimits {
     /// Lock events (and clocks, and snapshots) per thread.
     pub history: usize,
     /// Calls for one question.
@@ -97,7 +97,7 @@ pub struct Limits {
     pub visited: usize,
 }
 
-impl Limits {
+impl HistoryLimits {
     /// For a trace: as much as a machine has room for.
     pub const WHOLE: Self = Self { history: 1 << 20, steps: 1 << 20, visited: 1 << 22 };
     /// For a program that runs for hours: a few MiB for ten threads.
@@ -141,7 +141,7 @@ pub enum Fate {
 pub struct LockHistories {
     record: Record,
     known: FastMap<(u32, u32), Vec<Known>>,
-    limits: Limits,
+    limits: HistoryLimits,
     /// Visited pairs in all of `known`.
     visited: usize,
     /// Also ask each question without what is known, to count the difference.
@@ -156,12 +156,12 @@ pub struct LockHistories {
 
 impl Default for LockHistories {
     fn default() -> Self {
-        Self::new(Limits::WHOLE)
+        Self::new(HistoryLimits::WHOLE)
     }
 }
 
 impl LockHistories {
-    pub fn new(limits: Limits) -> Self {
+    pub fn new(limits: HistoryLimits) -> Self {
         Self {
             record: Record::new(limits),
             known: FastMap::default(),
@@ -278,8 +278,8 @@ impl LockHistories {
             stalls |= check == Check::Stall;
         });
         match found {
-            Found::Reached => Fate::Free,
-            Found::Unreachable if !stalls => Fate::Doomed,
+            SearchOutcome::Reached => Fate::Free,
+            SearchOutcome::Unreachable if !stalls => Fate::Doomed,
             _ => Fate::Open,
         }
     }
@@ -332,9 +332,9 @@ impl LockHistories {
                 }
             }
             match found {
-                Found::Reached => return Reach::Reachable,
-                Found::Unreachable => {}
-                Found::OutOfSteps => answer = Reach::Unknown,
+                SearchOutcome::Reached => return Reach::Reachable,
+                SearchOutcome::Unreachable => {}
+                SearchOutcome::OutOfSteps => answer = Reach::Unknown,
             }
         }
         answer

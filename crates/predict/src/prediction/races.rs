@@ -11,7 +11,7 @@ use crate::analyses::maximal;
 use crate::analysis::Questions;
 use crate::history::Mode;
 use crate::linear::Candidate;
-use crate::search::{Limits, races};
+use crate::search::{SearchLimits, races};
 
 /// A pair of code positions, the smaller first.
 pub(super) type Pcs = (Pc, Pc);
@@ -74,7 +74,7 @@ impl Prediction<'_> {
         let mut settled: HashSet<Pcs> = HashSet::new();
         let mut refuted: HashSet<Pcs> = HashSet::new();
         for (id, mode, only) in questions {
-            let limits = Limits { mode, ..self.options.limits };
+            let limits = SearchLimits { mode, ..self.options.limits };
             let found = races::races(self.trace, id, &limits, only, &mut self.progress(id))?;
             self.answer.unknown_pairs += found.stats.unknown;
             refuted.extend(found.refuted);

@@ -20,7 +20,7 @@ use reweave_trace::Result;
 use crate::analysis::{Analysis, Guarantee, Questions};
 use crate::linear::{Access, BlockEdge, Candidate, Candidates, FastMap, Linear, Sync, Thread, Touch, Word, at};
 use crate::prediction::{Leaves, Prediction};
-use crate::search::Limits;
+use crate::search::SearchLimits;
 use crate::search::atomicity::serializability::Pattern;
 use clocks::{Clocks, Slot};
 
@@ -46,7 +46,7 @@ impl Analysis for ConflictSerializability {
     fn is_default(&self) -> bool {
         true
     }
-    fn asks(&self, _: &Limits<'_>) -> Option<Questions> {
+    fn asks(&self, _: &SearchLimits<'_>) -> Option<Questions> {
         Some(Questions::Blocks(Pattern::Any))
     }
     fn pass(&self) -> Option<Box<dyn Linear>> {

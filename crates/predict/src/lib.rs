@@ -38,6 +38,6 @@ pub mod testing;
 pub mod witness;
 
 pub use analyses::{ANALYSES, find};
-pub use analysis::{Analysis, AnalysisRef, Guarantee, Questions, Watching};
+pub use analysis::{About, Analysis, AnalysisRef, Guarantee, Questions, Watching};
 pub use prediction::{Options, Prediction, PredictionResult, accessors, predict};
 pub use search::SearchLimits;

@@ -103,8 +103,8 @@ impl ModeName {
 fn after_help() -> String {
     let mut text = String::from("Analyses (* by default):\n");
     for analysis in ANALYSES {
-        let mark = if analysis.is_default() { '*' } else { ' ' };
-        text += &format!("  {mark} {:<24} {}\n", analysis.id().name(), analysis.summary());
+        let mark = if analysis.about().is_default { '*' } else { ' ' };
+        text += &format!("  {mark} {:<24} {}\n", analysis.id().name(), analysis.about().summary);
     }
     text + "\nExamples:\n  \
         reweave predict reweave.rwt\n  \

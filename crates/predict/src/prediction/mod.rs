@@ -103,7 +103,7 @@ pub fn predict(
     };
     prediction.pass()?;
     for kind in TURNS {
-        for analysis in prediction.chosen.clone().iter().filter(|analysis| analysis.finds() == kind) {
+        for analysis in prediction.chosen.clone().iter().filter(|analysis| analysis.about().finds == kind) {
             analysis.run(&mut prediction)?;
         }
     }
@@ -117,13 +117,13 @@ pub fn predict(
 
 fn chosen(trace: &Trace, options: &Options<'_>) -> Vec<AnalysisRef> {
     let asked_for = |id: AnalysisId| options.analyses.iter().any(|asked| asked.id() == id);
-    let too_costly = |analysis: AnalysisRef| trace.event_count() > LONG && analysis.is_costly();
+    let too_costly = |analysis: AnalysisRef| trace.event_count() > LONG && analysis.about().is_costly;
     let reads = analyses::nondeterminism::NondeterministicReads.id();
     let is_chosen = |analysis: &AnalysisRef| {
         let wanted = options.nondeterminism.wanted && analysis.id() == reads;
         let listed = match options.by_name() {
             true => asked_for(analysis.id()),
-            false => analysis.is_default() && !too_costly(*analysis),
+            false => analysis.about().is_default && !too_costly(*analysis),
         };
         listed || wanted
     };
@@ -194,7 +194,7 @@ impl Prediction<'_> {
         if found.dropped > 0 {
             stats.insert(format!("{id}.dropped"), found.dropped);
         }
-        let (what, count) = match analysis.finds() {
+        let (what, count) = match analysis.about().finds {
             Kind::Deadlock => ("cycles", found.cycles.len()),
             Kind::Misuse => ("events", found.misuses.len()),
             _ => ("pairs", found.pairs.len()),

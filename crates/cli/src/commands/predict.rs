@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use reweave_launch::{Error, exit, interrupt};
 use reweave_model::{Kind, Strength};
-use reweave_predict::history::Mode;
+use reweave_predict::Mode;
 use reweave_predict::search::nondeterminism::{self, Rule};
 use reweave_predict::{ANALYSES, AnalysisRef, PredictionResult, SearchLimits};
 use reweave_report::{Report, Style, data, resolve, text};

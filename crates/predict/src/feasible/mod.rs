@@ -62,6 +62,7 @@ impl<'i, 'h> Question<'i, 'h> {
         Self::with(index, mode, goal.into(), None)
     }
 
+    #[cfg(feature = "testing")]
     /// As if a rule of the definition did not exist: to see that tests miss it.
     pub fn without(rule: Rule, index: &'i Index<'h>, mode: Mode, goal: impl Into<Goal>) -> Option<Self> {
         Self::with(index, mode, goal.into(), Some(rule))

@@ -35,17 +35,24 @@ mod starts;
 mod thread;
 mod versions;
 
-pub use checks::{Check, Pair};
-pub use record::{Record, Snapshot};
+#[cfg(feature = "testing")]
+pub use checks::Check;
+pub use checks::Pair;
+pub use record::Record;
+#[cfg(feature = "testing")]
+pub use record::Snapshot;
 pub use search::{Counts, SearchOutcome};
 pub use starts::Start;
-pub use thread::{LockEvent, Place, ThreadHistory, Time};
+pub use thread::{LockEvent, ThreadHistory};
+#[cfg(feature = "testing")]
+pub use thread::{Place, Time};
 
 use std::collections::BTreeSet;
 
 use reweave_model::EventId;
 
 use crate::linear::{FastMap, Gone, Meeting, Sync, Thread};
+#[cfg(feature = "testing")]
 use checks::{Question, Side, Step};
 use search::Search;
 use starts::{Known, Sides};
@@ -124,6 +131,7 @@ pub enum Before {
     Of(Vec<(Thread, EventId)>),
 }
 
+#[cfg(feature = "testing")]
 /// What becomes of two threads at a pair of places, as far as their histories go.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fate {
@@ -222,6 +230,7 @@ impl LockHistories {
         self.answer(a, b, strategy)
     }
 
+    #[cfg(feature = "testing")]
     /// The question behind [`LockHistories::reachable`], as if there were no other threads, and the pairs from which the answer is
     /// searched: for those who want to see the steps.
     pub fn question(&mut self, one: Point, two: Point, strategy: Strategy) -> (Question<'_>, Vec<Pair>) {
@@ -233,6 +242,7 @@ impl LockHistories {
         (Question { a: first, b: second, needs_others: false }, starts)
     }
 
+    #[cfg(feature = "testing")]
     /// How to get there, if strategy II knows.
     pub fn witness(&mut self, one: Point, two: Point) -> Option<Witness> {
         match self.reachable(one, two, Strategy::Two) {
@@ -261,6 +271,7 @@ impl LockHistories {
         Some(Witness { before: known.start.before(record), steps })
     }
 
+    #[cfg(feature = "testing")]
     /// What becomes of the two threads at these places if all but locks keeps its order.
     pub fn fate(&mut self, one: Thread, two: Thread, at: Pair) -> Fate {
         self.record.catch_up([one, two]);

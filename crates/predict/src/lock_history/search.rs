@@ -113,6 +113,7 @@ impl Search {
         self.nodes.len()
     }
 
+    #[cfg(feature = "testing")]
     /// The pairs from which another target may lead further.
     pub fn open(&self) -> &BTreeSet<Pair> {
         &self.open

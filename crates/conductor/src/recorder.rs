@@ -198,18 +198,8 @@ impl Recorder {
 
     pub fn record(&mut self, thread: &mut Thread, record: &Record<'_>) {
         self.settle(thread);
-        let payload = match record {
-            Record::Event { op: Op::Read { value, .. } | Op::Write { value, .. }, .. } => match value {
-                reweave_model::Value::Bytes(bytes) => bytes.len(),
-                _ => 0,
-            },
-            Record::Event { op: Op::Input { bytes, .. }, .. } => bytes.len(),
-            Record::Event { op: Op::Module { path, .. }, .. } => path.len(),
-            Record::Event { op: Op::ThreadName { name, .. }, .. } => name.len(),
-            _ => 0,
-        };
         // Two words of context may come first.
-        let words = wire::words_needed(payload.min(wire::MAX_PAYLOAD)) + 4;
+        let words = record.words_needed() + 4;
         // SAFETY: pointer arithmetic within or just past the chunk.
         if unsafe { self.cursor.add(words) } > self.limit {
             self.publish(thread);

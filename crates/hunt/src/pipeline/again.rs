@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use reweave_model::{Finding, Kind, Strength};
 use reweave_predict::analyses::lock_history::LockHistory;
-use reweave_predict::{Analysis, AnalysisRef, Limits};
+use reweave_predict::{Analysis, AnalysisRef, SearchLimits};
 use reweave_report::{Item, Report, resolve};
 use reweave_trace::Trace;
 
@@ -49,7 +49,7 @@ pub fn confirm_again(folder: &Path, again: &Again<'_>) -> Result<Report> {
         analyses: again.analyses.to_vec(),
         for_trial: true,
         shown: again.analyses.iter().any(|analysis| analysis.id() == LockHistory.id()),
-        limits: Limits { deadline: Some(Instant::now() + again.budget / 2), ..Limits::default() },
+        limits: SearchLimits { deadline: Some(Instant::now() + again.budget / 2), ..SearchLimits::default() },
         ..reweave_predict::Options::default()
     };
     let answer = reweave_predict::predict(&trace, &options, &mut |_, _| {})?;

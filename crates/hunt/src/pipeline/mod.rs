@@ -22,7 +22,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use reweave_model::{Finding, InputSource, Kind, Op, Strength, ThreadId};
-use reweave_predict::Limits;
+use reweave_predict::SearchLimits;
 use reweave_predict::endings::Freed;
 use reweave_report::{Item, Report, data};
 use reweave_trace::{Outcome, Trace};
@@ -413,7 +413,7 @@ impl Hunt<'_> {
         }
         let share = if self.plan.explore { self.left() } else { (self.left() / 2).min(EXPLORING) };
         let trace = Trace::open(&process.path)?;
-        let limits = explore::Limits { until: Instant::now() + share, ..self.limits_of_exploring(first) };
+        let limits = explore::ExploreLimits { until: Instant::now() + share, ..self.limits_of_exploring(first) };
         let explored = explore::explore(&trace, &limits, &mut |run, explored| {
             watch(Stage::Exploring(explored));
             let Some((run, again)) = run else { return Ok(()) };
@@ -429,8 +429,8 @@ impl Hunt<'_> {
         Ok(Some(explored))
     }
 
-    fn limits_of_exploring(&self, first: &Run) -> explore::Limits {
-        explore::Limits {
+    fn limits_of_exploring(&self, first: &Run) -> explore::ExploreLimits {
+        explore::ExploreLimits {
             front_ends: self.plan.options.front_ends,
             until: self.deadline,
             took: first.took,
@@ -550,8 +550,8 @@ pub fn predict(
     deadline: Instant,
     atomic: &[String],
     watch: &mut dyn FnMut(Stage<'_>),
-) -> Result<reweave_predict::Answer> {
-    let limits = Limits { deadline: Some(deadline), ..Limits::default() };
+) -> Result<reweave_predict::PredictionResult> {
+    let limits = SearchLimits { deadline: Some(deadline), ..SearchLimits::default() };
     let options = reweave_predict::Options {
         limits,
         atomic: atomic.to_vec(),

@@ -153,6 +153,12 @@ impl Names {
             Op::Alloc { addr, size } | Op::Free { addr, size } => (size, object(ObjectId(addr.0))),
             Op::Create { object: id, kind, .. } | Op::Destroy { object: id, kind } => (kind as u64, object(id)),
             Op::AtomicEnter { name } => (0, object(ObjectId(name.0))),
+            Op::Put { remote, .. } | Op::Get { remote, .. } | Op::Accumulate { remote, .. } => {
+                (u64::from(remote.size) << 32 | u64::from(remote.target), Name::Id(remote.displacement))
+            }
+            Op::EpochBegin { window, kind, target } | Op::EpochEnd { window, kind, target } => {
+                (u64::from(target) << 8 | kind as u64, Name::Id(window.0))
+            }
             Op::Input { source, .. } => (source as u64, Name::Unknown),
             Op::Signal { number } | Op::SignalReturn { number } => (number.into(), Name::Unknown),
             Op::Misused { what, object: id } => (what as u64, object(id)),

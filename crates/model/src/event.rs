@@ -228,6 +228,36 @@ pub enum InputSource {
     Other = 4,
 }
 
+/// What keeps one-sided operations on a window together: they may begin when it begins, and are done when it ends.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[repr(u8)]
+pub enum EpochKind {
+    /// Between two meetings of all processes of the window.
+    Fence = 0,
+    /// Towards processes that have agreed to it.
+    Group = 1,
+    /// While the target's memory is locked for everybody who shares the lock.
+    LockShared = 2,
+    LockExclusive = 3,
+}
+
+/// Memory of another process, as one-sided operations reach it.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Remote {
+    /// Names the window in the same way in all processes of the run.
+    pub window: ObjectId,
+    /// The rank of the process.
+    pub target: u32,
+    /// In bytes, from the beginning of the target's part of the window.
+    pub displacement: u64,
+    pub size: u32,
+}
+
+impl Remote {
+    /// Stands for every process of a window.
+    pub const ALL: u32 = u32::MAX;
+}
+
 macro_rules! from_bits {
     ($($name:ident: $($variant:ident),+;)+) => {$(
         impl $name {
@@ -244,6 +274,7 @@ from_bits! {
     ObjectKind: Mutex, RwLock, SpinLock, Condition, Barrier, Semaphore, Once, Channel;
     Misuse: UnlockByNonOwner, DoubleLock, DestroyHeld, UnlockUnlocked, DoubleFree, JoinTwice;
     InputSource: Clock, Random, Read, Poll, Other;
+    EpochKind: Fence, Group, LockShared, LockExclusive;
 }
 
 /// What happened. Operations marked *(step)* are the ones a schedule counts; the others ride along.
@@ -323,6 +354,17 @@ pub enum Op<'a> {
     Leave { call: u32 },
     /// It is back. *(step)*
     Return { call: u32, result: i64 },
+    /// Own memory at `origin` is copied into that of another process. It is issued here, and done by the end of its
+    /// epoch. *(step)*
+    Put { remote: Remote, origin: Addr },
+    /// As `Put`, the other way round. *(step)*
+    Get { remote: Remote, origin: Addr },
+    /// As `Put`, but what is there is combined with what comes, element by element. *(step)*
+    Accumulate { remote: Remote, origin: Addr },
+    /// `target` is the only process that is reached, or [`Remote::ALL`]. *(step)*
+    EpochBegin { window: ObjectId, kind: EpochKind, target: u32 },
+    /// *(step)*
+    EpochEnd { window: ObjectId, kind: EpochKind, target: u32 },
     /// The program chose its way by what it had read, or computed an operand from it. Only in traces whose
     /// recorder sees branches; for native code they follow from the code itself.
     Branch,

@@ -16,8 +16,8 @@ pub mod wire;
 pub use analysis::{AnalysisId, Claim};
 pub use descent::Descent;
 pub use event::{
-    AccessFlags, AtomicKind, BlockedOn, Event, InputSource, LockMode, MemoryOrder, Misuse, MutexKind, ObjectKind, Op,
-    RefusedWhy, Value, WakeReason,
+    AccessFlags, AtomicKind, BlockedOn, EpochKind, Event, InputSource, LockMode, MemoryOrder, Misuse, MutexKind,
+    ObjectKind, Op, RefusedWhy, Remote, Value, WakeReason,
 };
 pub use finding::{Accessor, AtomicBlock, Feeds, Finding, Kind, Place, Sighted, Sighting, Strength, View, Witness};
 pub use ids::{Addr, EventId, ObjectId, Pc, StackId, ThreadId, module_id};

@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 
 use reweave_model::{
-    AccessFlags, Addr, AtomicKind, BlockedOn, Event, InputSource, LockMode, MemoryOrder, Misuse, ObjectId, ObjectKind,
-    Op, Pc, RefusedWhy, Value, WakeReason,
+    AccessFlags, Addr, AtomicKind, BlockedOn, EpochKind, Event, InputSource, LockMode, MemoryOrder, Misuse, ObjectId,
+    ObjectKind, Op, Pc, RefusedWhy, Remote, Value, WakeReason,
 };
 use reweave_trace::{Outcome, Symbols};
 
@@ -132,6 +132,14 @@ impl Describer<'_> {
             }
             Op::Destroy { object: id, kind } => format!("{} {}", object_kind_name(kind), object(id)),
             Op::AtomicEnter { name } => self.address(name),
+            Op::Put { remote, origin } | Op::Get { remote, origin } | Op::Accumulate { remote, origin } => {
+                let Remote { window, target, displacement, size } = remote;
+                format!("{}:{size} with {target} at {displacement} of {}", self.address(origin), object(window))
+            }
+            Op::EpochBegin { window, kind, target } | Op::EpochEnd { window, kind, target } => {
+                let whom = if target == Remote::ALL { "all".to_owned() } else { target.to_string() };
+                format!("{} {} with {whom}", object(window), epoch_name(kind))
+            }
             Op::Input { source, value, bytes } => {
                 let bytes = if bytes.is_empty() { String::new() } else { format!(" {}", show(Value::Bytes(bytes))) };
                 format!("{} {value}{bytes}", input_name(source))
@@ -154,6 +162,15 @@ impl Describer<'_> {
 /// The last part of a path.
 pub fn file_name(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
+}
+
+const fn epoch_name(kind: EpochKind) -> &'static str {
+    match kind {
+        EpochKind::Fence => "fence",
+        EpochKind::Group => "group",
+        EpochKind::LockShared => "shared lock",
+        EpochKind::LockExclusive => "lock",
+    }
 }
 
 /// The name of an operation, as `--kind` takes it.
@@ -211,6 +228,11 @@ pub const fn kind(op: &Op<'_>) -> &'static str {
         Op::Exit { .. } => "exit",
         Op::Fatal { .. } => "fatal",
         Op::Hang => "hang",
+        Op::Put { .. } => "put",
+        Op::Get { .. } => "get",
+        Op::Accumulate { .. } => "accumulate",
+        Op::EpochBegin { .. } => "epoch_begin",
+        Op::EpochEnd { .. } => "epoch_end",
     }
 }
 

@@ -151,6 +151,25 @@ pub fn decode(words: &[u64]) -> Result<(Record<'_>, usize), Malformed> {
         k::EXIT => Op::Exit { status: word(1)? as u32 as i32 },
         k::FATAL => Op::Fatal { number: small.into(), addr: Addr(word(1)?) },
         k::HANG => Op::Hang,
+        k::PUT | k::GET | k::ACCUMULATE => {
+            let both = word(2)?;
+            let (target, size) = (both as u32, (both >> 32) as u32);
+            let remote = Remote { window: object(1)?, target, displacement: word(3)?, size };
+            let origin = Addr(word(4)?);
+            match kind {
+                k::PUT => Op::Put { remote, origin },
+                k::GET => Op::Get { remote, origin },
+                _ => Op::Accumulate { remote, origin },
+            }
+        }
+        k::EPOCH_BEGIN | k::EPOCH_END => {
+            let (window, target) = (object(1)?, word(2)? as u32);
+            let epoch = EpochKind::from_bits(small).ok_or(bad)?;
+            match kind {
+                k::EPOCH_BEGIN => Op::EpochBegin { window, kind: epoch, target },
+                _ => Op::EpochEnd { window, kind: epoch, target },
+            }
+        }
         other => return Err(Malformed::UnknownKind(other)),
     };
     Ok((Record::Event { pc, op }, len))

@@ -1,7 +1,7 @@
 //! Records into words.
 
 use super::{MAX_PAYLOAD, Record, access_word, kind};
-use crate::event::{AccessFlags, Op, Value};
+use crate::event::{AccessFlags, Op, Remote, Value};
 use crate::ids::{Addr, Pc};
 
 /// Where records are written: words, then an optional payload. The implementor decides where they go.
@@ -146,7 +146,21 @@ impl<'a> Encoder<'a> {
             Op::Exit { status } => self.one(k::EXIT, 0, pc, status as u32 as u64),
             Op::Fatal { number, addr } => self.one(k::FATAL, number as u8, pc, addr.0),
             Op::Hang => self.head(k::HANG, 0, pc),
+            Op::Put { remote, origin } => self.one_sided(k::PUT, pc, remote, origin),
+            Op::Get { remote, origin } => self.one_sided(k::GET, pc, remote, origin),
+            Op::Accumulate { remote, origin } => self.one_sided(k::ACCUMULATE, pc, remote, origin),
+            Op::EpochBegin { window, kind, target } => {
+                self.two(k::EPOCH_BEGIN, kind as u8, pc, window.0, target.into());
+            }
+            Op::EpochEnd { window, kind, target } => self.two(k::EPOCH_END, kind as u8, pc, window.0, target.into()),
         }
+    }
+
+    fn one_sided(&mut self, kind: u8, pc: Pc, remote: Remote, origin: Addr) {
+        let Remote { window, target, displacement, size } = remote;
+        self.two(kind, 0, pc, window.0, u64::from(target) | u64::from(size) << 32);
+        self.word(displacement);
+        self.word(origin.0);
     }
 
     fn one(&mut self, kind: u8, small: u8, pc: Pc, a: u64) {

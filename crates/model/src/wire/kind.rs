@@ -79,6 +79,11 @@ kinds! {
     FATAL = 49, "fatal", 2;
     HANG = 50, "hang", 1;
     BRANCH = 51, "branch", 1;
+    PUT = 52, "put", 5;
+    GET = 53, "get", 5;
+    ACCUMULATE = 54, "accumulate", 5;
+    EPOCH_BEGIN = 55, "epoch_begin", 3;
+    EPOCH_END = 56, "epoch_end", 3;
 }
 
 /// Whether a record of this kind is an event, i.e. takes an event id; the others set the context.

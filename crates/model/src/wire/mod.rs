@@ -148,6 +148,13 @@ mod tests {
         back_and_forth(event(Op::Input { source: InputSource::Read, value: -4, bytes: b"hello" }));
         back_and_forth(event(Op::Module { base: addr, size: 4096, bias: 1 << 40, path: b"/lib/x.so" }));
         back_and_forth(event(Op::Return { call: 61, result: -1 }));
+        let remote = Remote { window: object, target: 3, displacement: 1 << 40, size: u32::MAX };
+        back_and_forth(event(Op::Put { remote, origin: addr }));
+        back_and_forth(event(Op::Get { remote, origin: addr }));
+        back_and_forth(event(Op::Accumulate { remote, origin: addr }));
+        let (kind, target) = (EpochKind::LockExclusive, Remote::ALL);
+        back_and_forth(event(Op::EpochBegin { window: object, kind, target }));
+        back_and_forth(event(Op::EpochEnd { window: object, kind: EpochKind::Fence, target }));
     }
 
     #[test]

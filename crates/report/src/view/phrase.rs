@@ -56,6 +56,8 @@ pub fn class(op: &Op<'_>) -> Class {
         | Op::Fence { .. }
         | Op::AtomicEnter { .. }
         | Op::AtomicExit
+        | Op::EpochBegin { .. }
+        | Op::EpochEnd { .. }
         | Op::Create { .. }
         | Op::Destroy { .. }
         | Op::Misused { .. } => Class::Sync,

@@ -195,6 +195,18 @@ impl Fields {
                 self.int("number", number);
                 self.hex("addr", addr.0);
             }
+            Op::Put { remote, origin } | Op::Get { remote, origin } | Op::Accumulate { remote, origin } => {
+                self.hex("window", remote.window.0);
+                self.int("target", remote.target);
+                self.int("displacement", remote.displacement);
+                self.int("size", remote.size);
+                self.hex("origin", origin.0);
+            }
+            Op::EpochBegin { window, kind, target } | Op::EpochEnd { window, kind, target } => {
+                self.hex("window", window.0);
+                self.int("kind", kind as u8);
+                self.int("target", target);
+            }
         }
     }
 
@@ -227,6 +239,24 @@ impl Fields {
             "branch" => Op::Branch,
             "revoked" => Op::Revoked,
             "hang" => Op::Hang,
+            "put" | "get" | "accumulate" => {
+                let (window, target, size) = (object("window")?, small("target")?, small("size")?);
+                let remote = Remote { window, target, displacement: this.number("displacement")?, size };
+                let origin = addr("origin")?;
+                match name {
+                    "put" => Op::Put { remote, origin },
+                    "get" => Op::Get { remote, origin },
+                    _ => Op::Accumulate { remote, origin },
+                }
+            }
+            "epoch_begin" | "epoch_end" => {
+                let (window, target) = (object("window")?, small("target")?);
+                let kind = EpochKind::from_bits(byte("kind")?).ok_or_else(bad("kind"))?;
+                match name {
+                    "epoch_begin" => Op::EpochBegin { window, kind, target },
+                    _ => Op::EpochEnd { window, kind, target },
+                }
+            }
             "fork" => Op::Fork { child: thread("child")?, nth: small("nth")? },
             "join" => Op::Join { child: thread("child")? },
             "detach" => Op::Detach { child: thread("child")? },

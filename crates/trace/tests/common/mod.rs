@@ -12,6 +12,7 @@ pub fn every_op() -> Vec<Op<'static>> {
     let (order, on) = (MemoryOrder::AcqRel, BlockedOn::Semaphore);
     let wide = (Value::Bytes(&[1; 16]), Value::Bytes(&[2; 16]));
     let child = ThreadId(3);
+    let remote = Remote { window: object, target: 3, displacement: 1 << 40, size: 24 };
     vec![
         Op::Begin,
         Op::End,
@@ -65,6 +66,11 @@ pub fn every_op() -> Vec<Op<'static>> {
         Op::Fatal { number: 6, addr },
         Op::Hang,
         Op::Branch,
+        Op::Put { remote, origin: addr },
+        Op::Get { remote, origin: addr },
+        Op::Accumulate { remote, origin: addr },
+        Op::EpochBegin { window: object, kind: EpochKind::Group, target: 3 },
+        Op::EpochEnd { window: object, kind: EpochKind::Fence, target: Remote::ALL },
     ]
 }
 

@@ -8,7 +8,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use reweave_conductor::arrivals::is_timer_channel;
+use reweave_conductor::interrupts::is_timer_channel;
 use reweave_model::{Accessor, BlockedOn, Event, EventId, ObjectId, Op, ThreadId, Value, WakeReason};
 use reweave_report::Describer;
 use reweave_trace::Trace;

@@ -327,6 +327,7 @@ pub fn accepting(
             (got, system::errno())
         }
     };
+    // SAFETY: the program's own argument.
     let filled = if got < 0 || room == 0 { 0 } else { unsafe { *len as usize }.min(room) };
     // SAFETY: just filled.
     let bytes = if filled == 0 { &[] } else { unsafe { std::slice::from_raw_parts(address.cast(), filled) } };

@@ -46,7 +46,7 @@ unsafe fn about_socket(
 ) -> c_int {
     inside.point();
     super::read(inside, length.cast(), size_of::<socklen_t>(), pc);
-    // SAFETY: the program's own arguments, for this and what follows.
+    // SAFETY: the program's own argument.
     let room = unsafe { length.as_ref() }.map_or(0, |length| *length as usize);
     let mut status = call();
     let mut errno = system::errno();
@@ -57,13 +57,16 @@ unsafe fn about_socket(
     {
         (status, errno) = if value < 0 { (-1, -value as c_int) } else { (0, 0) };
         if status == 0 && bytes.len() <= room {
+            // SAFETY: the program's own arguments: room for so many bytes.
             unsafe {
                 strings::memmove::real()(to, bytes.as_ptr(), bytes.len());
                 *length = bytes.len() as socklen_t;
             }
         }
     }
+    // SAFETY: the program's own argument.
     let size = if status == 0 && !length.is_null() { room.min(unsafe { *length } as usize) } else { 0 };
+    // SAFETY: filled by the call, or above.
     let bytes = if size == 0 { &[] } else { unsafe { std::slice::from_raw_parts(to, size) } };
     let result = if status < 0 { -1 } else { 0 };
     inside.step(pc, descriptors::input(InputSource::Other, result, errno, bytes));

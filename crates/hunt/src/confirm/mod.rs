@@ -19,7 +19,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use reweave_conductor::policy::wish::Wish;
+use reweave_conductor::policy::meeting::MeetingPlan;
 use reweave_conductor::shared;
 use reweave_model::{Finding, InputSource, Kind, Schedule, ThreadId};
 use reweave_predict::endings::Freed;
@@ -76,7 +76,7 @@ struct Missed {
 /// One way to try.
 struct Attempt {
     schedule: Schedule,
-    wish: Option<Wish>,
+    wish: Option<MeetingPlan>,
     seed: u64,
 }
 

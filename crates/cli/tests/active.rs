@@ -33,7 +33,7 @@ fn deadlocks(program: &Program, scratch: &Scratch) -> (Trace, Vec<Finding>) {
     let found = reweave_predict::predict(&trace, &reweave_predict::Options::default(), &mut |_, _| ());
     let mut found = found.expect("predictions").findings;
     found.retain(|finding| {
-        finding.kind == Kind::Deadlock && finding.accesses.iter().all(|one| !one.locks_held.is_empty())
+        finding.kind == Kind::Deadlock && finding.accesses().iter().all(|one| !one.locks_held.is_empty())
     });
     (trace, found)
 }

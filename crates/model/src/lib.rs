@@ -6,6 +6,8 @@
 pub mod event;
 pub mod finding;
 pub mod ids;
+mod named;
+pub mod op_kind;
 pub mod schedule;
 pub mod wire;
 
@@ -13,6 +15,10 @@ pub use event::{
     AccessFlags, AtomicKind, BlockedOn, Event, InputSource, LockMode, MemoryOrder, Misuse, ObjectKind, Op, RefusedWhy,
     Value, WakeReason,
 };
-pub use finding::{Accessor, AtomicBlock, Feeds, Finding, Kind, Place, Sighted, Sighting, Strength, View, Witness};
-pub use ids::{Addr, EventId, ObjectId, Pc, StackId, ThreadId, module_id};
+pub use finding::{
+    AccessOp, Accessor, AtomicBlock, Awaited, BlockSource, Evidence, Feeds, Finding, Harm, Kind, Novelty, OpName,
+    Place, Sighted, Sighting, StaticAccess, Strength, View, Witness,
+};
+pub use ids::{Addr, EventId, ObjectId, Pc, ProcessId, StackId, ThreadId, module_id};
+pub use op_kind::OpKind;
 pub use schedule::{Schedule, Segment, ThreadName};

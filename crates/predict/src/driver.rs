@@ -11,7 +11,7 @@ mod deadlocks;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::time::Instant;
 
-use reweave_model::{Accessor, EventId, Finding, Kind, Op, Pc, Strength, ThreadId, Witness};
+use reweave_model::{Accessor, EventId, Finding, Kind, Op, OpName, Pc, Strength, ThreadId, Witness};
 use reweave_trace::{Footer, Outcome, PARTIAL, Result, Trace};
 
 use crate::analyses::{
@@ -20,7 +20,6 @@ use crate::analyses::{
 };
 use crate::history::Mode;
 use crate::linear::{self, Candidate, Candidates, Linear, Way};
-use crate::lower::called;
 use crate::search::{self, Limits};
 
 /// An analysis, by name.
@@ -135,7 +134,7 @@ pub fn predict(trace: &Trace, options: &Options<'_>, progress: &mut dyn FnMut(&'
     if options.limits.is_over() {
         answer.stats.insert("cut_short".to_owned(), 1);
     }
-    answer.findings.sort_by_key(|finding| finding.accesses.iter().map(|access| access.event).max());
+    answer.findings.sort_by_key(|finding| finding.accesses().iter().map(|access| access.event).max());
     Ok(answer)
 }
 
@@ -204,7 +203,7 @@ fn races(
 }
 
 fn pair_of(finding: &Finding) -> Pcs {
-    let pc = |i: usize| finding.accesses.get(i).map_or(Pc(0), |access: &Accessor| access.pc);
+    let pc = |i: usize| finding.accesses().get(i).map_or(Pc(0), |access: &Accessor| access.pc);
     (pc(0).min(pc(1)), pc(0).max(pc(1)))
 }
 
@@ -280,14 +279,14 @@ fn misuses(trace: &Trace, listed: &[(&'static str, Candidates)], answer: &mut An
     // So did one of which only a part was read.
     let ended = trace.footer().is_some_and(whole) && !answer.stats.contains_key("cut_short");
     for (name, found) in listed.iter().filter(|(_, found)| !found.misuses.is_empty()) {
-        let misuses = || found.misuses.iter().filter(|misused| ended || misused.op != "fork");
+        let misuses = || found.misuses.iter().filter(|misused| ended || misused.op != OpName::Fork);
         let accessors = accessors(trace, misuses().map(|misused| misused.event).collect())?;
         let misused = misuses().filter_map(|misused| accessors.get(&misused.event));
         // Who never waits for a thread may mean it; who waits for some has forgotten the others.
         let happened = |kind: &str| trace.footer().is_none_or(|footer| footer.kinds.get(kind).is_some_and(|&n| n > 0));
         let awaits = happened("join") || happened("detach");
         let finding = |accessor: &Accessor| {
-            let sure = accessor.op != "fork" || awaits;
+            let sure = !accessor.op.is(OpName::Fork) || awaits;
             let strength = if sure { Strength::Confirmed } else { Strength::Potential };
             Finding::new(Kind::Misuse, strength, name, vec![accessor.clone()])
         };
@@ -345,7 +344,7 @@ fn shown(trace: &Trace, name: &'static str, ways: &[Way]) -> Result<Vec<Finding>
     let found = accessors(trace, ways.iter().flat_map(|way| [way.last.0, way.last.1]).collect())?;
     let finding = |(way, witness): (&Way, Option<Witness>)| {
         let accesses = vec![found.get(&way.last.0)?.clone(), found.get(&way.last.1)?.clone()];
-        Some(Finding { witness, ..Finding::new(Kind::Race, Strength::Potential, name, accesses) })
+        Some(Finding::new(Kind::Race, Strength::Potential, name, accesses).with_witness(witness))
     };
     Ok(ways.iter().zip(witnesses).filter_map(finding).collect())
 }
@@ -382,9 +381,9 @@ pub fn accessors(trace: &Trace, wanted: HashSet<EventId>) -> Result<HashMap<Even
         }
         if wanted.contains(&event.id) {
             let (thread, pc, stack) = (event.thread, event.pc, event.stack);
-            let op = called(&event.op).to_owned();
+            let op = OpName::of(&event.op).into();
             let locks_held = locks.iter().map(|(_, event)| *event).collect();
-            found.insert(event.id, Accessor { event: event.id, thread, pc, stack, op, locks_held });
+            found.insert(event.id, Accessor { event: event.id, process: None, thread, pc, stack, op, locks_held });
         }
         match event.op {
             Op::Acquire { object, .. } | Op::Woken { mutex: object, .. } => locks.push((object, event.id)),

@@ -24,7 +24,7 @@ pub struct Language {
     pub failure_words: Vec<String>,
     /// What to do about a kind of finding, by its name in reports (`race`, `deadlock` …).
     pub advice: BTreeMap<String, String>,
-    /// How to make everything visible, for programs that were seen only in part.
+    /// What a program is built with so that everything is visible.
     pub how_to_instrument: String,
 }
 
@@ -39,6 +39,8 @@ impl Language {
             runtime_modules: all(&["libreweave_runtime.so"]),
             own_files: all(&["reweave.h"]),
             entry: "main".into(),
+            advice: native_advice(),
+            how_to_instrument: "reweave cc".into(),
             ..Self::default()
         }
     }
@@ -53,4 +55,27 @@ impl Language {
     pub fn is_own_file(&self, file: &str) -> bool {
         self.own_files.iter().any(|own| file.ends_with(own.as_str()))
     }
+}
+
+/// What to do about findings in C and C++, in Markdown.
+fn native_advice() -> BTreeMap<String, String> {
+    let all = [
+        (
+            "race",
+            "Hold the **same** lock at both accesses, or make the variable atomic (`_Atomic`, `std::atomic`) if each access \
+             stands for itself. A race labelled *memory-order* has atomics in between that are too weak: a release on the writing \
+             side and an acquire on the reading side order them.",
+        ),
+        (
+            "deadlock",
+            "Take locks in one order everywhere, or both at once (`std::scoped_lock`, `std::lock`). A wait for a notify needs its \
+             condition checked under the lock, in a loop, and the notify after the change.",
+        ),
+        (
+            "misuse",
+            "Keep lock and unlock in pairs in one thread (`std::lock_guard`), join or detach every thread once, and destroy locks \
+             only when nobody uses them.",
+        ),
+    ];
+    all.into_iter().map(|(kind, text)| (kind.to_owned(), text.to_owned())).collect()
 }

@@ -89,7 +89,7 @@ pub fn wish(trace: &Trace, finding: &Finding, goal: &Goal, manner: Manner) -> Re
     let recorded = Recorded::of(trace, manner.abstraction)?;
     let position = |code: &Code| Position { module: code.module, offset: code.offset };
     let mut targets = Vec::new();
-    for (place, (access, code)) in finding.accesses.iter().zip(&goal.accesses).enumerate() {
+    for (place, (access, code)) in finding.accesses().iter().zip(&goal.accesses).enumerate() {
         let mut target = Target::anyone(position(code), place as u32);
         target.number = goal.threads.get(place).copied().unwrap_or(place as u32);
         target.threads = recorded.threads_like(access.thread);

@@ -12,7 +12,7 @@ use reweave_model::{InputSource, Schedule};
 use reweave_trace::{Outcome, Trace, schedule_of};
 
 use super::active::RUNS;
-use super::{COMMAND, Ending, Goal, OUTPUT, Plain, SCHEDULE, TRACE, Tries, same_program};
+use super::{Breakpoint, COMMAND, Ending, Goal, GoalKind, OUTPUT, Plain, SCHEDULE, TRACE, Tries, same_program};
 use crate::names::{Code, Names};
 use crate::replay::{base_options, command_of, script};
 use reweave_launch::session;
@@ -116,7 +116,7 @@ pub fn stand_at(
         let outcome = if run.timed_out { Outcome::Unknown } else { process.outcome.clone() };
         let ending = Ending::of(&new, &outcome, &folder.join(OUTPUT), None)?;
         let goal = Goal {
-            kind: "breakpoint".into(),
+            kind: GoalKind::Breakpoint(Breakpoint::Breakpoint),
             memory_order: false,
             command,
             cwd: new.meta().cwd.clone(),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use reweave_model::{EventId, Misuse, Op};
+use reweave_model::{EventId, Harm, Misuse, Op};
 use reweave_predict::analyses::destroyed::recorded::late_uses;
 use reweave_report::describe;
 use reweave_trace::{Outcome, Trace};
@@ -17,39 +17,7 @@ const PAGE: u64 = 4096;
 /// The longest message of a program that is shown.
 const MESSAGE: usize = 200;
 
-/// How bad an end is; the worst first.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
-pub enum Harm {
-    Crash,
-    Hang,
-    FreedMemory,
-    Status,
-    OtherOutput,
-    #[default]
-    Nothing,
-}
-
-impl Harm {
-    /// As reports have it.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Crash => "crash",
-            Self::Hang => "hang",
-            Self::FreedMemory => "freed memory",
-            Self::Status => "status",
-            Self::OtherOutput => "output",
-            Self::Nothing => "nothing",
-        }
-    }
-
-    /// The worst first.
-    pub fn rank(name: Option<&str>) -> usize {
-        let all = [Self::Crash, Self::Hang, Self::FreedMemory, Self::Status, Self::OtherOutput, Self::Nothing];
-        all.iter().position(|harm| Some(harm.name()) == name).unwrap_or(all.len())
-    }
-}
-
-#[derive(Clone, PartialEq, Eq, Default, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Ending {
     pub harm: Harm,
     pub text: String,

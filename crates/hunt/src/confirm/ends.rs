@@ -2,8 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use reweave_model::{Accessor, BlockedOn, EventId, ObjectId, Op, ThreadId};
-use reweave_report::{Describer, describe};
+use reweave_model::{AccessOp, Accessor, Awaited, BlockedOn, EventId, ObjectId, Op, OpName, ThreadId};
 use reweave_trace::{Outcome, Trace};
 
 use crate::replay::is_forked;
@@ -15,7 +14,6 @@ const DYING: [i32; 7] =
 
 /// Where a failed run ended: the fatal signal, or what each thread waits for.
 pub fn last_places(trace: &Trace, outcome: &Outcome) -> Result<Vec<Accessor>> {
-    let describer = Describer { symbols: trace.symbols() };
     let has_source = |pc| trace.symbols().frames(pc).next().is_some_and(|frame| frame.line != 0);
     let mut fatal = None;
     let mut waits: BTreeMap<ThreadId, Accessor> = BTreeMap::new();
@@ -31,15 +29,16 @@ pub fn last_places(trace: &Trace, outcome: &Outcome) -> Result<Vec<Accessor>> {
     while let Some(event) = events.next()? {
         let thread = event.thread;
         let locks = held.entry(thread).or_default();
-        let place = |op: String, locks: &[(ObjectId, EventId)]| Accessor {
+        let place = |op: AccessOp, locks: &[(ObjectId, EventId)]| Accessor {
             event: event.id,
+            process: None,
             thread,
             pc: event.pc,
             stack: event.stack,
             op,
             locks_held: locks.iter().map(|(_, event)| *event).collect(),
         };
-        let wait = |on, object| format!("wait for {}", describer.blocked_on(on, object));
+        let wait = |on, object| AccessOp::WaitsFor(Awaited::Object { on, object, orphaned: false });
         if let Op::Blocked { on: BlockedOn::LockExclusive | BlockedOn::LockShared, object } = event.op {
             wants.insert(thread, object);
         } else if event.op.is_step() {
@@ -61,7 +60,7 @@ pub fn last_places(trace: &Trace, outcome: &Outcome) -> Result<Vec<Accessor>> {
                 None
             }
             Op::Fatal { number, .. } => {
-                let mut at = place(describe::signal_name(number as i32), locks);
+                let mut at = place(AccessOp::Signal(number as i32), locks);
                 // Where the program itself was last says more than a place in a library without source.
                 if let Some(access) = last_access.get(&thread).filter(|_| !has_source(event.pc)) {
                     (at.pc, at.stack) = (access.pc, access.stack);
@@ -74,12 +73,12 @@ pub fn last_places(trace: &Trace, outcome: &Outcome) -> Result<Vec<Accessor>> {
         };
         last_thread = thread;
         if matches!(event.op, Op::Leave { .. }) && has_source(event.pc) {
-            outside.insert(thread, place(String::new(), locks));
+            outside.insert(thread, place(OpName::Unnamed.into(), locks));
         } else {
             outside.remove(&thread);
         }
         if has_source(event.pc) {
-            last_access.insert(thread, place(String::new(), locks));
+            last_access.insert(thread, place(OpName::Unnamed.into(), locks));
         }
         let before = match waiting {
             Some(at) => waits.insert(thread, at),
@@ -99,8 +98,10 @@ pub fn last_places(trace: &Trace, outcome: &Outcome) -> Result<Vec<Accessor>> {
         Outcome::Hung => {
             for (thread, at) in &mut waits {
                 let lock = wants.get(thread).filter(|_| forked);
-                if lock.is_some_and(|lock| !held.values().flatten().any(|(held, _)| held == lock)) {
-                    at.op.push_str(", which a thread of the parent held that is not here");
+                if lock.is_some_and(|lock| !held.values().flatten().any(|(held, _)| held == lock))
+                    && let AccessOp::WaitsFor(Awaited::Object { orphaned, .. }) = &mut at.op
+                {
+                    *orphaned = true;
                 }
             }
             waits.into_values().collect()
@@ -110,7 +111,7 @@ pub fn last_places(trace: &Trace, outcome: &Outcome) -> Result<Vec<Accessor>> {
             // that had ended already has no place at all.
             let outside = outside.into_values().next_back();
             let sent = || last_access.remove(&last_thread).filter(|_| !DYING.contains(signal));
-            let last = outside.or_else(sent).map(|at| Accessor { op: describe::signal_name(*signal), ..at });
+            let last = outside.or_else(sent).map(|at| Accessor { op: AccessOp::Signal(*signal), ..at });
             fatal.or(last).into_iter().collect()
         }
         _ => Vec::new(),

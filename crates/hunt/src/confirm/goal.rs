@@ -22,8 +22,7 @@ use reweave_launch::{Error, Result};
 
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Goal {
-    /// As in the report.
-    pub kind: String,
+    pub kind: GoalKind,
     /// A race by the memory model alone: the accesses need not come one right after the other.
     #[serde(default)]
     pub memory_order: bool,
@@ -57,6 +56,21 @@ pub struct Goal {
     pub trace: String,
 }
 
+/// What is looked for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum GoalKind {
+    Finding(Kind),
+    Breakpoint(Breakpoint),
+}
+
+/// Two threads that stand at two lines at once.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum Breakpoint {
+    #[serde(rename = "breakpoint")]
+    Breakpoint,
+}
+
 /// Where a run shows it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Shown {
@@ -71,10 +85,9 @@ pub struct Shown {
 impl Goal {
     /// What a run must show for this finding of `trace`. Its outcome and files are not known yet.
     pub fn of(trace: &Trace, finding: &Finding) -> Result<Self> {
-        let kind = reweave_report::resolve::kind_name(finding.kind).to_owned();
         let command = replay::command_of(trace.meta()).iter().map(|word| word.to_string_lossy().into_owned()).collect();
         Ok(Self {
-            kind,
+            kind: GoalKind::Finding(finding.kind),
             memory_order: finding.weak_order,
             command,
             cwd: trace.meta().cwd.clone(),
@@ -82,10 +95,10 @@ impl Goal {
             spins: false,
             sight: Sight::of(trace, finding)?.map(Box::new),
             inferred: finding.block.as_ref().is_some_and(|block| !block.declared),
-            threads: numbered(finding.accesses.iter().map(|access| access.thread)),
+            threads: numbered(finding.accesses().iter().map(|access| access.thread)),
             memory: memory(trace, finding)?,
             freed: false,
-            accesses: codes(trace, finding, finding.accesses.iter().map(|access| access.pc))?,
+            accesses: codes(trace, finding, finding.accesses().iter().map(|access| access.pc))?,
             outcome: Outcome::Unknown,
             trace: super::TRACE.into(),
         })
@@ -101,7 +114,7 @@ impl Goal {
     }
 
     fn is(&self, kind: Kind) -> bool {
-        self.kind == reweave_report::resolve::kind_name(kind)
+        self.kind == GoalKind::Finding(kind)
     }
 
     /// Where a run did it, if it did.
@@ -188,7 +201,7 @@ impl Goal {
 /// Code positions of a finding by name.
 fn codes(trace: &Trace, finding: &Finding, pcs: impl Iterator<Item = Pc>) -> Result<Vec<Code>> {
     let mut names = Names::default();
-    let last = finding.accesses.iter().map(|access| access.event).max().unwrap_or_default();
+    let last = finding.accesses().iter().map(|access| access.event).max().unwrap_or_default();
     let mut events = trace.events();
     while let Some(event) = events.next()? {
         if event.id > last {
@@ -380,7 +393,7 @@ fn numbered<T: PartialEq>(things: impl Iterator<Item = T>) -> Vec<u32> {
 /// Which accesses of a finding are to the same memory.
 fn memory(trace: &Trace, finding: &Finding) -> Result<Vec<Option<u32>>> {
     let mut addresses = Vec::new();
-    for access in &finding.accesses {
+    for access in finding.accesses() {
         let mut events = trace.events_from(access.event)?;
         addresses.push(events.next()?.and_then(|event| address(&event.op)));
     }

@@ -22,14 +22,14 @@ use std::time::{Duration, Instant};
 
 use reweave_conductor::policy::wish::Wish;
 use reweave_conductor::shared;
-use reweave_model::{Finding, InputSource, Kind, Schedule, ThreadId};
+use reweave_model::{Finding, InputSource, Kind, OpName, Schedule, ThreadId};
 use reweave_trace::{Meta, Outcome, Trace, schedule_of};
 
 use crate::replay::{self, base_options, exact_script, family_of, script};
 pub use breakpoints::{Line, Stood, stand_at};
-pub use ending::{Ending, Freed, Harm, Usual};
+pub use ending::{Ending, Freed, Usual};
 pub use ends::last_places;
-pub use goal::{Goal, Shown};
+pub use goal::{Breakpoint, Goal, GoalKind, Shown};
 pub use minimise::{Minimised, minimise, preemptions};
 use reweave_launch::collector::{Collected, Divergence};
 use reweave_launch::interrupt;
@@ -118,7 +118,7 @@ pub fn confirm(
     let mut why: Option<String> = None;
     let recorded = trace.footer().map(|footer| footer.outcome.clone()).unwrap_or_default();
     // Used first it is as it should be, freed first it is not.
-    let frees = finding.kind == Kind::Race && finding.accesses.iter().any(|access| access.op == "free");
+    let frees = finding.kind == Kind::Race && finding.accesses().iter().any(|access| access.op.is(OpName::Free));
     let along = along(finding);
     let followed = along.len();
     let mut endless = 0;
@@ -169,7 +169,7 @@ pub fn confirm(
 
 /// Along the witness; a race also the other way round.
 fn along(finding: &Finding) -> Vec<Attempt> {
-    let Some(witness) = &finding.witness else { return Vec::new() };
+    let Some(witness) = finding.witness() else { return Vec::new() };
     let mut schedules = vec![witness.schedule.clone()];
     if finding.kind == Kind::Race && !finding.weak_order {
         schedules.extend(swapped(&witness.schedule));

@@ -45,19 +45,19 @@ impl Sight {
     /// `None`: the finding is not about a read, or what it says is so in the recorded run.
     pub fn of(trace: &Trace, finding: &Finding) -> Result<Option<Self>> {
         let Some((view, read)) = finding.view.and_then(|view| Some((view, view.read?))) else { return Ok(None) };
-        let read = finding.accesses[read].event;
-        let other = view.other.map(|other| finding.accesses[other].event);
+        let read = finding.accesses()[read].event;
+        let other = view.other.map(|other| finding.accesses()[other].event);
         let mut accesses = Accesses::default();
         let (mut found, mut instance, mut span) = (None, None, None);
-        let mut all = vec![None; finding.accesses.len()];
-        let last = finding.accesses.iter().map(|access| access.event).max();
+        let mut all = vec![None; finding.accesses().len()];
+        let last = finding.accesses().iter().map(|access| access.event).max();
         let mut events = trace.events();
         while let Some(event) = events.next()? {
             if Some(event.id) > last {
                 break;
             }
             let Some(access) = accesses.see(&event) else { continue };
-            if let Some(at) = finding.accesses.iter().position(|access| access.event == event.id) {
+            if let Some(at) = finding.accesses().iter().position(|access| access.event == event.id) {
                 all[at] = Some(access.instance);
             }
             if Some(event.id) == other {

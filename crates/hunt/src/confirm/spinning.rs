@@ -9,8 +9,9 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use reweave_conductor::arrivals::is_timer_channel;
-use reweave_model::{Accessor, BlockedOn, Event, EventId, ObjectId, Op, ThreadId, Value, WakeReason};
-use reweave_report::Describer;
+use reweave_model::{
+    AccessOp, Accessor, Awaited, BlockedOn, Event, EventId, ObjectId, Op, ThreadId, Value, WakeReason,
+};
 use reweave_trace::Trace;
 
 use reweave_launch::Result;
@@ -30,7 +31,6 @@ pub fn spinning(trace: &Trace) -> Result<Option<Vec<Accessor>>> {
     if count < LONG {
         return Ok(None);
     }
-    let describer = Describer { symbols: trace.symbols() };
     let mut threads: BTreeMap<ThreadId, Accessor> = BTreeMap::new();
     let mut places: HashMap<u64, Place> = HashMap::new();
     let Standing { timers, starving, ready } = Standing::of(trace)?;
@@ -76,7 +76,7 @@ pub fn spinning(trace: &Trace) -> Result<Option<Vec<Accessor>>> {
             return Ok(None);
         }
         if let Some(addr) = awaited {
-            let op = format!("wait for a change of {}", describer.address(addr));
+            let op = AccessOp::WaitsFor(Awaited::Change(addr));
             threads.insert(event.thread, accessor(&event, op));
         }
     }
@@ -182,9 +182,9 @@ impl Place {
     }
 }
 
-fn accessor(event: &Event<'_>, op: String) -> Accessor {
+fn accessor(event: &Event<'_>, op: AccessOp) -> Accessor {
     let Event { id, thread, pc, stack, .. } = *event;
-    Accessor { event: id, thread, pc, stack, op, locks_held: Vec::new() }
+    Accessor { event: id, process: None, thread, pc, stack, op, locks_held: Vec::new() }
 }
 
 fn bytes(value: Value<'_>) -> Vec<u8> {

@@ -100,20 +100,20 @@ impl Tries<'_> {
     }
 
     fn known(&self, finding: &Finding) -> Option<usize> {
-        let fresh = resolve::item(0, finding, self.trace);
-        self.report.findings.iter().position(|item| item.fingerprint == fresh.fingerprint)
+        let identity = resolve::identity(finding, self.trace);
+        self.report.findings.iter().position(|item| item.fingerprint == identity)
     }
 
     fn settle(&mut self, finding: &Finding) -> Result<()> {
         let known = self.known(finding);
         // Another program than the recorded one has to show it itself.
-        let confirmed = known.is_some_and(|at| self.report.findings[at].strength == "confirmed");
+        let confirmed = known.is_some_and(|at| self.report.findings[at].strength == Strength::Confirmed);
         if self.plain.command.is_none() && confirmed {
             return Ok(());
         }
         // Without a witness of its own there is nothing else to try.
         let same = known.is_some_and(|at| self.tried.contains(&self.report.findings[at].fingerprint));
-        if finding.witness.is_none() && same {
+        if finding.witness().is_none() && same {
             return Ok(());
         }
         let next = self.report.findings.iter().map(|item| item.id).max().unwrap_or(0) + 1;
@@ -142,16 +142,16 @@ impl Tries<'_> {
                 break;
             }
             let known = self.known(finding);
-            let confirmed = known.is_some_and(|at| self.report.findings[at].strength == "confirmed");
+            let confirmed = known.is_some_and(|at| self.report.findings[at].strength == Strength::Confirmed);
             let scratch = if confirmed { Some(PrivateFolder::new()?) } else { None };
             let folder = scratch.as_ref().map_or(self.folder, PrivateFolder::path);
             let next = self.report.findings.iter().map(|item| item.id).max().unwrap_or(0) + 1;
             let id = known.map_or(next, |at| self.report.findings[at].id);
             let item = settle(id, (self.trace, replay::Again::Untried), finding, folder, self.plain, self.left())?;
-            let happened = item.strength == "confirmed";
+            let happened = item.strength == Strength::Confirmed;
             table.tried += 1;
             table.happened += u64::from(happened);
-            let along = |first: u32| finding.witness.is_some() && first <= ORDERS;
+            let along = |first: u32| finding.witness().is_some() && first <= ORDERS;
             table.along += u64::from(item.tries.and_then(|tries| tries.first).is_some_and(along));
             if scratch.is_none() {
                 self.tried.insert(item.fingerprint.clone());

@@ -76,7 +76,7 @@ fn ask(trace: &Trace, deadline: Instant, asked: &mut HashSet<Question>) -> Resul
     };
     let findings = reweave_predict::predict(trace, &options, &mut |_, _| {})?.findings;
     let news = findings.into_iter().filter(|finding| question(trace, finding).is_some_and(|one| asked.insert(one)));
-    Ok(news.filter_map(|finding| Some(finding.witness?.schedule)).collect())
+    Ok(news.filter_map(|finding| Some(finding.into_witness()?.schedule)).collect())
 }
 
 /// `None`: it makes no difference to any thread.
@@ -86,8 +86,8 @@ fn question(trace: &Trace, finding: &Finding) -> Option<Question> {
         Some(module) => (module.path.clone(), pc.0.wrapping_sub(module.bias)),
         None => (String::new(), pc.0),
     };
-    let read = finding.accesses.get(view.read?)?;
+    let read = finding.accesses().get(view.read?)?;
     let same = view.seen_value.is_some() && view.seen_value == view.other_value;
-    let other = view.other.and_then(|other| finding.accesses.get(other));
+    let other = view.other.and_then(|other| finding.accesses().get(other));
     (!same).then(|| (read.thread, place(read.pc), other.map(|other| place(other.pc)), view.other_value))
 }

@@ -4,12 +4,13 @@ use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use reweave_model::{Accessor, EventId, Finding, Kind, Strength};
+use reweave_model::{Accessor, EventId, Finding, Harm, Kind, OpName, Strength};
+use reweave_report::data::RECORDED_RUN;
 use reweave_report::{Item, data, describe, resolve};
 use reweave_trace::{Outcome, Trace, schedule_of};
 
 use super::{RECORDING, WITNESS};
-use crate::confirm::{self, Confirmation, Ending, Freed, Goal, Harm, Plain, last_places};
+use crate::confirm::{self, Confirmation, Ending, Freed, Goal, Plain, last_places};
 use crate::replay::{Again, Recording, family_of, happens_again};
 use reweave_launch::interrupt;
 use reweave_launch::{Error, Result};
@@ -64,7 +65,7 @@ pub fn settle(
     });
     match confirmation {
         Confirmation::Confirmed(mut goal) => {
-            item.strength = resolve::strength_name(Strength::Confirmed).into();
+            item.strength = Strength::Confirmed;
             item.schedule = Some(format!("{id}/{}", confirm::SCHEDULE));
             let most = if finding.kind == Kind::Nondeterminism { BRIEFLY } else { MINIMISING };
             let deadline = deadline.min(Instant::now() + most.min(plain.share.unwrap_or(most)));
@@ -87,11 +88,11 @@ pub fn settle(
                 item.why_unconfirmed = Some("a run did it, and nothing came of it".into());
                 return Ok(item);
             }
-            item.harm = Some(ending.harm.name().into());
+            item.harm = Some(ending.harm);
             item.outcome = Some(ending.text);
             mark(&mut item, again);
             if again == Again::Untried {
-                item.strength = resolve::strength_name(finding.strength).into();
+                item.strength = finding.strength;
             }
         }
         Confirmation::Unconfirmed { why } => {
@@ -116,12 +117,12 @@ fn found_in(id: u32, finding: &Finding, trace: &Trace, folder: &Path) -> Item {
 fn as_done(item: &mut Item, finding: &Finding, run: &Trace, events: Vec<Option<EventId>>) -> Result<()> {
     let Some(events) = events.into_iter().collect::<Option<Vec<EventId>>>() else { return Ok(()) };
     // What a read can see instead is told of the run in which it saw something else.
-    if finding.kind == Kind::Nondeterminism || events.len() != finding.accesses.len() {
+    if finding.kind == Kind::Nondeterminism || events.len() != finding.accesses().len() {
         return Ok(());
     }
     let found = reweave_predict::accessors(run, events.iter().copied().collect())?;
     let accesses = events.iter().filter_map(|event| found.get(event).cloned()).collect();
-    let done = resolve::item(item.id, &Finding { accesses, ..finding.clone() }, run);
+    let done = resolve::item(item.id, &finding.in_run(accesses), run);
     // A block is the same in every run, and is named by addresses of the other one.
     if finding.block.is_none() {
         item.summary = done.summary;
@@ -157,14 +158,14 @@ pub fn mark(item: &mut Item, again: Again) {
         Again::No => NOT_REPLAYED,
         Again::Untried => NO_TIME_TO_REPLAY,
     };
-    item.strength = resolve::strength_name(Strength::Predicted).into();
+    item.strength = Strength::Predicted;
     item.schedule = None;
     item.why_unconfirmed = Some(format!("{why}; its trace is kept in folder {}", item.id));
 }
 
 /// The predicted order of the recorded run; that of another run says nothing without it.
 fn keep_witness(id: u32, trace: &Trace, finding: &Finding, folder: &Path) -> Result<Option<String>> {
-    let Some(witness) = finding.witness.as_ref().filter(|_| trace.path() == folder.join(RECORDING)) else {
+    let Some(witness) = finding.witness().filter(|_| trace.path() == folder.join(RECORDING)) else {
         return Ok(None);
     };
     let name = format!("{WITNESS}{id}.rws");
@@ -206,18 +207,12 @@ fn ended(trace: &Trace, outcome: &Outcome) -> Result<Finding> {
     Ok(Finding::new(kind, Strength::Confirmed, "recording", places))
 }
 
-/// How a failure of the recorded run is told.
-const RECORDED: &str = "the recorded run";
-
-pub fn failed_as_recorded(item: &Item) -> bool {
-    item.kind == "failure" && item.summary.starts_with(RECORDED)
-}
-
 /// A run that failed is a finding: it happened, and its own schedule repeats it.
 pub fn failure(id: u32, trace: &Trace, outcome: &Outcome, folder: &Path) -> Result<Item> {
     let finding = ended(trace, outcome)?;
     let mut item = recorded(id, trace, &finding, outcome, folder)?;
-    let which = if trace.path().parent() == Some(folder) { RECORDED } else { "a run under another schedule" };
+    let which = if trace.path().parent() == Some(folder) { RECORDED_RUN } else { "a run under another schedule" };
+    item.facts.failed_as_recorded = finding.kind == Kind::Failure && which == RECORDED_RUN;
     item.summary = match finding.kind {
         Kind::Deadlock => hung(which, &item),
         _ => format!("{which} {}", describe::outcome(outcome).unwrap_or_default()),
@@ -232,7 +227,7 @@ pub fn endless(id: u32, trace: &Trace, places: Vec<Accessor>, folder: &Path) -> 
     let waits = |at: &data::AccessItem| format!("T{} has to {}", at.thread, at.op);
     let waits: Vec<String> = item.accesses.iter().map(waits).collect();
     item.summary = format!("a run does not end: {}", waits.join(", "));
-    item.harm = Some(Harm::Hang.name().into());
+    item.harm = Some(Harm::Hang);
     item.outcome = Some("did not end: its threads go round loops, and nothing changes any more".into());
     Ok(item)
 }
@@ -245,10 +240,11 @@ pub fn freed_memory(trace: &Trace, freed: Freed) -> Result<Finding> {
         if event.id == freed.free || event.id == freed.used {
             places.push(Accessor {
                 event: event.id,
+                process: None,
                 thread: event.thread,
                 pc: event.pc,
                 stack: event.stack,
-                op: if freed.twice { "free".into() } else { describe::kind(&event.op).replace('_', " ") },
+                op: if freed.twice { OpName::Free } else { OpName::exactly(&event.op) }.into(),
                 locks_held: Vec::new(),
             });
         }
@@ -261,7 +257,7 @@ pub fn freed_memory(trace: &Trace, freed: Freed) -> Result<Finding> {
 
 /// Whether that is what a finding is about.
 fn uses_freed(trace: &Trace, finding: &Finding) -> Result<bool> {
-    Ok(Freed::of(trace)?.is_some_and(|freed| finding.accesses.last().is_some_and(|last| last.event == freed.used)))
+    Ok(Freed::of(trace)?.is_some_and(|freed| finding.accesses().last().is_some_and(|last| last.event == freed.used)))
 }
 
 /// What the recorded run did itself: its own schedule repeats it.
@@ -296,7 +292,7 @@ pub fn recorded(id: u32, trace: &Trace, finding: &Finding, outcome: &Outcome, fo
     let mut item = found_in(id, finding, trace, folder);
     item.schedule = Some(format!("{id}/{}", confirm::SCHEDULE));
     let ending = Ending::of(trace, outcome, &printed, None)?;
-    item.harm = Some(ending.harm.name().into());
+    item.harm = Some(ending.harm);
     item.outcome = Some(ending.text);
     Ok(item)
 }

@@ -15,24 +15,26 @@ mod schedules;
 mod trying;
 mod usual;
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use reweave_model::{Finding, InputSource, Kind, Op, Strength, ThreadId};
+use reweave_model::{Finding, Harm, InputSource, Kind, Op, Strength, ThreadId};
 use reweave_predict::Limits;
 use reweave_report::{Item, Report, data};
-use reweave_trace::{Outcome, Trace};
+use reweave_trace::{Language, Outcome, Trace};
 
 use crate::classes::{Class, class_of};
-use crate::confirm::{self, Freed, Harm, Line, Plain, Stood, Usual};
+use crate::confirm::{self, Freed, Line, Plain, Stood, Usual};
 use crate::explore::{self, Explored};
 use crate::names::{Code, Names};
 use crate::replay::{Recording, is_failure};
 pub use again::{Again, confirm_again};
-use items::{endless, failed_as_recorded, failure, freed_memory, mark, minimise, recorded, replays};
+use items::{endless, failure, freed_memory, mark, minimise, recorded, replays};
 pub use reweave_launch::folder::RECORDING;
 use reweave_launch::interrupt;
 use reweave_launch::session::{self, Bounds, Options, Run};
@@ -234,6 +236,7 @@ impl Hunt<'_> {
             findings: self.items.clone(),
             stats: self.stats.clone(),
             baseline: None,
+            language: language_of(&self.plan.folder),
         };
         save_report(&report, &self.plan.folder)?;
         Ok(report)
@@ -320,7 +323,7 @@ impl Hunt<'_> {
             }
             let mut findings = answer.findings;
             // Told already, with both places.
-            let told = |finding: &Finding| freed.is_some_and(|freed| finding.accesses[0].event == freed.used);
+            let told = |finding: &Finding| freed.is_some_and(|freed| finding.accesses()[0].event == freed.used);
             findings.retain(|finding| finding.kind != Kind::Misuse || !told(finding));
             let left_out = thin_out(&mut findings);
             *self.stats.entry("left_out".into()).or_default() += left_out;
@@ -337,8 +340,7 @@ impl Hunt<'_> {
                 if findings.iter().any(deadlock) {
                     self.told_as_deadlock(&failure);
                 }
-                let hung =
-                    |item: &&Item| item.fingerprint == failure && item.harm.as_deref() == Some(Harm::Hang.name());
+                let hung = |item: &&Item| item.fingerprint == failure && item.harm == Some(Harm::Hang);
                 self.items
                     .iter()
                     .filter(hung)
@@ -360,7 +362,7 @@ impl Hunt<'_> {
 
     /// A run that hung need not be told of twice: who waits for what stands with the deadlock.
     fn told_as_deadlock(&mut self, failure: &str) {
-        let told = |item: &Item| item.fingerprint == failure && item.harm.as_deref() == Some(Harm::Hang.name());
+        let told = |item: &Item| item.fingerprint == failure && item.harm == Some(Harm::Hang);
         if let Some(at) = self.items.iter().position(told) {
             let gone = self.items.remove(at);
             let _ = fs::remove_dir_all(self.plan.folder.join(gone.id.to_string()));
@@ -381,7 +383,7 @@ impl Hunt<'_> {
             minimise(&mut item, &own, &plain, Instant::now() + self.left() / 8)?;
         }
         mark(&mut item, replays(&Recording::open(&own)?, &plain, Instant::now() + self.left() / 8)?);
-        let announced = item.harm.as_deref() != Some(Harm::Hang.name()) || ended == Ended::ByUs;
+        let announced = item.harm != Some(Harm::Hang) || ended == Ended::ByUs;
         if announced && item.schedule.is_some() {
             watch(Stage::Found(&item));
         }
@@ -501,18 +503,11 @@ fn code_of(trace: &Trace) -> Result<HashSet<(ThreadId, Code)>> {
 
 /// Defects before information, then the surest first, and of those the worst; that a run failed comes behind what explains it,
 /// unless the recorded one did: that takes no special schedule.
-fn rank(item: &Item) -> (bool, u8, usize, bool) {
-    let strength = match item.strength.as_str() {
-        "confirmed" => 0,
-        "predicted" => 1,
-        _ => 2,
-    };
-    (
-        item.is_information(),
-        strength,
-        Harm::rank(item.harm.as_deref()),
-        item.kind == "failure" && !failed_as_recorded(item),
-    )
+fn rank(item: &Item) -> (bool, Reverse<Strength>, (bool, Option<Harm>), bool) {
+    // Of what no run did nobody knows the harm.
+    let harm = (item.harm.is_none(), item.harm);
+    let explained = item.kind == Kind::Failure && !item.facts.failed_as_recorded;
+    (item.is_information(), Reverse(item.strength), harm, explained)
 }
 
 /// Makes the folder, or empties one of an earlier run: only what such a run makes is removed. Returns the largest number that is
@@ -560,7 +555,14 @@ pub fn load_report(folder: &Path) -> Result<Report> {
         path: path.clone(),
         why: format!("{source}: name the folder of a `reweave test`"),
     })?;
-    Report::from_json(&text).map_err(|why| Error::NotReplayable { path, why })
+    let report = Report::from_json(&text).map_err(|why| Error::NotReplayable { path, why })?;
+    Ok(Report { language: language_of(folder), ..report })
+}
+
+/// What the program of a test is written in.
+fn language_of(folder: &Path) -> Arc<Language> {
+    let recording = Trace::open(folder.join(RECORDING));
+    Arc::new(recording.map_or_else(|_| Language::of_older_traces(), |trace| trace.language().clone()))
 }
 
 /// Brings two threads to two lines at once, in the program of an earlier test; the run that does it is kept beside the findings.

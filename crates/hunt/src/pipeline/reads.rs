@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use reweave_model::{Feeds, Finding, Strength};
 use reweave_predict::Limits;
 use reweave_predict::analyses::nondeterminism::NAME;
+use reweave_report::Describer;
 use reweave_report::place::Placed;
 use reweave_trace::{Outcome, Trace};
 
@@ -75,13 +76,13 @@ impl Hunt<'_> {
         }
         let mut lines: BTreeMap<(String, u32), Finding> = BTreeMap::new();
         for finding in answer.findings {
-            let Some(read) = finding.view.and_then(|view| view.read).map(|read| &finding.accesses[read]) else {
+            let Some(read) = finding.view.and_then(|view| view.read).map(|read| &finding.accesses()[read]) else {
                 continue;
             };
             if finding.strength != Strength::Predicted {
                 continue;
             }
-            let at = Placed::new(read.pc, trace.stacks().walk(read.stack), trace.symbols()).at;
+            let at = Placed::new(read.pc, trace.stacks().walk(read.stack), Describer::of(trace)).at;
             // What no line is known for is nothing to show.
             if at.line == 0 {
                 continue;

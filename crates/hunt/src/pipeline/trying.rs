@@ -42,7 +42,7 @@ impl Hunt<'_> {
         let mut next = self.next_id();
         for finding in findings {
             // The same bug in another process or run is no other bug.
-            let fingerprint = resolve::item(0, finding, trace).fingerprint;
+            let fingerprint = resolve::identity(finding, trace);
             let known = self.items.iter().position(|item| item.fingerprint == fingerprint);
             if known.is_some_and(|known| self.items[known].schedule.is_some()) {
                 continue;

@@ -6,10 +6,9 @@
 //! [`destroyed`](super::destroyed). An error-checking
 //! mutex that refuses a second lock is used as it is meant to be; unlocking what one does not hold is misuse of any mutex.
 
-use reweave_model::{Event, EventId, Misuse, ObjectId, ObjectKind, Op, Pc, ThreadId};
+use reweave_model::{Event, EventId, Misuse, ObjectId, ObjectKind, Op, OpName, Pc, ThreadId};
 
 use crate::linear::{Access, Candidates, FastMap, Linear, Misused, Sync, Thread, Touch, Word};
-use crate::lower::called;
 
 /// More misuses than this are counted.
 const MAX_FOUND: usize = 1 << 12;
@@ -74,7 +73,7 @@ impl Linear for Misuses {
         match event.op {
             Op::Misused { what: Misuse::DoubleLock, object } if self.checking.contains_key(&object) => {}
             Op::Misused { what, object } => {
-                let misused = Misused { event: event.id, pc: event.pc, op: called(&event.op) };
+                let misused = Misused { event: event.id, pc: event.pc, op: OpName::of(&event.op) };
                 match what {
                     // Only whoever is stuck then; a check would have refused it.
                     Misuse::DoubleLock => drop(self.twice.insert(event.thread.0, (object, misused))),
@@ -118,7 +117,7 @@ impl Linear for Misuses {
         left.retain(|child| !self.waiting.contains_key(&child.parent.0));
         left.sort_unstable_by_key(|child| child.fork);
         for Child { fork, pc, .. } in left {
-            self.add(Misused { event: fork, pc, op: "fork" }, u64::MAX);
+            self.add(Misused { event: fork, pc, op: OpName::Fork }, u64::MAX);
         }
         let misuses = std::mem::take(&mut self.found);
         Candidates { misuses, dropped: self.dropped, ..Candidates::default() }

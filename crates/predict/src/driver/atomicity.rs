@@ -6,7 +6,7 @@
 
 use std::collections::HashSet;
 
-use reweave_model::{AtomicBlock, EventId, Finding, Kind, Pc, Strength};
+use reweave_model::{AtomicBlock, EventId, Finding, Kind, OpName, Pc, Strength};
 use reweave_trace::{Result, Trace};
 
 use super::{Answer, Options, accessors};
@@ -59,7 +59,7 @@ pub(super) fn atomicity(
         for finding in found.findings {
             let enter = finding.block.as_ref().map_or(Pc(0), |block| block.enter);
             violated.insert(enter);
-            if settled.insert((enter, finding.accesses.iter().map(|access| access.pc).collect())) {
+            if settled.insert((enter, finding.accesses().iter().map(|access| access.pc).collect())) {
                 answer.findings.push(finding);
             }
         }
@@ -83,7 +83,7 @@ fn potential(trace: &Trace, name: &'static str, left: &[Candidate], blocks: &Blo
     let finding = |one: &Candidate| {
         let enter = found.get(&one.first)?;
         let span = blocks.at(enter.thread, one.first).filter(|span| span.first == one.first);
-        let declared = enter.op == "enter";
+        let declared = enter.op.is(OpName::Enter);
         let unknown = AtomicBlock { declared, enter: enter.pc, exit: enter.pc, label: None };
         let accesses = [Some(enter), found.get(&one.second)].into_iter().flatten().cloned().collect();
         let block = Some(span.map_or(unknown, |span| span.block.clone()));

@@ -41,7 +41,7 @@ pub(super) fn deadlocks(
             *answer.stats.entry(key.to_owned()).or_default() += value;
         }
         for mut finding in found.findings {
-            let mut pcs: Vec<Pc> = finding.accesses.iter().map(|access| access.pc).collect();
+            let mut pcs: Vec<Pc> = finding.accesses().iter().map(|access| access.pc).collect();
             pcs.sort_unstable();
             finding.analysis = first_by.get(&pcs).copied().unwrap_or(name);
             settled.insert(pcs);

@@ -2,7 +2,7 @@
 
 use std::collections::hash_map::Entry;
 
-use reweave_model::{EventId, Pc};
+use reweave_model::{EventId, OpName, Pc};
 
 use super::hash::FastMap;
 
@@ -60,7 +60,7 @@ pub struct Misused {
     pub event: EventId,
     pub pc: Pc,
     /// What the operation is called.
-    pub op: &'static str,
+    pub op: OpName,
 }
 
 #[derive(Clone, PartialEq, Eq, Default, Debug)]

@@ -3,6 +3,8 @@
 
 use std::collections::{HashMap, HashSet};
 
+use reweave_model::Kind;
+
 use super::at;
 use crate::data::{Item, Location};
 use crate::view::{Class, Evidence, Row, Run, Step};
@@ -22,7 +24,7 @@ pub fn instead(item: &Item, run: &Run, evidence: &Evidence) -> Vec<String> {
             false => format!("It did it, too, along another schedule. {ended}"),
         }];
     }
-    if item.kind == "failure"
+    if item.kind == Kind::Failure
         && let Some(failing) = failing
     {
         let mut lines = differences(failing, run);
@@ -38,7 +40,7 @@ pub fn instead(item: &Item, run: &Run, evidence: &Evidence) -> Vec<String> {
         };
         lines.push(format!("{} {when}", told(step)));
     }
-    if failing.is_none() && item.kind == "race" {
+    if failing.is_none() && item.kind == Kind::Race {
         lines.push("No run had one right after the other so far.".into());
     }
     lines.push(ended);
@@ -52,7 +54,7 @@ fn differences(failing: &Run, observed: &Run) -> Vec<String> {
     let reads = |run| {
         let mut times: HashMap<(u32, &Location, &str), usize> = HashMap::new();
         let reads = Run::shown(run).filter(|step| matches!(step.class, Class::Read | Class::Update));
-        let named = reads.filter(|step| !step.object.starts_with("0x"));
+        let named = reads.filter(|step| step.has_name);
         named
             .map(|step| {
                 let time = times.entry((step.thread, &step.place, &step.object)).or_default();

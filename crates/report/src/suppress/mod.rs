@@ -15,6 +15,8 @@
 mod pattern;
 mod tsan;
 
+use reweave_model::Kind;
+
 use crate::data::{AccessItem, Item, Location, Report};
 use crate::describe::file_name;
 use pattern::Glob;
@@ -36,13 +38,13 @@ impl std::fmt::Display for Mistake {
 
 impl std::error::Error for Mistake {}
 
-/// The kinds that can be named; `any` stands for all of them.
-const KINDS: [&str; 7] = ["any", "race", "deadlock", "atomicity", "nondeterminism", "failure", "misuse"];
+/// Stands for all kinds.
+const ANY: &str = "any";
 
 #[derive(Clone, PartialEq, Eq, Debug)]
 struct Suppression {
     /// None: of every kind.
-    kind: Option<String>,
+    kind: Option<Kind>,
     conditions: Vec<Condition>,
     reason: String,
 }
@@ -114,7 +116,7 @@ impl Suppressions {
 
 impl Suppression {
     fn covers(&self, item: &Item) -> bool {
-        self.kind.as_ref().is_none_or(|kind| *kind == item.kind) && self.conditions.iter().all(|one| one.holds(item))
+        self.kind.is_none_or(|kind| kind == item.kind) && self.conditions.iter().all(|one| one.holds(item))
     }
 }
 
@@ -167,15 +169,17 @@ fn parse(line: &str) -> Result<Suppression, String> {
         return Err("the reason is empty: say behind the colon why nobody has to look at this".into());
     }
     let mut words = head.split_whitespace();
-    let kind = words.next().unwrap_or_default();
-    if !KINDS.contains(&kind) {
-        return Err(format!("`{kind}` is no kind of finding: begin with one of {}", KINDS.join(", ")));
+    let word = words.next().unwrap_or_default();
+    let kind = Kind::from_name(word);
+    if kind.is_none() && word != ANY {
+        let all: Vec<&str> = [ANY].into_iter().chain(Kind::ALL.iter().map(|kind| kind.name())).collect();
+        return Err(format!("`{word}` is no kind of finding: begin with one of {}", all.join(", ")));
     }
     let conditions = words.map(condition).collect::<Result<Vec<_>, _>>()?;
     if conditions.is_empty() {
         return Err("nothing says which ones: add function=, file=, pair= or fingerprint= (function=* for all)".into());
     }
-    Ok(Suppression { kind: (kind != "any").then(|| kind.to_owned()), conditions, reason: reason.to_owned() })
+    Ok(Suppression { kind, conditions, reason: reason.to_owned() })
 }
 
 fn condition(word: &str) -> Result<Condition, String> {

@@ -138,7 +138,7 @@ pub fn phrase(op: &Op<'_>, describer: Describer<'_>) -> Phrase {
         Op::AtomicExit => plain("atomic block ends".into()),
         ref op => {
             let operands = describer.operands(op);
-            plain(format!("{} {operands}", describe::kind(op).replace('_', " ")).trim_end().to_owned())
+            plain(format!("{} {operands}", op.kind().name().replace('_', " ")).trim_end().to_owned())
         }
     }
 }

@@ -5,22 +5,18 @@
 //! finding; a coarse one pauses the wrong threads (thrashing), a fine one misses the right ones in a run that differs a little.
 
 use std::collections::{BTreeMap, HashMap};
-use std::time::Duration;
 
 use reweave_conductor::policy::wish::{Meeting, Object, Position, Target, Wish, YIELDS};
 use reweave_model::{EventId, Finding, Kind, ObjectId, Op, Schedule, ThreadId};
 use reweave_predict::abstraction::{self, Index};
 use reweave_trace::{Trace, schedule_of};
 
-use super::{Attempt, Goal, Plain, Tries, run};
+use super::{Attempt, Goal, RunSettings, Tries, run};
+use crate::budget;
 use crate::names::{Code, Name, Names};
 use reweave_launch::Result;
 use reweave_launch::folder::PrivateFolder;
 
-/// Runs for one finding.
-pub const RUNS: u64 = 10;
-/// For one run that is only measured.
-const TRIAL: Duration = Duration::from_secs(10);
 /// Call sites in the name of an object, as in the paper.
 const SITES: usize = 10;
 
@@ -55,7 +51,10 @@ impl Manner {
 /// With one seed after the other; first precisely, then coarsely, in case that the names of the recorded run do not fit.
 pub(super) fn attempts(trace: &Trace, finding: &Finding, goal: &Goal) -> Result<Vec<Attempt>> {
     let mut attempts = Vec::new();
-    for (manner, seeds) in [(Manner::PRECISE, 1..=RUNS / 2), (Manner::COARSE, RUNS / 2 + 1..=RUNS)] {
+    for (manner, seeds) in [
+        (Manner::PRECISE, 1..=budget::ACTIVE_RUNS / 2),
+        (Manner::COARSE, budget::ACTIVE_RUNS / 2 + 1..=budget::ACTIVE_RUNS),
+    ] {
         let Some(wish) = wish(trace, finding, goal, manner)? else { break };
         let threads = schedule_of(trace)?.threads;
         for seed in seeds {
@@ -74,7 +73,7 @@ pub fn trial(trace: &Trace, finding: &Finding, manner: Manner, seed: u64) -> Res
     let folder = PrivateFolder::new()?;
     let mut tries = Tries { attempts: 1, ..Tries::default() };
     let attempt = Attempt { schedule, wish: Some(wish), seed };
-    let done = run(trace, &attempt, &goal, folder.path(), &Plain::default(), TRIAL, &mut tries)?;
+    let done = run(trace, &attempt, &goal, folder.path(), &RunSettings::default(), budget::MEASURED_RUN, &mut tries)?;
     Ok(Some((done.is_ok(), tries)))
 }
 

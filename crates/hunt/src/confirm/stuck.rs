@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use reweave_model::{BlockedOn, EventId, Op, ThreadId};
 use reweave_trace::{Outcome, Trace};
 
-use super::Shown;
+use super::Occurrence;
 use super::goal::scan;
 use crate::names::Code;
 use reweave_launch::Result;
@@ -32,7 +32,7 @@ fn wait_of(levels: &Levels) -> Option<Wait> {
 }
 
 /// Where threads wait at these places at the end of the run, each at another, if nobody can move there.
-pub fn stuck(trace: &Trace, places: &[Code]) -> Result<Option<Shown>> {
+pub fn stuck(trace: &Trace, places: &[Code]) -> Result<Option<Occurrence>> {
     let mut threads: BTreeMap<ThreadId, Levels> = BTreeMap::new();
     scan(trace, |event, names, steps| {
         if !event.op.is_step() {
@@ -81,5 +81,5 @@ pub fn stuck(trace: &Trace, places: &[Code]) -> Result<Option<Shown>> {
     let found: Vec<Wait> = found.into_iter().flatten().collect();
     let last = found.iter().map(|wait| wait.step).max().unwrap_or(0);
     let first = found.iter().min_by_key(|wait| wait.step).filter(|_| found.len() == places.len());
-    Ok(first.map(|first| Shown { first: first.at, steps_before: last, events }))
+    Ok(first.map(|first| Occurrence { first: first.at, steps_before: last, events }))
 }

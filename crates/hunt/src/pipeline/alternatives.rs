@@ -1,8 +1,8 @@
 //! What would have happened had a read seen another write? Prediction names the reads of a run that can see one with another
 //! value, and the way there; a run along it goes on differently from that point, is looked at like any other, and asked in turn.
 //!
-//! Source: maximal causality reduction (Huang, PLDI 2015). No model of the program is needed, so that it works where
-//! [`explore`](crate::explore) does not come to its end: many threads, long runs, calls that nobody sees. Nothing is claimed to be
+//! Source: maximal causality reduction (Huang, PLDI 2015). No model of the program is needed, so it works where
+//! [`explore`](crate::explore) does not end: many threads, long runs, calls that nobody sees. Nothing is claimed to be
 //! covered: a pair of code positions is tried a few times only, and the same question is not asked of every run.
 
 use std::collections::{HashSet, VecDeque};
@@ -12,19 +12,13 @@ use reweave_model::{Finding, Pc, Schedule, ThreadId};
 use reweave_predict::{Limits, analyses::nondeterminism::NAME};
 use reweave_trace::Trace;
 
-use super::{GLANCE, Hunt, Look, Stage, left};
-use crate::explore;
+use super::hunt::{Hunt, Scrutiny};
+use super::{Stage, left};
+use crate::{budget, explore};
 use reweave_launch::Result;
 use reweave_launch::folder::PrivateFolder;
 use reweave_launch::interrupt;
 use reweave_launch::session::Run;
-
-/// The part of the time that is left.
-const SHARE: u32 = 3;
-/// The part of that for asking one run.
-const ASKING: u32 = 4;
-/// Runs of which nobody has asked yet.
-const WAITING: usize = 200;
 
 /// A place in the code by module and offset.
 type Place = (String, u64);
@@ -37,14 +31,18 @@ impl Hunt<'_> {
     pub(super) fn alternatives(&mut self, first: &Run, watch: &mut dyn FnMut(Stage<'_>)) -> Result<()> {
         let [process] = &first.processes[..] else { return Ok(()) };
         let began = Instant::now();
-        let total = self.left() / SHARE;
+        let total = self.left() / budget::ALTERNATIVES_SHARE;
         let until = began + total;
         let mut asked = HashSet::new();
         let mut waiting: VecDeque<(Trace, Option<PrivateFolder>)> =
             VecDeque::from([(Trace::open(&process.path)?, None)]);
         let mut runs = 0;
         while let Some((trace, _folder)) = waiting.pop_front().filter(|_| !left(until).is_zero()) {
-            for schedule in ask(&trace, Instant::now() + (left(until) / ASKING).max(GLANCE), &mut asked)? {
+            for schedule in ask(
+                &trace,
+                Instant::now() + (left(until) / budget::ALTERNATIVES_PER_RUN).max(budget::LEAST_PREDICTION),
+                &mut asked,
+            )? {
                 if Instant::now() + first.took >= until || interrupt::asked() {
                     break;
                 }
@@ -53,9 +51,9 @@ impl Hunt<'_> {
                 let limits = explore::Limits { until, ..self.limits_of_exploring(first) };
                 let run = explore::follow(&trace, schedule, &limits, &folder)?;
                 runs += 1;
-                if self.look_at(&run, Look::Closely, watch)?
+                if self.look_at(&run, Scrutiny::Close, watch)?
                     && !run.timed_out
-                    && waiting.len() < WAITING
+                    && waiting.len() < budget::ALTERNATIVES_WAITING
                     && let [process] = &run.processes[..]
                 {
                     waiting.push_back((Trace::open(&process.path)?, Some(folder)));

@@ -11,30 +11,24 @@ use reweave_report::Describer;
 use reweave_report::place::Placed;
 use reweave_trace::{Outcome, Trace};
 
-use super::items::failure;
-use super::{Ended, Hunt, Stage, left};
-use crate::confirm::{self, Goal};
+use super::hunt::{EndedBy, Hunt};
+use super::own_runs::failure;
+use super::{Stage, left};
+use crate::budget;
 use crate::replay::{is_failure, same_outcome};
 use reweave_launch::Result;
 use reweave_launch::session::Run;
 
-/// Parts of the budget: what they get at most, and what is kept for them.
-const SHARE: u32 = 10;
-const KEPT: u32 = 30;
-/// Lines that read, in one trace.
-const LINES: usize = 40;
-
 /// Of the budget, for everything else.
-pub fn without_reads(budget: Duration) -> Duration {
-    budget - budget / KEPT
+pub fn without_reads(all: Duration) -> Duration {
+    all - all / budget::READS_KEPT
 }
 
 impl Hunt<'_> {
     /// Looks for reads of the recorded run that can see another write, and steers to them.
     pub(super) fn reads(&mut self, run: &Run, end: Instant, watch: &mut dyn FnMut(Stage<'_>)) -> Result<()> {
-        let budget = self.plan.budget;
-        let until = end.min(Instant::now() + budget / SHARE);
-        let known = self.items.len();
+        let until = end.min(Instant::now() + self.plan.budget / budget::READS_SHARE);
+        let known = self.candidates.len();
         for process in run.processes.iter().filter(|process| process.instrumented) {
             if left(until).is_zero() {
                 break;
@@ -45,19 +39,16 @@ impl Hunt<'_> {
             self.confirm(&trace, &findings, watch)?;
         }
         let recorded: Vec<_> = run.processes.iter().map(|process| process.outcome.clone()).collect();
-        for at in known..self.items.len() {
-            let item = &self.items[at];
-            let own = self.plan.folder.join(item.id.to_string());
-            let Some(goal) = Goal::load(&own.join(confirm::COMMAND)).filter(|_| item.schedule.is_some()) else {
-                continue;
-            };
+        for at in known..self.candidates.len() {
+            let Some(done) = self.candidates[at].confirmed() else { continue };
+            let (goal, own) = (done.goal.clone(), self.candidates[at].folder(&self.plan.folder));
             // A child's status is its parent's business.
             let childs = recorded.len() > 1 && matches!(goal.outcome, Outcome::Exited { .. });
-            let usual = childs || recorded.iter().any(|outcome| same_outcome(outcome, &goal.outcome));
-            if is_failure(&goal.outcome) && !usual {
+            let is_usual = childs || recorded.iter().any(|outcome| same_outcome(outcome, &goal.outcome));
+            if is_failure(&goal.outcome) && !is_usual {
                 let trace = Trace::open(own.join(&goal.trace))?;
-                let item = failure(self.next_id(), &trace, &goal.outcome, &self.plan.folder)?;
-                self.keep(item, Ended::ByItself, watch)?;
+                let candidate = failure(self.next_id(), &trace, &goal.outcome, &self.plan.folder)?;
+                self.keep(candidate, EndedBy::Itself, watch)?;
             }
         }
         Ok(())
@@ -95,8 +86,8 @@ impl Hunt<'_> {
         }
         let mut findings: Vec<Finding> = lines.into_values().collect();
         findings.sort_by_key(|finding| std::cmp::Reverse(weight(finding)));
-        let left_out = findings.len().saturating_sub(LINES) as u64;
-        findings.truncate(LINES);
+        let left_out = findings.len().saturating_sub(budget::READ_LINES) as u64;
+        findings.truncate(budget::READ_LINES);
         *self.stats.entry(format!("{NAME}.lines_left_out")).or_default() += left_out;
         Ok(findings)
     }

@@ -9,7 +9,7 @@ mod summary;
 
 use reweave_model::{AccessOp, Accessor, Awaited, BlockedOn, Evidence, Finding, Kind, ObjectId, StaticAccess};
 
-use crate::data::{AccessItem, Facts, HeldLock, Item, Location, Operation, StaticItem};
+use crate::data::{AccessItem, BlockItem, Facts, HeldLock, Item, Location, Operation, StaticItem, ViewItem};
 use crate::describe::{Describer, signal_name};
 use crate::fingerprint::fingerprint;
 use crate::place::Placed;
@@ -17,8 +17,37 @@ use crate::reads;
 
 pub use source::{ProgramText, Source};
 
+/// A finding in names and lines.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Description {
+    pub fingerprint: String,
+    pub summary: String,
+    pub accesses: Vec<AccessItem>,
+    pub block_at: Option<BlockItem>,
+    pub view: Option<ViewItem>,
+    pub facts: Facts,
+}
+
 /// Makes an item; what only the pipeline knows (files, outcome) is left empty.
 pub fn item(id: u32, finding: &Finding, source: &dyn Source) -> Item {
+    describe(finding, source).item(id, finding)
+}
+
+impl Description {
+    pub fn item(self, id: u32, finding: &Finding) -> Item {
+        let Self { fingerprint, summary, accesses, block_at, view, facts } = self;
+        let block = finding.block.as_ref().map(|block| block.source());
+        let of_text = match &finding.evidence {
+            Evidence::Static { why, .. } => Some(StaticItem { why: why.clone() }),
+            Evidence::Dynamic { .. } => None,
+        };
+        let analysis = finding.analysis.into();
+        let item = Item::new(finding.kind, finding.strength);
+        Item { id, fingerprint, analysis, summary, block, block_at, accesses, view, of_text, facts, ..item }
+    }
+}
+
+pub fn describe(finding: &Finding, source: &dyn Source) -> Description {
     let mut accesses = accesses(finding, source);
     // Before objects are named: an address says nothing in another run.
     let fingerprint = fingerprint(finding.kind, &accesses);
@@ -36,22 +65,8 @@ pub fn item(id: u32, finding: &Finding, source: &dyn Source) -> Item {
         Some(view) => reads::summary(view, &accesses),
         None => summary::summary(finding, &accesses, source),
     };
-    Item {
-        id,
-        fingerprint,
-        analysis: finding.analysis.into(),
-        summary,
-        block: finding.block.as_ref().map(|block| block.source()),
-        block_at: finding.block.as_ref().map(|block| block::block_item(block, finding.accesses(), source)),
-        accesses,
-        view,
-        of_text: match &finding.evidence {
-            Evidence::Static { why, .. } => Some(StaticItem { why: why.clone() }),
-            Evidence::Dynamic { .. } => None,
-        },
-        facts: facts(finding, source),
-        ..Item::new(finding.kind, finding.strength)
-    }
+    let block_at = finding.block.as_ref().map(|block| block::block_item(block, finding.accesses(), source));
+    Description { fingerprint, summary, accesses, block_at, view, facts: facts(finding, source) }
 }
 
 /// The identity of a finding.

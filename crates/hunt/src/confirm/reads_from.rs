@@ -10,7 +10,7 @@ use reweave_model::{Event, EventId, Finding, Op, ThreadId};
 use reweave_trace::Trace;
 use serde::{Deserialize, Serialize};
 
-use super::Shown;
+use super::Occurrence;
 use crate::classes::Descents;
 use crate::names::{Code, Names};
 use reweave_launch::Result;
@@ -30,7 +30,7 @@ pub struct Instance {
 
 /// A read, and the write that it is to see.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct Sight {
+pub struct ReadsFrom {
     read: Instance,
     /// `None`: what was there at first.
     other: Option<Instance>,
@@ -41,7 +41,7 @@ pub struct Sight {
     bytes: Vec<u64>,
 }
 
-impl Sight {
+impl ReadsFrom {
     /// `None`: the finding is not about a read, or what it says is so in the recorded run.
     pub fn of(trace: &Trace, finding: &Finding) -> Result<Option<Self>> {
         let Some((view, read)) = finding.view.and_then(|view| Some((view, view.read?))) else { return Ok(None) };
@@ -78,7 +78,7 @@ impl Sight {
     }
 
     /// Where the read saw the other write, if it did.
-    pub fn shown(&self, trace: &Trace) -> Result<Option<Shown>> {
+    pub fn occurrence(&self, trace: &Trace) -> Result<Option<Occurrence>> {
         let mut accesses = Accesses::default();
         // There may be several: an address is used again.
         let mut other = None;
@@ -102,7 +102,7 @@ impl Sight {
                 return Ok(None);
             }
             let (first, steps_before) = (access.instance.code, steps.saturating_sub(1));
-            return Ok(Some(Shown { first, steps_before, events: self.events(trace)? }));
+            return Ok(Some(Occurrence { first, steps_before, events: self.events(trace)? }));
         }
         Ok(None)
     }

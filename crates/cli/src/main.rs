@@ -3,10 +3,10 @@
 mod atomic;
 mod commands;
 mod evidence;
-mod living;
 mod output;
 mod progress;
 mod size;
+mod triage;
 mod watcher;
 
 use std::ffi::OsString;
@@ -55,8 +55,8 @@ enum Command {
 
 /// Compile like gcc or clang, adding what reweave needs
 ///
-/// All arguments go to the compiler as they are. REWEAVE_CC and REWEAVE_CXX choose it (gcc and g++ by default). Called as
-/// `reweave-cc` or `reweave-c++` the same file is a drop-in CC or CXX for make, CMake, autotools and meson.
+/// All arguments go to the compiler as they are. REWEAVE_CC and REWEAVE_CXX choose it (gcc and g++ by default). Called
+/// as `reweave-cc` or `reweave-c++` the same file is a drop-in CC or CXX for make, CMake, autotools and meson.
 #[derive(clap::Args)]
 #[command(disable_help_flag = true, after_help = "Example:\n  reweave cc -g -o bank bank.c -lpthread")]
 struct Compiler {

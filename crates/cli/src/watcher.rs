@@ -1,5 +1,5 @@
-//! What somebody sees while `reweave test` runs: the phase, how far it is, the time that is left, and findings as soon as a run
-//! did them.
+//! What somebody sees while `reweave test` runs: the phase, how far it is, the time that is left, and findings as soon
+//! as a run did them.
 
 use std::time::Instant;
 
@@ -7,9 +7,9 @@ use reweave_hunt::pipeline::{Plan, Stage};
 use reweave_report::text::{self, Detail};
 use reweave_report::{Item, related};
 
-use crate::living::Judge;
 use crate::output::{self, counted};
 use crate::progress::Bar;
+use crate::triage::Judge;
 
 pub struct Watcher<'a> {
     judge: &'a Judge,

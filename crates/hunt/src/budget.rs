@@ -1,5 +1,5 @@
-//! How much of everything a test may take: time, runs, events. All of these numbers are guesses that proved themselves; each stands
-//! here with its reason. What a share is of is the time that is left, unless it says otherwise.
+//! How much of everything a test may take: time, runs, events. All of these numbers are guesses that proved themselves;
+//! each stands here with its reason. What a share is of is the time that is left, unless it says otherwise.
 
 use std::time::Duration;
 
@@ -7,7 +7,8 @@ use reweave_launch::session::{Options, Run};
 
 // The recorded run.
 
-/// Events that are recorded at first, for every millisecond of the budget: each pass over so many takes some hundredths of it.
+/// Events that are recorded at first, for every millisecond of the budget: each pass over so many takes some hundredths
+/// of it.
 pub const RECORDED_EVENTS_PER_MS: u64 = 500;
 /// Events of a program that does not end that are looked at, for every millisecond there is.
 pub const ENDLESS_EVENTS_PER_MS: u64 = 100;
@@ -60,8 +61,8 @@ pub const ENDLESS_REPLAY: Duration = Duration::from_secs(4);
 
 // Other schedules.
 
-/// Schedules that are tried before anything else: each goes through the program in another way, so that what one run is looked at
-/// for closely is not what chance made of the first …
+/// Schedules that are tried before anything else: each goes through the program in another way, so that what one run is
+/// looked at for closely is not what chance made of the first …
 pub const GLIMPSES: u32 = 9;
 /// … and their share.
 pub const GLIMPSES_SHARE: u32 = 5;

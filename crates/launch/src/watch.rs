@@ -1,8 +1,9 @@
 //! Analysis while the program runs: `reweave watch`.
 //!
-//! Each process of the program gets an analysis of its own, in the thread that collects its events; nothing goes to disk. What
-//! they see goes to one *teller*, which resolves symbols, drops what was told before (by source position, so that it does not
-//! matter in which process) and tells the rest. The program waits where the analysis is slower than it is, which is counted.
+//! Each process of the program gets an analysis of its own, in the thread that collects its events; nothing goes to
+//! disk. What they see goes to one *teller*, which resolves symbols, drops what was told before (by source position, so
+//! that it does not matter in which process) and tells the rest. The program waits where the analysis is slower than it
+//! is, which is counted.
 //!
 //! Memory is bounded: beyond the limit an analysis starts over (see [`Live::start_over`]), which is counted too.
 

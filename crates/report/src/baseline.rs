@@ -1,5 +1,5 @@
-//! A report against an earlier one: what is new, what was known, and what is gone. Findings are the same if their fingerprints
-//! are ([`crate::fingerprint`]), whatever line they are on now.
+//! A report against an earlier one: what is new, what was known, and what is gone. Findings are the same if their
+//! fingerprints are ([`crate::fingerprint`]), whatever line they are on now.
 //!
 //! What is weaker than it was is still known; what was merely potential and is proven now is news.
 

@@ -1,9 +1,9 @@
-//! What makes two findings the same bug, in another run, in another build, and after lines were added above it: the kind, and for
-//! each access the file's name, the function, what it does (and in which function of a library) and the *text* of the source line. Line numbers count only where the
-//! source cannot be read.
+//! What makes two findings the same bug, in another run, in another build, and after lines were added above it: the
+//! kind, and for each access the file's name, the function, what it does (and in which function of a library) and the
+//! *text* of the source line. Line numbers count only where the source cannot be read.
 //!
-//! A line that stands several times in a function is told apart by its number among them. Changing the text of the line, or
-//! renaming the function or the file, makes it another finding.
+//! A line that stands several times in a function is told apart by its number among them. Changing the text of the
+//! line, or renaming the function or the file, makes it another finding.
 
 use reweave_model::Kind;
 

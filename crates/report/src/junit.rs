@@ -1,5 +1,6 @@
-//! JUnit XML, as continuous integration reads it: each finding is a test case. One that is confirmed or predicted failed; one that is
-//! merely potential, suppressed or known from before is skipped, with the reason. Without findings there is one that passed.
+//! JUnit XML, as continuous integration reads it: each finding is a test case. One that is confirmed or predicted
+//! failed; one that is merely potential, suppressed or known from before is skipped, with the reason. Without findings
+//! there is one that passed.
 
 use std::io::{self, Write};
 

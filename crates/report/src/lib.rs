@@ -1,5 +1,5 @@
-//! Findings, events and traces as text, JSON, HTML, SARIF, JUnit XML and traces for a viewer. Findings are data; only this crate makes text of them, and it decides
-//! nothing.
+//! Findings, events and traces as text, JSON, HTML, SARIF, JUnit XML and traces for a viewer. Findings are data; only
+//! this crate makes text of them, and it decides nothing.
 
 pub mod baseline;
 pub mod data;

@@ -1,6 +1,6 @@
-//! Where something happens, for people: in the first code that is theirs. An access inside `std::vector::push_back` is told at the
-//! line that calls it, with the library's own frames beside it, and a stack ends where the program's own code does: neither what
-//! starts the program nor what starts a thread says anything about a bug.
+//! Where something happens, for people: in the first code that is theirs. An access inside `std::vector::push_back` is
+//! told at the line that calls it, with the library's own frames beside it, and a stack ends where the program's own
+//! code does: neither what starts the program nor what starts a thread says anything about a bug.
 
 use reweave_model::Pc;
 use reweave_trace::{Language, Symbols};
@@ -21,7 +21,8 @@ pub struct Placed {
 }
 
 impl Placed {
-    /// From a code address and the return addresses of its callers. Without a frame of the user's it is the innermost one.
+    /// From a code address and the return addresses of its callers. Without a frame of the user's it is the innermost
+    /// one.
     pub fn new(pc: Pc, callers: impl Iterator<Item = Pc>, describer: Describer<'_>) -> Self {
         let mut frames = frames(pc, describer.symbols);
         frames.extend(Self::callers(callers, describer));

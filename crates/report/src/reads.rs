@@ -1,5 +1,5 @@
-//! Nondeterministic reads in words: which write a read can see instead, what the value feeds, and, for the eye, all of them by
-//! location.
+//! Nondeterministic reads in words: which write a read can see instead, what the value feeds, and, for the eye, all of
+//! them by location.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};

@@ -1,6 +1,6 @@
-//! Findings that are one bug to people: what races on two lines also tears the block around them apart, and ends runs the same
-//! way. A report keeps all of them; who reads it is told of the strongest in full, and of the others in a line each. Nothing is
-//! left out, and nothing is decided: two bugs on the same lines are told together.
+//! Findings that are one bug to people: what races on two lines also tears the block around them apart, and ends runs
+//! the same way. A report keeps all of them; who reads it is told of the strongest in full, and of the others in a line
+//! each. Nothing is left out, and nothing is decided: two bugs on the same lines are told together.
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -38,8 +38,8 @@ pub fn groups<'a>(items: impl IntoIterator<Item = &'a Item>) -> Vec<Group<'a>> {
     groups
 }
 
-/// All findings, as a page shows them: the strongest first, what is one bug to people together. What is suppressed or known stands
-/// alone, so that nothing new hides behind it, and so does what is merely potential beside what is sure.
+/// All findings, as a page shows them: the strongest first, what is one bug to people together. What is suppressed or
+/// known stands alone, so that nothing new hides behind it, and so does what is merely potential beside what is sure.
 pub fn folded(items: &[Item]) -> Vec<Group<'_>> {
     let (news, rest): (Vec<&Item>, Vec<&Item>) = items.iter().partition(|item| item.is_news());
     let mut all = Vec::new();

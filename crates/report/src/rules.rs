@@ -1,5 +1,6 @@
-//! The kinds of findings as rules: what each is, and how it is usually fixed. Code scanning shows this beside a finding. A new
-//! kind of finding is one entry here; what is special about a language is its [advice](Language::advice).
+//! The kinds of findings as rules: what each is, and how it is usually fixed. Code scanning shows this beside a
+//! finding. A new kind of finding is one entry here; what is special about a language is its
+//! [advice](Language::advice).
 
 use reweave_model::Kind;
 use reweave_trace::Language;

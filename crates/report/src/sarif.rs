@@ -1,5 +1,5 @@
-//! SARIF 2.1.0 (OASIS), for code scanning: each finding is a result with the rule of its kind, its other accesses as related
-//! locations, the schedule that shows it as thread flows, and a fingerprint that stays when lines move.
+//! SARIF 2.1.0 (OASIS), for code scanning: each finding is a result with the rule of its kind, its other accesses as
+//! related locations, the schedule that shows it as thread flows, and a fingerprint that stays when lines move.
 //!
 //! A path below the root is given relative to `%SRCROOT%`, so that a service finds it in the repository.
 

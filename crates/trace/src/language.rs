@@ -1,5 +1,5 @@
-//! What a front end knows of the language its programs are written in, as data: a trace carries it, so that analyses and reports
-//! name no language.
+//! What a front end knows of the language its programs are written in, as data: a trace carries it, so that analyses
+//! and reports name no language.
 
 use std::collections::BTreeMap;
 

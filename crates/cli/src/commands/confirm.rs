@@ -18,8 +18,8 @@ use crate::size::parse_time;
 /// Try to make predicted findings happen
 ///
 /// DIR is the folder of an earlier `reweave test`. Its recording is analysed again and every finding is steered to in a
-/// run of the program; the report is written anew. With `--analysis lock-history` the numbers (`--stats`) tell how many of the
-/// pairs of places that it shows to be reachable (pred) a run did (true), and how many it cannot refute (upper).
+/// run of the program; the report is written anew. With `--analysis lock-history` the numbers (`--stats`) tell how many
+/// of the pairs of places that it shows to be reachable (pred) a run did (true), and how many it cannot refute (upper).
 #[derive(clap::Args)]
 #[command(
     override_usage = "reweave confirm [OPTIONS] DIR [-- PROG [ARGS]...]",

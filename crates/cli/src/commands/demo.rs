@@ -14,7 +14,7 @@ use reweave_report::view::Limits;
 use reweave_report::{Report, story};
 
 use super::predict::Deny;
-use crate::living::Judge;
+use crate::triage::Judge;
 use crate::{evidence, output};
 
 /// A small program with one bug.
@@ -139,7 +139,7 @@ fn demo(program: &Program, folder: &Path) -> Result<i32, Error> {
         return Ok(exit::INTERNAL);
     }
     let report = pipeline::load_report(&out)?;
-    let Some(item) = telling(&report, program.kind) else { return Ok(exit::INTERNAL) };
+    let Some(item) = most_instructive(&report, program.kind) else { return Ok(exit::INTERNAL) };
     eprintln!("\nFinding {} can be had again at will:\n\n$ reweave replay reweave-out/{}", item.id, item.id);
     let replayed = replay(&Recording::open(&out.join(item.id.to_string()))?)?;
     let again = super::replay::tell(&replayed) == exit::FINDINGS;
@@ -158,8 +158,8 @@ fn shown(command: &str, folder: &Path) -> Result<i32, Error> {
     Ok(exit::of_program(status))
 }
 
-/// The most telling finding of this kind: a confirmed run that failed.
-fn telling(report: &Report, kind: Kind) -> Option<&reweave_report::Item> {
+/// The most instructive finding of this kind: a confirmed run that failed.
+fn most_instructive(report: &Report, kind: Kind) -> Option<&reweave_report::Item> {
     let confirmed = || report.findings.iter().filter(|item| item.schedule.is_some() && item.kind == kind);
     let failed = confirmed().find(|item| item.harm == Some(Harm::Status));
     failed.or_else(|| confirmed().next())

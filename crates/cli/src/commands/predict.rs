@@ -28,8 +28,8 @@ pub struct Args {
     /// Which reorderings count
     #[arg(long, value_enum, default_value = "control-flow")]
     mode: ModeName,
-    /// Events per window of the maximal engine, counting only those that matter to it [default: the whole trace if it is
-    /// short enough, 10000 otherwise]
+    /// Events per window of the maximal engine, counting only those that matter to it [default: the whole trace if it
+    /// is short enough, 10000 otherwise]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..))]
     window: Option<u32>,
     /// Wall time (ms, s, m, h); what is not settled by then is counted

@@ -9,13 +9,13 @@ use reweave_launch::{Error, exit};
 use reweave_report::text::Detail;
 use reweave_report::{Dossier, Report, Sources, Style, html, junit, perfetto, sarif, text};
 
-use crate::living::Living;
+use crate::triage::Triage;
 use crate::{evidence, output};
 
 /// Show the findings of an earlier test again, or write them in another form
 ///
-/// Without a form the findings are printed. The forms need the folder as `reweave test` left it: the runs in it are what they
-/// show.
+/// Without a form the findings are printed. The forms need the folder as `reweave test` left it: the runs in it are
+/// what they show.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     reweave report reweave-out\n  \
@@ -37,14 +37,14 @@ pub struct Args {
     #[arg(long, value_name = "FILE")]
     perfetto: Option<PathBuf>,
     #[command(flatten)]
-    living: Living,
+    triage: Triage,
     #[command(flatten)]
-    telling: Telling,
+    verbosity: Verbosity,
 }
 
 /// How much is told.
 #[derive(clap::Args, Clone, Copy, Default)]
-pub struct Telling {
+pub struct Verbosity {
     /// Only tell how many findings there are
     #[arg(short, long, conflicts_with = "verbose")]
     quiet: bool,
@@ -53,7 +53,7 @@ pub struct Telling {
     verbose: bool,
 }
 
-impl Telling {
+impl Verbosity {
     pub const fn detail(self) -> Detail {
         match (self.quiet, self.verbose) {
             (true, _) => Detail::Quiet,
@@ -71,14 +71,14 @@ pub fn run(args: Args) -> i32 {
 }
 
 fn report(args: &Args) -> Result<i32, Error> {
-    let judge = args.living.judge()?;
+    let judge = args.triage.judge()?;
     let mut report = pipeline::load_report(&args.folder)?;
     judge.apply(&mut report);
     let written = write_forms(args, &report)?;
     let mut code = exit::CLEAN;
     if !written {
         let folder = args.folder.display().to_string();
-        let style = Style::for_stdout().with_detail(args.telling.detail());
+        let style = Style::for_stdout().with_detail(args.verbosity.detail());
         code = output::print(|out| text::write(&report, &folder, style, out));
     }
     Ok(if code == exit::CLEAN && report.has_findings() { exit::FINDINGS } else { code })

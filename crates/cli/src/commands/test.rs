@@ -12,10 +12,10 @@ use reweave_report::{Style, text};
 
 use super::predict::Deny;
 use super::record::Scheduling;
-use super::report::Telling;
-use crate::living::{Judge, Living};
+use super::report::Verbosity;
 use crate::output;
 use crate::size::parse_time;
+use crate::triage::{Judge, Triage};
 use crate::watcher::Watcher;
 
 /// Record a run, predict what other interleavings would do, confirm it, and report
@@ -40,8 +40,8 @@ pub struct Args {
     /// Spend all the time that is left on exploring what other schedules can do, until nothing new is to be expected
     #[arg(long)]
     explore: bool,
-    /// Runs of the program at a time, once it is recorded [default: one for each core, or 1 if the program deals with files,
-    /// sockets or other processes, where runs get in each other's way]
+    /// Runs of the program at a time, once it is recorded [default: one for each core, or 1 if the program deals with
+    /// files, sockets or other processes, where runs get in each other's way]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
     jobs: Option<u16>,
     /// Run the program in a copy of the current folder each time
@@ -54,9 +54,9 @@ pub struct Args {
     #[arg(long, value_enum, value_name = "KIND")]
     deny: Option<Deny>,
     #[command(flatten)]
-    living: Living,
+    triage: Triage,
     #[command(flatten)]
-    telling: Telling,
+    verbosity: Verbosity,
     #[command(flatten)]
     scheduling: Scheduling,
     /// The program and its arguments
@@ -76,8 +76,8 @@ pub fn run(args: Args) -> i32 {
         Err(error) => return output::fail(&error),
     }
     args.scheduling.apply(&mut plan.options);
-    match args.living.judge() {
-        Ok(judge) => test(&plan, &judge, args.telling.detail(), args.deny),
+    match args.triage.judge() {
+        Ok(judge) => test(&plan, &judge, args.verbosity.detail(), args.deny),
         Err(error) => output::fail(&error),
     }
 }

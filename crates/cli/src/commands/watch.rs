@@ -16,9 +16,10 @@ use crate::size::parse_size;
 
 /// Run a program and tell what is wrong with it while it runs
 ///
-/// The events go straight into the analyses: nothing is written to disk, and memory stays bounded, so that servers and long
-/// tests can be watched for hours. Where the analyses are slower than the program, the program waits. Every finding is
-/// potential: `reweave test` settles them. Every process of the program that was built with `reweave cc` is watched.
+/// The events go straight into the analyses: nothing is written to disk, and memory stays bounded, so that servers and
+/// long tests can be watched for hours. Where the analyses are slower than the program, the program waits. Every
+/// finding is potential: `reweave test` settles them. Every process of the program that was built with `reweave cc` is
+/// watched.
 #[derive(clap::Args)]
 #[command(override_usage = "reweave watch [OPTIONS] -- PROG [ARGS]...", after_help = after_help())]
 pub struct Args {
@@ -193,7 +194,7 @@ fn summary(watched: &Watched, checked: bool) {
         ),
         (totals.dropped, "accesses or pairs were beyond the limits of the analyses"),
         (totals.forgotten, "lock operations were too long ago, or of locks that are gone, to be looked at again"),
-        (*untold, "more findings were not told"),
+        (*untold, "more findings were not reported"),
     ] {
         if number > 0 {
             eprintln!("reweave: {} {what}", grouped(number));

@@ -1,8 +1,9 @@
 //! Active testing of a finding: which threads are to meet where, from what the recorded run knows of them.
 //!
-//! Threads and locks of another run are recognised by name: a thread by its descent, a lock by its module and offset or by who
-//! initialised it as which of its objects. An [`Abstraction`] says which of the recorded ones are as good as those of the
-//! finding; a coarse one pauses the wrong threads (thrashing), a fine one misses the right ones in a run that differs a little.
+//! Threads and locks of another run are recognised by name: a thread by its descent, a lock by its module and offset or
+//! by who initialised it as which of its objects. An [`Abstraction`] says which of the recorded ones are as good as
+//! those of the finding; a coarse one pauses the wrong threads (thrashing), a fine one misses the right ones in a run
+//! that differs a little.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -48,7 +49,8 @@ impl Manner {
     pub const COARSE: Self = Self { abstraction: Abstraction::Trivial, context: false, yields: false };
 }
 
-/// With one seed after the other; first precisely, then coarsely, in case that the names of the recorded run do not fit.
+/// With one seed after the other; first precisely, then coarsely, in case that the names of the recorded run do not
+/// fit.
 pub(super) fn attempts(trace: &Trace, finding: &Finding, goal: &Goal) -> Result<Vec<Attempt>> {
     let mut attempts = Vec::new();
     for (manner, seeds) in [
@@ -65,7 +67,8 @@ pub(super) fn attempts(trace: &Trace, finding: &Finding, goal: &Goal) -> Result<
     Ok(attempts)
 }
 
-/// One run in a given manner, to measure it: whether it did it, and what it took. `None`: pausing threads does not help.
+/// One run in a given manner, to measure it: whether it did it, and what it took. `None`: pausing threads does not
+/// help.
 pub fn trial(trace: &Trace, finding: &Finding, manner: Manner, seed: u64) -> Result<Option<(bool, Tries)>> {
     let goal = Goal::of(trace, finding)?;
     let Some(wish) = wish(trace, finding, &goal, manner)? else { return Ok(None) };

@@ -88,8 +88,9 @@ pub struct NormalBehaviour {
 }
 
 impl NormalBehaviour {
-    /// A line by which this differs. The same in another order, of lines or of their pieces, is no difference: who prints first is
-    /// nobody's bug. A program that prints this or that anyway, whoever comes first, shows nothing by it.
+    /// A line by which this differs. The same in another order, of lines or of their pieces, is no difference: who
+    /// prints first is nobody's bug. A program that prints this or that anyway, whoever comes first, shows nothing by
+    /// it.
     fn difference(&self, printed: &[u8]) -> Option<String> {
         let (first, others) = self.printed.split_first()?;
         let steady = others.iter().all(|other| difference(first, other).is_none());

@@ -107,8 +107,8 @@ pub fn last_places(trace: &Trace, outcome: &Outcome) -> Result<Vec<Accessor>> {
             waits.into_values().collect()
         }
         Outcome::Signalled { signal, .. } => {
-            // Whoever dies holding the token says so. Otherwise it was in a call, or is known for nothing but what it did last; one
-            // that had ended already has no place at all.
+            // Whoever dies holding the token says so. Otherwise it was in a call, or is known for nothing but what it
+            // did last; one that had ended already has no place at all.
             let outside = outside.into_values().next_back();
             let sent = || last_access.remove(&last_thread).filter(|_| !DYING.contains(signal));
             let last = outside.or_else(sent).map(|at| Accessor { op: AccessOp::Signal(*signal), ..at });

@@ -78,7 +78,8 @@ pub struct Occurrence {
     pub first: Code,
     /// Steps of the run before the bug.
     pub steps_before: u64,
-    /// The events that are the accesses of the finding, in its order; those of a race as they came. None: the run does not have it.
+    /// The events that are the accesses of the finding, in its order; those of a race as they came. None: the run does
+    /// not have it.
     pub events: Vec<Option<EventId>>,
 }
 
@@ -154,7 +155,8 @@ impl Goal {
         Ok(shown.map(|shown| Occurrence { events: events.into_iter().map(Some).collect(), ..shown }))
     }
 
-    /// Whether the run itself is one that no order of whole blocks explains, because of a block that begins at this place.
+    /// Whether the run itself is one that no order of whole blocks explains, because of a block that begins at this
+    /// place.
     fn torn(&self, trace: &Trace) -> Result<Option<Occurrence>> {
         let Some(block) = self.block else { return Ok(None) };
         let mut violations = Serializability::default();
@@ -214,8 +216,8 @@ fn codes(trace: &Trace, finding: &Finding, pcs: impl Iterator<Item = Pc>) -> Res
     Ok(pcs.map(|pc| names.code(pc)).collect())
 }
 
-/// Goes through a trace until `visit` says where it is shown. It hears of each event, what code is called by then, and how many
-/// steps came before it.
+/// Goes through a trace until `visit` says where it is shown. It hears of each event, what code is called by then, and
+/// how many steps came before it.
 pub(super) fn scan<F>(trace: &Trace, mut visit: F) -> Result<Option<Occurrence>>
 where
     F: FnMut(&Event<'_>, &Names, u64) -> Option<Occurrence>,
@@ -257,8 +259,8 @@ impl Access {
 }
 
 /// The first place in a trace where accesses at the two code positions, by different threads, to overlapping bytes, at
-/// least one writing and one not atomic, follow each other. All that one library call does is one step here: no other thread
-/// can come in between.
+/// least one writing and one not atomic, follow each other. All that one library call does is one step here: no other
+/// thread can come in between.
 fn adjacent(trace: &Trace, one: Code, two: Code) -> Result<Option<Occurrence>> {
     let (mut before, mut now): (Vec<Access>, Vec<Access>) = (Vec::new(), Vec::new());
     // Who made the steps in `now`, and whether a library call did.

@@ -1,4 +1,5 @@
-//! What a run must show for a violation of a block that nobody declared: its accesses in their order, each thread's in one go.
+//! What a run must show for a violation of a block that nobody declared: its accesses in their order, each thread's in
+//! one go.
 
 use std::collections::BTreeMap;
 
@@ -44,8 +45,8 @@ impl Match {
     }
 }
 
-/// Whether the accesses come in this order, by threads and at memory as numbered. Those of one thread belong together: it is not
-/// at one of its places out of turn before it has come to the last of them.
+/// Whether the accesses come in this order, by threads and at memory as numbered. Those of one thread belong together:
+/// it is not at one of its places out of turn before it has come to the last of them.
 pub fn interleaved(trace: &Trace, wanted: &[Wanted]) -> Result<Option<Occurrence>> {
     // The last match of each length and by the same threads: who begins anew begins another one.
     let mut open: BTreeMap<(usize, Vec<ThreadId>), Match> = BTreeMap::new();

@@ -1,8 +1,9 @@
-//! Confirms findings: runs the program again so that the bug happens, and keeps the trace and the schedule that replay it.
+//! Confirms findings: runs the program again so that the bug happens, and keeps the trace and the schedule that replay
+//! it.
 //!
-//! First along the witness, for a race in both orders. Where that does not lead to it (there is no witness, or the run leaves
-//! it) by active testing: the same places, other schedules ([`reweave_conductor::policy::active`]). Of several runs that
-//! show it, the one that fails is kept: it tells more.
+//! First along the witness, for a race in both orders. Where that does not lead to it (there is no witness, or the run
+//! leaves it) by active testing: the same places, other schedules ([`reweave_conductor::policy::active`]). Of several
+//! runs that show it, the one that fails is kept: it tells more.
 
 pub mod active;
 mod breakpoints;
@@ -236,8 +237,8 @@ fn run(
     Ok(Ok(goal))
 }
 
-/// The process of a run that corresponds to that of a trace: the same program, in the same place among the processes if it can
-/// be, otherwise the first.
+/// The process of a run that corresponds to that of a trace: the same program, in the same place among the processes if
+/// it can be, otherwise the first.
 pub(crate) fn same_program<'a>(run: &'a Run, trace: &Trace) -> Result<Option<(&'a Collected, Trace)>> {
     let identity = |meta: &Meta| [meta.other.get("executable").cloned(), meta.other.get("forked").cloned()];
     let place = family_of(trace.path()).iter().position(|path| path == trace.path()).unwrap_or(0);

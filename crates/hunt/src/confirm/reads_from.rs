@@ -1,8 +1,9 @@
-//! What a run must show for a nondeterministic read to be confirmed: the same read takes its value from that other write.
+//! What a run must show for a nondeterministic read to be confirmed: the same read takes its value from that other
+//! write.
 //!
-//! Reads and writes of another run are recognised by name: the thread by its descent, and which time it makes an access at that
-//! place. A read that takes some bytes from here and some from there is judged by those that came from elsewhere in the
-//! recorded run.
+//! Reads and writes of another run are recognised by name: the thread by its descent, and which time it makes an access
+//! at that place. A read that takes some bytes from here and some from there is judged by those that came from
+//! elsewhere in the recorded run.
 
 use std::collections::HashMap;
 

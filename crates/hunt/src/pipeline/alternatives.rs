@@ -1,5 +1,6 @@
-//! What would have happened had a read seen another write? Prediction names the reads of a run that can see one with another
-//! value, and the way there; a run along it goes on differently from that point, is looked at like any other, and asked in turn.
+//! What would have happened had a read seen another write? Prediction names the reads of a run that can see one with
+//! another value, and the way there; a run along it goes on differently from that point, is looked at like any other,
+//! and asked in turn.
 //!
 //! Source: maximal causality reduction (Huang, PLDI 2015). No model of the program is needed, so it works where
 //! [`explore`](crate::explore) does not end: many threads, long runs, calls that nobody sees. Nothing is claimed to be

@@ -1,5 +1,5 @@
-//! What a test works with: findings that are tried, and what came of it. Items of a report are made from them when one is
-//! written.
+//! What a test works with: findings that are tried, and what came of it. Items of a report are made from them when one
+//! is written.
 
 use std::cmp::Reverse;
 use std::path::{Path, PathBuf};
@@ -148,7 +148,8 @@ impl Candidate {
         self.done().map(|done| done.ending.harm)
     }
 
-    /// What a run did is confirmed if it is seen to do it again. Otherwise its trace shows it, and that is all there is.
+    /// What a run did is confirmed if it is seen to do it again. Otherwise its trace shows it, and that is all there
+    /// is.
     pub fn strength(&self) -> Strength {
         match self.done() {
             Some(done) if done.repeats == Repeats::Yes => Strength::Confirmed,
@@ -165,8 +166,8 @@ impl Candidate {
         matches!(self.account, Account::Failure { run: WhichRun::Recorded, .. })
     }
 
-    /// Puts the accesses of another run in the place of those of the recorded one, whose events stay known where the same thread
-    /// did the same.
+    /// Puts the accesses of another run in the place of those of the recorded one, whose events stay known where the
+    /// same thread did the same.
     pub fn restate(&mut self, mut accesses: Vec<AccessItem>) {
         let before = &self.description.accesses;
         for (at, new) in accesses.iter_mut().enumerate() {
@@ -248,8 +249,8 @@ impl Candidate {
     }
 }
 
-/// Defects before information, then the surest first, and of those the worst; that a run failed comes behind what explains it,
-/// unless the recorded one did: that takes no special schedule. The least comes first.
+/// Defects before information, then the surest first, and of those the worst; that a run failed comes behind what
+/// explains it, unless the recorded one did: that takes no special schedule. The least comes first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Rank {
     is_information: bool,

@@ -1,7 +1,8 @@
-//! `reweave confirm`: what an earlier test recorded is analysed again, also by analyses that a test does not run, and tried again.
+//! `reweave confirm`: what an earlier test recorded is analysed again, also by analyses that a test does not run, and
+//! tried again.
 //!
-//! Of pairs of code positions that `lock-history` shows to be reachable, each is tried along the way that it knows; how many of
-//! them a run did is the paper's measure of what its predictions are worth (iPA, Table V).
+//! Of pairs of code positions that `lock-history` shows to be reachable, each is tried along the way that it knows; how
+//! many of them a run did is the paper's measure of what its predictions are worth (iPA, Table V).
 
 use std::collections::HashSet;
 use std::ffi::OsString;
@@ -135,7 +136,8 @@ impl Tries<'_> {
         }
     }
 
-    /// Tries each pair of code positions, also where another at the same lines has happened already: pairs are what is counted.
+    /// Tries each pair of code positions, also where another at the same lines has happened already: pairs are what is
+    /// counted.
     fn shown(&mut self, shown: &[Finding]) -> Result<Table> {
         let mut table = Table { pred: shown.len() as u64, ..Table::default() };
         for finding in shown.iter().filter(|finding| finding.kind == Kind::Race) {

@@ -11,8 +11,8 @@ use super::{RECORDING, REPORT, WITNESS};
 use crate::confirm;
 use reweave_launch::{Error, Result};
 
-/// Makes the folder, or empties one of an earlier run: only what such a run makes is removed. Returns the largest number that is
-/// the name of something else in it.
+/// Makes the folder, or empties one of an earlier run: only what such a run makes is removed. Returns the largest
+/// number that is the name of something else in it.
 pub fn prepare(folder: &Path) -> Result<u32> {
     fs::create_dir_all(folder).map_err(Error::output("create", folder))?;
     let entries = fs::read_dir(folder).map_err(Error::output("read", folder))?;

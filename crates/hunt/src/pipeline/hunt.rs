@@ -137,7 +137,8 @@ impl<'p> Hunt<'p> {
         Ok(report)
     }
 
-    /// Half of what is left for the recorded run; for all others together as much as running them took, so that neither starves.
+    /// Half of what is left for the recorded run; for all others together as much as running them took, so that neither
+    /// starves.
     pub fn time_to_look(&self, least: Duration) -> Duration {
         let most = self.left() / 2;
         match self.others {
@@ -166,7 +167,8 @@ impl<'p> Hunt<'p> {
         true
     }
 
-    /// What a run did is kept unless it is known. One that hung is announced later: it may be reported as a deadlock yet.
+    /// What a run did is kept unless it is known. One that hung is announced later: it may be reported as a deadlock
+    /// yet.
     pub fn keep(&mut self, mut candidate: Candidate, ended: EndedBy, watch: &mut dyn FnMut(Stage<'_>)) -> Result<()> {
         let own = candidate.folder(&self.plan.folder);
         let known = self.known(candidate.fingerprint());
@@ -194,8 +196,9 @@ impl<'p> Hunt<'p> {
     }
 }
 
-/// Whether a run dealt with something that other runs at the same time would deal with, too: it read or wrote descriptors, or is of
-/// several processes. Which of them are files and which are its own pipes is not known; it costs time, not findings.
+/// Whether a run dealt with something that other runs at the same time would deal with, too: it read or wrote
+/// descriptors, or is of several processes. Which of them are files and which are its own pipes is not known; it costs
+/// time, not findings.
 fn meets_others(run: &Run) -> Result<bool> {
     if run.processes.len() > 1 {
         return Ok(true);

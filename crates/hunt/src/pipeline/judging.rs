@@ -22,7 +22,8 @@ use reweave_launch::collector::Collected;
 use reweave_launch::interrupt;
 use reweave_launch::session::Run;
 
-/// Numbers that mean nothing if those of several traces are added up: what was not settled in one run is what was not in another.
+/// Numbers that mean nothing if those of several traces are added up: what was not settled in one run is what was not
+/// in another.
 const PER_TRACE: [&str; 6] =
     ["windows", "cut_short", "unknown_pairs", "unknown_deadlocks", "stalls_not_looked_for", "atomicity_unknown"];
 

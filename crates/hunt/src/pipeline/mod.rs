@@ -178,7 +178,8 @@ pub fn predict(
     Ok(reweave_predict::predict(trace, &options, &mut |_, done| watch(Stage::Predicting(done)))?)
 }
 
-/// Brings two threads to two lines at once, in the program of an earlier test; the run that does it is kept beside the findings.
+/// Brings two threads to two lines at once, in the program of an earlier test; the run that does it is kept beside the
+/// findings.
 pub fn break_at(
     folder: &Path,
     lines: [&Line; 2],

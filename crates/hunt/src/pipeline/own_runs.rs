@@ -1,5 +1,5 @@
-//! What a run did by itself, without being steered to it: it failed, hung, went round loops for ever or used freed memory. Its own
-//! schedule repeats it.
+//! What a run did by itself, without being steered to it: it failed, hung, went round loops for ever or used freed
+//! memory. Its own schedule repeats it.
 
 use std::fs;
 use std::path::Path;

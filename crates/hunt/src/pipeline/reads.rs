@@ -1,5 +1,5 @@
-//! Nondeterministic reads: information, no defects. So they come last, get a small share of the time, one for each line that reads,
-//! and nobody is told of them one by one. A run on the way to one that fails is a failure like any other.
+//! Nondeterministic reads: information, no defects. So they come last, get a small share of the time, one for each line
+//! that reads, and nobody is told of them one by one. A run on the way to one that fails is a failure like any other.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};

@@ -19,8 +19,8 @@ use crate::jobs::side_by_side;
 use crate::replay::{Recording, Repeats};
 use reweave_launch::Result;
 
-/// Findings that are one to people (many accesses inside one call of a library, say) and several to the analyses: one of them that
-/// happens is enough.
+/// Findings that are one to people (many accesses inside one call of a library, say) and several to the analyses: one
+/// of them that happens is enough.
 struct Alike<'f> {
     id: u32,
     // invariant: at least one
@@ -40,8 +40,8 @@ impl Hunt<'_> {
         let todo = self.worth_trying(trace, findings);
         let normal = self.normal.as_ref().and_then(Option::as_ref);
         let settings = RunSettings { normal, ..self.settings() };
-        // Runs that go round loops can take any time, and other schedules may show more: what is not tried now is tried again when
-        // it is seen in another run.
+        // Runs that go round loops can take any time, and other schedules may show more: what is not tried now is tried
+        // again when it is seen in another run.
         let deadline = Instant::now() + self.time_to_look(budget::LEAST_TRY);
         // What the run did itself stands and falls with the run.
         let did = findings.iter().any(|finding| finding.strength == Strength::Confirmed);
@@ -132,8 +132,8 @@ impl Alike<'_> {
     }
 }
 
-/// Where hundreds of places use the same variable, any two of them are a finding, and nobody reads them all: so many of each kind
-/// stay, the strongest. Returns how many go.
+/// Where hundreds of places use the same variable, any two of them are a finding, and nobody reads them all: so many of
+/// each kind stay, the strongest. Returns how many go.
 pub fn thin_out(findings: &mut Vec<Finding>) -> u64 {
     let before = findings.len();
     let mut kept: HashMap<Kind, usize> = HashMap::new();

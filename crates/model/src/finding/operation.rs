@@ -68,8 +68,8 @@ named! {
 }
 
 impl OpName {
-    /// Of an event. Atomic operations are told apart by whether they read and write; an attempt that has to wait is called by
-    /// what it waits to do.
+    /// Of an event. Atomic operations are told apart by whether they read and write; an attempt that has to wait is
+    /// called by what it waits to do.
     pub const fn of(op: &Op<'_>) -> Self {
         match op {
             Op::Read { .. } => Self::Read,

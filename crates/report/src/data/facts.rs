@@ -1,5 +1,6 @@
-//! What is known of a finding beyond the fields of its JSON: whoever makes an item says it, and of a report that is read it
-//! is read off the words, here and nowhere else. So nothing that decides looks at words, and reports stay as they are.
+//! What is known of a finding beyond the fields of its JSON: whoever makes an item says it, and of a report that is
+//! read it is read off the words, here and nowhere else. So nothing that decides looks at words, and reports stay as
+//! they are.
 
 use reweave_model::Kind;
 use reweave_trace::Outcome;

@@ -199,7 +199,8 @@ pub struct AccessItem {
     /// Innermost call first, the location itself not included.
     pub stack: Vec<Location>,
     pub locks_held: Vec<HeldLock>,
-    /// The event of the recorded run that this was found from. What else is said here is said of the run that did it, if one did.
+    /// The event of the recorded run that this was found from. What else is said here is said of the run that did it,
+    /// if one did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub event: Option<u64>,
 }
@@ -267,7 +268,8 @@ impl std::fmt::Display for Location {
 }
 
 impl Report {
-    /// Something that makes a run fail: confirmed or predicted, no mere nondeterminism, and neither suppressed nor known.
+    /// Something that makes a run fail: confirmed or predicted, no mere nondeterminism, and neither suppressed nor
+    /// known.
     pub fn has_findings(&self) -> bool {
         self.findings.iter().any(|item| item.is_proven() && item.is_news() && !item.is_information())
     }

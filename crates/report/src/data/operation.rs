@@ -1,5 +1,5 @@
-//! Operations and locks of an item. In memory they are values; reports have words for them, which are read back here and nowhere
-//! else.
+//! Operations and locks of an item. In memory they are values; reports have words for them, which are read back here
+//! and nowhere else.
 
 use std::fmt;
 

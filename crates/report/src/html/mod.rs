@@ -1,8 +1,9 @@
-//! A report as one HTML file that needs nothing else: no network, no other file. What people read first (findings, sources, the
-//! story) is plain markup and works without a script; the script adds filters, keys and the interleaving views, which it
-//! draws row by row as they come into sight.
+//! A report as one HTML file that needs nothing else: no network, no other file. What people read first (findings,
+//! sources, the story) is plain markup and works without a script; the script adds filters, keys and the interleaving
+//! views, which it draws row by row as they come into sight.
 //!
-//! Everything that comes from the program is escaped, and a content security policy allows this page's own script alone.
+//! Everything that comes from the program is escaped, and a content security policy allows this page's own script
+//! alone.
 
 mod data;
 mod finding;

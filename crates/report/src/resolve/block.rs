@@ -6,7 +6,8 @@ use super::Source;
 use crate::data::{BlockItem, Location};
 use crate::place::{Placed, frames};
 
-/// Where a block is: in the innermost call that has both its ends. What it calls, or the compiler put into it, is part of it.
+/// Where a block is: in the innermost call that has both its ends. What it calls, or the compiler put into it, is part
+/// of it.
 pub fn block_item(block: &AtomicBlock, accesses: &[Accessor], source: &dyn Source) -> BlockItem {
     let (enter, exit) = (block_frames(block.enter, accesses, source), block_frames(block.exit, accesses, source));
     let pairs = enter.iter().rev().zip(exit.iter().rev());
@@ -32,7 +33,8 @@ pub fn block_item(block: &AtomicBlock, accesses: &[Accessor], source: &dyn Sourc
     BlockItem { label, enter, exit }
 }
 
-/// The program's own frames at one end of a block, innermost first. Who called is known of accesses in the same function.
+/// The program's own frames at one end of a block, innermost first. Who called is known of accesses in the same
+/// function.
 fn block_frames(pc: Pc, accesses: &[Accessor], source: &dyn Source) -> Vec<Location> {
     let describer = source.describer();
     let inlined = |pc| frames(pc, describer.symbols);

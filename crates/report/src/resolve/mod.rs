@@ -1,6 +1,6 @@
-//! From findings (ids and addresses of one run) to items of a report (names and lines). One function makes them all, whether a
-//! trace, a program that is being watched or an analysis of the program's text shows the finding: a [`Source`] says what is known
-//! beside it.
+//! From findings (ids and addresses of one run) to items of a report (names and lines). One function makes them all,
+//! whether a trace, a program that is being watched or an analysis of the program's text shows the finding: a
+//! [`Source`] says what is known beside it.
 
 mod block;
 pub mod live;

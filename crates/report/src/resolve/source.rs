@@ -1,5 +1,5 @@
-//! What is known of the accesses of a finding beside the finding itself: from a trace, from a program that is being watched, or
-//! nothing.
+//! What is known of the accesses of a finding beside the finding itself: from a trace, from a program that is being
+//! watched, or nothing.
 
 use reweave_model::{Accessor, Addr, BlockedOn, EventId, Finding, ObjectId, Op, OpName, Pc, Sighted, Sighting};
 use reweave_trace::{Language, Symbols, Trace};

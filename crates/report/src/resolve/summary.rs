@@ -29,7 +29,7 @@ pub fn summary(finding: &Finding, accesses: &[AccessItem], source: &dyn Source) 
             let awaited = finding.accesses().iter().filter_map(|access| source.awaited(access));
             let names: Vec<String> = awaited.map(|(on, object)| describer.blocked_on(on, object)).collect();
             match finding.analysis {
-                "stall" => format!("nobody is left to go on: {}", names.join(", ")),
+                "stall" => format!("no thread can make progress: {}", names.join(", ")),
                 _ => format!("{} threads wait for each other: {}", names.len(), names.join(", ")),
             }
         }

@@ -122,8 +122,8 @@ impl Interest {
     }
 }
 
-/// What a thread that waits for a notify looked at before: memory that others change, too, and that has a name or was read under
-/// the mutex of the wait.
+/// What a thread that waits for a notify looked at before: memory that others change, too, and that has a name or was
+/// read under the mutex of the wait.
 fn looked_at(run: &Run, wait: &Step) -> impl Iterator<Item = String> {
     let guarded = |step: &Step| step.locks.iter().any(|lock| wait.locks.contains(lock));
     let before = run.shown().filter(|step| step.thread == wait.thread && step.event < wait.event);
@@ -153,8 +153,8 @@ fn shared(run: &Run) -> impl Iterator<Item = String> {
     shared.map(|(name, _)| name.to_owned()).collect::<Vec<_>>().into_iter()
 }
 
-/// Writes over what another thread wrote since the writer last looked. Whether what is written depends on what was read nobody
-/// knows, so that this is not told.
+/// Writes over what another thread wrote since the writer last looked. Whether what is written depends on what was read
+/// nobody knows, so that this is not told.
 #[derive(Default)]
 struct Lost {
     last_read: HashMap<(u32, String), (u64, Option<String>)>,
@@ -215,8 +215,8 @@ impl Lost {
     }
 }
 
-/// Who holds what a thread waits for: by what it did last before, and by what it holds when it next does something. What lies
-/// between is not always shown.
+/// Who holds what a thread waits for: by what it did last before, and by what it holds when it next does something.
+/// What lies between is not always shown.
 fn holder(waits: &Step, run: &Run) -> Option<u32> {
     let others = || run.shown().filter(|other| other.thread != waits.thread);
     let has_it = |thread: u32| {
@@ -260,7 +260,7 @@ fn clause(step: &Step, overwrites: Option<Overwritten>, run: &Run) -> Draft {
         (Class::End, OpKind::Hang) => "can do nothing more, and nobody else can: the run hangs".into(),
         (Class::End, OpKind::Fatal) => format!("is killed by {}{place}", step.what),
         (Class::End, _) => format!("ends the program with status {}", step.what.trim_start_matches("exit ")),
-        (_, OpKind::End) => "comes to its end".into(),
+        (_, OpKind::End) => "ends".into(),
         (_, OpKind::AtomicEnter) => format!("enters the atomic block{place}"),
         (_, OpKind::AtomicExit) => format!("leaves the atomic block{place}"),
         (_, OpKind::Fork) => format!("{}{place}", step.what.replacen("start", "starts", 1)),

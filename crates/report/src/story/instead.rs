@@ -1,5 +1,6 @@
-//! What the recorded run did instead: the same accesses, in the order and at the distance in which it had them. A failure that no
-//! access stands for is told by what was read differently, and by where threads came that did not come there before.
+//! What the recorded run did instead: the same accesses, in the order and at the distance in which it had them. A
+//! failure that no access stands for is told by what was read differently, and by where threads came that did not come
+//! there before.
 
 use std::collections::{HashMap, HashSet};
 
@@ -47,8 +48,8 @@ pub fn instead(item: &Item, run: &Run, evidence: &Evidence) -> Vec<String> {
     lines
 }
 
-/// What threads read at the same place, the same time through it, but with another value; and the first place that each came to
-/// only when it failed.
+/// What threads read at the same place, the same time through it, but with another value; and the first place that each
+/// came to only when it failed.
 fn differences(failing: &Run, observed: &Run) -> Vec<String> {
     type Read<'a> = (u32, &'a Location, &'a str, usize);
     let reads = |run| {

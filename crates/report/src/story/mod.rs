@@ -1,5 +1,5 @@
-//! A finding told as a story: what happens in the run that shows it, why that is possible, and what the recorded run did
-//! instead. All of it is read off the runs; nothing is guessed about what the code means.
+//! A finding told as a story: what happens in the run that shows it, why that is possible, and what the recorded run
+//! did instead. All of it is read off the runs; nothing is guessed about what the code means.
 
 mod events;
 mod instead;

@@ -1,6 +1,6 @@
 //! Findings that nobody wants to hear of, and why.
 //!
-//! A file has one suppression per line; `#` begins a comment. Ours say what they cover and, behind a colon, why:
+//! A file has one suppression per line; `#` begins a comment. Ours say what they cover and, after a colon, why:
 //!
 //! ```text
 //! race function=log_* : the counters need not be exact
@@ -9,8 +9,9 @@
 //! deadlock fingerprint=92b43991cbe295bb : only at shutdown
 //! ```
 //!
-//! Several conditions on a line must all hold. Files of ThreadSanitizer (`race:log_*`, `deadlock:…`) are read as they are
-//! ([`tsan`]); what they say is kept as the reason. A suppressed finding stays in the report, with its reason, and fails nothing.
+//! Several conditions on a line must all hold. Files of ThreadSanitizer (`race:log_*`, `deadlock:…`) are read as they
+//! are ([`tsan`]); what they say is kept as the reason. A suppressed finding stays in the report, with its reason, and
+//! fails nothing.
 
 mod pattern;
 mod tsan;
@@ -161,12 +162,12 @@ impl Spot {
 fn parse(line: &str) -> Result<Suppression, String> {
     let Some((head, reason)) = line.split_once(" :").or_else(|| line.strip_suffix(':').map(|head| (head, ""))) else {
         return Err(
-            "no reason: say why behind a colon, as in `race function=log_* : the counters need not be exact`".into()
+            "no reason: say why after a colon, as in `race function=log_* : the counters need not be exact`".into()
         );
     };
     let reason = reason.trim();
     if reason.is_empty() {
-        return Err("the reason is empty: say behind the colon why nobody has to look at this".into());
+        return Err("the reason is empty: say after the colon why nobody has to look at this".into());
     }
     let mut words = head.split_whitespace();
     let word = words.next().unwrap_or_default();

@@ -1,7 +1,7 @@
-//! Suppression files of ThreadSanitizer, as its documentation describes them: `type:pattern`, where the pattern is found anywhere in
-//! the name of a function or a file of a stack, or of the global variable that a race is on; `*` stands for anything, `^` and `$` for the ends. `thread` is about threads that
-//! are never joined, `mutex` about other misuse; `signal` and `called_from_lib` are about what has no counterpart here and cover
-//! nothing.
+//! Suppression files of ThreadSanitizer, as its documentation describes them: `type:pattern`, where the pattern is
+//! found anywhere in the name of a function or a file of a stack, or of the global variable that a race is on; `*`
+//! stands for anything, `^` and `$` for the ends. `thread` is about threads that are never joined, `mutex` about other
+//! misuse; `signal` and `called_from_lib` are about what has no counterpart here and cover nothing.
 
 use reweave_model::Kind;
 

@@ -1,6 +1,6 @@
-//! Findings for the terminal. Confirmed ones come first, a block each: the accesses are numbered (1) and (2), and the last line
-//! is the command that replays it; other findings of what seems the same bug are lines in it. Then a line for each predicted one, and
-//! how many are merely potential.
+//! Findings for the terminal. Confirmed ones come first, a block each: the accesses are numbered (1) and (2), and the
+//! last line is the command that replays it; other findings of what seems the same bug are lines in it. Then a line for
+//! each predicted one, and how many are merely potential.
 
 mod block;
 mod style;
@@ -42,7 +42,8 @@ pub fn write(report: &Report, folder: &str, style: Style, out: &mut dyn Write) -
     Page { folder, style, sources: &Sources::default(), language: &report.language }.write(report, out)
 }
 
-/// The numbers of the analyses, each under the name of its analysis. A number's name says whose it is before the first dot.
+/// The numbers of the analyses, each under the name of its analysis. A number's name says whose it is before the first
+/// dot.
 pub fn write_stats(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     let analysis = |name: &str| name.split_once('.').map_or(String::new(), |(analysis, _)| analysis.to_owned());
     let mut names: Vec<&String> = report.stats.keys().collect();
@@ -76,8 +77,8 @@ impl Page<'_> {
         if self.style.detail == Detail::Full { write_unsettled_reads(report, out) } else { Ok(()) }
     }
 
-    /// Blocks of confirmed findings, then lines of predicted ones. What is one bug to people stands together, unless everything
-    /// is asked for.
+    /// Blocks of confirmed findings, then lines of predicted ones. What is one bug to people stands together, unless
+    /// everything is asked for.
     fn write_findings(&self, report: &Report, out: &mut dyn Write) -> io::Result<()> {
         let full = self.style.detail == Detail::Full;
         for proven in [true, false] {
@@ -182,7 +183,7 @@ pub(crate) fn write_unsettled(report: &Report, out: &mut dyn Write) -> io::Resul
     if stat("stalls_not_looked_for") > 0 {
         writeln!(
             out,
-            "threads that wait for what nobody is left to do were not looked for everywhere: that takes the whole of a run in \
+            "threads that wait for something that no thread will do were not looked for everywhere: that takes the whole of a run in \
              which every thread began"
         )?;
     }

@@ -182,8 +182,8 @@ impl Maker<'_> {
         self.locks(event.thread, &event.op, row, false);
     }
 
-    /// The first place in the program's own code names the thread. Where a thread begins there is none yet, and what a library does
-    /// to start it (`std::thread`) says nothing.
+    /// The first place in the program's own code names the thread. Where a thread begins there is none yet, and what a
+    /// library does to start it (`std::thread`) says nothing.
     fn begin(&mut self, event: &reweave_model::Event<'_>) {
         let beginning = self.first.entry(event.thread).or_default();
         if beginning.own || event.pc.0 == 0 || beginning.tried == TRIES {
@@ -233,8 +233,8 @@ impl Maker<'_> {
         }
     }
 
-    /// Keeps the books of locks. In a fold a lock is held from, or to, the fold's own row; what is taken and given back inside is
-    /// not shown.
+    /// Keeps the books of locks. In a fold a lock is held from, or to, the fold's own row; what is taken and given back
+    /// inside is not shown.
     fn locks(&mut self, thread: ThreadId, op: &Op<'_>, row: usize, folded: bool) {
         let held = self.held.entry(thread).or_default();
         match *op {
@@ -279,7 +279,7 @@ impl Maker<'_> {
     fn lane(&self, thread: ThreadId) -> Lane {
         let name = match self.names.get(&thread) {
             Some(name) => name.clone(),
-            None if thread.0 == 0 => "main".into(),
+            None if thread.0 == 0 => self.describer.language.entry.clone(),
             None => self.first.get(&thread).map(|first| first.function.clone()).unwrap_or_default(),
         };
         Lane { label: format!("T{thread}"), name: cut(&name), thread: thread.0 }

@@ -1,8 +1,8 @@
-//! One run as people look at it: a lane per thread, time downwards, who held which lock, and what ordered what. The HTML view,
-//! the story of `explain`, the thread flows of SARIF and the trace view are all made from this.
+//! One run as people look at it: a lane per thread, time downwards, who held which lock, and what ordered what. The
+//! HTML view, the story of `explain`, the thread flows of SARIF and the trace view are all made from this.
 //!
-//! Memory follows what is shown, not the length of the run: of a run that is too long, the surroundings of the accesses in
-//! question are kept, and what lies between is one row that counts.
+//! Memory follows what is shown, not the length of the run: of a run that is too long, the surroundings of the accesses
+//! in question are kept, and what lies between is one row that counts.
 
 mod build;
 mod links;

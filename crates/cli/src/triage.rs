@@ -1,4 +1,4 @@
-//! Living with findings: suppressions and a baseline, as options of several commands.
+//! Which findings need somebody to look at them: suppressions and a baseline, as options of several commands.
 
 use std::fs;
 use std::path::PathBuf;
@@ -7,8 +7,9 @@ use reweave_launch::Error;
 use reweave_report::{Item, Report, Suppressions, baseline};
 
 #[derive(clap::Args, Clone, Debug, Default)]
-pub struct Living {
-    /// Findings that nobody wants to hear of, and why (several files may be named; those of ThreadSanitizer are read as they are)
+pub struct Triage {
+    /// Findings that nobody wants to hear of, and why (several files may be named; those of ThreadSanitizer are read as
+    /// they are)
     #[arg(long, value_name = "FILE")]
     suppress: Vec<PathBuf>,
     /// An earlier report.json: only what is new since then makes the command fail
@@ -23,7 +24,7 @@ pub struct Judge {
     earlier: Option<(String, Report)>,
 }
 
-impl Living {
+impl Triage {
     /// Reads the files: before a long test, so that a mistake in one shows at once.
     pub fn judge(&self) -> Result<Judge, Error> {
         let mut suppressions = Suppressions::default();

@@ -3,6 +3,7 @@
 mod atomic;
 mod commands;
 mod evidence;
+mod front_ends;
 mod output;
 mod progress;
 mod size;
@@ -116,7 +117,7 @@ fn without_dashes(args: &[OsString], error: &clap::Error) -> Option<String> {
     let Some(ContextValue::String(program)) = error.get(ContextKind::InvalidArg) else { return None };
     let meant = error.kind() == ErrorKind::UnknownArgument && !program.starts_with('-');
     let missing = meant && args.iter().all(|word| word != "--");
-    missing.then(|| format!("The program goes behind `--`: reweave {command} -- {program}"))
+    missing.then(|| format!("The program goes after `--`: reweave {command} -- {program}"))
 }
 
 fn code(code: i32) -> ExitCode {

@@ -3,22 +3,30 @@
 //! Nothing here does I/O and nothing is specific to native programs, so that a JVM agent or an SPMD front end
 //! can produce the same events.
 
+pub mod analysis;
+pub mod descent;
 pub mod event;
 pub mod finding;
 pub mod ids;
+pub mod locks;
 mod named;
 pub mod op_kind;
+pub mod position;
 pub mod schedule;
 pub mod wire;
 
+pub use analysis::{AnalysisId, Claim};
+pub use descent::Descent;
 pub use event::{
-    AccessFlags, AtomicKind, BlockedOn, Event, InputSource, LockMode, MemoryOrder, Misuse, ObjectKind, Op, RefusedWhy,
-    Value, WakeReason,
+    AccessFlags, AtomicKind, BlockedOn, Event, InputSource, LockMode, MemoryOrder, Misuse, MutexKind, ObjectKind, Op,
+    RefusedWhy, Value, WakeReason,
 };
 pub use finding::{
     AccessOp, Accessor, AtomicBlock, Awaited, BlockSource, Evidence, Feeds, Finding, Harm, Kind, Novelty, OpName,
     Place, Sighted, Sighting, StaticAccess, Strength, View, Witness,
 };
 pub use ids::{Addr, EventId, ObjectId, Pc, ProcessId, StackId, ThreadId, module_id};
+pub use locks::{HeldLocks, LockChange};
 pub use op_kind::OpKind;
+pub use position::{CodePosition, MappedModules};
 pub use schedule::{Schedule, Segment, ThreadName};

@@ -8,9 +8,10 @@
 use std::error::Error;
 use std::time::{Duration, Instant};
 
-use reweave_predict::nondeterminism::views::{Verdict, Views};
-use reweave_predict::nondeterminism::{self, Options, published};
-use reweave_predict::{Limits, lower};
+use reweave_predict::analyses::nondeterminism::NondeterministicReads;
+use reweave_predict::search::nondeterminism::views::{Verdict, Views};
+use reweave_predict::search::nondeterminism::{self, Options, published};
+use reweave_predict::{Analysis, Limits, lower};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let mut arguments = std::env::args().skip(1);
@@ -29,7 +30,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
 
     let began = cpu();
-    let found = nondeterminism::exact(&trace, "nondeterminism", Options::default(), &Limits::default(), &mut |_| ())?;
+    let found =
+        nondeterminism::exact(&trace, NondeterministicReads.id(), Options::default(), &Limits::default(), &mut |_| ())?;
     println!("exact rule, by pairs of lines: {:?}, {} findings", cpu() - began, found.findings.len());
     println!("  {:?}", found.stats);
 

@@ -21,22 +21,23 @@ macro_rules! index {
 
 pub mod abstraction;
 pub mod analyses;
-pub mod atomicity;
-pub mod deadlocks;
-mod driver;
+mod analysis;
+pub mod endings;
 pub mod feasible;
 pub mod history;
 pub mod linear;
 pub mod live;
 pub mod lock_history;
 pub mod lower;
-pub mod nondeterminism;
+#[cfg(any(test, feature = "testing"))]
 pub mod oracle;
-pub mod races;
+mod prediction;
 pub mod search;
-pub mod stalls;
+#[cfg(any(test, feature = "testing"))]
 pub mod testing;
 pub mod witness;
 
-pub use driver::{ANALYSES, About, Answer, Options, accessors, predict, streaming};
+pub use analyses::{ANALYSES, find};
+pub use analysis::{Analysis, AnalysisRef, Guarantee, Questions, Watching};
+pub use prediction::{Answer, Options, Prediction, accessors, predict};
 pub use search::Limits;

@@ -5,11 +5,11 @@
 use std::collections::BTreeSet;
 
 use reweave_order::Budget;
-use reweave_predict::atomicity::{Block, Bounds, Cycles, Transactions, ask};
 use reweave_predict::feasible::{Answer, Index};
 use reweave_predict::history::{History, Mode};
 use reweave_predict::oracle::atomicity::violated;
 use reweave_predict::search::Context;
+use reweave_predict::search::atomicity::{Block, Bounds, Cycles, Transactions, ask};
 use reweave_predict::testing::{blocks, generate, generate_aimed, shrink};
 use reweave_predict::witness::check_violation;
 

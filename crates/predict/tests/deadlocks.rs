@@ -1,17 +1,17 @@
 //! Deadlocks and stalls against the oracle, on random histories. `REWEAVE_ORACLE=SMALL,LARGE` (histories of up to 16 and of up to 24 events)
-//! makes the run longer; `cargo xtask oracle-deadlocks` does so.
+//! makes the run longer; `cargo xtask oracle deadlocks` does so.
 
 use std::collections::BTreeSet;
 
 use reweave_model::Pc;
 use reweave_predict::analyses::goodlock::Goodlock;
-use reweave_predict::analyses::syncp_deadlock::SyncpDeadlocks;
-use reweave_predict::deadlocks::{Verdict, ask, groups};
+use reweave_predict::analyses::sync_preserving_deadlock::SyncpDeadlocks;
 use reweave_predict::feasible::Index;
 use reweave_predict::history::{Action, History, Mode, Pos, Waking};
 use reweave_predict::linear::{Linear, run};
 use reweave_predict::oracle::Oracle;
-use reweave_predict::stalls::{self, Endings};
+use reweave_predict::search::deadlocks::{Verdict, ask, groups};
+use reweave_predict::search::stalls::{self, Endings};
 use reweave_predict::testing::{Draft, FIRST_PC, generate, generate_locking, is_history, shrink, trace_of};
 use reweave_predict::{Limits, witness};
 use reweave_trace::Trace;

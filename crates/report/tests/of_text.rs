@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use reweave_model::{Finding, Kind, OpName, Place, ProcessId, StaticAccess, Strength, ThreadId};
+use reweave_model::{AnalysisId, Claim, Finding, Kind, OpName, Place, ProcessId, StaticAccess, Strength, ThreadId};
 use reweave_report::resolve::{self, ProgramText};
 use reweave_report::{Dossier, Item, Report, Sources, Style, html, sarif, text};
 use reweave_trace::Language;
@@ -24,7 +24,7 @@ fn access(thread: u32, op: OpName, line: u32, function: &str) -> StaticAccess {
 
 fn item(kind: Kind) -> Item {
     let places = vec![access(1, OpName::Write, 24, "deposit"), access(2, OpName::Read, 15, "withdraw")];
-    let finding = Finding::of_text(kind, "by-hand", places, WHY.into());
+    let finding = Finding::of_text(kind, AnalysisId::new("by-hand", Claim::Other), places, WHY.into());
     resolve::item(7, &finding, &ProgramText::new(&Language::default()))
 }
 

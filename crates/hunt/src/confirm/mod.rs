@@ -15,7 +15,6 @@ mod minimise;
 mod missed;
 mod reads_from;
 mod spinning;
-mod stuck;
 
 use std::ffi::OsString;
 use std::fs;
@@ -24,12 +23,13 @@ use std::time::{Duration, Instant};
 
 use reweave_conductor::policy::wish::Wish;
 use reweave_model::{Finding, InputSource, Kind, OpName, Schedule, ThreadId};
+use reweave_predict::endings::Freed;
 use reweave_trace::{Meta, Outcome, Trace, schedule_of};
 
 use crate::budget::{self, Bounds};
 use crate::replay::{self, base_options, exact_script, family_of, script};
 pub use breakpoints::{BreakpointResult, Line, break_at};
-pub use ending::{Ending, Freed, NormalBehaviour, freed_text};
+pub use ending::{Ending, NormalBehaviour, freed_text};
 pub use ends::last_places;
 pub use goal::{Breakpoint, Goal, GoalKind, Occurrence};
 pub use minimise::{Minimised, minimise, preemptions};
@@ -39,7 +39,7 @@ use reweave_launch::collector::Collected;
 use reweave_launch::interrupt;
 use reweave_launch::session::{self, Options, Run};
 use reweave_launch::target::Output;
-use reweave_launch::{Error, Result};
+use reweave_launch::{Error, FrontEnds, Result};
 pub use spinning::spinning;
 
 // Files in the folder of a finding.
@@ -83,6 +83,7 @@ struct Attempt {
 /// What every run of a confirmation has in common.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RunSettings<'a> {
+    pub front_ends: FrontEnds,
     /// Instead of the recorded one.
     pub command: Option<&'a [OsString]>,
     /// For one run.
@@ -192,7 +193,7 @@ fn run(
     let within = |thread: ThreadId, step, source| {
         source != InputSource::Clock && lengths.get(thread.index()).is_some_and(|length| step <= *length)
     };
-    let mut options = base_options(trace.meta(), folder.join(TRACE));
+    let mut options = base_options(settings.front_ends, trace.meta(), folder.join(TRACE));
     for path in family_of(trace.path()) {
         if path == trace.path() {
             options.scripts.push(script(trace, schedule.clone(), attempt.wish.as_ref(), within)?);

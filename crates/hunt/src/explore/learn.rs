@@ -6,7 +6,7 @@ use reweave_model::{
     AccessFlags, BlockedOn, Event, EventId, LockMode, Misuse, ObjectId, Op, Pc, RefusedWhy, ThreadId, ThreadName,
     Value, WakeReason,
 };
-use reweave_trace::{Result, Trace};
+use reweave_trace::{Language, Result, Trace};
 
 use super::tree::{Answer, Ask, Base, Edge, NodeId, Part, Thing, Tree, Who, Written, bits, value_of, write};
 use crate::classes::{Class, Digest};
@@ -28,7 +28,7 @@ const HANDLES: u64 = 0x7ead << 48;
 impl Tree {
     /// Learns what a run did; `None` if the tree cannot take it.
     pub fn learn(&mut self, trace: &Trace) -> Result<Option<Class>> {
-        let mut run = Learning::new(self, handles(trace)?);
+        let mut run = Learning::new(self, trace.language(), handles(trace)?);
         let mut events = trace.events();
         while let Some(event) = events.next()? {
             run.event(&event);
@@ -95,10 +95,10 @@ struct Learning<'t> {
 }
 
 impl<'t> Learning<'t> {
-    fn new(tree: &'t mut Tree, told_handles: HashMap<EventId, u32>) -> Self {
+    fn new(tree: &'t mut Tree, language: &Language, told_handles: HashMap<EventId, u32>) -> Self {
         Self {
             tree,
-            names: Names::default(),
+            names: Names::new(language),
             cursors: HashMap::new(),
             memory: HashMap::new(),
             seen: HashSet::new(),

@@ -212,7 +212,7 @@ impl Tree {
     }
 
     pub fn add(&mut self, digest: Digest) -> NodeId {
-        let code = Code { module: 0, offset: 0 };
+        let code = Code::NOWHERE;
         let node = Node { ask: None, lead: 0, edges: Vec::new(), fused: false, digest, code, tiring: Vec::new() };
         self.nodes.push(node);
         self.nodes.len() as NodeId - 1

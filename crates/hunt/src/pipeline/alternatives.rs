@@ -10,7 +10,7 @@ use std::collections::{HashSet, VecDeque};
 use std::time::Instant;
 
 use reweave_model::{Finding, Pc, Schedule, ThreadId};
-use reweave_predict::{Limits, analyses::nondeterminism::NAME};
+use reweave_predict::{Limits, analyses::nondeterminism::NondeterministicReads};
 use reweave_trace::Trace;
 
 use super::hunt::{Hunt, Scrutiny};
@@ -69,7 +69,7 @@ impl Hunt<'_> {
 /// Ways to other values, as far as nobody has asked for them before.
 fn ask(trace: &Trace, deadline: Instant, asked: &mut HashSet<Question>) -> Result<Vec<Schedule>> {
     let options = reweave_predict::Options {
-        analyses: vec![NAME.to_owned()],
+        analyses: vec![&NondeterministicReads],
         limits: Limits { deadline: Some(deadline), ..Limits::default() },
         ..reweave_predict::Options::default()
     };

@@ -10,7 +10,8 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use reweave_model::{Finding, Kind, Strength};
-use reweave_predict::Limits;
+use reweave_predict::analyses::lock_history::LockHistory;
+use reweave_predict::{Analysis, AnalysisRef, Limits};
 use reweave_report::{Report, resolve};
 use reweave_trace::Trace;
 
@@ -20,19 +21,18 @@ use super::{RECORDING, load_report, save_report};
 use crate::budget::{self, Bounds};
 use crate::confirm::RunSettings;
 use crate::replay::{Recording, Repeats};
-use reweave_launch::Result;
 use reweave_launch::folder::PrivateFolder;
-
-const LOCK_HISTORY: &str = "lock-history";
+use reweave_launch::{FrontEnds, Result};
 
 /// What is tried again, and how.
 #[derive(Clone, Copy, Debug)]
 pub struct ConfirmRequest<'a> {
+    pub front_ends: FrontEnds,
     /// Instead of the recorded one.
     pub command: Option<&'a [OsString]>,
     pub budget: Duration,
-    /// By name; none: the default ones.
-    pub analyses: &'a [String],
+    /// None: the default ones.
+    pub analyses: &'a [AnalysisRef],
 }
 
 /// Analyses the recording in the folder again and tries to confirm what was not confirmed.
@@ -43,21 +43,22 @@ pub fn confirm_again(folder: &Path, request: &ConfirmRequest<'_>) -> Result<Repo
     let options = reweave_predict::Options {
         analyses: request.analyses.to_vec(),
         for_trial: true,
-        shown: request.analyses.iter().any(|name| name == LOCK_HISTORY),
+        shown: request.analyses.iter().any(|analysis| analysis.id() == LockHistory.id()),
         limits: Limits { deadline: Some(Instant::now() + request.budget / 2), ..Limits::default() },
         ..reweave_predict::Options::default()
     };
     let answer = reweave_predict::predict(&trace, &options, &mut |_, _| {})?;
     let bounds =
         Some(Bounds::beyond(trace.event_count(), budget::AGAIN_RUN.max(request.budget / budget::AGAIN_RUN_SHARE)));
-    let settings = RunSettings { command: request.command, bounds, ..RunSettings::default() };
+    let settings =
+        RunSettings { front_ends: request.front_ends, command: request.command, bounds, ..RunSettings::default() };
     let mut tries = Tries { folder, trace: &trace, settings: &settings, deadline, report, tried: HashSet::new() };
     if options.shown {
-        let upper = answer.stats.get("lock-history.after_one").copied().unwrap_or(0);
+        let upper = answer.stats.get(&format!("{}.after_one", LockHistory.id())).copied().unwrap_or(0);
         let table = tries.shown(&answer.shown)?;
         let numbers = [("upper", upper), ("pred", table.pred), ("true", table.happened), ("tried", table.tried)];
         for (name, number) in numbers.into_iter().chain([("along_its_way", table.along)]) {
-            tries.report.stats.insert(format!("{LOCK_HISTORY}.{name}"), number);
+            tries.report.stats.insert(format!("{}.{name}", LockHistory.id()), number);
         }
     }
     for finding in &answer.findings {
@@ -114,7 +115,10 @@ impl Tries<'_> {
             return Ok(());
         }
         let own_run = match finding.strength {
-            Strength::Confirmed => repeats(&Recording::of_trace(self.trace.path())?, self.settings, self.deadline)?,
+            Strength::Confirmed => {
+                let recording = Recording::of_trace(self.settings.front_ends, self.trace.path())?;
+                repeats(&recording, self.settings, self.deadline)?
+            }
             _ => Repeats::Untried,
         };
         let found = Found { trace: self.trace, own_run, folder: self.folder };

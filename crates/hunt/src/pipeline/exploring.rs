@@ -38,6 +38,7 @@ impl Hunt<'_> {
 
     pub(super) fn limits_of_exploring(&self, first: &Run) -> explore::Limits {
         explore::Limits {
+            front_ends: self.plan.options.front_ends,
             until: self.deadline,
             took: first.took,
             events: Bounds::of(first).events,

@@ -19,7 +19,7 @@ use crate::confirm::{NormalBehaviour, RunSettings};
 use crate::names::Code;
 use crate::replay::Recording;
 use reweave_launch::Result;
-use reweave_launch::session::Run;
+use reweave_launch::session::{Options, Run};
 
 pub struct Hunt<'p> {
     pub plan: &'p Plan,
@@ -117,7 +117,8 @@ impl<'p> Hunt<'p> {
 
     /// For runs that repeat something.
     pub fn settings(&self) -> RunSettings<'_> {
-        RunSettings { bounds: self.bounds, isolate: self.plan.options.isolate, ..RunSettings::default() }
+        let Options { front_ends, isolate, .. } = self.plan.options;
+        RunSettings { front_ends, bounds: self.bounds, isolate, ..RunSettings::default() }
     }
 
     /// Writes down what is known: whoever ends the test by force finds it.
@@ -181,7 +182,7 @@ impl<'p> Hunt<'p> {
             minimise(&mut candidate, &own, &settings, Instant::now() + self.left() / budget::OWN_RUN_SHARE)?;
         }
         let until = Instant::now() + self.left() / budget::OWN_RUN_SHARE;
-        let repeats = repeats(&Recording::open(&own)?, &settings, until)?;
+        let repeats = repeats(&Recording::open(settings.front_ends, &own)?, &settings, until)?;
         if let State::Done(done) = &mut candidate.state {
             done.repeats = repeats;
         }

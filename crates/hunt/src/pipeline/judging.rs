@@ -5,6 +5,7 @@ use std::fs;
 use std::time::Instant;
 
 use reweave_model::{Finding, Harm, Kind, Op, Strength, ThreadId};
+use reweave_predict::endings::Freed;
 use reweave_trace::{Outcome, Trace};
 
 use super::hunt::{EndedBy, Hunt, Scrutiny};
@@ -14,7 +15,7 @@ use super::trying::thin_out;
 use super::{Stage, predict};
 use crate::budget;
 use crate::classes::class_of;
-use crate::confirm::{self, Freed};
+use crate::confirm;
 use crate::names::{Code, Names};
 use crate::replay::is_failure;
 use reweave_launch::Result;

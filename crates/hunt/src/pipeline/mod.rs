@@ -39,7 +39,7 @@ pub use reweave_launch::folder::RECORDING;
 use reweave_launch::interrupt;
 use reweave_launch::session::{self, Options, Run};
 use reweave_launch::target::Program;
-use reweave_launch::{Error, Result};
+use reweave_launch::{Error, FrontEnds, Result};
 
 pub const REPORT: &str = "report.json";
 /// Begins the name of a file with the predicted order of a finding that no run did.
@@ -64,8 +64,8 @@ pub struct Plan {
 }
 
 impl Plan {
-    pub fn new(command: Vec<OsString>, folder: PathBuf) -> Self {
-        let options = Options::new(command, folder.join(RECORDING));
+    pub fn new(front_ends: FrontEnds, command: Vec<OsString>, folder: PathBuf) -> Self {
+        let options = Options::new(front_ends, command, folder.join(RECORDING));
         Self {
             options,
             folder,
@@ -118,7 +118,7 @@ pub enum Stage<'a> {
 
 pub fn test(plan: &Plan, watch: &mut dyn FnMut(Stage<'_>)) -> Result<Tested> {
     // A program that is not there must not cost the findings of an earlier test.
-    Program::find(&plan.options.command, &plan.options.cwd)?;
+    Program::find(plan.options.front_ends, &plan.options.command, &plan.options.cwd)?;
     let taken = folder::prepare(&plan.folder)?;
     let _guard = interrupt::Guard::around();
     let end = Instant::now() + plan.budget;
@@ -181,6 +181,7 @@ pub fn predict(
 /// Brings two threads to two lines at once, in the program of an earlier test; the run that does it is kept beside the
 /// findings.
 pub fn break_at(
+    front_ends: FrontEnds,
     folder: &Path,
     lines: [&Line; 2],
     command: Option<&[OsString]>,
@@ -188,6 +189,6 @@ pub fn break_at(
 ) -> Result<(BreakpointResult, PathBuf)> {
     let trace = Trace::open(folder.join(RECORDING))?;
     let own = folder.join(BREAKPOINT);
-    let settings = RunSettings { command, ..RunSettings::default() };
+    let settings = RunSettings { front_ends, command, ..RunSettings::default() };
     Ok((confirm::break_at(&trace, lines, &own, &settings, Instant::now() + budget)?, own))
 }

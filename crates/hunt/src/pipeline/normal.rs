@@ -15,7 +15,7 @@ use reweave_launch::target::Output;
 
 /// What the program prints when its threads run one after the other: the recorded run's output went to the terminal.
 pub fn normal_behaviour(plan: &Plan, jobs: usize, limit: Duration) -> Option<NormalBehaviour> {
-    let recording = Recording::open(&plan.folder.join(RECORDING)).ok()?;
+    let recording = Recording::open(plan.options.front_ends, &plan.folder.join(RECORDING)).ok()?;
     let bounds = Bounds::beyond(recording.trace.event_count(), limit);
     let once = |seed: u64| {
         let folder = PrivateFolder::new().ok()?;

@@ -5,18 +5,16 @@ use std::fs;
 use std::path::Path;
 use std::time::Instant;
 
-use reweave_model::{Accessor, Finding, Harm, Kind, OpName, Strength};
+use reweave_model::{Accessor, AnalysisId, Finding, Harm, Kind, OpName, Strength};
+use reweave_predict::endings::Freed;
 use reweave_report::resolve;
-use reweave_trace::{Outcome, Trace, schedule_of};
+use reweave_trace::{Outcome, RunSet, Trace, schedule_of};
 
 use super::candidate::{Account, Candidate, Done, State, WhichRun};
 use crate::budget;
-use crate::confirm::{self, Ending, Freed, Goal, RunSettings, last_places};
-use crate::replay::{Repeats, family_of};
+use crate::confirm::{self, Ending, Goal, RunSettings, last_places};
+use crate::replay::Repeats;
 use reweave_launch::{Error, Result};
-
-/// Whoever found it: these are no findings of an analysis.
-const RECORDING: &str = "recording";
 
 /// A run that failed is a finding: it happened.
 pub fn failure(id: u32, trace: &Trace, outcome: &Outcome, folder: &Path) -> Result<Candidate> {
@@ -33,7 +31,7 @@ pub fn failure(id: u32, trace: &Trace, outcome: &Outcome, folder: &Path) -> Resu
 
 /// A run that had to be ended because its threads spin for ever.
 pub fn endless(id: u32, trace: &Trace, places: Vec<Accessor>, folder: &Path) -> Result<Candidate> {
-    let finding = Finding::new(Kind::Deadlock, Strength::Confirmed, RECORDING, places);
+    let finding = Finding::new(Kind::Deadlock, Strength::Confirmed, AnalysisId::RECORDING, places);
     let mut candidate = recorded(id, trace, &finding, &Outcome::Unknown, Repeats::Untried, folder)?;
     if let State::Done(done) = &mut candidate.state {
         let text = "did not end: its threads go round loops, and nothing changes any more".into();
@@ -54,7 +52,7 @@ fn ended(trace: &Trace, outcome: &Outcome) -> Result<Finding> {
     let places = last_places(trace, outcome)?;
     let hung = *outcome == Outcome::Hung && !places.is_empty();
     let kind = if hung { Kind::Deadlock } else { Kind::Failure };
-    Ok(Finding::new(kind, Strength::Confirmed, RECORDING, places))
+    Ok(Finding::new(kind, Strength::Confirmed, AnalysisId::RECORDING, places))
 }
 
 /// Memory used after it was freed, as a finding.
@@ -78,7 +76,7 @@ fn freed_memory(trace: &Trace, freed: Freed) -> Result<Finding> {
             break;
         }
     }
-    Ok(Finding::new(Kind::Failure, Strength::Confirmed, RECORDING, places))
+    Ok(Finding::new(Kind::Failure, Strength::Confirmed, AnalysisId::RECORDING, places))
 }
 
 /// Whether that is what a finding is about.
@@ -100,20 +98,15 @@ pub fn recorded(
     let own = candidate.folder(folder);
     fs::create_dir_all(&own).map_err(Error::output("create", &own))?;
     // What a process does may depend on where the others stand.
-    let mut copies = Vec::new();
-    for (number, path) in (1..).zip(family_of(trace.path())) {
-        let name = if number == 1 { confirm::TRACE.to_owned() } else { format!("{}.{number}", confirm::TRACE) };
-        let copy = own.join(&name);
-        fs::hard_link(&path, &copy)
-            .or_else(|_| fs::copy(&path, &copy).map(drop))
-            .map_err(Error::output("write", &copy))?;
-        copies.push((path, name));
-    }
+    let run = RunSet::of(trace.path());
+    let copies = run.put_at(&own.join(confirm::TRACE), |from, to| {
+        fs::hard_link(from, to).or_else(|_| fs::copy(from, to).map(drop))
+    })?;
     // The output of a run of another schedule lies beside its trace; that of the recorded run went to the terminal.
     let printed = trace.path().with_file_name(confirm::OUTPUT);
     let _ = fs::copy(&printed, own.join(confirm::OUTPUT));
     reweave_trace::schedule::save(&schedule_of(trace)?, own.join(confirm::SCHEDULE))?;
-    let own_name = copies.into_iter().find(|(path, _)| path == trace.path()).map(|(_, name)| name);
+    let own_name = run.place_of(trace.path()).map(|place| copies.processes()[place].file.clone());
     let mut goal = Goal { outcome: outcome.clone(), ..Goal::of(trace, finding)? };
     goal.trace = own_name.unwrap_or(goal.trace);
     goal.spins = finding.kind == Kind::Deadlock && *outcome == Outcome::Unknown;

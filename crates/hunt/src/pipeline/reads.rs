@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use reweave_model::{Feeds, Finding, Strength};
-use reweave_predict::Limits;
-use reweave_predict::analyses::nondeterminism::NAME;
+use reweave_predict::analyses::nondeterminism::NondeterministicReads;
+use reweave_predict::{Analysis, Limits};
 use reweave_report::Describer;
 use reweave_report::place::Placed;
 use reweave_trace::{Outcome, Trace};
@@ -56,13 +56,14 @@ impl Hunt<'_> {
 
     /// One finding for each line that reads, those that matter most.
     fn predict_reads(&mut self, trace: &Trace, deadline: Instant) -> Result<Vec<Finding>> {
+        let name = NondeterministicReads.id().name();
         let options = reweave_predict::Options {
-            analyses: vec![NAME.to_owned()],
+            analyses: vec![&NondeterministicReads],
             limits: Limits { deadline: Some(deadline), ..Limits::default() },
             ..reweave_predict::Options::default()
         };
         let answer = reweave_predict::predict(trace, &options, &mut |_, _| {})?;
-        for (key, value) in answer.stats.into_iter().filter(|(key, _)| key.starts_with(NAME)) {
+        for (key, value) in answer.stats.into_iter().filter(|(key, _)| key.starts_with(name)) {
             *self.stats.entry(key).or_default() += value;
         }
         let mut lines: BTreeMap<(String, u32), Finding> = BTreeMap::new();
@@ -88,7 +89,7 @@ impl Hunt<'_> {
         findings.sort_by_key(|finding| std::cmp::Reverse(weight(finding)));
         let left_out = findings.len().saturating_sub(budget::READ_LINES) as u64;
         findings.truncate(budget::READ_LINES);
-        *self.stats.entry(format!("{NAME}.lines_left_out")).or_default() += left_out;
+        *self.stats.entry(format!("{name}.lines_left_out")).or_default() += left_out;
         Ok(findings)
     }
 }

@@ -93,7 +93,7 @@ fn judge(
     let events = goal.occurrence(&run)?.map(|occurrence| occurrence.events).unwrap_or_default();
     candidate.restate_from(&run, events)?;
     let ending = Ending::of(&run, &goal.outcome, &own.join(confirm::OUTPUT), settings.normal)?;
-    let repeats = repeats(&Recording::open(own)?, settings, deadline)?;
+    let repeats = repeats(&Recording::open(settings.front_ends, own)?, settings, deadline)?;
     if repeats == Repeats::No {
         return Ok(Some(Unconfirmed::NotReplayed));
     }

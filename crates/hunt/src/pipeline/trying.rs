@@ -46,7 +46,11 @@ impl Hunt<'_> {
         // What the run did itself stands and falls with the run.
         let did = findings.iter().any(|finding| finding.strength == Strength::Confirmed);
         let own_run = match did {
-            true => repeats(&Recording::of_trace(trace.path())?, &settings, Instant::now() + left(deadline) / 4)?,
+            true => repeats(
+                &Recording::of_trace(settings.front_ends, trace.path())?,
+                &settings,
+                Instant::now() + left(deadline) / 4,
+            )?,
             false => Repeats::Untried,
         };
         let found = Found { trace, own_run, folder: &self.plan.folder };

@@ -3,6 +3,7 @@
 mod operation;
 mod sighting;
 
+use crate::analysis::AnalysisId;
 use crate::ids::{EventId, Pc, ProcessId, StackId, ThreadId};
 use crate::named::named;
 
@@ -132,7 +133,7 @@ pub enum Evidence {
 pub struct Finding {
     pub kind: Kind,
     pub strength: Strength,
-    pub analysis: &'static str,
+    pub analysis: AnalysisId,
     pub evidence: Evidence,
     /// Of an atomicity violation: the block that is not atomic.
     pub block: Option<AtomicBlock>,
@@ -175,7 +176,7 @@ impl AtomicBlock {
 }
 
 impl Finding {
-    pub const fn new(kind: Kind, strength: Strength, analysis: &'static str, accesses: Vec<Accessor>) -> Self {
+    pub const fn new(kind: Kind, strength: Strength, analysis: AnalysisId, accesses: Vec<Accessor>) -> Self {
         Self::with_evidence(kind, strength, analysis, Evidence::Dynamic { accesses, witness: None })
     }
 
@@ -183,7 +184,7 @@ impl Finding {
     pub const fn predicted(
         kind: Kind,
         doubtful: bool,
-        analysis: &'static str,
+        analysis: AnalysisId,
         accesses: Vec<Accessor>,
         witness: Witness,
     ) -> Self {
@@ -193,11 +194,11 @@ impl Finding {
     }
 
     /// Of the program's text: without a run nothing is more than potential.
-    pub const fn of_text(kind: Kind, analysis: &'static str, places: Vec<StaticAccess>, why: String) -> Self {
+    pub const fn of_text(kind: Kind, analysis: AnalysisId, places: Vec<StaticAccess>, why: String) -> Self {
         Self::with_evidence(kind, Strength::Potential, analysis, Evidence::Static { places, why })
     }
 
-    const fn with_evidence(kind: Kind, strength: Strength, analysis: &'static str, evidence: Evidence) -> Self {
+    const fn with_evidence(kind: Kind, strength: Strength, analysis: AnalysisId, evidence: Evidence) -> Self {
         Self { kind, strength, analysis, evidence, block: None, weak_order: false, view: None }
     }
 

@@ -1,6 +1,7 @@
 //! Findings made while the program runs.
 
 use super::{AccessOp, Accessor, Finding, Kind, OpName, Strength};
+use crate::analysis::AnalysisId;
 use crate::event::BlockedOn;
 use crate::ids::{Addr, EventId, ObjectId, Pc, StackId, ThreadId};
 
@@ -9,7 +10,7 @@ use crate::ids::{Addr, EventId, ObjectId, Pc, StackId, ThreadId};
 pub struct Sighting {
     pub kind: Kind,
     pub strength: Strength,
-    pub analysis: &'static str,
+    pub analysis: AnalysisId,
     /// A race by the theory of the analysis, although no witness was made and checked.
     pub certain: bool,
     pub accesses: Vec<Sighted>,

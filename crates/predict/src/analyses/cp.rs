@@ -14,14 +14,44 @@
 
 use std::collections::HashSet;
 
-use reweave_model::{EventId, LockMode};
+use reweave_model::{AnalysisId, Claim, EventId, Kind, LockMode};
+use reweave_trace::Result;
 
 use super::hb::HbRaces;
 use super::wcp::WcpRaces;
+use crate::analysis::{Analysis, Guarantee};
 use crate::linear::{
     Access, AccessKind, Candidate, Candidates, Edges, FastMap, Linear, Lock, Order, Races, Sync, Thread, Touch,
     VectorClock, Word,
 };
+use crate::prediction::{Prediction, Shows};
+
+/// The analysis `cp`.
+pub struct Cp;
+
+impl Analysis for Cp {
+    fn id(&self) -> AnalysisId {
+        AnalysisId::new("cp", Claim::Other)
+    }
+    fn summary(&self) -> &'static str {
+        "causally-precedes, in windows"
+    }
+    fn module(&self) -> &'static str {
+        "cp"
+    }
+    fn finds(&self) -> Kind {
+        Kind::Race
+    }
+    fn guarantee(&self) -> Guarantee {
+        Guarantee::FirstIsReal
+    }
+    fn pass(&self) -> Option<Box<dyn Linear>> {
+        Some(Box::<CpRaces>::default())
+    }
+    fn run(&self, prediction: &mut Prediction<'_>) -> Result<()> {
+        prediction.races(self.id(), Shows::ByName)
+    }
+}
 
 /// Steps of a window unless told.
 const WINDOW: usize = 4096;

@@ -8,11 +8,41 @@
 //! Deviations: words of eight bytes, so neighbours count as one; no special case for locks that one thread alone uses,
 //! as in AtomFuzzer's evaluation, whose Program 6.2 is such a warning.
 
-use reweave_model::{EventId, Pc};
+use reweave_model::{AnalysisId, Claim, EventId, Kind, Pc};
+use reweave_trace::Result;
 
+use crate::analysis::{Analysis, Guarantee};
 use crate::linear::{
     Access, BlockEdge, Candidates, Linear, LocksetId, Locksets, OpenBlocks, Sync, Thread, Touch, Word, at,
 };
+use crate::prediction::{Leaves, Prediction};
+
+/// The analysis `reduction`.
+pub struct LiptonReduction;
+
+impl Analysis for LiptonReduction {
+    fn id(&self) -> AnalysisId {
+        AnalysisId::new("reduction", Claim::NotReducible)
+    }
+    fn summary(&self) -> &'static str {
+        "atomic blocks that Lipton's reduction does not show atomic: patterns, may be false"
+    }
+    fn module(&self) -> &'static str {
+        "reduction"
+    }
+    fn finds(&self) -> Kind {
+        Kind::Atomicity
+    }
+    fn guarantee(&self) -> Guarantee {
+        Guarantee::Pattern
+    }
+    fn pass(&self) -> Option<Box<dyn Linear>> {
+        Some(Box::<Reduction>::default())
+    }
+    fn run(&self, prediction: &mut Prediction<'_>) -> Result<()> {
+        prediction.blocks(self.id(), Leaves::Everything)
+    }
+}
 
 /// Eraser's state of a word.
 #[derive(Clone, Copy, Default)]

@@ -12,9 +12,47 @@
 
 use std::rc::Rc;
 
-use reweave_model::EventId;
+use reweave_model::{AnalysisId, Claim, EventId, Kind};
+use reweave_trace::Result;
 
+use crate::analysis::{Analysis, Guarantee, Watching};
 use crate::linear::{Access, Candidates, Edges, Gone, LastWrites, Linear, Order, Races, Sync, Thread, Touch, Word};
+use crate::prediction::{Prediction, Shows};
+
+/// The analysis `shb`.
+pub struct Shb;
+
+impl Analysis for Shb {
+    fn id(&self) -> AnalysisId {
+        AnalysisId::new("shb", Claim::Unordered)
+    }
+    fn summary(&self) -> &'static str {
+        "schedulable happens-before: every pair it lists is a race"
+    }
+    fn module(&self) -> &'static str {
+        "shb"
+    }
+    fn finds(&self) -> Kind {
+        Kind::Race
+    }
+    fn guarantee(&self) -> Guarantee {
+        Guarantee::Sound
+    }
+    fn is_default(&self) -> bool {
+        true
+    }
+    fn pass(&self) -> Option<Box<dyn Linear>> {
+        Some(Box::<ShbRaces>::default())
+    }
+    fn watching(&self) -> Option<Watching> {
+        // Every write counts: those that follow may have read it.
+        let watching = Watching::new(|| Box::<ShbRaces>::default());
+        Some(Watching { is_default: false, allows_sampling: false, ends_epochs_by_writes: true, ..watching })
+    }
+    fn run(&self, prediction: &mut Prediction<'_>) -> Result<()> {
+        prediction.races(self.id(), Shows::ForTrial)
+    }
+}
 
 /// A write: its epoch, and the clock of its thread before.
 struct Write {

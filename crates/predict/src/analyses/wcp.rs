@@ -16,11 +16,47 @@
 use std::collections::VecDeque;
 use std::rc::Rc;
 
-use reweave_model::{EventId, LockMode};
+use reweave_model::{AnalysisId, Claim, EventId, Kind, LockMode};
+use reweave_trace::Result;
 
+use crate::analysis::{Analysis, Guarantee};
 use crate::linear::{
     Access, AccessKind, Candidates, Edges, FastMap, Linear, Lock, Order, Races, Sync, Thread, Touch, VectorClock, Word,
 };
+use crate::prediction::{Prediction, Shows};
+
+/// The analysis `wcp`.
+pub struct Wcp;
+
+impl Analysis for Wcp {
+    fn id(&self) -> AnalysisId {
+        AnalysisId::new("wcp", Claim::Other)
+    }
+    fn summary(&self) -> &'static str {
+        "weak causally-precedes"
+    }
+    fn module(&self) -> &'static str {
+        "wcp"
+    }
+    fn finds(&self) -> Kind {
+        Kind::Race
+    }
+    fn guarantee(&self) -> Guarantee {
+        Guarantee::FirstIsReal
+    }
+    fn is_default(&self) -> bool {
+        true
+    }
+    fn is_costly(&self) -> bool {
+        true
+    }
+    fn pass(&self) -> Option<Box<dyn Linear>> {
+        Some(Box::<WcpRaces>::default())
+    }
+    fn run(&self, prediction: &mut Prediction<'_>) -> Result<()> {
+        prediction.races(self.id(), Shows::ByName)
+    }
+}
 
 /// A clock at a release, shared by all that remember it.
 type Past = Rc<[u32]>;

@@ -1,8 +1,13 @@
 //! What every search by questions to the [engine](crate::feasible) shares: the windows of a trace, how long it may take, and
-//! how an order of a window's events becomes part of a finding.
+//! how an order of a window's events becomes part of a finding. Each search is a folder here; the analyses call them.
 
+pub mod atomicity;
 mod context;
+pub mod deadlocks;
+pub mod nondeterminism;
 mod paths;
+pub mod races;
+pub mod stalls;
 mod ways;
 
 use std::sync::atomic::{AtomicBool, Ordering};

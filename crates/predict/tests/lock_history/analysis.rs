@@ -11,7 +11,7 @@ use reweave_predict::lock_history::Limits;
 use reweave_predict::oracle::Oracle;
 use reweave_predict::testing::{FIRST_PC, generate, trace_of};
 use reweave_predict::witness;
-use reweave_predict::{Options, predict};
+use reweave_predict::{Options, find, predict};
 use reweave_trace::{Meta, Trace, TraceBuilder};
 
 use super::random::locking;
@@ -87,7 +87,8 @@ fn the_ways_of_strategy_two_are_schedules_that_lead_there() {
             _ => locking(seed, 4, 8 + seed as usize % 24),
         };
         let Some(trace) = trace_of(&history) else { continue };
-        let options = Options { analyses: vec!["lock-history".into()], shown: true, ..Options::default() };
+        let options =
+            Options { analyses: vec![find("lock-history").expect("an analysis")], shown: true, ..Options::default() };
         let answer = predict(&trace, &options, &mut |_, _| {}).expect("a sound trace");
         assert_eq!(answer.shown.len() as u64, answer.stats["lock-history.after_two"], "seed {seed}");
         for finding in &answer.shown {
@@ -192,7 +193,7 @@ fn nothing_is_predicted_without_a_witness() {
     let mut program = Program::new(2);
     crossed(&mut program);
     program.write(2, 300);
-    let options = Options { analyses: vec!["lock-history".into()], ..Options::default() };
+    let options = Options { analyses: vec![find("lock-history").expect("an analysis")], ..Options::default() };
     let answer = predict(&program.done(), &options, &mut |_, _| {}).expect("a sound trace");
     assert!(!answer.findings.is_empty());
     for finding in &answer.findings {

@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 
 use reweave_predict::history::{Cell, History, Mode, Pos};
-use reweave_predict::nondeterminism::published::{self, Couple, Order, Stats, Verdict, Witness};
-use reweave_predict::nondeterminism::views::Views;
 use reweave_predict::oracle::Oracle;
 use reweave_predict::search::Limits;
+use reweave_predict::search::nondeterminism::published::{self, Couple, Order, Stats, Verdict, Witness};
+use reweave_predict::search::nondeterminism::views::Views;
 use reweave_predict::testing::{Draft, is_history};
 
 /// The other writes that a read can see by the exact rule. The oracle agrees.

@@ -1,6 +1,6 @@
 //! From sightings (findings made while the program runs) to items of a report.
 
-use reweave_model::{Kind, Pc, Sighting};
+use reweave_model::{Claim, Kind, Pc, Sighting};
 use reweave_trace::{Language, Symbols};
 
 use super::source::Watched;
@@ -25,22 +25,26 @@ pub fn item(id: u32, sighting: &Sighting, symbols: &Symbols, language: &Language
 /// What the analysis can say without a witness.
 fn worth(sighting: &Sighting) -> String {
     let test = "`reweave test` runs it again";
-    let text = match (sighting.analysis, sighting.certain) {
-        ("lock-history", _) if sighting.kind == Kind::Deadlock => {
+    let text = match (sighting.analysis.claim(), sighting.certain) {
+        (Claim::LocksAllowIt, _) if sighting.kind == Kind::Deadlock => {
             format!("the locks let the threads come there, but what they read may not; {test} to settle it")
         }
         (_, _) if sighting.kind == Kind::Deadlock => {
             format!("each takes what the next one holds, but something else may keep them apart; {test} to settle it")
         }
-        ("lock-history", _) => {
+        (Claim::LocksAllowIt, _) => {
             format!("neither locks nor their order keep the two apart, but something else may; {test} to settle it")
         }
-        ("hb", true) => format!("the first two that nothing ordered in this run, so a race; {test} to make it happen"),
+        (Claim::UnorderedUnlessRaced, true) => {
+            format!("the first two that nothing ordered in this run, so a race; {test} to make it happen")
+        }
         (_, true) => format!("nothing ordered the two in this run, so a race; {test} to make it happen"),
-        ("hb", false) => {
+        (Claim::UnorderedUnlessRaced, false) => {
             format!("nothing ordered the two in this run, unless an earlier race is why; {test} to settle it")
         }
-        ("lockset", _) => format!("no common lock keeps the two apart, but something else may; {test} to settle it"),
+        (Claim::NoCommonLock, _) => {
+            format!("no common lock keeps the two apart, but something else may; {test} to settle it")
+        }
         _ => format!("a pattern seen while the program ran; {test} to settle it"),
     };
     let old: Vec<String> = sighting

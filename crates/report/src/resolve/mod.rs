@@ -41,7 +41,7 @@ impl Description {
             Evidence::Static { why, .. } => Some(StaticItem { why: why.clone() }),
             Evidence::Dynamic { .. } => None,
         };
-        let analysis = finding.analysis.into();
+        let analysis = finding.analysis.name().into();
         let item = Item::new(finding.kind, finding.strength);
         Item { id, fingerprint, analysis, summary, block, block_at, accesses, view, of_text, facts, ..item }
     }

@@ -1,6 +1,6 @@
 //! A finding in one line.
 
-use reweave_model::{AtomicBlock, Evidence, Finding, Kind, Op};
+use reweave_model::{AtomicBlock, Claim, Evidence, Finding, Kind, Op};
 
 use super::block::block_name;
 use super::source::{Source, operation};
@@ -28,8 +28,8 @@ pub fn summary(finding: &Finding, accesses: &[AccessItem], source: &dyn Source) 
         Kind::Deadlock => {
             let awaited = finding.accesses().iter().filter_map(|access| source.awaited(access));
             let names: Vec<String> = awaited.map(|(on, object)| describer.blocked_on(on, object)).collect();
-            match finding.analysis {
-                "stall" => format!("no thread can make progress: {}", names.join(", ")),
+            match finding.analysis.claim() {
+                Claim::NeverHappens => format!("no thread can make progress: {}", names.join(", ")),
                 _ => format!("{} threads wait for each other: {}", names.len(), names.join(", ")),
             }
         }
@@ -59,9 +59,9 @@ fn atomicity(finding: &Finding, block: &AtomicBlock, source: &dyn Source) -> Str
     let accesses = finding.accesses();
     let name = block_name(block, accesses, source);
     if finding.witness().is_none() {
-        let what = match finding.analysis {
-            "lock-reacquire" => "takes a lock again that it gave up: another thread may come in between",
-            "reduction" => "may not be atomic: (2) and what precedes it cannot be moved past other threads",
+        let what = match finding.analysis.claim() {
+            Claim::LockTakenAgain => "takes a lock again that it gave up: another thread may come in between",
+            Claim::NotReducible => "may not be atomic: (2) and what precedes it cannot be moved past other threads",
             _ => "did not run as if in one step",
         };
         return format!("{name} {what}");

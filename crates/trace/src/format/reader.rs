@@ -11,7 +11,6 @@ use reweave_model::EventId;
 use super::events::Events;
 use super::pack::{self, Unpacker};
 use super::v1::{self, CHUNK_HEADER_LEN, CHUNK_MAGIC, ChunkHeader, FILE_HEADER_LEN, chunk_kind, packing};
-use crate::language::Language;
 use crate::symbols::Symbols;
 use crate::{Error, Footer, Meta, Result, Stacks};
 
@@ -68,7 +67,6 @@ pub struct Trace {
     damage: Mutex<Vec<Damage>>,
     stacks: OnceLock<Stacks>,
     symbols: OnceLock<Symbols>,
-    language: OnceLock<Language>,
 }
 
 impl Trace {
@@ -121,7 +119,6 @@ impl Trace {
             damage: Mutex::default(),
             stacks: OnceLock::new(),
             symbols: OnceLock::new(),
-            language: OnceLock::new(),
         };
         trace.index_chunks();
         Ok(trace)
@@ -301,11 +298,6 @@ impl Trace {
 
     pub fn meta(&self) -> &Meta {
         &self.meta
-    }
-
-    /// What the program is written in.
-    pub fn language(&self) -> &Language {
-        self.language.get_or_init(|| self.meta.language.clone().unwrap_or_else(Language::of_older_traces))
     }
 
     /// How the run ended; `None` if the recording was cut off.

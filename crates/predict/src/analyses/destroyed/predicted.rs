@@ -2,10 +2,9 @@
 
 use std::collections::{HashMap, HashSet};
 
-use reweave_model::{Accessor, Addr, Finding, Kind, Pc};
+use reweave_model::{Accessor, Addr, AnalysisId, Finding, Kind, Pc};
 use reweave_trace::{Result, Trace};
 
-use super::NAME;
 use crate::feasible::{Answer, Index, Question};
 use crate::history::*;
 use crate::lower::{Destroyed, Lowered};
@@ -31,6 +30,7 @@ pub struct Predicted {
 /// Looks for uses that can come too late; not where things are destroyed at one of these places.
 pub fn predicted(
     trace: &Trace,
+    analysis: AnalysisId,
     known: &HashSet<Pc>,
     limits: &Limits<'_>,
     progress: &mut dyn FnMut(f64),
@@ -45,7 +45,7 @@ pub fn predicted(
     let paths: Vec<&Path> = found.iter().map(|found| &found.path).collect();
     let witnesses = search::witnesses(trace, &paths)?;
     let finding = |(found, witness): (Found, _)| {
-        Finding::predicted(Kind::Misuse, found.doubtful, NAME, found.accesses.into(), witness)
+        Finding::predicted(Kind::Misuse, found.doubtful, analysis, found.accesses.into(), witness)
     };
     answer.findings = found.into_iter().zip(witnesses).map(finding).collect();
     Ok(answer)

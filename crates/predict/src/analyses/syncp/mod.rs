@@ -15,13 +15,43 @@
 
 mod ideal;
 
-use reweave_model::EventId;
+use reweave_model::{AnalysisId, Claim, EventId, Kind};
+use reweave_trace::Result;
 
+use crate::analysis::{Analysis, Guarantee};
 use crate::linear::{
     Access, AccessKind, Candidates, Linear, LocksetId, Locksets, PcId, Pcs, Sync, Thread, Touch, Word,
 };
+use crate::prediction::{Prediction, Shows};
 use ideal::grow;
 pub(crate) use ideal::{Recorder, Stamp};
+
+/// The analysis `syncp`.
+pub struct Syncp;
+
+impl Analysis for Syncp {
+    fn id(&self) -> AnalysisId {
+        AnalysisId::new("syncp", Claim::Other)
+    }
+    fn summary(&self) -> &'static str {
+        "races that keep the order of critical sections"
+    }
+    fn module(&self) -> &'static str {
+        "syncp"
+    }
+    fn finds(&self) -> Kind {
+        Kind::Race
+    }
+    fn guarantee(&self) -> Guarantee {
+        Guarantee::Sound
+    }
+    fn pass(&self) -> Option<Box<dyn Linear>> {
+        Some(Box::<SyncpRaces>::default())
+    }
+    fn run(&self, prediction: &mut Prediction<'_>) -> Result<()> {
+        prediction.races(self.id(), Shows::ByName)
+    }
+}
 
 #[derive(Clone, Copy)]
 struct Point {

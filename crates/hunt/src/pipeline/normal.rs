@@ -4,19 +4,17 @@ use std::fs;
 use std::time::Duration;
 
 use super::{Plan, RECORDING};
-use crate::confirm::{self, Usual};
+use crate::budget::{self, Bounds};
+use crate::confirm::{self, NormalBehaviour};
 use crate::jobs::side_by_side;
 use crate::replay::{Recording, same_outcome};
 use reweave_launch::folder::PrivateFolder;
 use reweave_launch::region::Policy;
-use reweave_launch::session::{self, Bounds};
+use reweave_launch::session;
 use reweave_launch::target::Output;
 
-/// Runs of threads one after the other.
-const SERIAL: u64 = 6;
-
 /// What the program prints when its threads run one after the other: the recorded run's output went to the terminal.
-pub fn usual(plan: &Plan, jobs: usize, limit: Duration) -> Option<Usual> {
+pub fn normal_behaviour(plan: &Plan, jobs: usize, limit: Duration) -> Option<NormalBehaviour> {
     let recording = Recording::open(plan.options.front_ends, &plan.folder.join(RECORDING)).ok()?;
     let bounds = Bounds::beyond(recording.trace.event_count(), limit);
     let once = |seed: u64| {
@@ -37,9 +35,9 @@ pub fn usual(plan: &Plan, jobs: usize, limit: Duration) -> Option<Usual> {
     };
     let (first, outcome) = once(0)?;
     recording.trace.footer().filter(|footer| same_outcome(&footer.outcome, &outcome))?;
-    let seeds: Vec<u64> = (1..=SERIAL).collect();
+    let seeds: Vec<u64> = (1..=budget::NORMAL_RUNS).collect();
     let others = side_by_side(jobs, &seeds, |seed| once(*seed), &mut |_| {});
     let others = others.into_iter().flatten().filter(|(_, other)| same_outcome(other, &outcome));
     let printed = std::iter::once(first).chain(others.map(|(printed, _)| printed)).collect();
-    Some(Usual { printed, outcome })
+    Some(NormalBehaviour { printed, outcome })
 }

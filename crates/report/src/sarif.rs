@@ -1,22 +1,21 @@
-//! SARIF 2.1.0 (OASIS), for code scanning: each finding is a result with the rule of its kind, its other accesses as related
-//! locations, the schedule that shows it as thread flows, and a fingerprint that stays when lines move.
+//! SARIF 2.1.0 (OASIS), for code scanning: each finding is a result with the rule of its kind, its other accesses as
+//! related locations, the schedule that shows it as thread flows, and a fingerprint that stays when lines move.
 //!
 //! A path below the root is given relative to `%SRCROOT%`, so that a service finds it in the repository.
-
-mod rules;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 
+use reweave_model::{Novelty, Strength};
+use reweave_trace::Language;
 use serde_json::{Value, json};
 
 use crate::data::{AccessItem, Item, Location};
 use crate::dossier::Dossier;
 use crate::escape::uri;
+use crate::rules::{Level, RULES, Rule};
 use crate::story;
 use crate::view::{Class, Evidence, Run, Step};
-
-pub use rules::{RULES, Rule};
 
 const SCHEMA: &str = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json";
 /// Steps of a schedule that are told; services cut far more than that.
@@ -42,7 +41,7 @@ fn log(dossier: &Dossier<'_>) -> Value {
                 "version": report.reweave,
                 "semanticVersion": report.reweave,
                 "informationUri": "https://github.com/reweave/reweave",
-                "rules": RULES.iter().map(rule).collect::<Vec<_>>(),
+                "rules": RULES.iter().map(|one| rule(one, &report.language)).collect::<Vec<_>>(),
             } },
             "originalUriBaseIds": { "%SRCROOT%": { "uri": root } },
             "columnKind": "unicodeCodePoints",
@@ -52,23 +51,25 @@ fn log(dossier: &Dossier<'_>) -> Value {
     })
 }
 
-fn rule(rule: &Rule) -> Value {
+fn rule(rule: &Rule, language: &Language) -> Value {
+    let (id, help) = (rule.kind.name(), rule.help(language));
+    let level = if rule.level == Level::Note { "note" } else { "error" };
     json!({
-        "id": format!("reweave/{}", rule.id),
+        "id": format!("reweave/{id}"),
         "name": rule.name,
         "shortDescription": { "text": rule.short },
         "fullDescription": { "text": rule.full },
-        "help": { "text": rule.help.replace(['*', '`'], ""), "markdown": rule.help },
-        "defaultConfiguration": { "level": if rule.id == "nondeterminism" { "note" } else { "error" } },
-        "properties": { "tags": ["concurrency", rule.id], "precision": "very-high" },
+        "help": { "text": help.replace(['*', '`'], ""), "markdown": help },
+        "defaultConfiguration": { "level": level },
+        "properties": { "tags": ["concurrency", id], "precision": "very-high" },
     })
 }
 
 fn result(dossier: &Dossier<'_>, item: &Item) -> Value {
     let evidence = dossier.evidence(item);
-    let known = RULES.iter().position(|rule| rule.id == item.kind);
     let mut result = json!({
         "ruleId": format!("reweave/{}", item.kind),
+        "ruleIndex": RULES.iter().position(|rule| rule.kind == item.kind),
         "level": level(item),
         "message": { "text": message(dossier, item) },
         "partialFingerprints": {
@@ -82,9 +83,6 @@ fn result(dossier: &Dossier<'_>, item: &Item) -> Value {
             "outcome": item.outcome,
         },
     });
-    if let Some(index) = known {
-        result["ruleIndex"] = json!(index);
-    }
     let mut accesses = item.accesses.iter().zip(1..).filter(|(access, _)| access.location.line != 0);
     if let Some((first, _)) = accesses.next() {
         result["locations"] = json!([location(dossier, &first.location, None, None)]);
@@ -118,10 +116,10 @@ fn result(dossier: &Dossier<'_>, item: &Item) -> Value {
     if let Some(reason) = &item.suppressed {
         result["suppressions"] = json!([{ "kind": "external", "status": "accepted", "justification": cut(reason) }]);
     }
-    match item.baseline.as_deref() {
-        Some("new") => result["baselineState"] = json!("new"),
-        Some("known") => result["baselineState"] = json!("unchanged"),
-        _ => {}
+    match item.baseline {
+        Some(Novelty::New) => result["baselineState"] = json!("new"),
+        Some(Novelty::Known) => result["baselineState"] = json!("unchanged"),
+        None => {}
     }
     result
 }
@@ -134,11 +132,10 @@ fn last_place(evidence: &Evidence) -> Option<&Location> {
 
 /// Services show what is an error first.
 fn level(item: &Item) -> &'static str {
-    match (item.kind.as_str(), item.strength.as_str()) {
-        ("nondeterminism", _) => "note",
-        (_, "confirmed") => "error",
-        (_, "predicted") => "warning",
-        _ => "note",
+    match (Rule::of(item.kind).level, item.strength) {
+        (Level::Note, _) | (_, Strength::Potential) => "note",
+        (Level::Error, Strength::Confirmed) => "error",
+        (Level::Error, Strength::Predicted) => "warning",
     }
 }
 
@@ -149,7 +146,8 @@ fn message(dossier: &Dossier<'_>, item: &Item) -> String {
         let place = story::at(&access.location);
         let place = if access.location.line == 0 { plain(&place) } else { format!("[{}]({number})", plain(&place)) };
         let through = access.library_function().map_or(String::new(), |name| format!(" in {}", plain(name)));
-        text += &format!(" ({number}) {} by thread {}{through} at {place}.", plain(&access.op), access.thread);
+        let op = plain(&access.op.to_string());
+        text += &format!(" ({number}) {op} by {}{through} at {place}.", access.who());
     }
     for line in story::tell(item, &Evidence::default()).why {
         text += &format!(" {}", plain(&line));
@@ -178,10 +176,10 @@ fn cut(text: &str) -> String {
 fn described(access: &AccessItem) -> String {
     let held = match access.locks_held[..] {
         [] => String::new(),
-        _ => format!(", holding {}", access.locks_held.join(", ")),
+        _ => format!(", holding {}", access.held()),
     };
     let through = access.library_function().map_or(String::new(), |name| format!("{name}, called from "));
-    cut(&format!("{} by thread {} in {through}{}{held}", access.op, access.thread, access.location.function))
+    cut(&format!("{} by {} in {through}{}{held}", access.op, access.who(), access.location.function))
 }
 
 fn artifact(dossier: &Dossier<'_>, file: &str) -> Value {
@@ -216,7 +214,7 @@ fn location(dossier: &Dossier<'_>, place: &Location, id: Option<usize>, text: Op
 fn stack(dossier: &Dossier<'_>, access: &AccessItem, number: usize) -> Value {
     let frames: Vec<Value> =
         access.frames().map(|frame| json!({ "location": location(dossier, frame, None, None) })).collect();
-    json!({ "message": { "text": format!("({number}) thread {}", access.thread) }, "frames": frames })
+    json!({ "message": { "text": format!("({number}) {}", access.who()) }, "frames": frames })
 }
 
 /// The schedule: a flow for each thread, the order over all of them in `executionOrder`.

@@ -1,8 +1,9 @@
-//! What a run must show for a nondeterministic read to be confirmed: the same read takes its value from that other write.
+//! What a run must show for a nondeterministic read to be confirmed: the same read takes its value from that other
+//! write.
 //!
-//! Reads and writes of another run are recognised by name: the thread by its descent, and which time it makes an access at that
-//! place. A read that takes some bytes from here and some from there is judged by those that came from elsewhere in the
-//! recorded run.
+//! Reads and writes of another run are recognised by name: the thread by its descent, and which time it makes an access
+//! at that place. A read that takes some bytes from here and some from there is judged by those that came from
+//! elsewhere in the recorded run.
 
 use std::collections::HashMap;
 
@@ -10,7 +11,7 @@ use reweave_model::{Event, EventId, Finding, Op, ThreadId};
 use reweave_trace::Trace;
 use serde::{Deserialize, Serialize};
 
-use super::Shown;
+use super::Occurrence;
 use crate::classes::Descents;
 use crate::names::{Code, Names};
 use reweave_launch::Result;
@@ -30,7 +31,7 @@ pub struct Instance {
 
 /// A read, and the write that it is to see.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct Sight {
+pub struct ReadsFrom {
     read: Instance,
     /// `None`: what was there at first.
     other: Option<Instance>,
@@ -41,23 +42,23 @@ pub struct Sight {
     bytes: Vec<u64>,
 }
 
-impl Sight {
+impl ReadsFrom {
     /// `None`: the finding is not about a read, or what it says is so in the recorded run.
     pub fn of(trace: &Trace, finding: &Finding) -> Result<Option<Self>> {
         let Some((view, read)) = finding.view.and_then(|view| Some((view, view.read?))) else { return Ok(None) };
-        let read = finding.accesses[read].event;
-        let other = view.other.map(|other| finding.accesses[other].event);
+        let read = finding.accesses()[read].event;
+        let other = view.other.map(|other| finding.accesses()[other].event);
         let mut accesses = Accesses::default();
         let (mut found, mut instance, mut span) = (None, None, None);
-        let mut all = vec![None; finding.accesses.len()];
-        let last = finding.accesses.iter().map(|access| access.event).max();
+        let mut all = vec![None; finding.accesses().len()];
+        let last = finding.accesses().iter().map(|access| access.event).max();
         let mut events = trace.events();
         while let Some(event) = events.next()? {
             if Some(event.id) > last {
                 break;
             }
             let Some(access) = accesses.see(&event) else { continue };
-            if let Some(at) = finding.accesses.iter().position(|access| access.event == event.id) {
+            if let Some(at) = finding.accesses().iter().position(|access| access.event == event.id) {
                 all[at] = Some(access.instance);
             }
             if Some(event.id) == other {
@@ -78,7 +79,7 @@ impl Sight {
     }
 
     /// Where the read saw the other write, if it did.
-    pub fn shown(&self, trace: &Trace) -> Result<Option<Shown>> {
+    pub fn occurrence(&self, trace: &Trace) -> Result<Option<Occurrence>> {
         let mut accesses = Accesses::default();
         // There may be several: an address is used again.
         let mut other = None;
@@ -102,7 +103,7 @@ impl Sight {
                 return Ok(None);
             }
             let (first, steps_before) = (access.instance.code, steps.saturating_sub(1));
-            return Ok(Some(Shown { first, steps_before, events: self.events(trace)? }));
+            return Ok(Some(Occurrence { first, steps_before, events: self.events(trace)? }));
         }
         Ok(None)
     }

@@ -1,7 +1,18 @@
 //! The report as data: the JSON of `report.json` and `--json`, field by field as the command line contract has it.
 
-use serde::{Deserialize, Serialize};
+mod facts;
+mod operation;
+
 use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use reweave_model::{BlockSource, Feeds, Harm, Kind, Novelty, Strength};
+use reweave_trace::Language;
+use serde::{Deserialize, Serialize};
+
+pub use facts::{Facts, RECORDED_RUN};
+pub(crate) use facts::{MEMORY_ORDER, RACE_ON, UNJOINED};
+pub use operation::{HeldLock, Operation};
 
 /// Grows when a field changes its meaning or goes; new fields do not count.
 pub const SCHEMA: u32 = 1;
@@ -17,6 +28,9 @@ pub struct Report {
     /// What it was compared with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub baseline: Option<Against>,
+    /// What the program is written in. The traces of the runs say it, not the report.
+    #[serde(skip)]
+    pub language: Arc<Language>,
 }
 
 /// An earlier report that this one was compared with.
@@ -29,24 +43,23 @@ pub struct Against {
 }
 
 /// A finding of an earlier report that is not there any more.
-#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Gone {
     pub fingerprint: String,
-    pub kind: String,
+    pub kind: Kind,
     pub summary: String,
 }
 
-#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Item {
     pub id: u32,
     /// The same for the same bug in another run or build.
     pub fingerprint: String,
-    pub kind: String,
-    pub strength: String,
+    pub kind: Kind,
+    pub strength: Strength,
     pub analysis: String,
     pub summary: String,
-    /// `declared`, `inferred`, or none.
-    pub block: Option<String>,
+    pub block: Option<BlockSource>,
     /// Where that block is.
     #[serde(default)]
     pub block_at: Option<BlockItem>,
@@ -57,9 +70,9 @@ pub struct Item {
     pub witness: Option<String>,
     pub schedule: Option<String>,
     pub outcome: Option<String>,
-    /// How bad that is: `crash`, `hang`, `freed memory`, `status`, `output` or `nothing`.
+    /// How bad that is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub harm: Option<String>,
+    pub harm: Option<Harm>,
     pub why_unconfirmed: Option<String>,
     /// Switches away from a thread that could have gone on, in the schedule that replays it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -70,25 +83,64 @@ pub struct Item {
     /// Why nobody wants to hear of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub suppressed: Option<String>,
-    /// `new` or `known`, if it was compared with an earlier report.
+    /// If it was compared with an earlier report.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub baseline: Option<String>,
+    pub baseline: Option<Novelty>,
+    /// Of an analysis of the program's text: no run was looked at.
+    #[serde(default, rename = "static", skip_serializing_if = "Option::is_none")]
+    pub of_text: Option<StaticItem>,
+    #[serde(skip)]
+    pub facts: Facts,
+}
+
+/// What an analysis of the program's text says beside the places.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct StaticItem {
+    /// Why the places go together, in words.
+    pub why: String,
 }
 
 impl Item {
+    /// Of which nothing else is known yet.
+    pub fn new(kind: Kind, strength: Strength) -> Self {
+        Self {
+            id: 0,
+            fingerprint: String::new(),
+            kind,
+            strength,
+            analysis: String::new(),
+            summary: String::new(),
+            block: None,
+            block_at: None,
+            accesses: Vec::new(),
+            view: None,
+            witness: None,
+            schedule: None,
+            outcome: None,
+            harm: None,
+            why_unconfirmed: None,
+            preemptions: None,
+            tries: None,
+            suppressed: None,
+            baseline: None,
+            of_text: None,
+            facts: Facts::default(),
+        }
+    }
+
     /// Neither suppressed nor known from before: somebody has to look at it.
     pub fn is_news(&self) -> bool {
-        self.suppressed.is_none() && self.baseline.as_deref() != Some("known")
+        self.suppressed.is_none() && self.baseline != Some(Novelty::Known)
     }
 
     /// Proven, by a run or by a checked reordering.
     pub fn is_proven(&self) -> bool {
-        self.strength != "potential"
+        self.strength > Strength::Potential
     }
 
     /// No defect by itself.
     pub fn is_information(&self) -> bool {
-        self.kind == "nondeterminism"
+        self.kind == Kind::Nondeterminism
     }
 }
 
@@ -119,8 +171,8 @@ pub struct ViewItem {
     /// What was read, and what would be, where it is known.
     pub seen_value: Option<u64>,
     pub other_value: Option<u64>,
-    /// `choice`, `output`, `failure`, `nothing` or `unknown`: what follows the read without another choice.
-    pub feeds: String,
+    /// What follows the read without another choice.
+    pub feeds: Feeds,
 }
 
 /// An atomic block.
@@ -134,8 +186,11 @@ pub struct BlockItem {
 
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct AccessItem {
+    /// Of a run with several processes; none: the one there is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub process: Option<u32>,
     pub thread: u32,
-    pub op: String,
+    pub op: Operation,
     /// In the program's own code, where it has a part in it.
     pub location: Location,
     /// Frames of libraries that the location calls and in which it happens, innermost first.
@@ -143,13 +198,27 @@ pub struct AccessItem {
     pub through: Vec<Location>,
     /// Innermost call first, the location itself not included.
     pub stack: Vec<Location>,
-    pub locks_held: Vec<String>,
-    /// The event of the recorded run that this was found from. What else is said here is said of the run that did it, if one did.
+    pub locks_held: Vec<HeldLock>,
+    /// The event of the recorded run that this was found from. What else is said here is said of the run that did it,
+    /// if one did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub event: Option<u64>,
 }
 
 impl AccessItem {
+    /// `thread 2`, with its process where there are several.
+    pub fn who(&self) -> String {
+        match self.process {
+            Some(process) => format!("thread {} of process {process}", self.thread),
+            None => format!("thread {}", self.thread),
+        }
+    }
+
+    /// The locks held, in words.
+    pub(crate) fn held(&self) -> String {
+        self.locks_held.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+    }
+
     /// Every frame, innermost first.
     pub fn frames(&self) -> impl Iterator<Item = &Location> {
         self.through.iter().chain([&self.location]).chain(&self.stack)
@@ -183,6 +252,12 @@ impl Location {
     }
 }
 
+impl From<&reweave_model::Place> for Location {
+    fn from(place: &reweave_model::Place) -> Self {
+        Self { file: place.file.clone(), line: place.line, function: place.function.clone() }
+    }
+}
+
 impl std::fmt::Display for Location {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         if self.line == 0 {
@@ -193,7 +268,8 @@ impl std::fmt::Display for Location {
 }
 
 impl Report {
-    /// Something that makes a run fail: confirmed or predicted, no mere nondeterminism, and neither suppressed nor known.
+    /// Something that makes a run fail: confirmed or predicted, no mere nondeterminism, and neither suppressed nor
+    /// known.
     pub fn has_findings(&self) -> bool {
         self.findings.iter().any(|item| item.is_proven() && item.is_news() && !item.is_information())
     }
@@ -210,9 +286,12 @@ impl Report {
     /// # Errors
     /// What is wrong with the text, in words.
     pub fn from_json(text: &str) -> Result<Self, String> {
-        let report: Self = serde_json::from_str(text).map_err(|error| error.to_string())?;
+        let mut report: Self = serde_json::from_str(text).map_err(|error| error.to_string())?;
         if report.schema > SCHEMA {
             return Err(format!("report schema {} is newer than this build ({SCHEMA}): upgrade", report.schema));
+        }
+        for item in &mut report.findings {
+            item.facts = Facts::read(item);
         }
         Ok(report)
     }

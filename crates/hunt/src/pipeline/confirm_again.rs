@@ -1,7 +1,8 @@
-//! `reweave confirm`: what an earlier test recorded is analysed again, also by analyses that a test does not run, and tried again.
+//! `reweave confirm`: what an earlier test recorded is analysed again, also by analyses that a test does not run, and
+//! tried again.
 //!
-//! Of pairs of code positions that `lock-history` shows to be reachable, each is tried along the way that it knows; how many of
-//! them a run did is the paper's measure of what its predictions are worth (iPA, Table V).
+//! Of pairs of code positions that `lock-history` shows to be reachable, each is tried along the way that it knows; how
+//! many of them a run did is the paper's measure of what its predictions are worth (iPA, Table V).
 
 use std::collections::HashSet;
 use std::ffi::OsString;
@@ -11,27 +12,21 @@ use std::time::{Duration, Instant};
 use reweave_model::{Finding, Kind, Strength};
 use reweave_predict::analyses::lock_history::LockHistory;
 use reweave_predict::{Analysis, AnalysisRef, SearchLimits};
-use reweave_report::{Item, Report, resolve};
+use reweave_report::{Report, resolve};
 use reweave_trace::Trace;
 
-use super::items::{replays, settle};
-use super::{RECORDING, load_report, rank, save_report};
-use crate::confirm::Plain;
-use crate::replay::{self, Recording};
+use super::candidate::{Candidate, Rank};
+use super::settle::{Found, repeats, settle};
+use super::{RECORDING, load_report, save_report};
+use crate::budget::{self, Bounds};
+use crate::confirm::RunSettings;
+use crate::replay::{Recording, Repeats};
 use reweave_launch::folder::PrivateFolder;
-use reweave_launch::session::Bounds;
 use reweave_launch::{FrontEnds, Result};
-
-/// For one run at least; more if there is much time.
-const RUN: Duration = Duration::from_secs(10);
-/// The part of the time that one run may take.
-const RUNS: u32 = 8;
-/// The first attempts follow the witness of a race, the accesses in either order.
-const ORDERS: u32 = 2;
 
 /// What is tried again, and how.
 #[derive(Clone, Copy, Debug)]
-pub struct Again<'a> {
+pub struct ConfirmRequest<'a> {
     pub front_ends: FrontEnds,
     /// Instead of the recorded one.
     pub command: Option<&'a [OsString]>,
@@ -41,21 +36,23 @@ pub struct Again<'a> {
 }
 
 /// Analyses the recording in the folder again and tries to confirm what was not confirmed.
-pub fn confirm_again(folder: &Path, again: &Again<'_>) -> Result<Report> {
-    let deadline = Instant::now() + again.budget;
+pub fn confirm_again(folder: &Path, request: &ConfirmRequest<'_>) -> Result<Report> {
+    let deadline = Instant::now() + request.budget;
     let report = load_report(folder)?;
     let trace = Trace::open(folder.join(RECORDING))?;
     let options = reweave_predict::Options {
-        analyses: again.analyses.to_vec(),
+        analyses: request.analyses.to_vec(),
         for_trial: true,
-        shown: again.analyses.iter().any(|analysis| analysis.id() == LockHistory.id()),
-        limits: SearchLimits { deadline: Some(Instant::now() + again.budget / 2), ..SearchLimits::default() },
+        shown: request.analyses.iter().any(|analysis| analysis.id() == LockHistory.id()),
+        limits: SearchLimits { deadline: Some(Instant::now() + request.budget / 2), ..SearchLimits::default() },
         ..reweave_predict::Options::default()
     };
     let answer = reweave_predict::predict(&trace, &options, &mut |_, _| {})?;
-    let bounds = Some(Bounds::beyond(trace.event_count(), RUN.max(again.budget / RUNS)));
-    let plain = Plain { front_ends: again.front_ends, command: again.command, bounds, ..Plain::default() };
-    let mut tries = Tries { folder, trace: &trace, plain: &plain, deadline, report, tried: HashSet::new() };
+    let bounds =
+        Some(Bounds::beyond(trace.event_count(), budget::AGAIN_RUN.max(request.budget / budget::AGAIN_RUN_SHARE)));
+    let settings =
+        RunSettings { front_ends: request.front_ends, command: request.command, bounds, ..RunSettings::default() };
+    let mut tries = Tries { folder, trace: &trace, settings: &settings, deadline, report, tried: HashSet::new() };
     if options.shown {
         let upper = answer.stats.get(&format!("{}.after_one", LockHistory.id())).copied().unwrap_or(0);
         let table = tries.shown(&answer.shown)?;
@@ -68,7 +65,7 @@ pub fn confirm_again(folder: &Path, again: &Again<'_>) -> Result<Report> {
         tries.settle(finding)?;
     }
     let mut report = tries.report;
-    report.findings.sort_by_key(|item| (rank(item), item.id));
+    report.findings.sort_by_key(|item| (Rank::of_item(item), item.id));
     save_report(&report, folder)?;
     Ok(report)
 }
@@ -88,7 +85,7 @@ struct Table {
 struct Tries<'a> {
     folder: &'a Path,
     trace: &'a Trace,
-    plain: &'a Plain<'a>,
+    settings: &'a RunSettings<'a>,
     deadline: Instant,
     report: Report,
     /// What was tried in vain along the way of an analysis, by fingerprint.
@@ -101,43 +98,50 @@ impl Tries<'_> {
     }
 
     fn known(&self, finding: &Finding) -> Option<usize> {
-        let fresh = resolve::item(0, finding, self.trace);
-        self.report.findings.iter().position(|item| item.fingerprint == fresh.fingerprint)
+        let identity = resolve::identity(finding, self.trace);
+        self.report.findings.iter().position(|item| item.fingerprint == identity)
     }
 
     fn settle(&mut self, finding: &Finding) -> Result<()> {
         let known = self.known(finding);
         // Another program than the recorded one has to show it itself.
-        let confirmed = known.is_some_and(|at| self.report.findings[at].strength == "confirmed");
-        if self.plain.command.is_none() && confirmed {
+        let confirmed = known.is_some_and(|at| self.report.findings[at].strength == Strength::Confirmed);
+        if self.settings.command.is_none() && confirmed {
             return Ok(());
         }
         // Without a witness of its own there is nothing else to try.
         let same = known.is_some_and(|at| self.tried.contains(&self.report.findings[at].fingerprint));
-        if finding.witness.is_none() && same {
+        if finding.witness().is_none() && same {
             return Ok(());
         }
-        let next = self.report.findings.iter().map(|item| item.id).max().unwrap_or(0) + 1;
-        let id = known.map_or(next, |at| self.report.findings[at].id);
         let own_run = match finding.strength {
             Strength::Confirmed => {
-                replays(&Recording::of_trace(self.plain.front_ends, self.trace.path())?, self.plain, self.deadline)?
+                let recording = Recording::of_trace(self.settings.front_ends, self.trace.path())?;
+                repeats(&recording, self.settings, self.deadline)?
             }
-            _ => replay::Again::Untried,
+            _ => Repeats::Untried,
         };
-        let item = settle(id, (self.trace, own_run), finding, self.folder, self.plain, self.left())?;
-        self.put(known, item);
+        let found = Found { trace: self.trace, own_run, folder: self.folder };
+        let candidate = settle(self.id(known), found, finding, self.settings, self.left())?;
+        self.put(known, &candidate);
         Ok(())
     }
 
-    fn put(&mut self, known: Option<usize>, item: Item) {
+    /// That of a known finding, or a new one.
+    fn id(&self, known: Option<usize>) -> u32 {
+        let next = self.report.findings.iter().map(|item| item.id).max().unwrap_or(0) + 1;
+        known.map_or(next, |at| self.report.findings[at].id)
+    }
+
+    fn put(&mut self, known: Option<usize>, candidate: &Candidate) {
         match known {
-            Some(at) => self.report.findings[at] = item,
-            None => self.report.findings.push(item),
+            Some(at) => self.report.findings[at] = candidate.item(),
+            None => self.report.findings.push(candidate.item()),
         }
     }
 
-    /// Tries each pair of code positions, also where another at the same lines has happened already: pairs are what is counted.
+    /// Tries each pair of code positions, also where another at the same lines has happened already: pairs are what is
+    /// counted.
     fn shown(&mut self, shown: &[Finding]) -> Result<Table> {
         let mut table = Table { pred: shown.len() as u64, ..Table::default() };
         for finding in shown.iter().filter(|finding| finding.kind == Kind::Race) {
@@ -145,22 +149,21 @@ impl Tries<'_> {
                 break;
             }
             let known = self.known(finding);
-            let confirmed = known.is_some_and(|at| self.report.findings[at].strength == "confirmed");
+            let confirmed = known.is_some_and(|at| self.report.findings[at].strength == Strength::Confirmed);
             let scratch = if confirmed { Some(PrivateFolder::new()?) } else { None };
             let folder = scratch.as_ref().map_or(self.folder, PrivateFolder::path);
-            let next = self.report.findings.iter().map(|item| item.id).max().unwrap_or(0) + 1;
-            let id = known.map_or(next, |at| self.report.findings[at].id);
-            let item = settle(id, (self.trace, replay::Again::Untried), finding, folder, self.plain, self.left())?;
-            let happened = item.strength == "confirmed";
+            let found = Found { trace: self.trace, own_run: Repeats::Untried, folder };
+            let candidate = settle(self.id(known), found, finding, self.settings, self.left())?;
+            let happened = candidate.confirmed().is_some();
             table.tried += 1;
             table.happened += u64::from(happened);
-            let along = |first: u32| finding.witness.is_some() && first <= ORDERS;
-            table.along += u64::from(item.tries.and_then(|tries| tries.first).is_some_and(along));
+            let along = |first: u32| finding.witness().is_some() && first <= budget::WITNESS_ORDERS;
+            table.along += u64::from(candidate.tries.and_then(|tries| tries.first).is_some_and(along));
             if scratch.is_none() {
-                self.tried.insert(item.fingerprint.clone());
+                self.tried.insert(candidate.fingerprint().to_owned());
                 // What is predicted stays so.
                 if happened || known.is_none() {
-                    self.put(known, item);
+                    self.put(known, &candidate);
                 }
             }
         }

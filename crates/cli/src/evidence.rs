@@ -8,12 +8,14 @@ use std::path::Path;
 use reweave_hunt::confirm::OUTPUT;
 use reweave_hunt::pipeline::RECORDING;
 use reweave_hunt::replay::Recording;
-use reweave_launch::{Error, beside};
+use reweave_launch::Error;
 use reweave_model::EventId;
 use reweave_report::view::{Evidence, Limits, build, marks};
 use reweave_report::{Item, Report};
 use reweave_trace::reorder::{self, Reordered};
-use reweave_trace::{Trace, schedule};
+use reweave_trace::{RunSet, Trace, schedule};
+
+use crate::front_ends::FRONT_ENDS;
 
 /// Rows of all views together: what a browser takes without complaint.
 const ROWS: usize = 400_000;
@@ -26,7 +28,7 @@ const LONGEST_LINE: usize = 200;
 /// What the runs show of one finding. A finding without a run of its own has only the recorded one.
 pub fn of(item: &Item, folder: &Path, limits: Limits) -> Result<Evidence, Error> {
     let own = folder.join(item.id.to_string());
-    let recording = if own.is_dir() { Some(Recording::open(&own)?) } else { None };
+    let recording = if own.is_dir() { Some(Recording::open(FRONT_ENDS, &own)?) } else { None };
     let goal = recording.as_ref().and_then(|recording| recording.goal.as_ref());
     // The accesses of the finding in a run that did it.
     let done = |run: &Trace| match goal {
@@ -69,10 +71,8 @@ fn last_lines(path: &Path) -> Vec<String> {
 
 /// The recorded run of the same process.
 fn observed(folder: &Path, recording: Option<&Recording>) -> Option<Trace> {
-    let root = folder.join(RECORDING);
-    // `trace.rwt.2` is of the second process.
-    let process = recording.and_then(|recording| recording.path.extension()?.to_str()?.parse::<u32>().ok());
-    let path = process.map_or_else(|| root.clone(), |process| beside(&root, &process.to_string()));
+    let place = recording.and_then(|recording| RunSet::of(&recording.path).place_of(&recording.path));
+    let path = RunSet::of(&folder.join(RECORDING)).paths().nth(place.unwrap_or(0))?;
     Trace::open(path).ok()
 }
 

@@ -3,10 +3,11 @@
 mod atomic;
 mod commands;
 mod evidence;
-mod living;
+mod front_ends;
 mod output;
 mod progress;
 mod size;
+mod triage;
 mod watcher;
 
 use std::ffi::OsString;
@@ -55,8 +56,8 @@ enum Command {
 
 /// Compile like gcc or clang, adding what reweave needs
 ///
-/// All arguments go to the compiler as they are. REWEAVE_CC and REWEAVE_CXX choose it (gcc and g++ by default). Called as
-/// `reweave-cc` or `reweave-c++` the same file is a drop-in CC or CXX for make, CMake, autotools and meson.
+/// All arguments go to the compiler as they are. REWEAVE_CC and REWEAVE_CXX choose it (gcc and g++ by default). Called
+/// as `reweave-cc` or `reweave-c++` the same file is a drop-in CC or CXX for make, CMake, autotools and meson.
 #[derive(clap::Args)]
 #[command(disable_help_flag = true, after_help = "Example:\n  reweave cc -g -o bank bank.c -lpthread")]
 struct Compiler {
@@ -116,7 +117,7 @@ fn without_dashes(args: &[OsString], error: &clap::Error) -> Option<String> {
     let Some(ContextValue::String(program)) = error.get(ContextKind::InvalidArg) else { return None };
     let meant = error.kind() == ErrorKind::UnknownArgument && !program.starts_with('-');
     let missing = meant && args.iter().all(|word| word != "--");
-    missing.then(|| format!("The program goes behind `--`: reweave {command} -- {program}"))
+    missing.then(|| format!("The program goes after `--`: reweave {command} -- {program}"))
 }
 
 fn code(code: i32) -> ExitCode {

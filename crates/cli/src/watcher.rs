@@ -1,5 +1,5 @@
-//! What somebody sees while `reweave test` runs: the phase, how far it is, the time that is left, and findings as soon as a run
-//! did them.
+//! What somebody sees while `reweave test` runs: the phase, how far it is, the time that is left, and findings as soon
+//! as a run did them.
 
 use std::time::Instant;
 
@@ -7,9 +7,9 @@ use reweave_hunt::pipeline::{Plan, Stage};
 use reweave_report::text::{self, Detail};
 use reweave_report::{Item, related};
 
-use crate::living::Judge;
 use crate::output::{self, counted};
 use crate::progress::Bar;
+use crate::triage::Judge;
 
 pub struct Watcher<'a> {
     judge: &'a Judge,
@@ -19,13 +19,13 @@ pub struct Watcher<'a> {
     bar: Option<Bar>,
     /// Prediction and confirmation are parts of exploring and of other schedules, not phases of their own.
     within: Option<&'static str>,
-    told: Vec<Item>,
+    announced: Vec<Item>,
 }
 
 impl<'a> Watcher<'a> {
     pub fn new(plan: &Plan, judge: &'a Judge, detail: Detail) -> Self {
         let deadline = Instant::now() + plan.budget;
-        Self { judge, detail, deadline, bar: None, within: None, told: Vec::new() }
+        Self { judge, detail, deadline, bar: None, within: None, announced: Vec::new() }
     }
 
     pub fn see(&mut self, stage: Stage<'_>) {
@@ -82,12 +82,14 @@ impl<'a> Watcher<'a> {
 
     /// One line for each bug, unless nobody wants to hear of it. What is mere information is counted at the end.
     fn found(&mut self, item: &Item) {
-        let same = |told: &Item| told.fingerprint == item.fingerprint || related::relation(told, item).is_some();
-        let known = self.told.iter().any(same);
+        let same = |announced: &Item| {
+            announced.fingerprint == item.fingerprint || related::relation(announced, item).is_some()
+        };
+        let known = self.announced.iter().any(same);
         if self.detail == Detail::Quiet || item.is_information() || known || !self.judge.is_news(item) {
             return;
         }
         self.tell(&format!("reweave: confirmed {}", text::headline(item)));
-        self.told.push(item.clone());
+        self.announced.push(item.clone());
     }
 }

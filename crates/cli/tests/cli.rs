@@ -56,7 +56,7 @@ fn a_program_without_dashes_before_it_gets_a_hint() {
         assert!(said.contains(&format!("reweave {command} -- ./bank")), "{said}");
     }
     let other = scratch.run(["test", "--frobnicate", "--", "true"]).expect(2).stderr;
-    assert!(!other.contains("goes behind"), "{other}");
+    assert!(!other.contains("goes after"), "{other}");
 }
 
 #[test]

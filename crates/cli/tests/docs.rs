@@ -96,18 +96,15 @@ fn the_analyses_are_what_their_modules_say() {
          `reweave predict TRACE --analysis NAME,NAME` chooses; those marked * run by default.\n",
     );
     let mut told = BTreeSet::new();
-    for about in reweave_predict::ANALYSES {
-        let name = about.name;
-        text += &format!("\n## {name}{}\n\n{}.\n", if about.default { " *" } else { "" }, about.what);
+    for analysis in reweave_predict::ANALYSES {
+        let name = analysis.id();
+        text += &format!(
+            "\n## {name}{}\n\n{}.\n",
+            if analysis.about().is_default { " *" } else { "" },
+            analysis.about().summary
+        );
         // One module may hold several.
-        let file = match name {
-            "prefix" | "said" => "analyses/maximal".to_owned(),
-            "sync-preserving-deadlock" => "analyses/syncp_deadlock".into(),
-            "maximal-deadlock" => "deadlocks".into(),
-            "stall" => "stalls".into(),
-            "access-triple" => "atomicity".into(),
-            name => format!("analyses/{}", name.replace('-', "_")),
-        };
+        let file = format!("analyses/{}", analysis.about().module());
         let paths = [sources.join(format!("{file}.rs")), sources.join(&file).join("mod.rs")];
         let doc = paths.iter().find_map(|path| module_doc(path)).unwrap_or_else(|| panic!("{name}: no module {file}"));
         assert!(!doc.trim().is_empty(), "{file} has no module doc");

@@ -5,6 +5,7 @@ mod lab;
 use std::time::{Duration, Instant};
 
 use lab::{Lab, reweave};
+use reweave_trace::RunSet;
 
 /// Two threads count for ever.
 const ENDLESS: &str = "#include <pthread.h>
@@ -155,6 +156,17 @@ fn scripts_are_followed_to_their_children() {
         assert!(lab.reweave(&["inspect", trace]).stdout.contains("T2"), "{trace}");
     }
     assert!(!lab.path("reweave.rwt.3").exists());
+    let set = RunSet::of(&lab.path("reweave.rwt.run"));
+    let [first, second] = set.processes() else { panic!("two processes: {set:?}") };
+    assert!(first.executable.ends_with("/bank") && first.executable == second.executable, "{set:?}");
+    assert!(first.parent == second.parent && first.pid != second.pid && !second.forked, "{set:?}");
+    assert!(lab.reweave(&["inspect", "reweave.rwt"]).stdout.contains("processes  2 in this run"));
+    let all = lab.reweave(&["inspect", "reweave.rwt.run"]).stdout;
+    assert!(all.contains("process 1 of 2: ") && all.contains("process 2 of 2: "), "{all}");
+    assert_eq!(lab.reweave(&["predict", "reweave.rwt.run"]).code, 0);
+    // Another recording of the same name leaves nothing of this one.
+    assert_eq!(lab.reweave(&["record", "--", "./bank"]).code, 0);
+    assert!(!lab.path("reweave.rwt.2").exists() && !lab.path("reweave.rwt.run").exists());
 }
 
 #[test]

@@ -8,7 +8,7 @@ use crate::sys;
 use crate::thread::{NO_THREAD, Thread};
 use crate::world::World;
 use reweave_model::wire::{self, Encoder, Record};
-use reweave_model::{Op, Pc, StackId, ThreadId, Value};
+use reweave_model::{Op, Pc, StackId, ThreadId};
 use std::marker::PhantomData;
 use std::sync::atomic::Ordering;
 
@@ -201,18 +201,8 @@ impl<W: World> Recorder<W> {
 
     pub fn record(&mut self, thread: &Thread<W::Row>, record: &Record<'_>) {
         self.settle(thread);
-        let payload = match record {
-            Record::Event { op: Op::Read { value, .. } | Op::Write { value, .. }, .. } => match value {
-                Value::Bytes(bytes) => bytes.len(),
-                _ => 0,
-            },
-            Record::Event { op: Op::Input { bytes, .. }, .. } => bytes.len(),
-            Record::Event { op: Op::Module { path, .. }, .. } => path.len(),
-            Record::Event { op: Op::ThreadName { name, .. }, .. } => name.len(),
-            _ => 0,
-        };
         // Two words of context may come first.
-        let words = wire::words_needed(payload.min(wire::MAX_PAYLOAD)) + 4;
+        let words = record.words_needed() + 4;
         if self.cursor.wrapping_add(words) > self.limit {
             self.publish(thread);
         }

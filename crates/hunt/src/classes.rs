@@ -1,9 +1,9 @@
-//! Which runs did the same: two runs are of one class if every thread read the same values at the same places, outcomes of
-//! synchronization included, and where it waits if nobody can go on. Who ran when does not matter beyond that.
+//! Which runs did the same: two runs are of one class if every thread read the same values at the same places, outcomes
+//! of synchronization included, and where it waits if nobody can go on. Who ran when does not matter beyond that.
 
 use std::collections::BTreeMap;
 
-use reweave_model::{AtomicKind, Event, Op, ThreadId, Value};
+use reweave_model::{AtomicKind, Descent, Event, Op, ThreadId, ThreadName, Value};
 use reweave_trace::{Result, Trace};
 
 use crate::names::{Code, Names};
@@ -58,25 +58,34 @@ impl Digest {
     }
 }
 
-/// Threads by descent: a thread's number depends on who forked first, this is the same in every run.
+/// Threads by descent, each as one number.
 #[derive(Debug, Default)]
 pub struct Descents {
-    known: BTreeMap<ThreadId, u64>,
+    descent: Descent,
+    /// By index of the descent; 1 for those that nobody was seen to create.
+    digests: Vec<u64>,
 }
 
 impl Descents {
     pub fn see(&mut self, event: &Event<'_>) {
-        if let Op::Fork { child, nth } = event.op {
-            let parent = if event.thread == ThreadId(0) { Some(&0) } else { self.known.get(&event.thread) };
-            let mut own = Digest(parent.copied().unwrap_or(1));
-            own.word(u64::from(nth) + 1);
-            self.known.insert(child, own.0);
+        self.descent.see(event);
+        for name in &self.descent.names()[self.digests.len()..] {
+            self.digests.push(match *name {
+                ThreadName::MAIN => 0,
+                ThreadName { nth, .. } if nth & ThreadName::FOREIGN != 0 => 1,
+                ThreadName { parent, nth } => {
+                    let mut own = Digest(self.digests[parent as usize]);
+                    own.word(u64::from(nth) + 1);
+                    own.0
+                }
+            });
         }
     }
 
     pub fn name(&self, thread: ThreadId) -> u64 {
+        let known = self.descent.index(thread).and_then(|index| self.digests.get(index.index()).copied());
         let unknown = if thread == ThreadId(0) { 0 } else { u64::from(thread.0) << 32 };
-        self.known.get(&thread).copied().unwrap_or(unknown)
+        known.filter(|&digest| digest != 1).unwrap_or(unknown)
     }
 }
 

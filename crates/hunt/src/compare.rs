@@ -24,8 +24,8 @@ pub struct Comparison {
     pub difference: Option<Difference>,
 }
 
-/// Compares the steps of `again` with those of `original`. Where the original's recording was cut short (`partial`), what
-/// comes after it is not compared.
+/// Compares the steps of `again` with those of `original`. Where the original's recording was cut short (`partial`),
+/// what comes after it is not compared.
 pub fn compare(original: &Trace, again: &Trace, partial: bool) -> Result<Comparison> {
     let (mut first, mut second) = (original.events(), again.events());
     let (mut names, mut new_names) = (Names::of_process(original.meta()), Names::of_process(again.meta()));

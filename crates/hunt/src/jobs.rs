@@ -3,8 +3,8 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-/// Does something with every item, `jobs` at a time, and returns the results in the order of the items. `done` hears how
-/// many are through.
+/// Does something with every item, `jobs` at a time, and returns the results in the order of the items. `done` hears
+/// how many are through.
 pub fn side_by_side<T: Sync, R: Send>(
     jobs: usize,
     items: &[T],

@@ -1,17 +1,12 @@
 //! What things of one run are called in another. Addresses change from run to run; these names do not:
-//! a heap object is its thread and the number of its allocation there, a stack address its thread and the distance from that
-//! thread's first stack address, a global its module and offset, code likewise. The words of the command line lie above the stack,
-//! and where depends on how long the environment is: they are named by themselves.
+//! a heap object is its thread and the number of its allocation there, a stack address its thread and the distance from
+//! that thread's first stack address, a global its module and offset, code likewise. The words of the command line lie
+//! above the stack, and where depends on how long the environment is: they are named by themselves.
 
 use std::collections::{BTreeMap, HashMap};
 
-use reweave_model::{Addr, AtomicKind, BlockedOn, Event, ObjectId, Op, Pc, ThreadId, module_id};
-use reweave_trace::{ARGUMENTS, Meta};
-
-/// Main's stack and those of threads lie above this on x86-64 Linux, as do mappings.
-const HIGH: u64 = 0x7000_0000_0000;
-/// How far from its first address a stack reaches. Threads' stacks are mapped 8 MB apart unless asked otherwise.
-const STACK_REACH: u64 = 4 << 20;
+use reweave_model::{Addr, AtomicKind, BlockedOn, Event, MappedModules, ObjectId, Op, Pc, ThreadId};
+use reweave_trace::{ARGUMENTS, Language, Meta, StackMemory};
 
 /// A place in memory.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -36,49 +31,40 @@ pub enum Name {
     },
     /// Not an address but an id: a thread, a descriptor, a number.
     Id(u64),
-    /// Memory nobody told us about.
+    /// Memory of which no allocation was recorded.
     Unknown,
 }
 
-/// A code position: module (as in [`Name::Global`]) and offset.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, serde::Serialize, serde::Deserialize)]
-pub struct Code {
-    pub module: u64,
-    pub offset: u64,
-}
+pub use reweave_model::CodePosition as Code;
 
-struct Module {
-    base: u64,
-    end: u64,
-    bias: u64,
-    id: u64,
-}
-
+/// By default it knows nothing of stacks: enough to name code.
 #[derive(Default)]
 pub struct Names {
+    stack_memory: Option<StackMemory>,
     arguments: Option<[u64; 2]>,
-    modules: Vec<Module>,
+    modules: MappedModules,
     heap: BTreeMap<u64, (u64, ThreadId, u32)>,
     allocations: HashMap<ThreadId, u32>,
     stacks: HashMap<ThreadId, u64>,
 }
 
 impl Names {
+    /// For the events of a process, in the same environment.
+    pub fn new(language: &Language) -> Self {
+        Self { stack_memory: language.stacks, ..Self::default() }
+    }
+
     /// For the events of a process, in an environment that may be another one.
     pub fn of_process(meta: &Meta) -> Self {
         let bounds =
             meta.other.get(ARGUMENTS).and_then(|bounds| Some([bounds.get(0)?.as_u64()?, bounds.get(1)?.as_u64()?]));
-        Self { arguments: bounds.filter(|[begin, end]| begin < end), ..Self::default() }
+        Self { arguments: bounds.filter(|[begin, end]| begin < end), ..Self::new(meta.language()) }
     }
 
     /// Learns from an event. Call it before naming what the event is about.
     pub fn see(&mut self, event: &Event<'_>) {
         match event.op {
-            Op::Module { base, size, bias, path } => {
-                let module = Module { base: base.0, end: base.0.saturating_add(size), bias, id: module_id(path) };
-                self.modules.retain(|old| old.end <= module.base || module.end <= old.base);
-                self.modules.push(module);
-            }
+            Op::Module { .. } => self.modules.see(&event.op),
             Op::Alloc { addr, size } => {
                 let count = self.allocations.entry(event.thread).or_default();
                 // Freed, whether or not anybody saw it.
@@ -101,10 +87,7 @@ impl Names {
     }
 
     pub fn code(&self, pc: Pc) -> Code {
-        match self.modules.iter().find(|module| (module.base..module.end).contains(&pc.0)) {
-            Some(module) => Code { module: module.id, offset: pc.0.wrapping_sub(module.bias) },
-            None => Code { module: 0, offset: 0 },
-        }
+        self.modules.code(pc)
     }
 
     /// The name of an address that `thread` uses.
@@ -114,21 +97,21 @@ impl Names {
         {
             return Name::Heap { thread, allocation, offset: addr - start };
         }
-        if let Some(module) = self.modules.iter().find(|module| (module.base..module.end).contains(&addr)) {
-            return Name::Global { module: module.id, offset: addr.wrapping_sub(module.bias) };
+        if let Some(Code { module, offset }) = self.modules.position(addr) {
+            return Name::Global { module, offset };
         }
-        if addr < HIGH {
+        let Some(StackMemory { reach, .. }) = self.stack_memory.filter(|stacks| addr >= stacks.lowest) else {
             return Name::Unknown;
-        }
+        };
         match self.arguments {
             Some([begin, end]) if (begin..end).contains(&addr) => return Name::Argument { offset: addr - begin },
             // The environment is above them, and nothing else.
-            Some([_, end]) if addr >= end && addr - end < STACK_REACH => return Name::Unknown,
+            Some([_, end]) if addr >= end && addr - end < reach => return Name::Unknown,
             _ => {}
         }
         let near = self.stacks.iter().map(|(&owner, &base)| (base.abs_diff(addr), owner, base)).min();
         match near {
-            Some((distance, owner, base)) if distance < STACK_REACH => {
+            Some((distance, owner, base)) if distance < reach => {
                 Name::Stack { thread: owner, offset: addr.wrapping_sub(base) as i64 }
             }
             _ if !self.stacks.contains_key(&thread) => {

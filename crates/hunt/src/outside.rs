@@ -1,5 +1,5 @@
-//! What came to a recorded run from outside, for another run to be given the same: inputs, and signals that nobody in the program
-//! sent.
+//! What came to a recorded run from outside, for another run to be given the same: inputs, and signals that nobody in
+//! the program sent.
 
 use std::collections::HashMap;
 
@@ -53,8 +53,8 @@ impl Reader {
     }
 }
 
-/// Inputs of those steps of a thread that `wanted` accepts (its index in the schedule, and the number of the step), waits for
-/// descriptors among them if asked for, and all signals of timers and from outside.
+/// Inputs of those steps of a thread that `wanted` accepts (its index in the schedule, and the number of the step),
+/// waits for descriptors among them if asked for, and all signals of timers and from outside.
 pub fn from_outside(
     trace: &Trace,
     wanted: impl Fn(ThreadId, u64, InputSource) -> bool,
@@ -92,7 +92,7 @@ pub fn from_outside(
             _ => {}
         }
     }
-    // Nothing came after these: what they were is not told, and they end what is repeated.
+    // Nothing came after these: what they were is not known, and they end what is repeated.
     signals.extend(threads.into_values().filter_map(|reader| reader.signal));
     Ok((inputs, signals))
 }
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn waiting_is_not_counted_and_a_wait_is_cut_short_by_the_signal_behind_it() {
+    fn waiting_is_not_counted_and_a_wait_is_cut_short_by_the_signal_after_it() {
         let (signal, tick) = (Op::Signal { number: ALARM }, receive(timer_channel(ALARM)));
         let back = Op::SignalReturn { number: ALARM };
         let blocked = |on| Op::Blocked { on, object: ObjectId(8) };

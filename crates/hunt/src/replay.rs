@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use reweave_conductor::policy::meeting::MeetingPlan;
 use reweave_conductor::policy::replay::{Inputs, encode};
 use reweave_model::{InputSource, Schedule, Segment, ThreadId};
-use reweave_trace::{Meta, Outcome, PARTIAL, Trace, schedule_of};
+use reweave_trace::{Meta, Outcome, PARTIAL, RunSet, Trace, schedule_of};
 
 use crate::compare::{Comparison, compare};
 use crate::confirm::{self, Goal, Plain};
@@ -18,7 +18,7 @@ use reweave_launch::folder::PrivateFolder;
 use reweave_launch::interrupt;
 use reweave_launch::session::{self, Options, Run, Script};
 use reweave_launch::target::{DESCRIPTORS, Input, Output};
-use reweave_launch::{Error, Result, beside};
+use reweave_launch::{Error, FrontEnds, Result};
 
 /// The longest segment that can be encoded.
 const MAX_SEGMENT: u32 = 1 << 30;
@@ -32,6 +32,7 @@ const ENDLESS: Duration = Duration::from_secs(4);
 pub struct Recording {
     pub path: PathBuf,
     pub trace: Trace,
+    front_ends: FrontEnds,
     /// Traces of all processes of the run, this one included.
     all: Vec<PathBuf>,
     /// What to look for, if this is a finding.
@@ -74,12 +75,12 @@ impl Recording {
         }
     }
 
-    /// A trace, a schedule file beside one, or the folder of a finding.
-    pub fn open(path: &Path) -> Result<Self> {
+    /// A trace, the manifest of a run, a schedule file beside a trace, or the folder of a finding.
+    pub fn open(front_ends: FrontEnds, path: &Path) -> Result<Self> {
         let not = |why: &str| Error::NotReplayable { path: path.to_owned(), why: why.to_owned() };
         if !path.exists() && path.parent().is_some_and(|folder| folder.join(crate::pipeline::REPORT).exists()) {
             return Err(not(
-                "no run did it, so that there is none to replay: `reweave report` on the folder lists the findings",
+                "no run did it, so there is none to replay: `reweave report` on the folder lists the findings",
             ));
         }
         if path.is_dir() {
@@ -89,26 +90,31 @@ impl Recording {
                 let why = "not the folder of a finding (no trace.rwt in it): name one like reweave-out/1, or a trace";
                 return Err(not(why));
             }
-            let mut recording = Self::of_trace(&trace)?;
+            let mut recording = Self::of_trace(front_ends, &trace)?;
             recording.goal = goal;
             return Ok(recording);
         }
+        if RunSet::is_manifest(path)
+            && let Some(first) = family_of(path).first()
+        {
+            return Self::of_trace(front_ends, first);
+        }
         let is_schedule = fs::read(path).is_ok_and(|bytes| bytes.starts_with(b"reweave schedule"));
         if !is_schedule {
-            return Self::of_trace(path);
+            return Self::of_trace(front_ends, path);
         }
         let schedule = reweave_trace::schedule::load(path)?;
         let beside_it = [path.with_file_name(confirm::TRACE), path.with_extension("rwt")];
         let Some(trace) = beside_it.iter().find(|trace| trace.exists()) else {
             return Err(not("a schedule needs its trace beside it (trace.rwt): replay the folder it came from"));
         };
-        let mut recording = Self::of_trace(trace)?;
+        let mut recording = Self::of_trace(front_ends, trace)?;
         recording.schedule = Some(schedule);
         recording.goal = Goal::load(&path.with_file_name(confirm::COMMAND));
         Ok(recording)
     }
 
-    pub fn of_trace(path: &Path) -> Result<Self> {
+    pub fn of_trace(front_ends: FrontEnds, path: &Path) -> Result<Self> {
         let trace = Trace::open(path)?;
         let not = |why: &str| Error::NotReplayable { path: path.to_owned(), why: why.to_owned() };
         if trace.meta().abstract_values {
@@ -117,7 +123,7 @@ impl Recording {
         if command_of(trace.meta()).is_empty() {
             return Err(not("the trace does not say which program it came from: record it again"));
         }
-        Ok(Self { path: path.to_owned(), trace, all: family_of(path), goal: None, schedule: None })
+        Ok(Self { path: path.to_owned(), trace, front_ends, all: family_of(path), goal: None, schedule: None })
     }
 
     pub fn schedule(&self) -> Result<Schedule> {
@@ -129,7 +135,7 @@ impl Recording {
 
     /// Options that run the program as it was run, with the schedules of all its processes.
     pub fn options(&self, output: PathBuf) -> Result<Options> {
-        let mut options = base_options(self.trace.meta(), output);
+        let mut options = base_options(self.front_ends, self.trace.meta(), output);
         for path in &self.all {
             if *path == self.path && self.schedule.is_some() {
                 options.scripts.push(script(&self.trace, self.schedule()?, None, |_, _, _| true)?);
@@ -143,18 +149,7 @@ impl Recording {
 
 /// The traces of all processes of the run that this one is from, in the order in which they began.
 pub fn family_of(path: &Path) -> Vec<PathBuf> {
-    let root = root_of(path);
-    let mut all = vec![root.clone()];
-    all.extend((2..).map(|n| beside(&root, &n.to_string())).take_while(|path| path.exists()));
-    if all.iter().any(|one| one == path) { all } else { vec![path.to_owned()] }
-}
-
-/// `run.rwt` for `run.rwt.3`.
-fn root_of(path: &Path) -> PathBuf {
-    let text = path.as_os_str().as_encoded_bytes();
-    let digits = text.iter().rev().take_while(|byte| byte.is_ascii_digit()).count();
-    let stem = path.with_extension("");
-    if digits > 0 && text.get(text.len() - digits - 1) == Some(&b'.') && stem.exists() { stem } else { path.to_owned() }
+    RunSet::of(path).paths().collect()
 }
 
 /// Whether a process began as a copy of its parent.
@@ -171,8 +166,8 @@ pub fn command_of(meta: &Meta) -> Vec<OsString> {
 }
 
 /// How to run the program of a trace again.
-pub fn base_options(meta: &Meta, trace: PathBuf) -> Options {
-    let mut options = Options::new(command_of(meta), trace);
+pub fn base_options(front_ends: FrontEnds, meta: &Meta, trace: PathBuf) -> Options {
+    let mut options = Options::new(front_ends, command_of(meta), trace);
     if !meta.cwd.is_empty() {
         options.cwd = PathBuf::from(&meta.cwd);
     }
@@ -189,8 +184,9 @@ pub fn base_options(meta: &Meta, trace: PathBuf) -> Options {
     options
 }
 
-/// A schedule, with the inputs of those steps of a thread that `wanted` accepts (its index, and the number of the step),
-/// and what to try after it. What the clock said belongs to the trace's own schedule: in another it might go backwards.
+/// A schedule, with the inputs of those steps of a thread that `wanted` accepts (its index, and the number of the
+/// step), and what to try after it. What the clock said belongs to the trace's own schedule: in another it might go
+/// backwards.
 pub fn script(
     trace: &Trace,
     mut schedule: Schedule,
@@ -204,8 +200,8 @@ pub fn script(
     Ok(encoded(trace, encode(&schedule, &inputs, &signals, Inputs::Others, wish)))
 }
 
-/// The schedule of a trace with all its inputs, and where it had to wait for descriptors: what other processes do takes another
-/// time in every run. `played`: all of them do what they did, so that what they send is played back.
+/// The schedule of a trace with all its inputs, and where it had to wait for descriptors: what other processes do takes
+/// another time in every run. `played`: all of them do what they did, so that what they send is played back.
 pub fn exact_script(trace: &Trace, played: bool) -> Result<Script> {
     let mut schedule = schedule_of(trace)?;
     split_long_segments(&mut schedule);
@@ -263,7 +259,8 @@ pub enum Again {
 /// For the first replay of something, however late it is: nothing is called confirmed without one.
 const GRACE: Duration = Duration::from_millis(500);
 
-/// Whether a recording, and what it is to show, is the same every time, so often as there is time for. Nothing is printed.
+/// Whether a recording, and what it is to show, is the same every time, so often as there is time for. Nothing is
+/// printed.
 pub fn happens_again(recording: &Recording, times: u32, plain: &Plain<'_>, deadline: Instant) -> Result<Again> {
     let mut again = Again::Untried;
     for time in 0..times {
@@ -345,7 +342,8 @@ fn replay_with(recording: &Recording, options: &Options) -> Result<Replayed> {
     let cut_off = matches!(expected, Outcome::Stopped { .. } | Outcome::Signalled { .. });
     let partial = recording.schedule.is_some() || stopped || cut_off || endless;
     let mut comparison = compare(&recording.trace, &new, partial)?;
-    // Ended before the recorded one was, by us or while other threads were on their way: as far as it came, it is the same.
+    // Ended before the recorded one was, by us or while other threads were on their way: as far as it came, it is the
+    // same.
     let ended = run.timed_out || cut_off;
     comparison.difference = comparison.difference.filter(|difference| !(ended && difference.got.is_none()));
     let happened = match &recording.goal {

@@ -1,6 +1,6 @@
 //! The recorder's half in the `reweave` process: one thread per process of the target takes full chunks out of the
-//! shared region and gives them to a sink (a trace, or a live analysis), and takes what is left when the process is gone,
-//! however it went. A sink that is slow slows the program down: the ring of chunks fills, and the program waits.
+//! shared region and gives them to a sink (a trace, or a live analysis), and takes what is left when the process is
+//! gone, however it went. A sink that is slow slows the program down: the ring of chunks fills, and the program waits.
 
 use std::panic::{self, AssertUnwindSafe};
 use std::path::PathBuf;
@@ -14,7 +14,7 @@ use reweave_conductor::shared::{self, CHUNK_BYTES, CHUNKS, Region};
 use reweave_conductor::sys;
 use reweave_model::wire::{self, Record};
 use reweave_model::{Op, ThreadId};
-use reweave_trace::Outcome;
+use reweave_trace::{Outcome, ProcessTrace};
 
 use crate::pidfd::PidFd;
 use crate::region::Mapping;
@@ -72,11 +72,13 @@ pub struct Job {
     pub path: PathBuf,
     pub replaying: bool,
     /// A debugger is in charge: neither take the token away nor end a hanging process.
-    pub hands_off: bool,
+    pub under_debugger: bool,
     /// Its exit status will be known to the session.
     pub is_root: bool,
     pub instrumented: bool,
     pub max_events: u64,
+    /// What it is among the processes of its run.
+    pub about: ProcessTrace,
     pub signals: Arc<Signals>,
 }
 
@@ -85,6 +87,8 @@ pub struct Job {
 pub struct Collected {
     pub path: PathBuf,
     pub pid: u32,
+    /// What it is among the processes of its run, its file apart.
+    pub about: ProcessTrace,
     pub is_root: bool,
     pub instrumented: bool,
     pub outcome: Outcome,
@@ -109,9 +113,10 @@ struct Collector {
     sink: Box<dyn Sink>,
     path: PathBuf,
     replaying: bool,
-    hands_off: bool,
+    under_debugger: bool,
     is_root: bool,
     instrumented: bool,
+    about: ProcessTrace,
     max_events: u64,
     too_long: bool,
     /// Memory that is mapped twice is taken for two places: there is synchronization in it.
@@ -128,16 +133,18 @@ struct Collector {
 
 /// Runs until the process is gone; returns when its trace is complete.
 pub fn run(job: Job) -> Collected {
-    let Job { pid, process, sink, path, replaying, hands_off, is_root, instrumented, max_events, signals } = job;
+    let Job { pid, process, sink, path, replaying, under_debugger, is_root, instrumented, max_events, about, signals } =
+        job;
     let mut collector = Collector {
         pid,
         process,
         sink: sink(),
         path,
         replaying,
-        hands_off,
+        under_debugger,
         is_root,
         instrumented,
+        about,
         max_events,
         too_long: false,
         apart: false,
@@ -172,12 +179,12 @@ impl Collector {
             if self.process.has_ended() || signals.finish.load(Ordering::Acquire) {
                 break;
             }
-            if header.hang.load(Ordering::Acquire) != 0 && !self.hands_off {
+            if header.hang.load(Ordering::Acquire) != 0 && !self.under_debugger {
                 let since = *hanging.get_or_insert_with(Instant::now);
                 if since.elapsed() >= HANG_GRACE {
                     self.process.kill(libc::SIGKILL);
                 }
-            } else if !self.hands_off {
+            } else if !self.under_debugger {
                 watchdog.tick(&region);
             }
             let filled = header.filled.load(Ordering::Acquire);
@@ -219,8 +226,8 @@ impl Collector {
         if pending != 0 {
             len = len.min(pending - 1);
         }
-        // If it has been handed over meanwhile, the length may be that of the next one. Once the target discards, the open chunk
-        // is a continuation of something that was not taken.
+        // If it has been handed over meanwhile, the length may be that of the next one. Once the target discards, the
+        // open chunk is a continuation of something that was not taken.
         if header.filled.load(Ordering::Acquire) == self.drained && header.discard.load(Ordering::Acquire) == 0 {
             self.take(len);
         }
@@ -335,6 +342,7 @@ impl Collector {
         Collected {
             path: self.path,
             pid: self.pid,
+            about: self.about,
             is_root: self.is_root,
             instrumented: self.instrumented,
             outcome,
@@ -379,8 +387,8 @@ pub fn human_size(bytes: u64) -> String {
     if size.fract() < 0.05 { format!("{size:.0} {}", UNITS[unit]) } else { format!("{size:.1} {}", UNITS[unit]) }
 }
 
-/// Whether threads synchronize by something in memory that is mapped a second time. Objects keep their own addresses, so that
-/// accesses they order would look unordered if only these were put together.
+/// Whether threads synchronize by something in memory that is mapped a second time. Objects keep their own addresses,
+/// so that accesses they order would look unordered if only these were put together.
 fn synchronises(words: &[u64], aliases: &Aliases, sequence: u32) -> bool {
     let mut at = 0;
     while let Ok((record, len)) = wire::decode(&words[at..]) {

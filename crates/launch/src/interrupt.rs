@@ -1,9 +1,9 @@
 //! Ctrl-C and friends while a target runs. A key of the terminal reaches the target by itself, as it is in the same
-//! foreground group; a signal sent to `reweave` alone is passed on. Either way `reweave` stays to finish the trace. A watched
-//! program that does not end by the first Ctrl-C is ended by the second one, so that the summary comes.
+//! foreground group; a signal sent to `reweave` alone is passed on. Either way `reweave` stays to finish the trace. A
+//! watched program that does not end by the first Ctrl-C is ended by the second one, so that the summary comes.
 //!
-//! A signal that comes while the target is being started is kept for it. One that comes when it has just ended was meant for it
-//! too, and does not end `reweave` before it has told what it knows; SIGQUIT does.
+//! A signal that comes while the target is being started is kept for it. One that comes when it has just ended was
+//! meant for it too, and does not end `reweave` before it has reported what it knows; SIGQUIT does.
 
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -24,7 +24,7 @@ const OVER: i32 = 0;
 /// It will be there soon.
 const STARTING: i32 = -1;
 
-/// Those beyond are not told.
+/// Those beyond are not passed on.
 static TARGETS: [Target; 64] = [const { Target { process: AtomicI32::new(OVER), kept: AtomicU64::new(0) } }; 64];
 /// Whether asking twice ends the target.
 static INSIST: AtomicBool = AtomicBool::new(false);
@@ -88,8 +88,8 @@ struct Action(libc::sigaction);
 // SAFETY: plain data; the addresses in it are those of functions.
 unsafe impl Send for Action {}
 
-/// Handles the signals while it lives, for a target that is about to be started. Guards may stand inside each other and side by
-/// side.
+/// Handles the signals while it lives, for a target that is about to be started. Guards may stand inside each other and
+/// side by side.
 pub struct Guard {
     target: Option<&'static Target>,
 }
@@ -189,7 +189,7 @@ pub fn forget() {
     ASKED.store(false, Ordering::SeqCst);
 }
 
-/// For work without a target: true once somebody has asked to stop, so that what is known by then can be told.
+/// For work without a target: true once somebody has asked to stop, so that what is known by then can be reported.
 pub fn asked_to_stop() -> &'static AtomicBool {
     // SAFETY: the handler only touches an atomic.
     unsafe { libc::signal(libc::SIGINT, remember as *const () as usize) };

@@ -13,8 +13,8 @@ pub enum Policy {
     /// Round robin, for recording.
     #[default]
     Quantum,
-    /// Round robin, all slices of the same length: a quantum of steps, or of writes. One thread may have to wait for all others,
-    /// and all until there are so many.
+    /// Round robin, all slices of the same length: a quantum of steps, or of writes. One thread may have to wait for
+    /// all others, and all until there are so many.
     Turns {
         by_writes: bool,
         victim: Option<u32>,
@@ -74,8 +74,8 @@ impl Mapping {
         }
         // SAFETY: just opened, owned by nobody else.
         let memory = unsafe { OwnedFd::from_raw_fd(memory) };
-        // SAFETY: plain calls on a descriptor of ours. Pages come when they are first written, once, because chunks are used again
-        // and again: making all of them now would be most of the cost of a short run, and runs are many.
+        // SAFETY: plain calls on a descriptor of ours. Pages come when they are first written, once, because chunks are
+        // used again and again: making all of them now would be most of the cost of a short run, and runs are many.
         let base = unsafe {
             if libc::ftruncate(memory.as_raw_fd(), size as libc::off_t) != 0 {
                 return Err(io::Error::last_os_error());

@@ -11,13 +11,12 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use reweave_native::Instrumentation;
-use reweave_native::cache::Installed;
-use reweave_trace::Aslr;
+use reweave_trace::{Aslr, ProcessTrace, RunSet, set};
 
 use crate::collector::Collected;
 use crate::family;
 use crate::folder::{PrivateFolder, beside};
+use crate::front_end::{FrontEnds, Seen};
 use crate::interrupt;
 use crate::pidfd::PidFd;
 use crate::region::Policy;
@@ -46,6 +45,8 @@ pub struct Script {
 
 #[derive(Clone, Debug)]
 pub struct Options {
+    /// Who knows programs.
+    pub front_ends: FrontEnds,
     pub command: Vec<OsString>,
     pub cwd: PathBuf,
     /// Set for the program, over our own environment.
@@ -70,8 +71,9 @@ pub struct Options {
 }
 
 impl Options {
-    pub fn new(command: Vec<OsString>, trace: PathBuf) -> Self {
+    pub fn new(front_ends: FrontEnds, command: Vec<OsString>, trace: PathBuf) -> Self {
         Self {
+            front_ends,
             command,
             cwd: std::env::current_dir().unwrap_or_else(|_| PathBuf::from(".")),
             env: Vec::new(),
@@ -92,8 +94,8 @@ impl Options {
     }
 
     /// For a run of which nothing goes to disk, see [`crate::watch`].
-    pub fn watched(command: Vec<OsString>) -> Self {
-        let options = Self::new(command, PathBuf::new());
+    pub fn watched(front_ends: FrontEnds, command: Vec<OsString>) -> Self {
+        let options = Self::new(front_ends, command, PathBuf::new());
         Self { input: Input::Ours { copy: None }, ..options }
     }
 }
@@ -132,13 +134,13 @@ impl Bounds {
     }
 }
 
-/// Who may go on when the program has ended.
+/// What becomes of processes that still run when the program has ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Stays {
-    /// It is the user's: a service that a script has started, say.
-    WhoeverRuns,
-    /// Of a run that is one of many: it would keep its port from the next one.
-    Nobody,
+pub enum Survivors {
+    /// They are the user's: a service that a script has started, say.
+    GoOn,
+    /// The run is one of many: they would keep their ports from the next one.
+    AreEnded,
 }
 
 /// What came of a run.
@@ -163,12 +165,12 @@ pub struct Session {
 }
 
 impl Session {
-    pub fn new(options: &Options, hands_off: bool) -> Result<Self> {
+    pub fn new(options: &Options, under_debugger: bool) -> Result<Self> {
         let folder = PrivateFolder::new()?;
         let path = folder.path().join("s");
         let socket = UnixListener::bind(&path).map_err(Error::io("listen at", &path))?;
         socket.set_nonblocking(true).map_err(Error::io("listen at", &path))?;
-        let registry = Arc::new(Mutex::new(Registry::new(options, hands_off)));
+        let registry = Arc::new(Mutex::new(Registry::new(options, under_debugger)));
         let stop = Arc::new(AtomicBool::new(false));
         let listener = std::thread::spawn({
             let (registry, stop) = (registry.clone(), stop.clone());
@@ -214,12 +216,12 @@ impl Session {
     }
 
     /// Waits for what is still being recorded, then takes the results.
-    pub fn finish(mut self, stays: Stays) -> (Vec<Collected>, Vec<String>) {
+    pub fn finish(mut self, survivors: Survivors) -> (Vec<Collected>, Vec<String>) {
         let deadline = Instant::now() + STRAGGLERS;
         while self.registry().jobs.iter().any(|(_, _, job)| !job.is_finished()) && Instant::now() < deadline {
             std::thread::sleep(Duration::from_micros(200));
         }
-        if stays == Stays::Nobody {
+        if survivors == Survivors::AreEnded {
             for (pid, _, job) in self.registry().jobs.iter().filter(|(_, _, job)| !job.is_finished()) {
                 // invariant: not another process of the same number, as its collector still waits for its end.
                 if let Ok(process) = PidFd::open(*pid)
@@ -258,30 +260,27 @@ impl Drop for Session {
 
 /// Runs the program to its end and records it.
 pub fn run(options: &Options) -> Result<Run> {
-    let program = Program::find(&options.command, &options.cwd)?;
+    let program = Program::find(options.front_ends, &options.command, &options.cwd)?;
     let own = if options.isolate { Some(PrivateFolder::copy_of(&options.cwd)?) } else { None };
     let cwd = own.as_ref().map_or(&*options.cwd, PrivateFolder::path);
-    let installed = installed()?;
     if options.watcher.is_none() {
         clear_old(&options.trace)?;
     }
     let session = Session::new(options, false)?;
-    let socket = session.socket();
+    let invocation = program.invocation(options.front_ends, &session.socket())?;
     let guard = interrupt::Guard::new(options.watcher.is_some());
     let began = Instant::now();
     let mut started = session.start(|| {
         let started = Start {
-            program: &program,
+            invocation: &invocation,
             cwd,
             env: &options.env,
-            runtime: &installed.runtime,
-            socket: &socket,
             input: &options.input,
             output: &options.output,
             descriptors: options.descriptors.as_deref(),
         }
         .start()?;
-        // Before its greeting is answered: when anything is told about it, signals for it are passed on.
+        // Before its greeting is answered: when anything is reported about it, signals for it are passed on.
         guard.target(started.child.id());
         Ok(started)
     })?;
@@ -300,25 +299,21 @@ pub fn run(options: &Options) -> Result<Run> {
     let status = status.map_err(Error::system("waiting for the program"))?;
     let took = began.elapsed();
     session.root_ended(status);
-    let stays = if timed_out || matches!(options.output, Output::File(_)) { Stays::Nobody } else { Stays::WhoeverRuns };
-    let (mut processes, mut warnings) = session.finish(stays);
+    let survivors =
+        if timed_out || matches!(options.output, Output::File(_)) { Survivors::AreEnded } else { Survivors::GoOn };
+    let (mut processes, mut warnings) = session.finish(survivors);
     timed_out |= processes.iter().any(|process| process.too_long);
     if options.watcher.is_none() {
         settle_names(&options.trace, &mut processes, &mut warnings);
+        if let Some(set) = set_of(&options.trace, &processes)
+            && let Err(error) = set.save()
+        {
+            warnings.push(format!("which trace is of which process is not kept: {error}"));
+        }
     } else {
         processes.sort_by_key(|process| !process.instrumented);
     }
     Ok(Run { status, program, aslr: started.aslr, processes, warnings, timed_out, took })
-}
-
-/// The runtime library, checked byte by byte before the first run.
-fn installed() -> Result<Installed> {
-    static INSTALLED: Mutex<Option<Installed>> = Mutex::new(None);
-    let mut installed = lock(&INSTALLED);
-    match &*installed {
-        Some(known) if known.runtime.exists() => Ok(known.clone()),
-        _ => Ok(installed.insert(reweave_native::cache::unpack()?).clone()),
-    }
 }
 
 /// Makes sure that the trace can be written, before the program runs, and removes what an earlier recording of the same
@@ -331,14 +326,24 @@ fn clear_old(trace: &Path) -> Result<()> {
     }
     fs::remove_file(trace).map_err(Error::output("replace", trace))?;
     let _ = fs::remove_file(beside(trace, "stdin"));
+    let _ = fs::remove_file(set::manifest_of(trace));
     for n in 2.. {
-        let path = beside(trace, &n.to_string());
+        let path = set::numbered(trace, n);
         let is_ours = fs::read(&path).is_ok_and(|bytes| bytes.starts_with(b"reweave"));
         if !is_ours || fs::remove_file(&path).is_err() {
             break;
         }
     }
     Ok(())
+}
+
+/// The processes of a run as a set of traces; `None` if there are none, or only one.
+fn set_of(trace: &Path, processes: &[Collected]) -> Option<RunSet> {
+    let with_file = |process: &Collected| {
+        let file = process.path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        ProcessTrace { file, ..process.about.clone() }
+    };
+    (processes.len() > 1).then(|| RunSet::new(trace, processes.iter().map(with_file).collect()))
 }
 
 /// A process without instrumentation is kept only if nothing better was recorded.
@@ -365,25 +370,14 @@ fn settle_names(trace: &Path, processes: &mut Vec<Collected>, warnings: &mut Vec
 impl Run {
     /// What the user should know about how much could be seen, if not everything.
     pub fn shortcoming(&self) -> Option<String> {
-        let name = self.program.name.display();
-        let build = "build it with `reweave cc` or `reweave c++` (CC=reweave-cc make)";
-        match (&self.program.kind, self.processes.first()) {
-            (_, Some(first)) if first.instrumented => None,
-            (_, Some(_)) => {
-                Some(format!("{name} was not built with reweave cc: only lock-level events were recorded; {build}"))
-            }
-            (_, None) if self.timed_out => {
-                Some(format!("{name} was ended before it began: it needs more time (see --budget)"))
-            }
-            (Instrumentation::Static, None) => {
-                Some(format!("{name} is statically linked, so that nothing was recorded: link it without -static"))
-            }
-            (Instrumentation::Script { .. }, None) => {
-                Some(format!("{name} started no program built with reweave cc, so that nothing was recorded; {build}"))
-            }
-            (_, None) => Some(format!(
-                "{name} did not connect, so that nothing was recorded: is it set-uid, or was LD_PRELOAD removed?"
-            )),
+        let first = self.processes.first();
+        if first.is_some_and(|first| first.instrumented) {
+            return None;
         }
+        if first.is_none() && self.timed_out {
+            let name = self.program.name.display();
+            return Some(format!("{name} was ended before it began: it needs more time (see --budget)"));
+        }
+        Some(self.program.front_end.shortcoming(&Seen { program: &self.program, recorded: first.is_some() }))
     }
 }

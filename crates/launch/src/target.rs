@@ -9,10 +9,10 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
 
-use reweave_conductor::shared::{ENV_PLAIN, ENV_SOCKET};
-use reweave_native::Instrumentation;
+use reweave_conductor::shared::ENV_SOCKET;
 use reweave_trace::Aslr;
 
+use crate::front_end::{FrontEnd, FrontEnds, Invocation, Recognition, Variables, Visibility};
 use crate::{Error, Result};
 
 /// What the program reads.
@@ -41,43 +41,54 @@ pub struct Program {
     pub name: OsString,
     pub path: PathBuf,
     pub args: Vec<OsString>,
-    pub kind: Instrumentation,
+    /// Who knows how to run it.
+    pub front_end: &'static dyn FrontEnd,
+    pub visibility: Visibility,
 }
 
 impl Program {
     /// `command` is the program's name and its arguments; the name is looked up as a shell would, from `cwd`.
-    pub fn find(command: &[OsString], cwd: &Path) -> Result<Self> {
+    pub fn find(front_ends: FrontEnds, command: &[OsString], cwd: &Path) -> Result<Self> {
         let (name, args) = match command {
             [name, args @ ..] if !name.is_empty() => (name, args),
             _ => return Err(Error::NotFound { program: "(empty name)".into() }),
         };
         let program = name.to_string_lossy().into_owned();
-        let path = look_up(name, cwd).ok_or_else(|| Error::NotFound { program: program.clone() })?;
-        let kind = match reweave_native::is_instrumented(&path) {
-            Ok(kind) => kind,
-            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-                // Programs that may be run but not read exist; the kernel decides.
-                Instrumentation::Plain
+        let path = look_up(front_ends, name, cwd).ok_or_else(|| Error::NotFound { program: program.clone() })?;
+        match front_ends.recognise(&path) {
+            Ok(Some((front_end, Recognition::Program(visibility)))) => {
+                Ok(Self { name: name.clone(), path, args: args.to_vec(), front_end, visibility })
             }
-            Err(source) => return Err(Error::CannotRun { program, source }),
-        };
-        match kind {
-            Instrumentation::NotExecutable => Err(Error::NotExecutable { program }),
-            Instrumentation::Foreign => Err(Error::Foreign { program }),
-            kind => Ok(Self { name: name.clone(), path, args: args.to_vec(), kind }),
+            Ok(Some((_, Recognition::Refused(why)))) => Err(Error::Refused { program, why }),
+            Ok(Some((_, Recognition::NotMine)) | None) => Err(Error::NotExecutable { program }),
+            Err(source) => Err(Error::CannotRun { program, source }),
         }
+    }
+
+    /// How to start it so that it and what it starts can be recorded; `socket` is the session's.
+    pub fn invocation(&self, front_ends: FrontEnds, socket: &Path) -> Result<Invocation> {
+        let mut invocation = self.front_end.invocation(self)?;
+        for other in front_ends.iter().filter(|other| other.name() != self.front_end.name()) {
+            for (name, value) in other.variables_for_others()? {
+                invocation.set(name, value);
+            }
+        }
+        invocation.set(ENV_SOCKET, socket);
+        Ok(invocation)
     }
 }
 
-fn look_up(name: &OsStr, cwd: &Path) -> Option<PathBuf> {
+fn look_up(front_ends: FrontEnds, name: &OsStr, cwd: &Path) -> Option<PathBuf> {
     if name.as_encoded_bytes().contains(&b'/') {
         let path = cwd.join(name);
         return path.exists().then_some(path);
     }
-    let path = std::env::var_os("PATH")?;
+    let known = |file: &Path| if file.is_file() { front_ends.recognise(file).ok().flatten() } else { None };
+    let path = std::env::var_os("PATH").unwrap_or_default();
     let mut candidates = std::env::split_paths(&path).map(|folder| cwd.join(folder).join(name));
-    candidates.find(|file| {
-        file.is_file() && reweave_native::is_instrumented(file).is_ok_and(|kind| kind != Instrumentation::NotExecutable)
+    candidates.find(|file| known(file).is_some()).or_else(|| {
+        let here = cwd.join(name);
+        known(&here).is_some_and(|(front_end, _)| front_end.is_interpreted()).then_some(here)
     })
 }
 
@@ -88,23 +99,13 @@ pub struct Started {
     pub feeder: Option<std::thread::JoinHandle<()>>,
 }
 
-/// The preloaded runtime before whatever the user preloads.
-pub fn preload(runtime: &Path) -> OsString {
-    let mut value = runtime.as_os_str().to_owned();
-    if let Some(others) = std::env::var_os("LD_PRELOAD").filter(|others| !others.is_empty()) {
-        value.push(":");
-        value.push(others);
-    }
-    value
-}
-
 /// Fills up the environment.
 const PADDING: &str = "REWEAVE_PADDING";
 /// To a multiple of so many bytes.
 const ENVIRONMENT: usize = 32 << 10;
 
-/// The environment lies above the main thread's stack: with another size of it every address there is another one, and programs
-/// that look at addresses go another way. So it always has the same size, nearly.
+/// The environment lies above the main thread's stack: with another size of it every address there is another one, and
+/// programs that look at addresses go another way. So it always has the same size, nearly.
 fn padding(command: &Command) -> String {
     let mut all: BTreeMap<OsString, OsString> = std::env::vars_os().collect();
     for (name, value) in command.get_envs() {
@@ -133,8 +134,9 @@ pub fn inherited() -> Vec<i32> {
     passed
 }
 
-/// Makes programs get descriptors with these numbers: with more or fewer of them, those that they open themselves have other
-/// numbers, by which some go. What takes the place of one that we did not get is empty. Best effort: a number may be in use.
+/// Makes programs get descriptors with these numbers: with more or fewer of them, those that they open themselves have
+/// other numbers, by which some go. What takes the place of one that we did not get is empty. Best effort: a number may
+/// be in use.
 fn pass_on(numbers: &[i32]) {
     let ours = inherited();
     let nothing = numbers.iter().any(|number| !ours.contains(number)).then(|| File::open("/dev/null").ok()).flatten();
@@ -156,11 +158,9 @@ fn pass_on(numbers: &[i32]) {
 }
 
 pub struct Start<'a> {
-    pub program: &'a Program,
+    pub invocation: &'a Invocation,
     pub cwd: &'a Path,
     pub env: &'a [(String, String)],
-    pub runtime: &'a Path,
-    pub socket: &'a Path,
     pub input: &'a Input,
     pub output: &'a Output,
     /// Further descriptors that it is to have; `None`: those that we have.
@@ -169,12 +169,15 @@ pub struct Start<'a> {
 
 impl Start<'_> {
     pub fn start(&self) -> Result<Started> {
-        let mut command = Command::new(&self.program.path);
-        command.arg0(&self.program.name).args(&self.program.args).current_dir(self.cwd);
+        let Invocation { path, name, args, env } = self.invocation;
+        let mut command = Command::new(path);
+        command.arg0(name).args(args).current_dir(self.cwd);
         command.envs(self.env.iter().map(|(name, value)| (name, value)));
-        command.env("LD_PRELOAD", preload(self.runtime)).env(ENV_SOCKET, self.socket).env_remove(ENV_PLAIN);
-        if self.program.kind == Instrumentation::Plain {
-            command.env(ENV_PLAIN, std::process::id().to_string());
+        for (name, value) in env {
+            match value {
+                Some(value) => command.env(name, value),
+                None => command.env_remove(name),
+            };
         }
         let padding = padding(&command);
         command.env(PADDING, padding);
@@ -203,7 +206,7 @@ impl Start<'_> {
         let child = command.spawn();
         let aslr = fixed.state();
         drop(fixed);
-        let program = || self.program.name.display().to_string();
+        let program = || self.invocation.name.display().to_string();
         let mut child = child.map_err(|source| match source.kind() {
             io::ErrorKind::NotFound => Error::NotFound { program: program() },
             io::ErrorKind::PermissionDenied => Error::NotExecutable { program: program() },
@@ -276,12 +279,107 @@ impl Drop for FixedAddresses {
     }
 }
 
+/// Variables that decide how any program runs.
+const FOR_ALL: Variables = Variables { names: &["PATH", "LANG", "TZ", "HOME", "TMPDIR", "TERM"], prefixes: &["LC_"] };
+
 /// The variables that decide how a program runs: kept with the trace. Not all of them: an environment holds secrets.
-pub fn environment_for_replay() -> Vec<(String, String)> {
-    const EXACT: [&str; 8] = ["PATH", "LANG", "TZ", "HOME", "TMPDIR", "LD_LIBRARY_PATH", "GLIBC_TUNABLES", "TERM"];
-    const PREFIXES: [&str; 5] = ["LC_", "OMP_", "GOMP_", "KMP_", "MALLOC_"];
-    let wanted = |name: &str| EXACT.contains(&name) || PREFIXES.iter().any(|prefix| name.starts_with(prefix));
+pub fn environment_for_replay(front_ends: FrontEnds) -> Vec<(String, String)> {
     let all =
         std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
-    all.filter(|(name, _)| wanted(name)).collect()
+    all.filter(|(name, _)| FOR_ALL.contain(name) || front_ends.decides(name)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::front_end::{Process, Seen};
+    use reweave_model::Pc;
+    use reweave_trace::{Language, Module, Symbols};
+
+    /// Knows files by how their names end.
+    #[derive(Debug)]
+    struct BySuffix {
+        suffix: &'static str,
+        interpreted: bool,
+    }
+
+    impl FrontEnd for BySuffix {
+        fn name(&self) -> &'static str {
+            self.suffix
+        }
+
+        fn language(&self) -> Language {
+            Language::default()
+        }
+
+        fn recognise(&self, file: &Path) -> io::Result<Recognition> {
+            let name = file.to_string_lossy();
+            Ok(match name.strip_suffix(self.suffix) {
+                None => Recognition::NotMine,
+                Some(name) if name.ends_with("old.") => Recognition::Refused("too old".into()),
+                Some(_) => Recognition::Program(Visibility::Full),
+            })
+        }
+
+        fn is_interpreted(&self) -> bool {
+            self.interpreted
+        }
+
+        fn invocation(&self, program: &Program) -> Result<Invocation> {
+            let mut invocation = Invocation::of(program);
+            invocation.set("OWN", self.suffix);
+            Ok(invocation)
+        }
+
+        fn variables_for_others(&self) -> Result<Vec<(OsString, OsString)>> {
+            Ok(vec![("OTHERS".into(), self.suffix.into())])
+        }
+
+        fn is_own_process(&self, process: &Process) -> bool {
+            process.executable.ends_with(self.suffix)
+        }
+
+        fn symbols(&self, _: &[Module], _: &[Pc]) -> Symbols {
+            Symbols::default()
+        }
+
+        fn shortcoming(&self, _: &Seen<'_>) -> String {
+            String::new()
+        }
+    }
+
+    const BOTH: FrontEnds = FrontEnds::new(&[
+        &BySuffix { suffix: "text", interpreted: true },
+        &BySuffix { suffix: "code", interpreted: false },
+    ]);
+
+    #[test]
+    fn programs_are_found_by_whoever_knows_them() {
+        let folder = crate::PrivateFolder::new().unwrap();
+        let write = |name: &str| fs::write(folder.path().join(name), "").unwrap();
+        ["a.text", "a.code", "old.code", "other"].into_iter().for_each(write);
+        let find = |name: &str| Program::find(BOTH, &[name.into(), "argument".into()], folder.path());
+        assert_eq!(find("./a.text").unwrap().front_end.name(), "text");
+        assert_eq!(find("a.text").unwrap().front_end.name(), "text", "read, not executed: it need not be in PATH");
+        assert_eq!(find("./a.code").unwrap().front_end.name(), "code");
+        assert!(matches!(find("a.code"), Err(Error::NotFound { .. })), "executed: PATH decides");
+        assert!(matches!(find("./other"), Err(Error::NotExecutable { .. })));
+        assert!(matches!(find("./missing"), Err(Error::NotFound { .. })));
+        assert_eq!(find("./old.code").unwrap_err().to_string(), "./old.code: too old");
+        let process = Process { pid: 1, executable: "/bin/a.code".into(), command: Vec::new() };
+        assert_eq!(BOTH.of_process(&process).unwrap().name(), "code");
+    }
+
+    #[test]
+    fn a_program_gets_what_it_and_what_it_starts_need() {
+        let folder = crate::PrivateFolder::new().unwrap();
+        fs::write(folder.path().join("a.text"), "").unwrap();
+        let program = Program::find(BOTH, &["a.text".into()], folder.path()).unwrap();
+        let invocation = program.invocation(BOTH, Path::new("/socket")).unwrap();
+        let variable = |name: &str| invocation.variable(name).and_then(OsStr::to_str);
+        assert_eq!(variable("OWN"), Some("text"));
+        assert_eq!(variable("OTHERS"), Some("code"), "of the other front end");
+        assert_eq!(variable(ENV_SOCKET), Some("/socket"));
+        assert_eq!(variable("PATH"), None);
+    }
 }

@@ -1,8 +1,9 @@
 //! Analysis while the program runs: `reweave watch`.
 //!
-//! Each process of the program gets an analysis of its own, in the thread that collects its events; nothing goes to disk. What
-//! they see goes to one *teller*, which resolves symbols, drops what was told before (by source position, so that it does not
-//! matter in which process) and tells the rest. The program waits where the analysis is slower than it is, which is counted.
+//! Each process of the program gets an analysis of its own, in the thread that collects its events; nothing goes to
+//! disk. What they see goes to one *teller*, which resolves symbols, drops what was told before (by source position, so
+//! that it does not matter in which process) and tells the rest. The program waits where the analysis is slower than it
+//! is, which is counted.
 //!
 //! Memory is bounded: beyond the limit an analysis starts over (see [`Live::start_over`]), which is counted too.
 
@@ -12,12 +13,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex};
 
-use reweave_model::{Sighting, ThreadId};
+use reweave_model::{Claim, Sighting, ThreadId};
 use reweave_predict::live::{self, Live};
 use reweave_report::{Item, Report, data, live as resolve};
 use reweave_trace::{Meta, Module};
 
 use crate::Result;
+use crate::front_end::FrontEnd;
 use crate::interrupt;
 use crate::registry::lock;
 use crate::session::{self, Options, Run};
@@ -63,6 +65,7 @@ pub struct Watched {
 enum Message {
     /// Code addresses mean something only within one process: its modules come along.
     Sightings {
+        front_end: &'static dyn FrontEnd,
         modules: Arc<[Module]>,
         sightings: Vec<Sighting>,
     },
@@ -90,11 +93,11 @@ impl std::fmt::Debug for Hub {
 struct Admission(Arc<Hub>);
 
 impl Watcher for Admission {
-    fn admit(&self, _: &Meta) -> Open {
+    fn admit(&self, _: &Meta, front_end: &'static dyn FrontEnd) -> Open {
         let hub = Arc::clone(&self.0);
         Box::new(move || {
             let live = Live::new(&hub.plan.options);
-            Box::new(ToAnalysis { hub, live, modules: Arc::from([]), chunks: 0, started: 0 })
+            Box::new(ToAnalysis { hub, front_end, live, modules: Arc::from([]), chunks: 0, started: 0 })
         })
     }
 }
@@ -102,6 +105,7 @@ impl Watcher for Admission {
 /// Into an analysis.
 struct ToAnalysis {
     hub: Arc<Hub>,
+    front_end: &'static dyn FrontEnd,
     live: Live,
     /// As the teller got them last.
     modules: Arc<[Module]>,
@@ -120,7 +124,7 @@ impl ToAnalysis {
         }
         let modules = Arc::clone(&self.modules);
         // It goes before us only by a panic.
-        let _ = self.hub.teller.send(Message::Sightings { modules, sightings });
+        let _ = self.hub.teller.send(Message::Sightings { front_end: self.front_end, modules, sightings });
     }
 
     fn taken(
@@ -197,7 +201,8 @@ impl Sink for ToAnalysis {
 struct Teller<'a> {
     tell: &'a mut (dyn FnMut(News<'_>) + Send),
     items: Vec<Item>,
-    by_fingerprint: HashMap<String, usize>,
+    /// Where each item is, and what the analysis behind it claims.
+    by_fingerprint: HashMap<String, (usize, Claim)>,
     untold: u64,
 }
 
@@ -207,40 +212,38 @@ impl Teller<'_> {
             match message {
                 Message::Slowed => (self.tell)(News::Slowed),
                 Message::Forgot => (self.tell)(News::Forgot),
-                Message::Sightings { modules, sightings } => self.sightings(&modules, &sightings),
+                Message::Sightings { front_end, modules, sightings } => {
+                    self.sightings(front_end, &modules, &sightings);
+                }
             }
         }
     }
 
-    fn sightings(&mut self, modules: &[Module], sightings: &[Sighting]) {
+    fn sightings(&mut self, front_end: &dyn FrontEnd, modules: &[Module], sightings: &[Sighting]) {
         let wanted: BTreeSet<_> = sightings.iter().flat_map(resolve::addresses).filter(|pc| pc.0 != 0).collect();
         let wanted: Vec<_> = wanted.into_iter().collect();
-        let symbols = symbols(modules, &wanted);
+        let symbols = symbols(front_end, modules, &wanted);
         for sighting in sightings {
             let item = resolve::item(self.items.len() as u32 + 1, sighting, &symbols);
-            match self.by_fingerprint.get(&item.fingerprint) {
-                Some(&place) => {
+            let claim = sighting.analysis.claim();
+            match self.by_fingerprint.get_mut(&item.fingerprint) {
+                Some((place, known)) => {
                     // Happens-before says more than a pattern: the summary has the better reason.
-                    let told = &mut self.items[place];
-                    if rank(&item.analysis) < rank(&told.analysis) {
-                        let id = told.id;
-                        *told = Item { id, ..item };
+                    if claim < *known {
+                        *known = claim;
+                        let told = &mut self.items[*place];
+                        *told = Item { id: told.id, ..item };
                     }
                 }
                 None if self.items.len() < MAX_TOLD => {
                     (self.tell)(News::Found(&item));
-                    self.by_fingerprint.insert(item.fingerprint.clone(), self.items.len());
+                    self.by_fingerprint.insert(item.fingerprint.clone(), (self.items.len(), claim));
                     self.items.push(item);
                 }
                 None => self.untold += 1,
             }
         }
     }
-}
-
-/// The less, the more it says.
-fn rank(analysis: &str) -> usize {
-    ["hb", "shb", "lock-history", "goodlock", "lockset"].iter().position(|name| *name == analysis).unwrap_or(usize::MAX)
 }
 
 /// Runs the program to its end and tells what the analyses see meanwhile.

@@ -154,7 +154,7 @@ pub enum RefusedWhy {
     /// A try found it taken (or the semaphore at zero).
     Busy = 0,
     TimedOut = 1,
-    /// An error check refused it (EDEADLK and the like).
+    /// An error check refused it: the thread holds it already, or may not have it.
     Error = 2,
     Interrupted = 3,
 }
@@ -179,6 +179,28 @@ pub enum ObjectKind {
     Semaphore = 5,
     Once = 6,
     Channel = 7,
+}
+
+/// What a mutex does when its holder locks it again: the `value` of its [`Op::Create`].
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[repr(u32)]
+pub enum MutexKind {
+    /// The holder waits for itself.
+    Plain = 0,
+    /// The holder gets it once more.
+    Recursive = 1,
+    /// The holder is refused.
+    ErrorChecking = 2,
+}
+
+impl MutexKind {
+    pub const fn of_value(value: u32) -> Self {
+        match value {
+            1 => Self::Recursive,
+            2 => Self::ErrorChecking,
+            _ => Self::Plain,
+        }
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -281,7 +303,7 @@ pub enum Op<'a> {
     Alloc { addr: Addr, size: u64 },
     /// *(step)*
     Free { addr: Addr, size: u64 },
-    /// *(step)*
+    /// `value`: of a semaphore its count, of a barrier the number of threads, of a mutex its [`MutexKind`]. *(step)*
     Create { object: ObjectId, kind: ObjectKind, value: u32 },
     /// *(step)*
     Destroy { object: ObjectId, kind: ObjectKind },
@@ -331,6 +353,16 @@ impl Op<'_> {
             Op::SemaphoreTake { semaphore, .. } => (BlockedOn::Semaphore, semaphore),
             Op::BarrierArrive { barrier, .. } | Op::BarrierLeave { barrier, .. } => (BlockedOn::Barrier, barrier),
             Op::Join { child } => (BlockedOn::Join, ObjectId(child.0 as u64)),
+            _ => return None,
+        })
+    }
+
+    /// What the thread waits for from here on.
+    pub const fn begins_wait(&self) -> Option<(BlockedOn, ObjectId)> {
+        Some(match *self {
+            Op::Blocked { on, object } => (on, object),
+            Op::Wait { condition, .. } => (BlockedOn::Notify, condition),
+            Op::BarrierArrive { barrier, .. } => (BlockedOn::Barrier, barrier),
             _ => return None,
         })
     }

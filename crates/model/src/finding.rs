@@ -1,5 +1,6 @@
 //! Findings are data; only the report crate makes text of them.
 
+use crate::analysis::AnalysisId;
 use crate::event::BlockedOn;
 use crate::ids::{Addr, EventId, ObjectId, Pc, StackId, ThreadId};
 
@@ -50,7 +51,7 @@ pub struct Witness {
 pub struct Finding {
     pub kind: Kind,
     pub strength: Strength,
-    pub analysis: &'static str,
+    pub analysis: AnalysisId,
     pub accesses: Vec<Accessor>,
     /// Of an atomicity violation: the block that is not atomic.
     pub block: Option<AtomicBlock>,
@@ -91,7 +92,7 @@ pub enum Feeds {
 }
 
 impl Finding {
-    pub const fn new(kind: Kind, strength: Strength, analysis: &'static str, accesses: Vec<Accessor>) -> Self {
+    pub const fn new(kind: Kind, strength: Strength, analysis: AnalysisId, accesses: Vec<Accessor>) -> Self {
         Self { kind, strength, analysis, accesses, block: None, weak_order: false, view: None, witness: None }
     }
 
@@ -99,7 +100,7 @@ impl Finding {
     pub const fn predicted(
         kind: Kind,
         doubtful: bool,
-        analysis: &'static str,
+        analysis: AnalysisId,
         accesses: Vec<Accessor>,
         witness: Witness,
     ) -> Self {
@@ -113,7 +114,7 @@ impl Finding {
 pub struct Sighting {
     pub kind: Kind,
     pub strength: Strength,
-    pub analysis: &'static str,
+    pub analysis: AnalysisId,
     /// A race by the theory of the analysis, although no witness was made and checked.
     pub certain: bool,
     pub accesses: Vec<Sighted>,

@@ -3,16 +3,24 @@
 //! Nothing here does I/O and nothing is specific to native programs, so that a JVM agent or an SPMD front end
 //! can produce the same events.
 
+pub mod analysis;
+pub mod descent;
 pub mod event;
 pub mod finding;
 pub mod ids;
+pub mod locks;
+pub mod position;
 pub mod schedule;
 pub mod wire;
 
+pub use analysis::{AnalysisId, Claim};
+pub use descent::Descent;
 pub use event::{
-    AccessFlags, AtomicKind, BlockedOn, Event, InputSource, LockMode, MemoryOrder, Misuse, ObjectKind, Op, RefusedWhy,
-    Value, WakeReason,
+    AccessFlags, AtomicKind, BlockedOn, Event, InputSource, LockMode, MemoryOrder, Misuse, MutexKind, ObjectKind, Op,
+    RefusedWhy, Value, WakeReason,
 };
 pub use finding::{Accessor, AtomicBlock, Feeds, Finding, Kind, Place, Sighted, Sighting, Strength, View, Witness};
 pub use ids::{Addr, EventId, ObjectId, Pc, StackId, ThreadId, module_id};
+pub use locks::{HeldLocks, LockChange};
+pub use position::{CodePosition, MappedModules};
 pub use schedule::{Schedule, Segment, ThreadName};

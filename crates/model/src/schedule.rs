@@ -36,10 +36,19 @@ pub struct Schedule {
 impl Schedule {
     /// Appends steps, joining them to the last segment where it is the same thread.
     pub fn push(&mut self, thread: ThreadId, steps: u32) {
-        match self.segments.last_mut() {
-            Some(last) if last.thread == thread && !last.revoked => last.steps += steps,
-            _ => self.segments.push(Segment { thread, steps, revoked: false }),
+        if let Some(last) = self.segments.last_mut().filter(|last| last.thread == thread && !last.revoked)
+            && let Some(sum) = last.steps.checked_add(steps)
+        {
+            last.steps = sum;
+        } else {
+            self.segments.push(Segment { thread, steps, revoked: false });
         }
+    }
+
+    /// The watchdog takes the thread off after its last step; false if the last step is not its own.
+    pub fn revoke(&mut self, thread: ThreadId) -> bool {
+        let last = self.segments.last_mut().filter(|last| last.thread == thread);
+        last.map(|last| last.revoked = true).is_some()
     }
 
     /// The steps each thread makes in all.

@@ -16,9 +16,8 @@ use std::process::Command;
 use std::time::Instant;
 
 use reweave_model::{AccessFlags, Addr, LockMode, ObjectId, Op, Pc, ThreadId, Value};
-use reweave_predict::analyses::{
-    cp, goodlock, hb, lock_reacquire, lockset, misuse, reduction, serializability, shb, syncp, syncp_deadlock, wcp,
-};
+use reweave_predict::ANALYSES;
+use reweave_predict::analyses::hb;
 use reweave_predict::linear::{Front, Linear, run, run_std};
 use reweave_trace::{Meta, Result, StdEvents, Trace, TraceBuilder, text};
 
@@ -172,8 +171,8 @@ fn report(what: &str, mut run: impl FnMut() -> Result<(u64, usize)>) -> Result<(
 
 /// In a process of its own: one analysis, then its peak memory. The mapped file is no need of the analysis, hence apart.
 fn one(name: &str, path: &Path) -> Result<()> {
-    let make = ANALYSES.iter().find(|(known, _)| *known == name).map(|(_, make)| make);
-    let (mut analysis, trace) = (make.expect("an analysis of ours")(), Trace::open(path)?);
+    let analysis = reweave_predict::find(name).and_then(|analysis| analysis.pass());
+    let (mut analysis, trace) = (analysis.expect("a streaming analysis of ours"), Trace::open(path)?);
     let mut own = 0;
     run(&trace, &mut *analysis, &mut |_| {
         own = own.max(memory("RssAnon:"));
@@ -196,24 +195,6 @@ fn report_memory(name: &str, paths: [&Path; 2]) {
         "{name:24} {few:8.1} MiB, then {all:8.1} MiB (VmHWM with the mapped file {few_mapped:.1}, {all_mapped:.1})"
     );
 }
-
-/// A fresh analysis by name.
-type Make = fn() -> Box<dyn Linear>;
-
-const ANALYSES: [(&str, Make); 12] = [
-    ("hb", || Box::<hb::HbRaces>::default()),
-    ("shb", || Box::<shb::ShbRaces>::default()),
-    ("lockset", || Box::<lockset::LocksetRaces>::default()),
-    ("wcp", || Box::<wcp::WcpRaces>::default()),
-    ("syncp", || Box::<syncp::SyncpRaces>::default()),
-    ("serializability", || Box::<serializability::Serializability>::default()),
-    ("lock-reacquire", || Box::<lock_reacquire::LockReacquire>::default()),
-    ("reduction", || Box::<reduction::Reduction>::default()),
-    ("cp", || Box::<cp::CpRaces>::default()),
-    ("goodlock", || Box::<goodlock::Goodlock>::default()),
-    ("sync-preserving-deadlock", || Box::<syncp_deadlock::SyncpDeadlocks>::default()),
-    ("misuse", || Box::<misuse::Misuses>::default()),
-];
 
 fn main() -> Result<()> {
     let mut args = std::env::args().skip(1).peekable();
@@ -267,21 +248,20 @@ fn main() -> Result<()> {
             Ok((seen, analysis.finish().pairs.len()))
         })?;
     }
-    for (name, make) in ANALYSES {
-        if wanted(name) {
-            report(name, || {
-                let mut analysis = make();
-                let seen = run(&trace, &mut *analysis, &mut |_| true)?;
-                let found = analysis.finish();
-                Ok((seen, found.pairs.len() + found.cycles.len()))
-            })?;
-        }
+    let streaming = || ANALYSES.iter().filter(|analysis| analysis.pass().is_some() && wanted(analysis.id().name()));
+    for analysis in streaming() {
+        report(analysis.id().name(), || {
+            let mut pass = analysis.pass().expect("a streaming analysis");
+            let seen = run(&trace, &mut *pass, &mut |_| true)?;
+            let found = pass.finish();
+            Ok((seen, found.pairs.len() + found.cycles.len()))
+        })?;
     }
     println!("peak memory, {} and {events} events:", events / 10);
     let fewer = folder.join("fewer.rwt");
     make(&fewer, events / 10, shape)?;
-    for (name, _) in ANALYSES.iter().filter(|(name, _)| wanted(name)) {
-        report_memory(name, [&fewer, &ours]);
+    for analysis in streaming() {
+        report_memory(analysis.id().name(), [&fewer, &ours]);
     }
     std::fs::remove_dir_all(&folder).ok();
     Ok(())

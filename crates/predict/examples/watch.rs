@@ -4,12 +4,11 @@
 //!
 //! `none` is the front end alone, `reading` only reads the trace, which is no part of watching.
 //! Prints the events and the processor time in seconds. Run it under `perf stat -e instructions:u` for a number that
-//! the load of the machine does not touch (`cargo xtask bench-watch` does).
+//! the load of the machine does not touch (`cargo xtask bench watch` does).
 
 use std::time::Instant;
 
 use reweave_predict::live::{Live, Options};
-use reweave_predict::{ANALYSES, streaming};
 use reweave_trace::Trace;
 
 fn main() {
@@ -19,11 +18,10 @@ fn main() {
         std::process::exit(2);
     };
     let sample = args.any(|arg| arg == "--sample");
-    let find =
-        |name: &str| ANALYSES.iter().map(|about| about.name).find(|known| *known == name && streaming(known).is_some());
+    let find = |name: &str| reweave_predict::find(name).filter(|analysis| analysis.watching().is_some());
     let wanted = names.split(',').filter(|name| !["none", "reading"].contains(name));
     let Some(analyses) = wanted.map(find).collect::<Option<Vec<_>>>() else {
-        eprintln!("not all of `{names}` are streaming analyses of this build");
+        eprintln!("not all of `{names}` can watch, in this build");
         std::process::exit(3);
     };
     let trace = match Trace::open(&path) {

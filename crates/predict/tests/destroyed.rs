@@ -3,7 +3,7 @@
 use reweave_model::{
     AccessFlags, Addr, Kind, LockMode, ObjectId, ObjectKind, Op, Pc, Strength, ThreadId, Value, WakeReason,
 };
-use reweave_predict::{Options, predict};
+use reweave_predict::{Options, find, predict};
 use reweave_trace::{Trace, TraceBuilder};
 
 const A: ObjectId = ObjectId(0x1000);
@@ -50,7 +50,7 @@ fn trace(kind: ObjectKind, events: &[(u32, Op<'static>)]) -> Trace {
 
 /// What is found: how strong, where it is used and where it is destroyed, as places in `events`.
 fn found(kind: ObjectKind, events: &[(u32, Op<'static>)]) -> Vec<(Strength, u64, u64)> {
-    let options = Options { analyses: vec!["destroyed".to_owned()], ..Options::default() };
+    let options = Options { analyses: vec![find("destroyed").expect("an analysis")], ..Options::default() };
     let answer = predict(&trace(kind, events), &options, &mut |_, _| ()).expect("it is in memory");
     assert_eq!(answer.stats.get("refused_witnesses").copied().unwrap_or(0), 0);
     let place = |pc: Pc| pc.0 - 6;
@@ -124,7 +124,7 @@ fn a_new_one_at_the_same_place_is_another() {
             builder.push(ThreadId(thread), Pc(pc as u64 + 1), op).expect("memory takes every write");
         }
         let trace = builder.into_trace().expect("memory takes every write");
-        let options = Options { analyses: vec!["destroyed".to_owned()], ..Options::default() };
+        let options = Options { analyses: vec![find("destroyed").expect("an analysis")], ..Options::default() };
         predict(&trace, &options, &mut |_, _| ()).expect("it is in memory").findings.len()
     };
     assert_eq!(found(create(A, mutex)), 0);

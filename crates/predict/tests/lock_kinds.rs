@@ -3,7 +3,7 @@
 use reweave_model::{
     AccessFlags, Addr, BlockedOn, Kind, LockMode, ObjectId, ObjectKind, Op, Pc, Strength, ThreadId, Value,
 };
-use reweave_predict::{Options, predict};
+use reweave_predict::{Options, find, predict};
 use reweave_trace::{Trace, TraceBuilder};
 
 const A: ObjectId = ObjectId(0x100);
@@ -59,7 +59,7 @@ fn trace(first: &[Op<'static>], second: &[Op<'static>]) -> Trace {
 
 /// How many deadlocks one analysis finds, of one strength.
 fn count(trace: &Trace, analysis: &str, strength: Strength) -> usize {
-    let options = Options { analyses: vec![analysis.to_owned()], ..Options::default() };
+    let options = Options { analyses: vec![find(analysis).expect("an analysis")], ..Options::default() };
     let answer = predict(trace, &options, &mut |_, _| {}).expect("a sound trace");
     assert_eq!(answer.stats.get("refused_witnesses").copied().unwrap_or(0), 0);
     let wanted = |kind, found| kind == Kind::Deadlock && found == strength;
@@ -160,7 +160,7 @@ fn sections_of_two_lives_do_not_race() {
     ];
     let mut second = renew.to_vec();
     second.extend([lock(A), write, unlock(A)]);
-    let options = Options { analyses: vec!["maximal".to_owned()], ..Options::default() };
+    let options = Options { analyses: vec![find("maximal").expect("an analysis")], ..Options::default() };
     let races = |second: &[Op<'static>]| {
         predict(&trace(&first, second), &options, &mut |_, _| ()).expect("it is in memory").findings.len()
     };

@@ -3,12 +3,11 @@
 
 use std::collections::BTreeSet;
 
-use reweave_predict::analyses::{cp, hb, lockset, shb, syncp, wcp};
+use reweave_predict::analyses::{cp, hb, lockset, maximal, shb, syncp, wcp};
 use reweave_predict::history::{Action, Condition, History, Lock, Mode, Waking};
 use reweave_predict::linear::{self, Linear};
 use reweave_predict::oracle::Oracle;
-use reweave_predict::races;
-use reweave_predict::search::Limits;
+use reweave_predict::search::{SearchLimits, races};
 use reweave_predict::testing::{Construct, Draft, FIRST_PC, generate, generate_aimed, shrink, trace_of};
 use reweave_trace::Trace;
 
@@ -27,8 +26,8 @@ fn listed(trace: &Trace, mut analysis: impl Linear) -> Pairs {
 
 /// What the engine finds; memory-order races apart.
 fn found(trace: &Trace, mode: Mode) -> (Pairs, Pairs) {
-    let limits = Limits { mode, ..Limits::default() };
-    let found = races::races(trace, "", &limits, None, &mut |_| {}).expect("it is in memory");
+    let limits = SearchLimits { mode, ..SearchLimits::default() };
+    let found = races::races(trace, maximal::id(mode), &limits, None, &mut |_| {}).expect("it is in memory");
     assert_eq!((found.stats.refused, found.stats.unknown), (0, 0), "{mode:?}");
     let (mut plain, mut weak) = (Pairs::new(), Pairs::new());
     for finding in found.findings {

@@ -1,6 +1,6 @@
 //! From sightings (findings made while the program runs) to items of a report.
 
-use reweave_model::{Kind, Pc, Sighted, Sighting};
+use reweave_model::{Claim, Kind, Pc, Sighted, Sighting};
 use reweave_trace::Symbols;
 
 use crate::data::{AccessItem, Item};
@@ -35,7 +35,7 @@ pub fn item(id: u32, sighting: &Sighting, symbols: &Symbols) -> Item {
         fingerprint,
         kind: kind.into(),
         strength: strength_name(sighting.strength).into(),
-        analysis: sighting.analysis.into(),
+        analysis: sighting.analysis.name().into(),
         summary: summary(sighting, &accesses, symbols),
         accesses,
         why_unconfirmed: Some(worth(sighting)),
@@ -53,7 +53,7 @@ fn access_item(access: &Sighted, symbols: &Symbols) -> AccessItem {
 fn summary(sighting: &Sighting, accesses: &[AccessItem], symbols: &Symbols) -> String {
     if sighting.kind == Kind::Deadlock {
         let names: Vec<String> = sighting.accesses.iter().filter_map(|access| awaited(access, symbols)).collect();
-        return deadlock(sighting.analysis, &names);
+        return deadlock(sighting.analysis.claim(), &names);
     }
     let variable = sighting.accesses.iter().rev().find_map(|access| access.addr);
     let on = variable.map_or(String::new(), |addr| format!(" on {}", Describer { symbols }.address(addr)));
@@ -68,22 +68,26 @@ fn awaited(access: &Sighted, symbols: &Symbols) -> Option<String> {
 /// What the analysis can say without a witness.
 fn worth(sighting: &Sighting) -> String {
     let test = "`reweave test` runs it again";
-    let text = match (sighting.analysis, sighting.certain) {
-        ("lock-history", _) if sighting.kind == Kind::Deadlock => {
+    let text = match (sighting.analysis.claim(), sighting.certain) {
+        (Claim::LocksAllowIt, _) if sighting.kind == Kind::Deadlock => {
             format!("the locks let the threads come there, but what they read may not; {test} to settle it")
         }
         (_, _) if sighting.kind == Kind::Deadlock => {
             format!("each takes what the next one holds, but something else may keep them apart; {test} to settle it")
         }
-        ("lock-history", _) => {
+        (Claim::LocksAllowIt, _) => {
             format!("neither locks nor their order keep the two apart, but something else may; {test} to settle it")
         }
-        ("hb", true) => format!("the first two that nothing ordered in this run, so a race; {test} to make it happen"),
+        (Claim::UnorderedUnlessRaced, true) => {
+            format!("the first two that nothing ordered in this run, so a race; {test} to make it happen")
+        }
         (_, true) => format!("nothing ordered the two in this run, so a race; {test} to make it happen"),
-        ("hb", false) => {
+        (Claim::UnorderedUnlessRaced, false) => {
             format!("nothing ordered the two in this run, unless an earlier race is why; {test} to settle it")
         }
-        ("lockset", _) => format!("no common lock keeps the two apart, but something else may; {test} to settle it"),
+        (Claim::NoCommonLock, _) => {
+            format!("no common lock keeps the two apart, but something else may; {test} to settle it")
+        }
         _ => format!("a pattern seen while the program ran; {test} to settle it"),
     };
     let old: Vec<String> = sighting

@@ -1,6 +1,6 @@
 //! From findings (ids and addresses of one trace) to items of a report (names and lines).
 
-use reweave_model::{Accessor, AtomicBlock, BlockedOn, EventId, Finding, Kind, ObjectId, Op, Pc, Strength};
+use reweave_model::{Accessor, AtomicBlock, BlockedOn, Claim, EventId, Finding, Kind, ObjectId, Op, Pc, Strength};
 use reweave_trace::{Symbols, Trace};
 
 use crate::data::{AccessItem, BlockItem, Item, Location};
@@ -50,7 +50,7 @@ pub fn item(id: u32, finding: &Finding, trace: &Trace) -> Item {
         fingerprint,
         kind: kind_name(finding.kind).into(),
         strength: strength_name(finding.strength).into(),
-        analysis: finding.analysis.into(),
+        analysis: finding.analysis.name().into(),
         summary,
         block: finding.block.as_ref().map(|block| if block.declared { "declared" } else { "inferred" }.into()),
         block_at: finding.block.as_ref().map(|block| block_item(block, &finding.accesses, trace)),
@@ -124,9 +124,9 @@ fn block_name(block: &AtomicBlock, accesses: &[Accessor], trace: &Trace) -> Stri
 fn atomicity(finding: &Finding, block: &AtomicBlock, trace: &Trace) -> String {
     let name = block_name(block, &finding.accesses, trace);
     if finding.witness.is_none() {
-        let what = match finding.analysis {
-            "lock-reacquire" => "takes a lock again that it gave up: another thread may come in between",
-            "reduction" => "may not be atomic: (2) and what precedes it cannot be moved past other threads",
+        let what = match finding.analysis.claim() {
+            Claim::LockTakenAgain => "takes a lock again that it gave up: another thread may come in between",
+            Claim::NotReducible => "may not be atomic: (2) and what precedes it cannot be moved past other threads",
             _ => "did not run as if in one step",
         };
         return format!("{name} {what}");
@@ -178,7 +178,7 @@ fn summary(finding: &Finding, accesses: &[AccessItem], trace: &Trace) -> String 
         }
         Kind::Deadlock => {
             let names: Vec<String> = finding.accesses.iter().filter_map(|access| awaited(access, trace)).collect();
-            deadlock(finding.analysis, &names)
+            deadlock(finding.analysis.claim(), &names)
         }
         Kind::Misuse if accesses.len() == 2 => {
             let last = finding.accesses.last();
@@ -201,9 +201,9 @@ fn summary(finding: &Finding, accesses: &[AccessItem], trace: &Trace) -> String 
 }
 
 /// What is wrong with threads that wait, by what they do and what they wait for.
-pub(crate) fn deadlock(analysis: &str, awaited: &[String]) -> String {
-    match analysis {
-        "stall" => format!("nobody is left to go on: {}", awaited.join(", ")),
+pub(crate) fn deadlock(claim: Claim, awaited: &[String]) -> String {
+    match claim {
+        Claim::NeverHappens => format!("nobody is left to go on: {}", awaited.join(", ")),
         _ => format!("{} threads wait for each other: {}", awaited.len(), awaited.join(", ")),
     }
 }

@@ -1,9 +1,21 @@
-//! What a front end knows of the language its programs are written in, as data: a trace carries it, so that analyses and reports
-//! name no language.
+//! What a front end knows of the language its programs are written in, as data: a trace carries it, so that analyses
+//! and reports name no language.
 
 use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
 use serde::{Deserialize, Serialize};
+
+use crate::{Meta, Trace};
+
+/// Where the stacks of threads lie in memory, for naming what is on them in the same way in every run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct StackMemory {
+    /// None lies below this address.
+    pub lowest: u64,
+    /// How far from the first address that a thread uses its stack reaches.
+    pub reach: u64,
+}
 
 #[derive(Clone, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
 #[serde(default)]
@@ -20,12 +32,16 @@ pub struct Language {
     pub own_files: Vec<String>,
     /// The function that a program begins in: nothing below it is the user's.
     pub entry: String,
-    /// Begins of the messages with which its programs say that they fail, most telling first.
+    /// In lower case, parts of the messages with which its programs say that they fail.
     pub failure_words: Vec<String>,
+    /// Signals that a thread causes itself when it fails.
+    pub failure_signals: Vec<i32>,
     /// What to do about a kind of finding, by its name in reports (`race`, `deadlock` …).
     pub advice: BTreeMap<String, String>,
-    /// How to make everything visible, for programs that were seen only in part.
+    /// What a program is built with so that everything is visible.
     pub how_to_instrument: String,
+    /// `None`: addresses on stacks are no part of its traces, or the same in every run.
+    pub stacks: Option<StackMemory>,
 }
 
 impl Language {
@@ -39,6 +55,23 @@ impl Language {
             runtime_modules: all(&["libreweave_runtime.so"]),
             own_files: all(&["reweave.h"]),
             entry: "main".into(),
+            failure_words: all(&[
+                "assert",
+                "terminate called",
+                "what():",
+                "free()",
+                "malloc",
+                "corrupt",
+                "panicked",
+                "fatal",
+                "abort",
+            ]),
+            // SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGSYS and SIGTRAP.
+            failure_signals: vec![11, 7, 8, 4, 6, 31, 5],
+            how_to_instrument: "reweave cc".into(),
+            // Main's stack and those of threads lie above this on x86-64 Linux, as do mappings. Threads' stacks are
+            // mapped 8 MB apart unless asked otherwise.
+            stacks: Some(StackMemory { lowest: 0x7000_0000_0000, reach: 4 << 20 }),
             ..Self::default()
         }
     }
@@ -52,5 +85,43 @@ impl Language {
     /// Whether a source file is the front end's own.
     pub fn is_own_file(&self, file: &str) -> bool {
         self.own_files.iter().any(|own| file.ends_with(own.as_str()))
+    }
+}
+
+static OLDER: LazyLock<Language> = LazyLock::new(Language::of_older_traces);
+
+impl Meta {
+    /// What the program is written in.
+    pub fn language(&self) -> &Language {
+        self.language.as_ref().unwrap_or_else(|| &OLDER)
+    }
+}
+
+impl Trace {
+    /// What the program is written in.
+    pub fn language(&self) -> &Language {
+        self.meta().language()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn traces_without_a_language_are_of_c_programs() {
+        let meta = Meta::default();
+        assert_eq!(*meta.language(), Language::of_older_traces());
+        let own = Language { name: "script".into(), ..Language::default() };
+        let meta = Meta { language: Some(own.clone()), ..meta };
+        let text = serde_json::to_string(&meta).expect("written");
+        let back: Meta = serde_json::from_str(&text).expect("read");
+        assert_eq!(*back.language(), own);
+    }
+
+    #[test]
+    fn what_a_newer_build_does_not_know_is_left_empty() {
+        let language: Language = serde_json::from_str(r#"{"name": "Java", "unheard_of": 3}"#).expect("read");
+        assert_eq!(language, Language { name: "Java".into(), ..Language::default() });
     }
 }

@@ -4,12 +4,12 @@
 
 use std::collections::{HashMap, HashSet};
 
-use reweave_model::wire::{self, Record};
+use reweave_model::wire::{self, Record, append};
 use reweave_model::{
-    BlockedOn, Event, EventId, LockMode, ObjectId, Op, Pc, Schedule, StackId, ThreadId, ThreadName, Value,
+    BlockedOn, Descent, Event, EventId, LockChange, LockMode, ObjectId, Op, Pc, Schedule, StackId, ThreadId,
+    ThreadName, Value,
 };
 
-use crate::builder::append;
 use crate::{Footer, Result, Trace, TraceBuilder};
 
 /// Longer runs are not reordered: all of it is in memory, somebody is to look at it, and the schedule of a witness counts steps
@@ -91,10 +91,7 @@ struct Step {
 struct Recorded {
     words: Vec<u64>,
     steps: HashMap<ThreadId, Vec<Step>>,
-    /// Threads by whose child of whose child they are, and the other way round.
-    names: HashMap<Vec<u32>, ThreadId>,
-    paths: HashMap<ThreadId, Vec<u32>>,
-    foreign: u32,
+    descent: Descent,
     memory: HashMap<u64, EventId>,
     /// The writes that a read saw, byte by byte.
     seen: HashMap<EventId, Vec<Option<EventId>>>,
@@ -102,19 +99,7 @@ struct Recorded {
 
 impl Recorded {
     fn see(&mut self, event: &Event<'_>) {
-        if !self.paths.contains_key(&event.thread) {
-            let path = if event.thread == ThreadId(0) {
-                Vec::new()
-            } else {
-                self.foreign += 1;
-                vec![ThreadName::FOREIGN | (self.foreign - 1)]
-            };
-            self.name(event.thread, path);
-        }
-        if let Op::Fork { child, nth } = event.op {
-            let path = self.paths[&event.thread].iter().copied().chain([nth]).collect();
-            self.name(child, path);
-        }
+        self.descent.see(event);
         if let Some((addr, size)) = read_of(&event.op) {
             let seen = bytes(addr, size).map(|byte| self.memory.get(&byte).copied()).collect();
             self.seen.insert(event.id, seen);
@@ -129,23 +114,10 @@ impl Recorded {
         }
     }
 
-    fn name(&mut self, thread: ThreadId, path: Vec<u32>) {
-        self.names.insert(path.clone(), thread);
-        self.paths.insert(thread, path);
-    }
-
     /// The threads that a schedule speaks of.
     fn threads_of(&self, schedule: &Schedule) -> Option<Vec<ThreadId>> {
-        let mut paths: Vec<Vec<u32>> = Vec::new();
-        for name in &schedule.threads {
-            let path = match *name {
-                ThreadName::MAIN => Vec::new(),
-                ThreadName { nth, .. } if nth & ThreadName::FOREIGN != 0 => vec![nth],
-                ThreadName { parent, nth } => paths.get(parent as usize)?.iter().copied().chain([nth]).collect(),
-            };
-            paths.push(path);
-        }
-        paths.iter().map(|path| self.names.get(path).copied()).collect()
+        let known = self.descent.by_path();
+        ThreadName::paths(&schedule.threads)?.iter().map(|path| known.get(path).copied()).collect()
     }
 
     fn operation(&self, step: &Step) -> Option<(Pc, Op<'_>)> {
@@ -201,13 +173,12 @@ impl World {
             }
             self.memory.extend(bytes(addr, size).map(|byte| (byte, id)));
         }
-        match op {
-            Op::Acquire { object, mode, .. } => self.held.entry(object).or_default().push((thread, mode)),
-            Op::Woken { mutex, .. } => self.held.entry(mutex).or_default().push((thread, LockMode::Exclusive)),
-            Op::Release { object, .. } | Op::Wait { mutex: object, .. } => {
-                self.held.entry(object).or_default().retain(|(holder, _)| *holder != thread);
+        match op.lock_change() {
+            Some(LockChange::Acquired { lock, mode }) => self.held.entry(lock).or_default().push((thread, mode)),
+            Some(LockChange::Released { lock, .. }) => {
+                self.held.entry(lock).or_default().retain(|(holder, _)| *holder != thread);
             }
-            _ => {}
+            None => {}
         }
         op
     }

@@ -10,11 +10,10 @@
 //! run 1 4 revoked
 //! ```
 
-use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::path::Path;
 
-use reweave_model::{Op, Schedule, Segment, ThreadId, ThreadName};
+use reweave_model::{Descent, Op, Schedule, Segment, ThreadId, ThreadName};
 
 use crate::{Error, Result, Trace};
 
@@ -23,69 +22,20 @@ const VERSION: u32 = 1;
 
 /// Who ran for how many steps in this trace.
 pub fn schedule_of(trace: &Trace) -> Result<Schedule> {
-    let mut extractor = Extractor::default();
-    extractor.index_of(ThreadId(0));
+    let mut descent = Descent::default();
+    let mut schedule = Schedule::default();
     let mut events = trace.events();
     while let Some(event) = events.next()? {
-        let thread = extractor.index_of(event.thread);
-        match event.op {
-            Op::Revoked => extractor.revoke(thread),
-            Op::Fork { child, nth } => {
-                extractor.name(child, ThreadName { parent: thread.0, nth });
-                extractor.step(thread);
-            }
-            op if op.is_step() => extractor.step(thread),
-            _ => {}
-        }
-    }
-    Ok(extractor.schedule)
-}
-
-#[derive(Default)]
-struct Extractor {
-    schedule: Schedule,
-    indices: HashMap<ThreadId, ThreadId>,
-    foreign: u32,
-}
-
-impl Extractor {
-    /// A thread seen for the first time without a fork is a foreign one.
-    fn index_of(&mut self, thread: ThreadId) -> ThreadId {
-        if let Some(&index) = self.indices.get(&thread) {
-            return index;
-        }
-        let name = if thread == ThreadId(0) {
-            ThreadName::MAIN
-        } else {
-            self.foreign += 1;
-            ThreadName { parent: 0, nth: ThreadName::FOREIGN | (self.foreign - 1) }
-        };
-        self.name(thread, name)
-    }
-
-    fn name(&mut self, thread: ThreadId, name: ThreadName) -> ThreadId {
-        let index = ThreadId(self.schedule.threads.len() as u32);
-        self.schedule.threads.push(name);
-        self.indices.insert(thread, index);
-        index
-    }
-
-    fn step(&mut self, thread: ThreadId) {
-        match self.schedule.segments.last() {
-            Some(last) if last.steps == u32::MAX => {
-                self.schedule.segments.push(Segment { thread, steps: 1, revoked: false });
-            }
-            _ => self.schedule.push(thread, 1),
-        }
-    }
-
-    fn revoke(&mut self, thread: ThreadId) {
-        match self.schedule.segments.last_mut() {
-            Some(last) if last.thread == thread => last.revoked = true,
+        let thread = descent.see(&event);
+        if event.op.is_step() {
+            schedule.push(thread, 1);
+        } else if event.op == Op::Revoked && !schedule.revoke(thread) {
             // It had the token but took no step.
-            _ => self.schedule.segments.push(Segment { thread, steps: 0, revoked: true }),
+            schedule.segments.push(Segment { thread, steps: 0, revoked: true });
         }
     }
+    schedule.threads = descent.names().to_vec();
+    Ok(schedule)
 }
 
 /// The schedule as text.

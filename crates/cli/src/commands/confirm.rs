@@ -11,15 +11,16 @@ use reweave_hunt::pipeline::Again;
 use reweave_launch::exit;
 use reweave_report::{Style, text};
 
-use super::predict::check_names;
+use super::predict::by_names;
+use crate::front_ends::FRONT_ENDS;
 use crate::output;
 use crate::size::parse_time;
 
 /// Try to make predicted findings happen
 ///
 /// DIR is the folder of an earlier `reweave test`. Its recording is analysed again and every finding is steered to in a
-/// run of the program; the report is written anew. With `--analysis lock-history` the numbers (`--stats`) tell how many of the
-/// pairs of places that it shows to be reachable (pred) a run did (true), and how many it cannot refute (upper).
+/// run of the program; the report is written anew. With `--analysis lock-history` the numbers (`--stats`) tell how many
+/// of the pairs of places that it shows to be reachable (pred) a run did (true), and how many it cannot refute (upper).
 #[derive(clap::Args)]
 #[command(
     override_usage = "reweave confirm [OPTIONS] DIR [-- PROG [ARGS]...]",
@@ -57,11 +58,14 @@ pub fn run(args: Args) -> i32 {
     if let (Some(pause), Some(with)) = (&args.pause, &args.with) {
         return break_at(&args, [pause, with], command);
     }
-    if let Err(why) = check_names(&args.analysis) {
-        eprintln!("reweave: {why}");
-        return exit::USAGE;
-    }
-    let again = Again { command, budget: args.budget, analyses: &args.analysis };
+    let analyses = match by_names(&args.analysis) {
+        Ok(analyses) => analyses,
+        Err(why) => {
+            eprintln!("reweave: {why}");
+            return exit::USAGE;
+        }
+    };
+    let again = Again { front_ends: FRONT_ENDS, command, budget: args.budget, analyses: &analyses };
     match pipeline::confirm_again(&args.folder, &again) {
         Ok(report) => {
             let folder = args.folder.display().to_string();
@@ -77,7 +81,7 @@ pub fn run(args: Args) -> i32 {
 
 fn break_at(args: &Args, lines: [&Line; 2], command: Option<&[OsString]>) -> i32 {
     let [one, two] = lines;
-    match pipeline::break_at(&args.folder, lines, command, args.budget) {
+    match pipeline::break_at(FRONT_ENDS, &args.folder, lines, command, args.budget) {
         Ok((Stood::Together { ending, tries }, folder)) => {
             eprintln!("reweave: two threads stood at {one} and {two} at once, in run {}", tries.attempts);
             eprintln!("  the run {}", ending.text);

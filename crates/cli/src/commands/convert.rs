@@ -8,8 +8,8 @@ use crate::output;
 
 /// Convert a trace to another format, chosen by the extension of OUT
 ///
-/// rwt (ours), std (`thread|op(operand)|location`, as exchanged by researchers), csv and jsonl (lossless for events). What
-/// the other format cannot hold is left out and counted.
+/// rwt (ours), std (`thread|op(operand)|location`, as exchanged by researchers), csv and jsonl (lossless for events).
+/// What the other format cannot hold is left out and counted.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     reweave convert reweave.rwt trace.std\n  \

@@ -1,12 +1,13 @@
 //! `reweave inspect`
 
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use reweave_launch::exit;
 use reweave_model::{Addr, Event, Op};
 use reweave_report::overview::{self, Overview};
 use reweave_report::{Describer, describe};
-use reweave_trace::Trace;
+use reweave_trace::{ProcessTrace, RunSet, Trace};
 
 use crate::output;
 use crate::progress::Bar;
@@ -39,13 +40,39 @@ pub struct Args {
     top: usize,
 }
 
+impl Args {
+    fn lists_events(&self) -> bool {
+        self.events || !self.thread.is_empty() || !self.kind.is_empty() || self.location.is_some()
+    }
+}
+
 pub fn run(args: Args) -> i32 {
-    let trace = match reweave_trace::open(&args.trace) {
+    let set = RunSet::of(&args.trace);
+    let mut code = exit::CLEAN;
+    // The manifest of a run stands for all its processes.
+    let all = if RunSet::is_manifest(&args.trace) { set.paths().collect() } else { vec![args.trace.clone()] };
+    for (number, path) in all.iter().enumerate() {
+        if all.len() > 1 {
+            let before = if number > 0 { "\n" } else { "" };
+            let title = format!("{before}process {} of {}: {}", number + 1, all.len(), path.display());
+            code = code.max(output::print(|out| writeln!(out, "{title}")));
+        }
+        code = code.max(show(&args, path));
+    }
+    if all.len() == 1 && set.processes().len() > 1 && !args.lists_events() {
+        code = code.max(output::print(|out| write_processes(&set, out)));
+    }
+    code
+}
+
+/// One process.
+fn show(args: &Args, path: &Path) -> i32 {
+    let trace = match reweave_trace::open(path) {
         Ok(trace) => trace,
         Err(error) => return output::fail_trace(error),
     };
-    let code = if args.events || !args.thread.is_empty() || !args.kind.is_empty() || args.location.is_some() {
-        output::print(|out| list(&trace, &args, out))
+    let code = if args.lists_events() {
+        output::print(|out| list(&trace, args, out))
     } else {
         let bar = Bar::new("reading", trace.event_count());
         let overview = Overview::of(&trace, |events| bar.at(events));
@@ -56,9 +83,25 @@ pub fn run(args: Args) -> i32 {
         }
     };
     for damage in trace.damage() {
-        eprintln!("reweave: warning: {}: {damage}", args.trace.display());
+        eprintln!("reweave: warning: {}: {damage}", path.display());
     }
     code
+}
+
+/// Which processes the run of a trace consists of.
+fn write_processes(set: &RunSet, out: &mut dyn Write) -> io::Result<()> {
+    writeln!(out, "\nprocesses  {} in this run", set.processes().len())?;
+    for ProcessTrace { file, executable, pid, parent, forked, rank } in set.processes() {
+        write!(out, "  {file}")?;
+        // Older recordings know no more.
+        if *pid != 0 {
+            write!(out, "  pid {pid}, {} {parent}", if *forked { "forked from" } else { "child of" })?;
+            rank.map_or(Ok(()), |rank| write!(out, ", rank {rank}"))?;
+            write!(out, ": {executable}")?;
+        }
+        writeln!(out)?;
+    }
+    Ok(())
 }
 
 fn list(trace: &Trace, args: &Args, out: &mut dyn Write) -> io::Result<()> {

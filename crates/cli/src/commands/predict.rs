@@ -1,16 +1,16 @@
 //! `reweave predict`
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use reweave_launch::{Error, exit, interrupt};
 use reweave_model::{Kind, Strength};
-use reweave_predict::history::Mode;
-use reweave_predict::nondeterminism::Rule;
-use reweave_predict::{ANALYSES, Answer, Limits};
-use reweave_report::{Report, Style, data, resolve, text};
-use reweave_trace::Trace;
+use reweave_predict::Mode;
+use reweave_predict::search::nondeterminism::{self, Rule};
+use reweave_predict::{ANALYSES, AnalysisRef, PredictionResult, SearchLimits};
+use reweave_report::{Item, Report, Style, data, resolve, text};
+use reweave_trace::{RunSet, Trace};
 
 use crate::output;
 use crate::progress::Bar;
@@ -27,8 +27,8 @@ pub struct Args {
     /// Which reorderings count
     #[arg(long, value_enum, default_value = "control-flow")]
     mode: ModeName,
-    /// Events per window of the maximal engine, counting only those that matter to it [default: the whole trace if it is
-    /// short enough, 10000 otherwise]
+    /// Events per window of the maximal engine, counting only those that matter to it [default: the whole trace if it
+    /// is short enough, 10000 otherwise]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..))]
     window: Option<u32>,
     /// Wall time (ms, s, m, h); what is not settled by then is counted
@@ -102,9 +102,9 @@ impl ModeName {
 
 fn after_help() -> String {
     let mut text = String::from("Analyses (* by default):\n");
-    for about in ANALYSES {
-        let mark = if about.default { '*' } else { ' ' };
-        text += &format!("  {mark} {:<24} {}\n", about.name, about.what);
+    for analysis in ANALYSES {
+        let mark = if analysis.about().is_default { '*' } else { ' ' };
+        text += &format!("  {mark} {:<24} {}\n", analysis.id().name(), analysis.about().summary);
     }
     text + "\nExamples:\n  \
         reweave predict reweave.rwt\n  \
@@ -113,23 +113,26 @@ fn after_help() -> String {
         reweave predict trace.std --budget 2m"
 }
 
-/// Whether there are such analyses.
-pub fn check_names(names: &[String]) -> Result<(), String> {
-    match names.iter().find(|name| ANALYSES.iter().all(|about| about.name != *name)) {
-        None => Ok(()),
-        Some(unknown) => {
-            let known: Vec<&str> = ANALYSES.iter().map(|about| about.name).collect();
-            Err(format!("there is no analysis `{unknown}`: choose from {}", known.join(", ")))
-        }
-    }
+/// The analyses of these names, or that there is none.
+pub fn by_names(names: &[String]) -> Result<Vec<AnalysisRef>, String> {
+    let find = |name: &String| {
+        reweave_predict::find(name).ok_or_else(|| {
+            let known: Vec<&str> = ANALYSES.iter().map(|analysis| analysis.id().name()).collect();
+            format!("there is no analysis `{name}`: choose from {}", known.join(", "))
+        })
+    };
+    names.iter().map(find).collect()
 }
 
 pub fn run(args: Args) -> i32 {
-    if let Err(why) = check_names(&args.analysis) {
-        eprintln!("reweave: {why}");
-        return exit::USAGE;
-    }
-    match predict(&args) {
+    let analyses = match by_names(&args.analysis) {
+        Ok(analyses) => analyses,
+        Err(why) => {
+            eprintln!("reweave: {why}");
+            return exit::USAGE;
+        }
+    };
+    match predict(&args, analyses) {
         Ok(report) => {
             let code = output::print(|out| {
                 text::write(&report, "", Style::for_stdout().with_detail(text::Detail::Full), out)?;
@@ -147,27 +150,64 @@ pub fn run(args: Args) -> i32 {
     }
 }
 
-fn predict(args: &Args) -> Result<Report, Error> {
-    let trace = reweave_trace::open(&args.trace)?;
+fn predict(args: &Args, analyses: Vec<AnalysisRef>) -> Result<Report, Error> {
     let options = reweave_predict::Options {
-        analyses: args.analysis.clone(),
+        analyses,
         for_trial: false,
         shown: false,
         atomic: args.atomic.as_deref().map(crate::atomic::function_names).transpose()?.unwrap_or_default(),
-        limits: Limits {
+        limits: SearchLimits {
             mode: args.mode.mode(),
             window: args.window.map(|window| window as usize),
             deadline: args.budget.map(|budget| Instant::now() + budget),
             interrupt: Some(interrupt::asked_to_stop()),
         },
-        nondeterminism: reweave_predict::nondeterminism::Options {
+        nondeterminism: nondeterminism::Options {
             wanted: args.deny == Some(Deny::Nondeterminism),
             rule: args.rule.rule(),
             values: args.values,
         },
     };
+    let report = match RunSet::is_manifest(&args.trace) {
+        true => predict_all(&RunSet::of(&args.trace), &options)?,
+        false => predict_one(&args.trace, &options)?,
+    };
+    if let Some(path) = &args.json {
+        fs::write(path, report.to_json()).map_err(|source| Error::Output {
+            action: "write",
+            path: path.clone(),
+            source,
+        })?;
+    }
+    if interrupt::asked_to_stop().load(std::sync::atomic::Ordering::Relaxed) {
+        eprintln!("reweave: interrupted: this is what was known by then");
+    }
+    Ok(report)
+}
+
+/// Every process of a run by itself; the findings in one report.
+fn predict_all(run: &RunSet, options: &reweave_predict::Options) -> Result<Report, Error> {
+    let mut all = Report::default();
+    for path in run.paths() {
+        let Report { findings, stats, program, reweave, schema, .. } = predict_one(&path, options)?;
+        (all.reweave, all.schema) = (reweave, schema);
+        if all.program.is_empty() {
+            all.program = program;
+        }
+        for item in findings {
+            all.findings.push(Item { id: all.findings.len() as u32 + 1, ..item });
+        }
+        for (name, number) in stats {
+            *all.stats.entry(name).or_default() += number;
+        }
+    }
+    Ok(all)
+}
+
+fn predict_one(path: &Path, options: &reweave_predict::Options) -> Result<Report, Error> {
+    let trace = reweave_trace::open(path)?;
     let mut bar: Option<(&str, Bar)> = None;
-    let answer = reweave_predict::predict(&trace, &options, &mut |what, done| {
+    let answer = reweave_predict::predict(&trace, options, &mut |what, done| {
         if bar.as_ref().is_none_or(|(shown, _)| *shown != what) {
             bar.take().into_iter().for_each(|(_, old)| old.done());
             bar = Some((what, Bar::new(what, 1000)));
@@ -180,24 +220,13 @@ fn predict(args: &Args) -> Result<Report, Error> {
     for name in &answer.unseen_functions {
         eprintln!("reweave: warning: no event of the trace is in `{name}`: check how --atomic spells it");
     }
-    let report = report(&trace, answer);
-    if let Some(path) = &args.json {
-        fs::write(path, report.to_json()).map_err(|source| Error::Output {
-            action: "write",
-            path: path.clone(),
-            source,
-        })?;
-    }
     for damage in trace.damage() {
-        eprintln!("reweave: warning: {}: {damage}", args.trace.display());
+        eprintln!("reweave: warning: {}: {damage}", path.display());
     }
-    if interrupt::asked_to_stop().load(std::sync::atomic::Ordering::Relaxed) {
-        eprintln!("reweave: interrupted: this is what was known by then");
-    }
-    Ok(report)
+    Ok(report(&trace, answer))
 }
 
-fn report(trace: &Trace, answer: Answer) -> Report {
+fn report(trace: &Trace, answer: PredictionResult) -> Report {
     let items = answer.findings.iter().zip(1..).map(|(finding, id)| {
         let mut item = resolve::item(id, finding, trace);
         let what = if finding.witness.is_some() { "only predicted" } else { "no reordering shows it" };

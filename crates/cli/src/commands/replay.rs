@@ -8,6 +8,7 @@ use reweave_hunt::replay::{Recording, Repeated, Replayed, repeat, replay};
 use reweave_launch::exit;
 use reweave_report::describe;
 
+use crate::front_ends::FRONT_ENDS;
 use crate::output::{self, grouped};
 use crate::progress::Bar;
 
@@ -38,7 +39,7 @@ pub struct Args {
 }
 
 pub fn run(args: Args) -> i32 {
-    let recording = match Recording::open(&args.what) {
+    let recording = match Recording::open(FRONT_ENDS, &args.what) {
         Ok(recording) => recording,
         Err(error) => return output::fail(&error),
     };
@@ -54,7 +55,7 @@ pub fn run(args: Args) -> i32 {
     }
 }
 
-/// Many replays: 1 if it happened every time, 0 if it did not, 2 if a replay diverged, which is told in full.
+/// Many replays: 1 if it happened every time, 0 if it did not, 2 if a replay diverged, which is reported in full.
 fn count(recording: &Recording, times: u32) -> reweave_launch::Result<i32> {
     let bar = Bar::new("replaying", times.into());
     let Repeated { done, happened, diverged } = repeat(recording, times, &mut |done| bar.at(done.into()))?;

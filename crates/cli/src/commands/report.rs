@@ -9,13 +9,13 @@ use reweave_launch::{Error, exit};
 use reweave_report::text::Detail;
 use reweave_report::{Dossier, Report, Sources, Style, html, junit, perfetto, sarif, text};
 
-use crate::living::Living;
+use crate::triage::Triage;
 use crate::{evidence, output};
 
 /// Show the findings of an earlier test again, or write them in another form
 ///
-/// Without a form the findings are printed. The forms need the folder as `reweave test` left it: the runs in it are what they
-/// show.
+/// Without a form the findings are printed. The forms need the folder as `reweave test` left it: the runs in it are
+/// what they show.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     reweave report reweave-out\n  \
@@ -37,7 +37,7 @@ pub struct Args {
     #[arg(long, value_name = "FILE")]
     perfetto: Option<PathBuf>,
     #[command(flatten)]
-    living: Living,
+    triage: Triage,
     #[command(flatten)]
     telling: Telling,
 }
@@ -71,7 +71,7 @@ pub fn run(args: Args) -> i32 {
 }
 
 fn report(args: &Args) -> Result<i32, Error> {
-    let judge = args.living.judge()?;
+    let judge = args.triage.judge()?;
     let mut report = pipeline::load_report(&args.folder)?;
     judge.apply(&mut report);
     let written = write_forms(args, &report)?;

@@ -13,9 +13,10 @@ use reweave_report::{Style, text};
 use super::predict::Deny;
 use super::record::Scheduling;
 use super::report::Telling;
-use crate::living::{Judge, Living};
+use crate::front_ends::FRONT_ENDS;
 use crate::output;
 use crate::size::parse_time;
+use crate::triage::{Judge, Triage};
 use crate::watcher::Watcher;
 
 /// Record a run, predict what other interleavings would do, confirm it, and report
@@ -40,8 +41,8 @@ pub struct Args {
     /// Spend all the time that is left on exploring what other schedules can do, until nothing new is to be expected
     #[arg(long)]
     explore: bool,
-    /// Runs of the program at a time, once it is recorded [default: one for each core, or 1 if the program deals with files,
-    /// sockets or other processes, where runs get in each other's way]
+    /// Runs of the program at a time, once it is recorded [default: one for each core, or 1 if the program deals with
+    /// files, sockets or other processes, where runs get in each other's way]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
     jobs: Option<u16>,
     /// Run the program in a copy of the current folder each time
@@ -54,7 +55,7 @@ pub struct Args {
     #[arg(long, value_enum, value_name = "KIND")]
     deny: Option<Deny>,
     #[command(flatten)]
-    living: Living,
+    triage: Triage,
     #[command(flatten)]
     telling: Telling,
     #[command(flatten)]
@@ -65,7 +66,7 @@ pub struct Args {
 }
 
 pub fn run(args: Args) -> i32 {
-    let mut plan = Plan::new(args.command, args.output);
+    let mut plan = Plan::new(FRONT_ENDS, args.command, args.output);
     plan.budget = args.budget;
     plan.explore = args.explore;
     plan.jobs = args.jobs.unwrap_or_else(cores).into();
@@ -76,7 +77,7 @@ pub fn run(args: Args) -> i32 {
         Err(error) => return output::fail(&error),
     }
     args.scheduling.apply(&mut plan.options);
-    match args.living.judge() {
+    match args.triage.judge() {
         Ok(judge) => test(&plan, &judge, args.telling.detail(), args.deny),
         Err(error) => output::fail(&error),
     }

@@ -7,18 +7,20 @@ use std::path::PathBuf;
 
 use reweave_launch::watch::{self, MAX_MEMORY, News, Plan, Watched};
 use reweave_launch::{Error, Options, exit, human_size};
-use reweave_predict::{ANALYSES, live, streaming};
+use reweave_predict::{ANALYSES, AnalysisRef, Watching, live};
 use reweave_report::{Style, text};
 
 use super::record::Scheduling;
+use crate::front_ends::FRONT_ENDS;
 use crate::output::{self, grouped};
 use crate::size::parse_size;
 
 /// Run a program and tell what is wrong with it while it runs
 ///
-/// The events go straight into the analyses: nothing is written to disk, and memory stays bounded, so that servers and long
-/// tests can be watched for hours. Where the analyses are slower than the program, the program waits. Every finding is
-/// potential: `reweave test` settles them. Every process of the program that was built with `reweave cc` is watched.
+/// The events go straight into the analyses: nothing is written to disk, and memory stays bounded, so that servers and
+/// long tests can be watched for hours. Where the analyses are slower than the program, the program waits. Every
+/// finding is potential: `reweave test` settles them. Every process of the program that was built with `reweave cc` is
+/// watched.
 #[derive(clap::Args)]
 #[command(override_usage = "reweave watch [OPTIONS] -- PROG [ARGS]...", after_help = after_help())]
 pub struct Args {
@@ -44,20 +46,16 @@ pub struct Args {
     command: Vec<OsString>,
 }
 
-/// What runs unless something else is asked for, as far as this build has it.
-const DEFAULT: [&str; 4] = ["hb", "lockset", "lock-history", "goodlock"];
-
 /// Analyses whose memory does not grow with the length of the run.
-fn known() -> impl Iterator<Item = &'static str> {
-    let bounded = |name: &str| DEFAULT.contains(&name) || name == "shb";
-    ANALYSES.iter().map(|about| about.name).filter(move |name| bounded(name) && streaming(name).is_some())
+fn known() -> impl Iterator<Item = (AnalysisRef, Watching)> {
+    ANALYSES.iter().filter_map(|analysis| Some((*analysis, analysis.watching()?)))
 }
 
 fn after_help() -> String {
     let mut text = String::from("Analyses (* by default):\n");
-    for about in ANALYSES.iter().filter(|about| known().any(|name| name == about.name)) {
-        let mark = if DEFAULT.contains(&about.name) { '*' } else { ' ' };
-        text += &format!("  {mark} {:<12} {}\n", about.name, about.what);
+    for (analysis, watching) in known() {
+        let mark = if watching.is_default { '*' } else { ' ' };
+        text += &format!("  {mark} {:<12} {}\n", analysis.id().name(), analysis.about().summary);
     }
     text + "\nCtrl-C goes to the program; a second one ends it. Either way the summary comes.\n\
         \nExamples:\n  \
@@ -67,14 +65,15 @@ fn after_help() -> String {
 }
 
 /// The analyses asked for.
-fn chosen(asked: &[String], sample: bool) -> Result<Vec<&'static str>, String> {
-    let names: Vec<&'static str> = if asked.is_empty() {
-        known().filter(|name| DEFAULT.contains(name)).collect()
+fn chosen(asked: &[String], sample: bool) -> Result<Vec<AnalysisRef>, String> {
+    let chosen: Vec<(AnalysisRef, Watching)> = if asked.is_empty() {
+        known().filter(|(_, watching)| watching.is_default).collect()
     } else {
         let find = |name: &String| {
-            known().find(|known| known == name).ok_or_else(|| {
-                let there: Vec<&str> = known().collect();
-                match ANALYSES.iter().any(|about| about.name == name) {
+            let analysis = reweave_predict::find(name);
+            analysis.and_then(|analysis| Some((analysis, analysis.watching()?))).ok_or_else(|| {
+                let there: Vec<&str> = known().map(|(analysis, _)| analysis.id().name()).collect();
+                match analysis.is_some() {
                     true => format!(
                         "`{name}` needs a recorded trace: use `reweave predict`, or choose from {}",
                         there.join(", ")
@@ -85,9 +84,11 @@ fn chosen(asked: &[String], sample: bool) -> Result<Vec<&'static str>, String> {
         };
         asked.iter().map(find).collect::<Result<_, _>>()?
     };
-    match names.iter().find(|name| sample && !live::SAMPLED.contains(name)) {
-        Some(name) => Err(format!("`{name}` needs every access: leave it out, or watch without --sample")),
-        None => Ok(names),
+    match chosen.iter().find(|(_, watching)| sample && !watching.allows_sampling) {
+        Some((analysis, _)) => {
+            Err(format!("`{}` needs every access: leave it out, or watch without --sample", analysis.id()))
+        }
+        None => Ok(chosen.into_iter().map(|(analysis, _)| analysis).collect()),
     }
 }
 
@@ -106,7 +107,7 @@ pub fn run(args: Args) -> i32 {
     {
         return output::fail(&Error::Output { action: "write", path: path.clone(), source });
     }
-    let mut options = Options::watched(args.command);
+    let mut options = Options::watched(FRONT_ENDS, args.command);
     args.scheduling.apply(&mut options);
     let plan = Plan {
         options: live::Options { analyses, sample: args.sample, check: args.check },
@@ -193,7 +194,7 @@ fn summary(watched: &Watched, checked: bool) {
         ),
         (totals.dropped, "accesses or pairs were beyond the limits of the analyses"),
         (totals.forgotten, "lock operations were too long ago, or of locks that are gone, to be looked at again"),
-        (*untold, "more findings were not told"),
+        (*untold, "more findings were not reported"),
     ] {
         if number > 0 {
             eprintln!("reweave: {} {what}", grouped(number));

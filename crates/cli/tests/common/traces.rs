@@ -3,6 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use reweave_model::Op;
+use reweave_predict::analyses::hb::Hb;
+use reweave_predict::analyses::lockset::Lockset;
 use reweave_predict::live::{Live, Options, Totals};
 use reweave_trace::check::{Report, check};
 use reweave_trace::{Outcome, Trace};
@@ -70,7 +72,7 @@ impl Checked {
 
     /// What the live analyses come to on this trace if they look at fewer accesses, next to what they come to without.
     pub fn sampled(&self) -> Result<Totals, String> {
-        let options = Options { analyses: vec!["hb", "lockset"], sample: true, check: true };
+        let options = Options { analyses: vec![&Hb, &Lockset], sample: true, check: true };
         let mut live = Live::new(&options);
         let mut events = self.trace.events();
         while let Some(chunk) = events.next_chunk() {

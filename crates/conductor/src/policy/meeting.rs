@@ -27,12 +27,7 @@ pub const YIELDS: u32 = u32::MAX;
 /// Places of a meeting.
 pub const PLACES: u32 = 32;
 
-/// A code position by name.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub struct Position {
-    pub module: u64,
-    pub offset: u64,
-}
+pub use reweave_model::CodePosition as Position;
 
 /// A lock by name.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]

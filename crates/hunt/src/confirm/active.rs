@@ -7,8 +7,8 @@
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
-use reweave_conductor::policy::meeting::{Meeting, MeetingPlan, Object, Position, Target, YIELDS};
-use reweave_model::{EventId, Finding, Kind, ObjectId, Op, Schedule, ThreadId};
+use reweave_conductor::policy::meeting::{Meeting, MeetingPlan, Object, Target, YIELDS};
+use reweave_model::{Descent, EventId, Finding, Kind, ObjectId, Op, Schedule, ThreadId};
 use reweave_predict::abstraction::{self, Index};
 use reweave_trace::{Trace, schedule_of};
 
@@ -67,14 +67,20 @@ pub(super) fn attempts(trace: &Trace, finding: &Finding, goal: &Goal) -> Result<
 }
 
 /// One run in a given manner, to measure it: whether it did it, and what it took. `None`: pausing threads does not help.
-pub fn trial(trace: &Trace, finding: &Finding, manner: Manner, seed: u64) -> Result<Option<(bool, Tries)>> {
+pub fn trial(
+    trace: &Trace,
+    finding: &Finding,
+    manner: Manner,
+    seed: u64,
+    plain: &Plain<'_>,
+) -> Result<Option<(bool, Tries)>> {
     let goal = Goal::of(trace, finding)?;
     let Some(wish) = wish(trace, finding, &goal, manner)? else { return Ok(None) };
     let schedule = Schedule { threads: schedule_of(trace)?.threads, segments: Vec::new() };
     let folder = PrivateFolder::new()?;
     let mut tries = Tries { attempts: 1, ..Tries::default() };
     let attempt = Attempt { schedule, wish: Some(wish), seed };
-    let done = run(trace, &attempt, &goal, folder.path(), &Plain::default(), TRIAL, &mut tries)?;
+    let done = run(trace, &attempt, &goal, folder.path(), plain, TRIAL, &mut tries)?;
     Ok(Some((done.is_ok(), tries)))
 }
 
@@ -87,16 +93,15 @@ pub fn wish(trace: &Trace, finding: &Finding, goal: &Goal, manner: Manner) -> Re
         _ => return Ok(None),
     };
     let recorded = Recorded::of(trace, manner.abstraction)?;
-    let position = |code: &Code| Position { module: code.module, offset: code.offset };
     let mut targets = Vec::new();
     for (place, (access, code)) in finding.accesses.iter().zip(&goal.accesses).enumerate() {
-        let mut target = Target::anyone(position(code), place as u32);
+        let mut target = Target::anyone(*code, place as u32);
         target.number = goal.threads.get(place).copied().unwrap_or(place as u32);
         target.threads = recorded.threads_like(access.thread);
         if finding.kind == Kind::Deadlock {
             target.objects = recorded.locks_like(access.event);
             let held = access.locks_held.iter().filter_map(|event| recorded.sites.get(event));
-            let sites: Vec<Position> = held.map(position).collect();
+            let sites: Vec<Code> = held.copied().collect();
             if let Some(&at) = sites.first().filter(|_| manner.yields) {
                 targets.push(Target { place: YIELDS, context: Vec::new(), objects: Vec::new(), at, ..target.clone() });
             }
@@ -134,14 +139,16 @@ impl Recorded {
             names: BTreeMap::new(),
         };
         let mut creations: HashMap<ThreadId, u32> = HashMap::new();
-        let mut names = Names::default();
+        let mut names = Names::new(trace.language());
+        let mut descent = Descent::default();
         let mut events = trace.events();
         while let Some(event) = events.next()? {
             names.see(&event);
+            descent.see(&event);
             match event.op {
                 Op::Fork { child, .. } => {
                     let index = abstractions.threads.get(&child).map(shape).unwrap_or_default();
-                    let number = recorded.threads.len() as u32;
+                    let number = descent.index(child).map_or(u32::MAX, |index| index.0);
                     recorded.threads.insert(child, (number, index));
                 }
                 Op::Create { object, .. } => {

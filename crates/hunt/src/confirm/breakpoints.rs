@@ -7,7 +7,7 @@ use std::path::Path;
 use std::str::FromStr;
 use std::time::Instant;
 
-use reweave_conductor::policy::meeting::{Meeting, MeetingPlan, Position, Target};
+use reweave_conductor::policy::meeting::{Meeting, MeetingPlan, Target};
 use reweave_model::{InputSource, Schedule};
 use reweave_trace::{Outcome, Trace, schedule_of};
 
@@ -80,8 +80,7 @@ pub fn stand_at(
         if codes.is_empty() {
             return Err(Error::NoSuchLine { line: line.to_string(), trace: trace.path().to_owned() });
         }
-        let position = |code: Code| Position { module: code.module, offset: code.offset };
-        let target = |code: Code| Target::anyone(position(code), place as u32);
+        let target = |code: Code| Target::anyone(code, place as u32);
         targets.extend(codes.into_iter().map(target));
     }
     let wish = MeetingPlan { meeting: Meeting::Together, targets };
@@ -93,7 +92,7 @@ pub fn stand_at(
         }
         let _ = fs::remove_dir_all(folder);
         fs::create_dir_all(folder).map_err(Error::output("create", folder))?;
-        let mut options = base_options(trace.meta(), folder.join(TRACE));
+        let mut options = base_options(plain.front_ends, trace.meta(), folder.join(TRACE));
         options
             .scripts
             .push(script(trace, Schedule::default(), Some(&wish), |_, _, source| source != InputSource::Clock)?);

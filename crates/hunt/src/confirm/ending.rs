@@ -4,16 +4,12 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use reweave_model::{EventId, Misuse, Op};
-use reweave_predict::analyses::destroyed::recorded::late_uses;
+use reweave_predict::endings::Freed;
 use reweave_report::describe;
-use reweave_trace::{Outcome, Trace};
+use reweave_trace::{Language, Outcome, Trace};
 
 use reweave_launch::Result;
 
-/// Blocks from this size on are mappings of their own, in most allocators.
-const MAPPED: u64 = 64 << 10;
-const PAGE: u64 = 4096;
 /// The longest message of a program that is shown.
 const MESSAGE: usize = 200;
 
@@ -64,10 +60,10 @@ impl Ending {
             outcome => describe::outcome(outcome).unwrap_or_else(|| "ended normally".into()),
         };
         // One that had to be ended can be very long.
-        let freed = if *outcome == Outcome::Unknown { None } else { Freed::of(trace)?.or(lock_in_freed(trace)?) };
+        let freed = if *outcome == Outcome::Unknown { None } else { Freed::of(trace)?.or(Freed::lock_of(trace)?) };
         let harm = match outcome {
             Outcome::Signalled { .. } => {
-                if let Some(message) = message(&printed) {
+                if let Some(message) = message(&printed, trace.language()) {
                     text = format!("{text}: {message}");
                 }
                 Harm::Crash
@@ -84,7 +80,7 @@ impl Ending {
             _ => Harm::Nothing,
         };
         if let Some(freed) = freed {
-            text = format!("{text}; it {}", freed.text());
+            text = format!("{text}; it {}", freed_text(&freed));
         }
         let difference = usual.and_then(|usual| usual.difference(&printed));
         if harm == Harm::Status
@@ -163,84 +159,18 @@ fn shown(line: &[u8]) -> String {
 }
 
 /// What a program that ends by a signal says last: mostly why.
-fn message(printed: &[u8]) -> Option<String> {
+fn message(printed: &[u8], language: &Language) -> Option<String> {
     let lines: Vec<&[u8]> = printed.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()).collect();
     let telling = |line: &&&[u8]| {
         let text = String::from_utf8_lossy(line).to_lowercase();
-        ["assert", "terminate called", "what():", "free()", "malloc", "corrupt", "panicked", "fatal", "abort"]
-            .iter()
-            .any(|word| text.contains(word))
+        language.failure_words.iter().any(|word| text.contains(word.as_str()))
     };
     lines.iter().rev().take(20).find(telling).map(|line| shown(line))
 }
 
-/// Memory that was used after it had been freed.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Freed {
-    pub free: EventId,
-    /// An access, or another free.
-    pub used: EventId,
-    pub twice: bool,
-}
-
-impl Freed {
-    pub const fn text(&self) -> &'static str {
-        if self.twice { "freed memory twice" } else { "used memory that had been freed" }
-    }
-
-    /// The first time a run did so.
-    pub fn of(trace: &Trace) -> Result<Option<Self>> {
-        // Where the block begins: its size, and what freed it.
-        let mut freed: BTreeMap<u64, (u64, EventId)> = BTreeMap::new();
-        let mut events = trace.events();
-        while let Some(event) = events.next()? {
-            let (addr, size) = match event.op {
-                // Whole pages go back to the system, too.
-                Op::Free { addr, .. } if addr.0 % PAGE == 0 => continue,
-                Op::Free { addr, size } => {
-                    freed.insert(addr.0, (size, event.id));
-                    continue;
-                }
-                Op::Begin | Op::Fork { .. } => {
-                    freed.retain(|_, (size, _)| *size < MAPPED);
-                    continue;
-                }
-                Op::Alloc { addr, size } | Op::Module { base: addr, size, .. } => {
-                    let end = addr.0.saturating_add(size.max(1));
-                    // Large ones go back to the system, which gives them to whom it likes: stacks, libraries, mappings.
-                    freed.retain(|_, (size, _)| *size < MAPPED);
-                    // Those that begin in it, and the one that reaches into it.
-                    let before = freed.range(..addr.0).next_back();
-                    let from = before.filter(|(at, (size, _))| at.saturating_add(*size) > addr.0);
-                    let from = from.map_or(addr.0, |(at, _)| *at);
-                    while let Some((&gone, _)) = freed.range(from..end).next() {
-                        freed.remove(&gone);
-                    }
-                    continue;
-                }
-                Op::Misused { what: Misuse::DoubleFree, object } => {
-                    let free = freed.get(&object.0).map_or(event.id, |(_, free)| *free);
-                    return Ok(Some(Self { free, used: event.id, twice: true }));
-                }
-                Op::Read { addr, size, .. } | Op::Write { addr, size, .. } | Op::Atomic { addr, size, .. } => {
-                    (addr.0, u64::from(size))
-                }
-                _ => continue,
-            };
-            if let Some((&at, &(length, free))) = freed.range(..addr.saturating_add(size)).next_back()
-                && addr < at.saturating_add(length)
-            {
-                return Ok(Some(Self { free, used: event.id, twice: false }));
-            }
-        }
-        Ok(None)
-    }
-}
-
-/// A lock, or the like, that was used after its memory had been freed.
-fn lock_in_freed(trace: &Trace) -> Result<Option<Freed>> {
-    let late = late_uses(trace)?.into_iter().find(|late| late.freed);
-    Ok(late.map(|late| Freed { free: late.end, used: late.used, twice: false }))
+/// What a run did to memory.
+pub const fn freed_text(freed: &Freed) -> &'static str {
+    if freed.twice { "freed memory twice" } else { "used memory that had been freed" }
 }
 
 #[cfg(test)]
@@ -263,6 +193,7 @@ mod tests {
 
     #[test]
     fn what_a_program_says_last() {
+        let message = |printed: &[u8]| message(printed, &Language::of_older_traces());
         let said = b"hello\nbank.c:3: main: Assertion `x' failed.\nAborted\n";
         assert_eq!(message(said).as_deref(), Some("Aborted"));
         assert_eq!(message(b"hello\na: Assertion `x' failed.\n").as_deref(), Some("a: Assertion `x' failed."));

@@ -9,13 +9,13 @@ use reweave_predict::analyses::destroyed::recorded::{LateUse, late_uses};
 use reweave_predict::analyses::hb::HbRaces;
 use reweave_predict::analyses::misuse::Misuses;
 use reweave_predict::analyses::serializability::Serializability;
+use reweave_predict::endings::{Freed, StuckAt, stuck};
 use reweave_predict::linear::{self, Linear};
 use reweave_trace::{Outcome, Trace};
 use serde::{Deserialize, Serialize};
 
 use super::interleaved::{Wanted, interleaved};
-use super::stuck::stuck;
-use super::{Freed, Sight, last_places, spinning};
+use super::{Sight, last_places, spinning};
 use crate::names::{Code, Names};
 use crate::replay;
 use reweave_launch::{Error, Result};
@@ -117,7 +117,7 @@ impl Goal {
             [one, two] if self.is(Kind::Race) && self.memory_order => unordered(trace, one, two),
             [one, two] if self.is(Kind::Race) => adjacent(trace, one, two),
             _ if self.spins => spins(trace),
-            [..] if self.is(Kind::Deadlock) => stuck(trace, &self.accesses),
+            [..] if self.is(Kind::Deadlock) => stuck_at(trace, &self.accesses),
             [..] if self.inferred => self.interleaved(trace),
             _ => self.torn(trace),
         }
@@ -306,9 +306,18 @@ fn unordered(trace: &Trace, one: Code, two: Code) -> Result<Option<Shown>> {
     })
 }
 
+/// Whether threads wait at these places for good.
+fn stuck_at(trace: &Trace, places: &[Code]) -> Result<Option<Shown>> {
+    let shown = |StuckAt { first, steps_before, events }| {
+        let events = events.into_iter().map(Some).collect();
+        Shown { first, steps_before, events }
+    };
+    Ok(stuck(trace, places)?.map(shown))
+}
+
 /// Whether the run spins for ever. Where it begins to is not told: such runs are too long to be read for it.
 fn spins(trace: &Trace) -> Result<Option<Shown>> {
-    let nowhere = Code { module: 0, offset: 0 };
+    let nowhere = Code::NOWHERE;
     let events = |places: Vec<Accessor>| places.iter().map(|place| Some(place.event)).collect();
     Ok(spinning(trace)?.map(|places| Shown { first: nowhere, steps_before: 0, events: events(places) }))
 }

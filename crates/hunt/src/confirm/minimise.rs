@@ -12,10 +12,10 @@ use std::path::Path;
 use std::time::Instant;
 
 use reweave_model::{Op, Schedule, Segment, ThreadId};
-use reweave_trace::{Trace, schedule_of};
+use reweave_trace::{RunSet, Trace, schedule_of};
 
 use super::{Attempt, COMMAND, Goal, OUTPUT, Plain, SCHEDULE, TRACE, Tries, run};
-use crate::replay::{family_of, same_outcome};
+use crate::replay::same_outcome;
 use reweave_launch::interrupt;
 use reweave_launch::{Error, Result};
 
@@ -83,10 +83,10 @@ impl Shrinking<'_> {
             return Ok(false);
         }
         // Of processes that the shorter run does not have, too.
-        family_of(&self.folder.join(TRACE)).iter().for_each(|old| drop(fs::remove_file(old)));
-        let traces = family_of(&trial.join(TRACE));
-        for file in traces.into_iter().chain([SCHEDULE, COMMAND, OUTPUT].map(|name| trial.join(name))) {
-            let _ = fs::rename(&file, self.folder.join(file.file_name().unwrap_or_default()));
+        RunSet::of(&self.folder.join(TRACE)).remove();
+        RunSet::of(&trial.join(TRACE)).put_at(&self.folder.join(TRACE), |from, to| fs::rename(from, to))?;
+        for file in [SCHEDULE, COMMAND, OUTPUT] {
+            let _ = fs::rename(trial.join(file), self.folder.join(file));
         }
         self.count = fewer;
         *self.goal = new;

@@ -13,7 +13,6 @@ mod interleaved;
 mod minimise;
 mod sight;
 mod spinning;
-mod stuck;
 
 use std::ffi::OsString;
 use std::fs;
@@ -23,11 +22,12 @@ use std::time::{Duration, Instant};
 use reweave_conductor::policy::meeting::MeetingPlan;
 use reweave_conductor::shared;
 use reweave_model::{Finding, InputSource, Kind, Schedule, ThreadId};
+use reweave_predict::endings::Freed;
 use reweave_trace::{Meta, Outcome, Trace, schedule_of};
 
 use crate::replay::{self, base_options, exact_script, family_of, script};
 pub use breakpoints::{Line, Stood, stand_at};
-pub use ending::{Ending, Freed, Harm, Usual};
+pub use ending::{Ending, Harm, Usual, freed_text};
 pub use ends::last_places;
 pub use goal::{Goal, Shown};
 pub use minimise::{Minimised, minimise, preemptions};
@@ -35,7 +35,7 @@ use reweave_launch::collector::{Collected, Divergence};
 use reweave_launch::interrupt;
 use reweave_launch::session::{self, Bounds, Options, Run};
 use reweave_launch::target::Output;
-use reweave_launch::{Error, Result};
+use reweave_launch::{Error, FrontEnds, Result};
 pub use sight::Sight;
 pub use spinning::spinning;
 
@@ -83,6 +83,7 @@ struct Attempt {
 /// What every run of a confirmation has in common.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Plain<'a> {
+    pub front_ends: FrontEnds,
     /// Instead of the recorded one.
     pub command: Option<&'a [OsString]>,
     /// For one run.
@@ -192,7 +193,7 @@ fn run(
     let within = |thread: ThreadId, step, source| {
         source != InputSource::Clock && lengths.get(thread.index()).is_some_and(|length| step <= *length)
     };
-    let mut options = base_options(trace.meta(), folder.join(TRACE));
+    let mut options = base_options(plain.front_ends, trace.meta(), folder.join(TRACE));
     for path in family_of(trace.path()) {
         if path == trace.path() {
             options.scripts.push(script(trace, schedule.clone(), attempt.wish.as_ref(), within)?);

@@ -30,18 +30,19 @@ use std::time::{Duration, Instant};
 use reweave_conductor::policy::Dice;
 use reweave_model::{InputSource, Schedule, ThreadId};
 use reweave_predict::analyses::destroyed::recorded::late_uses;
+use reweave_predict::endings::Freed;
 use reweave_trace::{Outcome, Trace};
 
 use crate::classes::Class;
-use crate::confirm::{self, Freed};
+use crate::confirm;
 use crate::jobs::side_by_side;
 use crate::replay::{base_options, is_failure, script};
-use reweave_launch::Result;
 use reweave_launch::folder::PrivateFolder;
 use reweave_launch::interrupt;
 use reweave_launch::session::{self, Bounds, Run};
 use reweave_launch::target::Output;
-use search::{Found, Goal, Search, Target};
+use reweave_launch::{FrontEnds, Result};
+use search::{Goal, Search, SearchResult, Target};
 use tree::Tree;
 
 /// States of one search. Each takes some hundred bytes.
@@ -89,7 +90,7 @@ impl Explorer {
     /// What to run next, until nothing new is to be expected: then an empty list.
     fn next(&mut self, deadline: Instant) -> (Vec<Target>, Explored) {
         let targets = TARGETS.max(self.runs as usize / 2);
-        let limits = search::Limits { states: STATES, targets, deadline };
+        let limits = search::SearchBounds { states: STATES, targets, deadline };
         let mut search = Search::new(&self.tree, &self.tried, limits);
         search.run();
         if !search.found.complete {
@@ -101,7 +102,7 @@ impl Explorer {
         (found.targets, explored)
     }
 
-    fn explored(&self, found: &Found) -> Explored {
+    fn explored(&self, found: &SearchResult) -> Explored {
         let doubts = self.tree.doubts;
         // A hang that was run into stays one.
         let unreached = found.unreached.iter().any(|goal| !self.shown.contains(goal));
@@ -140,7 +141,8 @@ pub const fn is_short(events: u64) -> bool {
 
 /// How long it may take.
 #[derive(Clone, Copy, Debug)]
-pub struct Limits {
+pub struct ExploreLimits {
+    pub front_ends: FrontEnds,
     pub until: Instant,
     /// What a run took.
     pub took: Duration,
@@ -157,7 +159,7 @@ pub struct Limits {
 pub type Visit<'v> = dyn FnMut(Option<(&Run, bool)>, &Explored) -> Result<()> + 'v;
 
 /// Explores from a recorded run on.
-pub fn explore(trace: &Trace, limits: &Limits, visit: &mut Visit<'_>) -> Result<Explored> {
+pub fn explore(trace: &Trace, limits: &ExploreLimits, visit: &mut Visit<'_>) -> Result<Explored> {
     let mut explorer = Explorer::new(limits.seed);
     explorer.learn(trace)?;
     loop {
@@ -218,8 +220,8 @@ pub fn explore(trace: &Trace, limits: &Limits, visit: &mut Visit<'_>) -> Result<
 }
 
 /// Runs the program of a trace along a schedule.
-pub fn follow(trace: &Trace, schedule: Schedule, limits: &Limits, folder: &PrivateFolder) -> Result<Run> {
-    let mut options = base_options(trace.meta(), folder.path().join(confirm::TRACE));
+pub fn follow(trace: &Trace, schedule: Schedule, limits: &ExploreLimits, folder: &PrivateFolder) -> Result<Run> {
+    let mut options = base_options(limits.front_ends, trace.meta(), folder.path().join(confirm::TRACE));
     let lengths = schedule.lengths();
     let within = |thread: ThreadId, step, source| {
         source != InputSource::Clock && lengths.get(thread.index()).is_some_and(|length| step <= *length)

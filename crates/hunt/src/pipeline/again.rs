@@ -9,7 +9,8 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use reweave_model::{Finding, Kind, Strength};
-use reweave_predict::Limits;
+use reweave_predict::analyses::lock_history::LockHistory;
+use reweave_predict::{Analysis, AnalysisRef, SearchLimits};
 use reweave_report::{Item, Report, resolve};
 use reweave_trace::Trace;
 
@@ -17,9 +18,9 @@ use super::items::{replays, settle};
 use super::{RECORDING, load_report, rank, save_report};
 use crate::confirm::Plain;
 use crate::replay::{self, Recording};
-use reweave_launch::Result;
 use reweave_launch::folder::PrivateFolder;
 use reweave_launch::session::Bounds;
+use reweave_launch::{FrontEnds, Result};
 
 /// For one run at least; more if there is much time.
 const RUN: Duration = Duration::from_secs(10);
@@ -27,16 +28,16 @@ const RUN: Duration = Duration::from_secs(10);
 const RUNS: u32 = 8;
 /// The first attempts follow the witness of a race, the accesses in either order.
 const ORDERS: u32 = 2;
-const LOCK_HISTORY: &str = "lock-history";
 
 /// What is tried again, and how.
 #[derive(Clone, Copy, Debug)]
 pub struct Again<'a> {
+    pub front_ends: FrontEnds,
     /// Instead of the recorded one.
     pub command: Option<&'a [OsString]>,
     pub budget: Duration,
-    /// By name; none: the default ones.
-    pub analyses: &'a [String],
+    /// None: the default ones.
+    pub analyses: &'a [AnalysisRef],
 }
 
 /// Analyses the recording in the folder again and tries to confirm what was not confirmed.
@@ -47,20 +48,20 @@ pub fn confirm_again(folder: &Path, again: &Again<'_>) -> Result<Report> {
     let options = reweave_predict::Options {
         analyses: again.analyses.to_vec(),
         for_trial: true,
-        shown: again.analyses.iter().any(|name| name == LOCK_HISTORY),
-        limits: Limits { deadline: Some(Instant::now() + again.budget / 2), ..Limits::default() },
+        shown: again.analyses.iter().any(|analysis| analysis.id() == LockHistory.id()),
+        limits: SearchLimits { deadline: Some(Instant::now() + again.budget / 2), ..SearchLimits::default() },
         ..reweave_predict::Options::default()
     };
     let answer = reweave_predict::predict(&trace, &options, &mut |_, _| {})?;
     let bounds = Some(Bounds::beyond(trace.event_count(), RUN.max(again.budget / RUNS)));
-    let plain = Plain { command: again.command, bounds, ..Plain::default() };
+    let plain = Plain { front_ends: again.front_ends, command: again.command, bounds, ..Plain::default() };
     let mut tries = Tries { folder, trace: &trace, plain: &plain, deadline, report, tried: HashSet::new() };
     if options.shown {
-        let upper = answer.stats.get("lock-history.after_one").copied().unwrap_or(0);
+        let upper = answer.stats.get(&format!("{}.after_one", LockHistory.id())).copied().unwrap_or(0);
         let table = tries.shown(&answer.shown)?;
         let numbers = [("upper", upper), ("pred", table.pred), ("true", table.happened), ("tried", table.tried)];
         for (name, number) in numbers.into_iter().chain([("along_its_way", table.along)]) {
-            tries.report.stats.insert(format!("{LOCK_HISTORY}.{name}"), number);
+            tries.report.stats.insert(format!("{}.{name}", LockHistory.id()), number);
         }
     }
     for finding in &answer.findings {
@@ -119,7 +120,9 @@ impl Tries<'_> {
         let next = self.report.findings.iter().map(|item| item.id).max().unwrap_or(0) + 1;
         let id = known.map_or(next, |at| self.report.findings[at].id);
         let own_run = match finding.strength {
-            Strength::Confirmed => replays(&Recording::of_trace(self.trace.path())?, self.plain, self.deadline)?,
+            Strength::Confirmed => {
+                replays(&Recording::of_trace(self.plain.front_ends, self.trace.path())?, self.plain, self.deadline)?
+            }
             _ => replay::Again::Untried,
         };
         let item = settle(id, (self.trace, own_run), finding, self.folder, self.plain, self.left())?;

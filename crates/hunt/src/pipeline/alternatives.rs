@@ -9,7 +9,7 @@ use std::collections::{HashSet, VecDeque};
 use std::time::Instant;
 
 use reweave_model::{Finding, Pc, Schedule, ThreadId};
-use reweave_predict::{Limits, analyses::nondeterminism::NAME};
+use reweave_predict::{SearchLimits, analyses::nondeterminism::NondeterministicReads};
 use reweave_trace::Trace;
 
 use super::{GLANCE, Hunt, Look, Stage, left};
@@ -50,7 +50,7 @@ impl Hunt<'_> {
                 }
                 watch(Stage::Trying { done: began.elapsed(), total });
                 let folder = PrivateFolder::new()?;
-                let limits = explore::Limits { until, ..self.limits_of_exploring(first) };
+                let limits = explore::ExploreLimits { until, ..self.limits_of_exploring(first) };
                 let run = explore::follow(&trace, schedule, &limits, &folder)?;
                 runs += 1;
                 if self.look_at(&run, Look::Closely, watch)?
@@ -70,8 +70,8 @@ impl Hunt<'_> {
 /// Ways to other values, as far as nobody has asked for them before.
 fn ask(trace: &Trace, deadline: Instant, asked: &mut HashSet<Question>) -> Result<Vec<Schedule>> {
     let options = reweave_predict::Options {
-        analyses: vec![NAME.to_owned()],
-        limits: Limits { deadline: Some(deadline), ..Limits::default() },
+        analyses: vec![&NondeterministicReads],
+        limits: SearchLimits { deadline: Some(deadline), ..SearchLimits::default() },
         ..reweave_predict::Options::default()
     };
     let findings = reweave_predict::predict(trace, &options, &mut |_, _| {})?.findings;

@@ -4,12 +4,13 @@ use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use reweave_model::{Accessor, EventId, Finding, Kind, Strength};
+use reweave_model::{Accessor, AnalysisId, EventId, Finding, Kind, Strength};
+use reweave_predict::endings::Freed;
 use reweave_report::{Item, data, describe, resolve};
-use reweave_trace::{Outcome, Trace, schedule_of};
+use reweave_trace::{Outcome, RunSet, Trace, schedule_of};
 
 use super::{RECORDING, WITNESS};
-use crate::confirm::{self, Confirmation, Ending, Freed, Goal, Harm, Plain, last_places};
+use crate::confirm::{self, Confirmation, Ending, Goal, Harm, Plain, last_places};
 use crate::replay::{Again, Recording, family_of, happens_again};
 use reweave_launch::interrupt;
 use reweave_launch::{Error, Result};
@@ -72,7 +73,7 @@ pub fn settle(
             let run = Trace::open(own.join(&goal.trace))?;
             as_done(&mut item, finding, &run, goal.shown(&run)?.map(|shown| shown.events).unwrap_or_default())?;
             let ending = Ending::of(&run, &goal.outcome, &own.join(confirm::OUTPUT), plain.usual)?;
-            let again = replays(&Recording::open(&own)?, plain, until)?;
+            let again = replays(&Recording::open(plain.front_ends, &own)?, plain, until)?;
             if again == Again::No {
                 let _ = fs::remove_dir_all(&own);
                 item = found();
@@ -203,7 +204,7 @@ fn ended(trace: &Trace, outcome: &Outcome) -> Result<Finding> {
     let places = last_places(trace, outcome)?;
     let hung = *outcome == Outcome::Hung && !places.is_empty();
     let kind = if hung { Kind::Deadlock } else { Kind::Failure };
-    Ok(Finding::new(kind, Strength::Confirmed, "recording", places))
+    Ok(Finding::new(kind, Strength::Confirmed, AnalysisId::RECORDING, places))
 }
 
 /// How a failure of the recorded run is told.
@@ -227,7 +228,7 @@ pub fn failure(id: u32, trace: &Trace, outcome: &Outcome, folder: &Path) -> Resu
 
 /// A run that had to be ended because its threads spin for ever.
 pub fn endless(id: u32, trace: &Trace, places: Vec<Accessor>, folder: &Path) -> Result<Item> {
-    let finding = Finding::new(Kind::Deadlock, Strength::Confirmed, "recording", places);
+    let finding = Finding::new(Kind::Deadlock, Strength::Confirmed, AnalysisId::RECORDING, places);
     let mut item = recorded(id, trace, &finding, &Outcome::Unknown, folder)?;
     let waits = |at: &data::AccessItem| format!("T{} has to {}", at.thread, at.op);
     let waits: Vec<String> = item.accesses.iter().map(waits).collect();
@@ -256,7 +257,7 @@ pub fn freed_memory(trace: &Trace, freed: Freed) -> Result<Finding> {
             break;
         }
     }
-    Ok(Finding::new(Kind::Failure, Strength::Confirmed, "recording", places))
+    Ok(Finding::new(Kind::Failure, Strength::Confirmed, AnalysisId::RECORDING, places))
 }
 
 /// Whether that is what a finding is about.
@@ -269,20 +270,15 @@ pub fn recorded(id: u32, trace: &Trace, finding: &Finding, outcome: &Outcome, fo
     let own = folder.join(id.to_string());
     fs::create_dir_all(&own).map_err(Error::output("create", &own))?;
     // What a process does may depend on where the others stand.
-    let mut copies = Vec::new();
-    for (number, path) in (1..).zip(family_of(trace.path())) {
-        let name = if number == 1 { confirm::TRACE.to_owned() } else { format!("{}.{number}", confirm::TRACE) };
-        let copy = own.join(&name);
-        fs::hard_link(&path, &copy)
-            .or_else(|_| fs::copy(&path, &copy).map(drop))
-            .map_err(Error::output("write", &copy))?;
-        copies.push((path, name));
-    }
+    let run = RunSet::of(trace.path());
+    let copies = run.put_at(&own.join(confirm::TRACE), |from, to| {
+        fs::hard_link(from, to).or_else(|_| fs::copy(from, to).map(drop))
+    })?;
     // The output of a run of another schedule lies beside its trace; that of the recorded run went to the terminal.
     let printed = trace.path().with_file_name(confirm::OUTPUT);
     let _ = fs::copy(&printed, own.join(confirm::OUTPUT));
     reweave_trace::schedule::save(&schedule_of(trace)?, own.join(confirm::SCHEDULE))?;
-    let own_name = copies.into_iter().find(|(path, _)| path == trace.path()).map(|(_, name)| name);
+    let own_name = run.place_of(trace.path()).map(|place| copies.processes()[place].file.clone());
     let mut goal = Goal { outcome: outcome.clone(), ..Goal::of(trace, finding)? };
     goal.trace = own_name.unwrap_or(goal.trace);
     goal.spins = finding.kind == Kind::Deadlock && *outcome == Outcome::Unknown;

@@ -22,12 +22,13 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use reweave_model::{Finding, InputSource, Kind, Op, Strength, ThreadId};
-use reweave_predict::Limits;
+use reweave_predict::SearchLimits;
+use reweave_predict::endings::Freed;
 use reweave_report::{Item, Report, data};
 use reweave_trace::{Outcome, Trace};
 
 use crate::classes::{Class, class_of};
-use crate::confirm::{self, Freed, Harm, Line, Plain, Stood, Usual};
+use crate::confirm::{self, Harm, Line, Plain, Stood, Usual};
 use crate::explore::{self, Explored};
 use crate::names::{Code, Names};
 use crate::replay::{Recording, is_failure};
@@ -37,7 +38,7 @@ pub use reweave_launch::folder::RECORDING;
 use reweave_launch::interrupt;
 use reweave_launch::session::{self, Bounds, Options, Run};
 use reweave_launch::target::Program;
-use reweave_launch::{Error, Result};
+use reweave_launch::{Error, FrontEnds, Result};
 use trying::thin_out;
 use usual::usual;
 
@@ -77,8 +78,8 @@ pub struct Plan {
 }
 
 impl Plan {
-    pub fn new(command: Vec<OsString>, folder: PathBuf) -> Self {
-        let options = Options::new(command, folder.join(RECORDING));
+    pub fn new(front_ends: FrontEnds, command: Vec<OsString>, folder: PathBuf) -> Self {
+        let options = Options::new(front_ends, command, folder.join(RECORDING));
         Self {
             options,
             folder,
@@ -121,7 +122,7 @@ pub enum Stage<'a> {
 
 pub fn test(plan: &Plan, watch: &mut dyn FnMut(Stage<'_>)) -> Result<Tested> {
     // A program that is not there must not cost the findings of an earlier test.
-    Program::find(&plan.options.command, &plan.options.cwd)?;
+    Program::find(plan.options.front_ends, &plan.options.command, &plan.options.cwd)?;
     let taken = prepare_folder(&plan.folder)?;
     let _guard = interrupt::Guard::around();
     let end = Instant::now() + plan.budget;
@@ -282,7 +283,7 @@ impl Hunt<'_> {
             if let Some(freed) = freed {
                 let finding = freed_memory(&trace, freed)?;
                 let mut item = recorded(self.next_id(), &trace, &finding, &process.outcome, &self.plan.folder)?;
-                item.summary = format!("the program {}", freed.text());
+                item.summary = format!("the program {}", confirm::freed_text(&freed));
                 self.keep(item, Ended::ByItself, watch)?;
             }
             if !run.timed_out && !self.classes.insert(class_of(&trace)?) && look != Look::Again {
@@ -375,12 +376,18 @@ impl Hunt<'_> {
             let _ = fs::remove_dir_all(own);
             return Ok(());
         }
-        let plain =
-            Plain { command: None, bounds: self.bounds, usual: None, isolate: self.plan.options.isolate, share: None };
+        let plain = Plain {
+            front_ends: self.plan.options.front_ends,
+            command: None,
+            bounds: self.bounds,
+            usual: None,
+            isolate: self.plan.options.isolate,
+            share: None,
+        };
         if ended == Ended::ByItself {
             minimise(&mut item, &own, &plain, Instant::now() + self.left() / 8)?;
         }
-        mark(&mut item, replays(&Recording::open(&own)?, &plain, Instant::now() + self.left() / 8)?);
+        mark(&mut item, replays(&Recording::open(plain.front_ends, &own)?, &plain, Instant::now() + self.left() / 8)?);
         let announced = item.harm.as_deref() != Some(Harm::Hang.name()) || ended == Ended::ByUs;
         if announced && item.schedule.is_some() {
             watch(Stage::Found(&item));
@@ -406,7 +413,7 @@ impl Hunt<'_> {
         }
         let share = if self.plan.explore { self.left() } else { (self.left() / 2).min(EXPLORING) };
         let trace = Trace::open(&process.path)?;
-        let limits = explore::Limits { until: Instant::now() + share, ..self.limits_of_exploring(first) };
+        let limits = explore::ExploreLimits { until: Instant::now() + share, ..self.limits_of_exploring(first) };
         let explored = explore::explore(&trace, &limits, &mut |run, explored| {
             watch(Stage::Exploring(explored));
             let Some((run, again)) = run else { return Ok(()) };
@@ -422,8 +429,9 @@ impl Hunt<'_> {
         Ok(Some(explored))
     }
 
-    fn limits_of_exploring(&self, first: &Run) -> explore::Limits {
-        explore::Limits {
+    fn limits_of_exploring(&self, first: &Run) -> explore::ExploreLimits {
+        explore::ExploreLimits {
+            front_ends: self.plan.options.front_ends,
             until: self.deadline,
             took: first.took,
             events: Bounds::of(first).events,
@@ -542,8 +550,8 @@ pub fn predict(
     deadline: Instant,
     atomic: &[String],
     watch: &mut dyn FnMut(Stage<'_>),
-) -> Result<reweave_predict::Answer> {
-    let limits = Limits { deadline: Some(deadline), ..Limits::default() };
+) -> Result<reweave_predict::PredictionResult> {
+    let limits = SearchLimits { deadline: Some(deadline), ..SearchLimits::default() };
     let options = reweave_predict::Options {
         limits,
         atomic: atomic.to_vec(),
@@ -565,6 +573,7 @@ pub fn load_report(folder: &Path) -> Result<Report> {
 
 /// Brings two threads to two lines at once, in the program of an earlier test; the run that does it is kept beside the findings.
 pub fn break_at(
+    front_ends: FrontEnds,
     folder: &Path,
     lines: [&Line; 2],
     command: Option<&[OsString]>,
@@ -572,7 +581,7 @@ pub fn break_at(
 ) -> Result<(Stood, PathBuf)> {
     let trace = Trace::open(folder.join(RECORDING))?;
     let own = folder.join(BREAKPOINT);
-    let plain = Plain { command, ..Plain::default() };
+    let plain = Plain { front_ends, command, ..Plain::default() };
     Ok((confirm::stand_at(&trace, lines, &own, &plain, Instant::now() + budget)?, own))
 }
 

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use reweave_model::{Feeds, Finding, Strength};
-use reweave_predict::Limits;
-use reweave_predict::analyses::nondeterminism::NAME;
+use reweave_predict::analyses::nondeterminism::NondeterministicReads;
+use reweave_predict::{Analysis, SearchLimits};
 use reweave_report::place::Placed;
 use reweave_trace::{Outcome, Trace};
 
@@ -65,12 +65,14 @@ impl Hunt<'_> {
     /// One finding for each line that reads, those that matter most.
     fn predict_reads(&mut self, trace: &Trace, deadline: Instant) -> Result<Vec<Finding>> {
         let options = reweave_predict::Options {
-            analyses: vec![NAME.to_owned()],
-            limits: Limits { deadline: Some(deadline), ..Limits::default() },
+            analyses: vec![&NondeterministicReads],
+            limits: SearchLimits { deadline: Some(deadline), ..SearchLimits::default() },
             ..reweave_predict::Options::default()
         };
         let answer = reweave_predict::predict(trace, &options, &mut |_, _| {})?;
-        for (key, value) in answer.stats.into_iter().filter(|(key, _)| key.starts_with(NAME)) {
+        for (key, value) in
+            answer.stats.into_iter().filter(|(key, _)| key.starts_with(NondeterministicReads.id().name()))
+        {
             *self.stats.entry(key).or_default() += value;
         }
         let mut lines: BTreeMap<(String, u32), Finding> = BTreeMap::new();
@@ -96,7 +98,7 @@ impl Hunt<'_> {
         findings.sort_by_key(|finding| std::cmp::Reverse(weight(finding)));
         let left_out = findings.len().saturating_sub(LINES) as u64;
         findings.truncate(LINES);
-        *self.stats.entry(format!("{NAME}.lines_left_out")).or_default() += left_out;
+        *self.stats.entry(format!("{}.lines_left_out", NondeterministicReads.id())).or_default() += left_out;
         Ok(findings)
     }
 }

@@ -14,8 +14,8 @@ use crate::cache::Installed;
 
 /// gcc expands these inline after instrumentation, so that their accesses would be invisible; as
 /// calls they reach the runtime's interposers. (An explicit `__builtin_memcpy` of constant size
-/// stays inline, and unseen: no flag of gcc prevents it without doubling struct copies.) Only functions whose calls are never constant
-/// expressions: `static int n = strlen("x");` must go on compiling, and what gcc does with
+/// stays inline, and unseen: no flag of gcc prevents it without doubling struct copies.) Only functions whose calls are
+/// never constant expressions: `static int n = strlen("x");` must go on compiling, and what gcc does with
 /// strlen, strchr and the like is either a call or a constant.
 const CALLED_NOT_EXPANDED: [&str; 17] = [
     "memcpy", "memmove", "memset", "memcmp", "mempcpy", "bcopy", "bzero", "bcmp", "strcpy", "stpcpy", "strncpy",
@@ -69,7 +69,8 @@ fn instrument(
         front.extend(CALLED_NOT_EXPANDED.map(|name| OsString::from(format!("-fno-builtin-{name}"))));
         // Comparisons with short constant strings are expanded too, at a length of our choice.
         front.push(word("--param=builtin-string-cmp-inline-length=0"));
-        // Two neighbouring stores become one behind the hook of the second: the value of the first would be taken too early.
+        // Two neighbouring stores become one behind the hook of the second: the value of the first would be taken too
+        // early.
         front.push(word("-fno-store-merging"));
         // `atomic_thread_fence` is supported here, whatever gcc says of libtsan; and
         // instrumentation makes its flow analysis see uninitialised variables where none are.

@@ -14,14 +14,34 @@
 
 use std::collections::HashSet;
 
-use reweave_model::{EventId, LockMode};
+use reweave_model::{EventId, Kind, LockMode};
+use reweave_trace::Result;
 
 use super::hb::HbRaces;
 use super::wcp::WcpRaces;
+use crate::analysis::{About, Analysis, Guarantee};
 use crate::linear::{
     Access, AccessKind, Candidate, Candidates, Edges, FastMap, Linear, Lock, Order, Races, Sync, Thread, Touch,
     VectorClock, Word,
 };
+use crate::prediction::{Prediction, Shows};
+
+/// The analysis `cp`.
+pub struct Cp;
+
+impl Analysis for Cp {
+    fn about(&self) -> About {
+        let summary = "causally-precedes, in windows";
+        About::new("cp", Kind::Race, Guarantee::FirstIsReal, summary)
+    }
+
+    fn pass(&self) -> Option<Box<dyn Linear>> {
+        Some(Box::<CpRaces>::default())
+    }
+    fn run(&self, prediction: &mut Prediction<'_>) -> Result<()> {
+        prediction.races(self.id(), Shows::ByName)
+    }
+}
 
 /// Steps of a window unless told.
 const WINDOW: usize = 4096;

@@ -1,7 +1,7 @@
 //! Potential deadlocks: iGoodlock (Joshi, Park, Sen, Naik, PLDI 2009; Park's thesis, §4.2), while the trace goes by.
 //!
 //! A dependency is a request for a lock: the thread, the locks it holds, the lock, and the sites where it acquired them. Cycles
-//! of them are potential deadlocks ([`relation`](crate::deadlocks::relation) has the definition). The relation grows only by
+//! of them are potential deadlocks ([`relation`](crate::search::deadlocks::relation) has the definition). The relation grows only by
 //! requests that differ from all earlier ones, so a program that runs on adds nothing.
 //!
 //! Complete, not sound: after every feasible reordering in which threads wait for locks in a circle, the requests of a
@@ -20,12 +20,35 @@
 use std::collections::HashSet;
 use std::rc::Rc;
 
-use reweave_model::{BlockedOn, Event, EventId, LockMode, Misuse, ObjectId, Op, Pc};
+use reweave_model::{BlockedOn, Claim, Event, EventId, Kind, LockChange, LockMode, Misuse, ObjectId, Op, Pc};
+use reweave_trace::Result;
 
-use crate::deadlocks::relation::{Dependency, Relation};
+use crate::analysis::{About, Analysis, Guarantee, Watching};
 use crate::linear::{
     Access, Candidates, Cycle, Edges, FastMap, Gone, Linear, Order, Sync, Thread, Touch, VectorClock, Word,
 };
+use crate::prediction::Prediction;
+use crate::search::deadlocks::relation::{Dependency, Relation};
+
+/// The analysis `goodlock`.
+pub struct LockCycles;
+
+impl Analysis for LockCycles {
+    fn about(&self) -> About {
+        let summary = "threads that may wait for each other's locks: patterns, may be false";
+        About::new("goodlock", Kind::Deadlock, Guarantee::Complete, summary).claiming(Claim::LockCycle).by_default()
+    }
+
+    fn pass(&self) -> Option<Box<dyn Linear>> {
+        Some(Box::<Goodlock>::default())
+    }
+    fn watching(&self) -> Option<Watching> {
+        Some(Watching::new(|| Box::new(Goodlock::bounded())))
+    }
+    fn run(&self, prediction: &mut Prediction<'_>) -> Result<()> {
+        prediction.deadlocks(self.id())
+    }
+}
 
 /// Requests kept; beyond this they are counted.
 const MAX_REQUESTS: usize = 1 << 16;
@@ -389,17 +412,14 @@ impl Linear for Goodlock {
 
     fn event(&mut self, event: &Event<'_>, thread: Thread) {
         match event.op {
-            Op::Acquire { object, mode, tried } => {
-                let lock = self.lock(object);
-                self.acquire(event, thread, lock, mode, !tried);
-            }
-            Op::Release { object, .. } | Op::Wait { mutex: object, .. } => {
-                let lock = self.lock(object);
-                self.release(thread, lock);
-            }
-            Op::Woken { mutex, .. } if mutex != ObjectId(0) => {
-                let lock = self.lock(mutex);
-                self.acquire(event, thread, lock, LockMode::Exclusive, true);
+            Op::Acquire { .. } | Op::Release { .. } | Op::Wait { .. } | Op::Woken { .. } => {
+                let Some(change) = event.op.lock_change() else { return };
+                let lock = self.lock(change.lock());
+                let requests = !matches!(event.op, Op::Acquire { tried: true, .. });
+                match change {
+                    LockChange::Acquired { mode, .. } => self.acquire(event, thread, lock, mode, requests),
+                    LockChange::Released { .. } => self.release(thread, lock),
+                }
             }
             Op::SemaphoreTake { semaphore, value, tried } => self.take(event, thread, semaphore, value, !tried),
             Op::SemaphorePost { semaphore, value } => self.post(thread, semaphore, value),

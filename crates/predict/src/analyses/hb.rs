@@ -6,9 +6,32 @@
 //! Deviations: every pair of code positions is reported rather than only the first race of a location (see
 //! [`Races`]); sequential consistency counts as acquire and release.
 
-use reweave_model::EventId;
+use reweave_model::{Claim, EventId, Kind};
+use reweave_trace::Result;
 
+use crate::analysis::{About, Analysis, Guarantee, Watching};
 use crate::linear::{Access, Candidates, Edges, Gone, Linear, Order, Races, Sync, Thread, Touch, Word};
+use crate::prediction::{Prediction, Shows};
+
+/// The analysis `hb`.
+pub struct Hb;
+
+impl Analysis for Hb {
+    fn about(&self) -> About {
+        let summary = "happens-before, C11-aware: the trace's own races";
+        About::new("hb", Kind::Race, Guarantee::FirstIsReal, summary).claiming(Claim::UnorderedUnlessRaced).by_default()
+    }
+
+    fn pass(&self) -> Option<Box<dyn Linear>> {
+        Some(Box::<HbRaces>::default())
+    }
+    fn watching(&self) -> Option<Watching> {
+        Some(Watching::new(|| Box::<HbRaces>::default()))
+    }
+    fn run(&self, prediction: &mut Prediction<'_>) -> Result<()> {
+        prediction.races(self.id(), Shows::ForTrial)
+    }
+}
 
 /// Happens-before in one pass. The candidates are exactly the pairs of code positions with a pair of conflicting accesses
 /// that no chain of synchronization orders. The first of a trace (by its second access) is a race; later ones may

@@ -15,15 +15,39 @@
 //! - What happens-before leaves is counted by code positions too.
 //!
 //! Cost: lock operations are appended, other synchronization costs as much as in `hb`, and accesses cost nothing unless
-//! there is a new pair of code positions. Memory: [`Limits`]; a pair that needs more stays a candidate, and is counted.
+//! there is a new pair of code positions. Memory: [`HistoryLimits`]; a pair that needs more stays a candidate, and is counted.
 
-use reweave_model::{EventId, Pc};
+use reweave_model::{Claim, EventId, Kind, Pc};
+use reweave_trace::Result;
 
-use super::lockset::{Found, LocksetRaces};
+use super::lockset::{Lockset, LocksetRaces, UnlockedPair};
+use crate::analysis::{About, Analysis, Guarantee, Watching};
 use crate::linear::{
     Access, Before, Candidate, Candidates, Cycle, FastMap, Gone, Linear, Meeting, PcId, Sync, Thread, Touch, Way, Word,
 };
-use crate::lock_history::{self, Counts, Limits, LockHistories, Point, Reach, Strategy};
+use crate::lock_history::{self, Counts, HistoryLimits, LockHistories, Point, Reach, Strategy};
+use crate::prediction::{Prediction, Shows};
+
+/// The analysis `lock-history`.
+pub struct LockHistory;
+
+impl Analysis for LockHistory {
+    fn about(&self) -> About {
+        let summary = "those that the histories of locks do not refute (iPA): patterns, may be false";
+        About::new("lock-history", Kind::Race, Guarantee::Complete, summary).claiming(Claim::LocksAllowIt)
+    }
+
+    fn pass(&self) -> Option<Box<dyn Linear>> {
+        Some(Box::new(LockHistoryRaces::comparing()))
+    }
+    fn watching(&self) -> Option<Watching> {
+        let watching = Watching::new(|| Box::new(LockHistoryRaces::new(HistoryLimits::LIVE)));
+        Some(Watching { inside: Some(&Lockset), ..watching })
+    }
+    fn run(&self, prediction: &mut Prediction<'_>) -> Result<()> {
+        prediction.races(self.id(), Shows::ByName)
+    }
+}
 
 /// Pairs of accesses asked about for one pair of code positions.
 const TRIES: u32 = 16;
@@ -93,12 +117,12 @@ impl Ways {
 
 impl Default for LockHistoryRaces {
     fn default() -> Self {
-        Self::new(Limits::WHOLE)
+        Self::new(HistoryLimits::WHOLE)
     }
 }
 
 impl LockHistoryRaces {
-    pub fn new(limits: Limits) -> Self {
+    pub fn new(limits: HistoryLimits) -> Self {
         let mut lockset = LocksetRaces::default();
         lockset.found = Some(Vec::new());
         Self {
@@ -153,7 +177,7 @@ impl LockHistoryRaces {
     }
 
     #[cold]
-    fn ask(&mut self, Found { first, second }: Found) {
+    fn ask(&mut self, UnlockedPair { first, second }: UnlockedPair) {
         let point = |(thread, event, _): (Thread, EventId, PcId)| Point { thread, event };
         let (one, two) = (point(first), point(second));
         let verdict = match self.histories.reachable(one, two, Strategy::One) {

@@ -4,9 +4,29 @@
 //! Deviation from the paper: a block that waits is not atomic. The paper takes every synchronized block for atomic and
 //! names waits as a source of false warnings.
 
-use reweave_model::{EventId, Pc};
+use reweave_model::{Claim, EventId, Kind, Pc};
+use reweave_trace::Result;
 
+use crate::analysis::{About, Analysis, Guarantee};
 use crate::linear::{Access, BlockEdge, Candidates, Linear, Lock, OpenBlocks, Sync, Thread, Touch, Word};
+use crate::prediction::{Leaves, Prediction};
+
+/// The analysis `lock-reacquire`.
+pub struct Reacquire;
+
+impl Analysis for Reacquire {
+    fn about(&self) -> About {
+        let summary = "atomic blocks that take a lock again (AtomFuzzer): patterns, may be false";
+        About::new("lock-reacquire", Kind::Atomicity, Guarantee::Pattern, summary).claiming(Claim::LockTakenAgain)
+    }
+
+    fn pass(&self) -> Option<Box<dyn Linear>> {
+        Some(Box::<LockReacquire>::default())
+    }
+    fn run(&self, prediction: &mut Prediction<'_>) -> Result<()> {
+        prediction.blocks(self.id(), Leaves::Everything)
+    }
+}
 
 /// In one pass; keeps of each open block the locks that it gave up.
 #[derive(Default)]

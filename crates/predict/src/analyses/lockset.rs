@@ -9,12 +9,35 @@
 //! Memory: for each word one entry per thread, code position, lockset, kind and bytes. Of two entries that differ only in
 //! their epoch the later one is unordered with all that the earlier one is, so that the earlier one goes.
 
-use reweave_model::{EventId, Pc};
+use reweave_model::{Claim, EventId, Kind, Pc};
+use reweave_trace::Result;
 
+use crate::analysis::{About, Analysis, Guarantee, Watching};
 use crate::linear::{
     Access, AccessKind, Candidates, Edges, FastMap, Gone, Linear, LocksetId, Locksets, Order, PcId, Pcs, Sync, Thread,
     Touch, Word,
 };
+use crate::prediction::{Prediction, Shows};
+
+/// The analysis `lockset`.
+pub struct Lockset;
+
+impl Analysis for Lockset {
+    fn about(&self) -> About {
+        let summary = "no common lock and no order that every run keeps: patterns, may be false";
+        About::new("lockset", Kind::Race, Guarantee::Complete, summary).claiming(Claim::NoCommonLock).listing_only()
+    }
+
+    fn pass(&self) -> Option<Box<dyn Linear>> {
+        Some(Box::<LocksetRaces>::default())
+    }
+    fn watching(&self) -> Option<Watching> {
+        Some(Watching::new(|| Box::<LocksetRaces>::default()))
+    }
+    fn run(&self, prediction: &mut Prediction<'_>) -> Result<()> {
+        prediction.races(self.id(), Shows::ByName)
+    }
+}
 
 /// Entries per word and thread; beyond this they are not kept, and counted.
 const MAX_KEPT: usize = 1024;
@@ -43,7 +66,7 @@ struct Slot {
 
 /// A pair that was found, the earlier access first.
 #[derive(Clone, Copy)]
-pub(super) struct Found {
+pub(super) struct UnlockedPair {
     pub first: (Thread, EventId, PcId),
     pub second: (Thread, EventId, PcId),
 }
@@ -54,7 +77,7 @@ pub struct LocksetRaces {
     words: Vec<Vec<Slot>>,
     pub(super) pcs: Pcs,
     /// Pairs that are new, if somebody wants to know.
-    pub(super) found: Option<Vec<Found>>,
+    pub(super) found: Option<Vec<UnlockedPair>>,
     /// Pairs of code positions that a common lock keeps apart, the smaller number first, if somebody wants to know.
     pub(super) protected: Option<FastMap<(u32, u32), ()>>,
 }
@@ -109,7 +132,7 @@ impl LocksetRaces {
                         && let Some(found) = &mut self.found
                     {
                         let first = (slot.thread, old.event, old.key.pc);
-                        found.push(Found { first, second: (thread, new.event, new.key.pc) });
+                        found.push(UnlockedPair { first, second: (thread, new.event, new.key.pc) });
                     }
                 }
             }

@@ -6,16 +6,53 @@
 //! [`destroyed`](super::destroyed). An error-checking
 //! mutex that refuses a second lock is used as it is meant to be; unlocking what one does not hold is misuse of any mutex.
 
-use reweave_model::{Event, EventId, Misuse, ObjectId, ObjectKind, Op, Pc, ThreadId};
+use reweave_model::{
+    Event, EventId, Finding, Kind, Misuse, MutexKind, ObjectId, ObjectKind, Op, Pc, Strength, ThreadId,
+};
+use reweave_trace::{Footer, Outcome, PARTIAL, Result};
 
+use crate::analysis::{About, Analysis, Guarantee};
 use crate::linear::{Access, Candidates, FastMap, Linear, Misused, Sync, Thread, Touch, Word};
-use crate::lower::called;
+use crate::prediction::{Prediction, accessors};
+
+/// The analysis `misuse`.
+pub struct MisuseOfSynchronization;
+
+impl Analysis for MisuseOfSynchronization {
+    fn about(&self) -> About {
+        let summary = "unlocking what is not held, locking twice, destroying what is held, threads never joined";
+        About::new("misuse", Kind::Misuse, Guarantee::Recorded, summary).by_default()
+    }
+
+    fn pass(&self) -> Option<Box<dyn Linear>> {
+        Some(Box::<Misuses>::default())
+    }
+    fn run(&self, prediction: &mut Prediction<'_>) -> Result<()> {
+        let Some(listed) = prediction.listed(self.id()) else { return Ok(()) };
+        // A run that hung, crashed or was cut off did not come to its joins.
+        let whole =
+            |footer: &Footer| matches!(footer.outcome, Outcome::Exited { .. }) && !footer.other.contains_key(PARTIAL);
+        // So did one of which only a part was read.
+        let ended = prediction.trace.footer().is_some_and(whole) && !prediction.is_cut_short();
+        // Who never waits for a thread may mean it; who waits for some has forgotten the others.
+        let awaits = prediction.may_have("join") || prediction.may_have("detach");
+        let is_unjoined = |misused: &Misused| misused.what.is_none();
+        let misused: Vec<Misused> =
+            listed.misuses.iter().filter(|misused| ended || !is_unjoined(misused)).copied().collect();
+        let accessors = accessors(prediction.trace, misused.iter().map(|misused| misused.event).collect())?;
+        for misused in misused {
+            let Some(accessor) = accessors.get(&misused.event) else { continue };
+            let sure = !is_unjoined(&misused) || awaits;
+            let strength = if sure { Strength::Confirmed } else { Strength::Potential };
+            let finding = Finding::new(Kind::Misuse, strength, self.id(), vec![accessor.clone()]);
+            prediction.answer.findings.push(finding);
+        }
+        Ok(())
+    }
+}
 
 /// More misuses than this are counted.
 const MAX_FOUND: usize = 1 << 12;
-
-/// The type of such a mutex, as its creation tells it.
-const ERROR_CHECKING: u32 = 2;
 
 #[derive(Clone, Copy)]
 struct Child {
@@ -74,7 +111,7 @@ impl Linear for Misuses {
         match event.op {
             Op::Misused { what: Misuse::DoubleLock, object } if self.checking.contains_key(&object) => {}
             Op::Misused { what, object } => {
-                let misused = Misused { event: event.id, pc: event.pc, op: called(&event.op) };
+                let misused = Misused { event: event.id, pc: event.pc, what: Some(what) };
                 match what {
                     // Only whoever is stuck then; a check would have refused it.
                     Misuse::DoubleLock => drop(self.twice.insert(event.thread.0, (object, misused))),
@@ -86,8 +123,8 @@ impl Linear for Misuses {
                     self.add(misused, Misuse::DoubleLock as u64);
                 }
             }
-            Op::Create { object, kind: ObjectKind::Mutex, value } => match value {
-                ERROR_CHECKING => drop(self.checking.insert(object, ())),
+            Op::Create { object, kind: ObjectKind::Mutex, value } => match MutexKind::of_value(value) {
+                MutexKind::ErrorChecking => drop(self.checking.insert(object, ())),
                 _ => drop(self.checking.remove(&object)),
             },
             Op::Fork { child, .. } => {
@@ -118,7 +155,7 @@ impl Linear for Misuses {
         left.retain(|child| !self.waiting.contains_key(&child.parent.0));
         left.sort_unstable_by_key(|child| child.fork);
         for Child { fork, pc, .. } in left {
-            self.add(Misused { event: fork, pc, op: "fork" }, u64::MAX);
+            self.add(Misused { event: fork, pc, what: None }, u64::MAX);
         }
         let misuses = std::mem::take(&mut self.found);
         Candidates { misuses, dropped: self.dropped, ..Candidates::default() }

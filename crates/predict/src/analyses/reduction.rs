@@ -8,11 +8,31 @@
 //! Deviations: words of eight bytes, so neighbours count as one; no special case for locks that one thread alone uses,
 //! as in AtomFuzzer's evaluation, whose Program 6.2 is such a warning.
 
-use reweave_model::{EventId, Pc};
+use reweave_model::{Claim, EventId, Kind, Pc};
+use reweave_trace::Result;
 
+use crate::analysis::{About, Analysis, Guarantee};
 use crate::linear::{
     Access, BlockEdge, Candidates, Linear, LocksetId, Locksets, OpenBlocks, Sync, Thread, Touch, Word, at,
 };
+use crate::prediction::{Leaves, Prediction};
+
+/// The analysis `reduction`.
+pub struct LiptonReduction;
+
+impl Analysis for LiptonReduction {
+    fn about(&self) -> About {
+        let summary = "atomic blocks that Lipton's reduction does not show atomic: patterns, may be false";
+        About::new("reduction", Kind::Atomicity, Guarantee::Pattern, summary).claiming(Claim::NotReducible)
+    }
+
+    fn pass(&self) -> Option<Box<dyn Linear>> {
+        Some(Box::<Reduction>::default())
+    }
+    fn run(&self, prediction: &mut Prediction<'_>) -> Result<()> {
+        prediction.blocks(self.id(), Leaves::Everything)
+    }
+}
 
 /// Eraser's state of a word.
 #[derive(Clone, Copy, Default)]

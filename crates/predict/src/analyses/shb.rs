@@ -12,9 +12,34 @@
 
 use std::rc::Rc;
 
-use reweave_model::EventId;
+use reweave_model::{Claim, EventId, Kind};
+use reweave_trace::Result;
 
+use crate::analysis::{About, Analysis, Guarantee, Watching};
 use crate::linear::{Access, Candidates, Edges, Gone, LastWrites, Linear, Order, Races, Sync, Thread, Touch, Word};
+use crate::prediction::{Prediction, Shows};
+
+/// The analysis `shb`.
+pub struct Shb;
+
+impl Analysis for Shb {
+    fn about(&self) -> About {
+        let summary = "schedulable happens-before: every pair it lists is a race";
+        About::new("shb", Kind::Race, Guarantee::Sound, summary).claiming(Claim::Unordered).by_default()
+    }
+
+    fn pass(&self) -> Option<Box<dyn Linear>> {
+        Some(Box::<ShbRaces>::default())
+    }
+    fn watching(&self) -> Option<Watching> {
+        // Every write counts: those that follow may have read it.
+        let watching = Watching::new(|| Box::<ShbRaces>::default());
+        Some(Watching { is_default: false, allows_sampling: false, ends_epochs_by_writes: true, ..watching })
+    }
+    fn run(&self, prediction: &mut Prediction<'_>) -> Result<()> {
+        prediction.races(self.id(), Shows::ForTrial)
+    }
+}
 
 /// A write: its epoch, and the clock of its thread before.
 struct Write {

@@ -16,11 +16,31 @@
 use std::collections::VecDeque;
 use std::rc::Rc;
 
-use reweave_model::{EventId, LockMode};
+use reweave_model::{EventId, Kind, LockMode};
+use reweave_trace::Result;
 
+use crate::analysis::{About, Analysis, Guarantee};
 use crate::linear::{
     Access, AccessKind, Candidates, Edges, FastMap, Linear, Lock, Order, Races, Sync, Thread, Touch, VectorClock, Word,
 };
+use crate::prediction::{Prediction, Shows};
+
+/// The analysis `wcp`.
+pub struct Wcp;
+
+impl Analysis for Wcp {
+    fn about(&self) -> About {
+        let summary = "weak causally-precedes";
+        About::new("wcp", Kind::Race, Guarantee::FirstIsReal, summary).by_default().costly()
+    }
+
+    fn pass(&self) -> Option<Box<dyn Linear>> {
+        Some(Box::<WcpRaces>::default())
+    }
+    fn run(&self, prediction: &mut Prediction<'_>) -> Result<()> {
+        prediction.races(self.id(), Shows::ByName)
+    }
+}
 
 /// A clock at a release, shared by all that remember it.
 type Past = Rc<[u32]>;

@@ -1,6 +1,6 @@
 //! From events to the dense form, and the refusal of traces that cannot have happened.
 
-use reweave_model::{AccessFlags, Event, EventId, LockMode, Misuse, ObjectId, Op, ThreadId};
+use reweave_model::{AccessFlags, Event, EventId, LockChange, LockMode, Misuse, ObjectId, Op, ThreadId};
 use reweave_trace::{Error, Result, Trace, WordAccess};
 use std::path::PathBuf;
 
@@ -234,24 +234,19 @@ impl Front {
         match event.op {
             Op::AtomicEnter { .. } => out.block(event.id, thread, event.pc, BlockEdge::Enter),
             Op::AtomicExit => out.block(event.id, thread, event.pc, BlockEdge::Exit),
-            ref op if crate::atomicity::waits(op) => out.block(event.id, thread, event.pc, BlockEdge::Wait),
+            ref op if crate::search::atomicity::waits(op) => out.block(event.id, thread, event.pc, BlockEdge::Wait),
             _ => {}
         }
         let mut to = To { event: event.id, thread, out };
         match event.op {
-            Op::Acquire { object, mode, .. } => self.acquire(event, object, mode, &mut to)?,
-            Op::Release { object, mode } => self.release(event, object, mode, &mut to)?,
-            Op::Wait { condition, mutex, .. } => {
-                if mutex != ObjectId(0) {
-                    self.release(event, mutex, LockMode::Exclusive, &mut to)?;
-                }
+            Op::Acquire { .. } | Op::Release { .. } => self.change_lock(event, &mut to)?,
+            Op::Wait { condition, .. } => {
+                self.change_lock(event, &mut to)?;
                 to.meet(Meeting::Object(condition));
             }
-            Op::Woken { condition, mutex, notify, .. } => {
+            Op::Woken { condition, notify, .. } => {
                 self.channels.woken(notify, &mut to);
-                if mutex != ObjectId(0) {
-                    self.acquire(event, mutex, LockMode::Exclusive, &mut to)?;
-                }
+                self.change_lock(event, &mut to)?;
                 to.meet(Meeting::Object(condition));
             }
             Op::Refused { object, .. } => {
@@ -361,6 +356,15 @@ impl Front {
         self.threads.set(id, Known { life: Life::Running, thread });
         self.running = Some((id, thread));
         Ok(Some(thread))
+    }
+
+    #[inline]
+    fn change_lock<L: Linear + ?Sized>(&mut self, event: &Event<'_>, to: &mut To<'_, L>) -> Result<()> {
+        match event.op.lock_change() {
+            Some(LockChange::Acquired { lock, mode }) => self.acquire(event, lock, mode, to),
+            Some(LockChange::Released { lock, mode }) => self.release(event, lock, mode, to),
+            None => Ok(()),
+        }
     }
 
     fn acquire<L: Linear + ?Sized>(

@@ -2,7 +2,7 @@
 
 use std::collections::hash_map::Entry;
 
-use reweave_model::{EventId, Pc};
+use reweave_model::{EventId, Misuse, Pc};
 
 use super::hash::FastMap;
 
@@ -59,8 +59,8 @@ impl Cycle {
 pub struct Misused {
     pub event: EventId,
     pub pc: Pc,
-    /// What the operation is called.
-    pub op: &'static str,
+    /// `None`: a thread is created that ends, and is neither joined nor detached.
+    pub what: Option<Misuse>,
 }
 
 #[derive(Clone, PartialEq, Eq, Default, Debug)]

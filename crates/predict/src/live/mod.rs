@@ -16,17 +16,12 @@ pub use sample::{Sampler, Skipped};
 use std::collections::HashSet;
 use std::path::PathBuf;
 
-use reweave_model::{EventId, Kind, Op, Pc, Sighted, Sighting, Strength, ThreadId};
+use reweave_model::{AnalysisId, EventId, Kind, Op, Pc, Sighted, Sighting, Strength, ThreadId};
 use reweave_trace::{Context, Module, RawEvents, Result, Stacks};
 
-use crate::analyses::{goodlock::Goodlock, lock_history::LockHistoryRaces};
-use crate::driver::streaming;
+use crate::analysis::{AnalysisRef, Guarantee, Watching};
 use crate::linear::{Bounds, Candidate, Candidates, Cycle, Front, Linear};
-use crate::lock_history::Limits;
 use past::Past;
-
-/// Analyses that [`Sampler`] does not harm: `shb` and those above it need every write.
-pub const SAMPLED: [&str; 4] = ["hb", "lockset", "lock-history", "goodlock"];
 
 /// Call stacks that are told apart; a program that recurses in ever new ways has no end of them.
 const MAX_STACKS: usize = 1 << 20;
@@ -36,8 +31,9 @@ const MAX_EPOCH_ENDS: u64 = u32::MAX as u64 / 2;
 
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// By name; each one is [`streaming`].
-    pub analyses: Vec<&'static str>,
+    /// Each one can [watch](crate::Analysis::watching).
+    pub analyses: Vec<AnalysisRef>,
+    /// Leave accesses out; only for analyses that allow it ([`Watching::allows_sampling`]).
     pub sample: bool,
     /// Also analyse without sampling, to see what it lost.
     pub check: bool,
@@ -84,92 +80,84 @@ impl Totals {
 /// One pass: the front end and what it feeds.
 struct Pass {
     front: Front,
-    // invariant: one for each of the analyses
-    names: Vec<&'static str>,
-    analyses: Vec<Box<dyn Linear>>,
-    /// `lockset` is asked for and runs inside `lock-history`, so that what that one refutes is for it to tell.
-    lockset_within: bool,
+    running: Vec<Running>,
+    // invariant: one for each that is running
+    passes: Vec<Box<dyn Linear>>,
 }
 
-/// What analyses found, by name.
+/// An analysis of a pass.
+#[derive(Clone, Copy)]
+struct Running {
+    analysis: AnalysisRef,
+    watching: Watching,
+    /// Another one that is asked for and runs inside it, so that what this one refutes is for that one to report.
+    inside: Option<AnalysisRef>,
+}
+
+/// What analyses found.
 #[derive(Default)]
-struct Found {
-    races: Vec<(&'static str, Candidate)>,
-    deadlocks: Vec<(&'static str, Cycle)>,
+struct News {
+    races: Vec<(AnalysisRef, Candidate)>,
+    deadlocks: Vec<(AnalysisRef, Cycle)>,
     dropped: u64,
     /// Lock operations and requests for locks that are kept no more.
     forgotten: u64,
 }
 
-/// A new analysis whose memory does not grow with the run.
-fn bounded(name: &str) -> Option<Box<dyn Linear>> {
-    Some(match name {
-        "lock-history" => Box::new(LockHistoryRaces::new(Limits::LIVE)),
-        "goodlock" => Box::new(Goodlock::bounded()),
-        _ => return streaming(name),
-    })
-}
-
 impl Pass {
-    fn new(names: &[&'static str]) -> Self {
-        let mut pass = Self {
-            front: Front::bounded(PathBuf::from("the running program"), Bounds::default()),
-            names: names.to_vec(),
-            analyses: Vec::new(),
-            lockset_within: names.contains(&"lockset") && names.contains(&"lock-history"),
+    fn new(analyses: &[AnalysisRef]) -> Self {
+        let running = |&analysis: &AnalysisRef| {
+            let watching = analysis.watching().unwrap_or_else(|| panic!("{analysis:?} cannot watch"));
+            let is_wanted = |inside: &AnalysisRef| analyses.iter().any(|other| other.id() == inside.id());
+            Running { analysis, watching, inside: watching.inside.filter(is_wanted) }
         };
-        if pass.lockset_within {
-            pass.names.retain(|name| *name != "lockset");
-        }
-        pass.analyses = pass.fresh();
-        pass
-    }
-
-    fn fresh(&self) -> Vec<Box<dyn Linear>> {
-        let all =
-            self.names.iter().map(|name| bounded(name).unwrap_or_else(|| panic!("`{name}` is no streaming analysis")));
-        all.collect()
+        let mut running: Vec<Running> = analyses.iter().map(running).collect();
+        let inside: Vec<_> = running.iter().filter_map(|one| Some(one.inside?.id())).collect();
+        running.retain(|one| !inside.contains(&one.analysis.id()));
+        let front = Front::bounded(PathBuf::from("the running program"), Bounds::default());
+        let passes = running.iter().map(|one| (one.watching.start)()).collect();
+        Self { front, running, passes }
     }
 
     /// What is new.
-    fn news(&mut self) -> Found {
-        self.front.catch_up(&mut self.analyses);
-        let (mut all, lockset_within) = (Found::default(), self.lockset_within);
-        for (&name, analysis) in self.names.iter().zip(&mut self.analyses) {
-            all.add(name, analysis.news(), lockset_within);
+    fn news(&mut self) -> News {
+        self.front.catch_up(&mut self.passes);
+        let mut all = News::default();
+        for (one, pass) in self.running.iter().zip(&mut self.passes) {
+            all.add(one, pass.news());
         }
         all
     }
 
-    /// Everything, told before or not.
-    fn finish(&mut self) -> Found {
+    /// Everything, reported before or not.
+    fn finish(&mut self) -> News {
         let mut all = self.news();
-        self.front.finish(&mut self.analyses);
-        for (&name, analysis) in self.names.iter().zip(&mut self.analyses) {
-            let found = analysis.finish();
+        self.front.finish(&mut self.passes);
+        for (one, pass) in self.running.iter().zip(&mut self.passes) {
+            let found = pass.finish();
             all.dropped += found.dropped;
-            all.add(name, found, self.lockset_within);
-            let forgotten = analysis.stats().into_iter().filter(|(name, _)| name.starts_with("forgotten"));
+            all.add(one, found);
+            let forgotten = pass.stats().into_iter().filter(|(name, _)| name.starts_with("forgotten"));
             all.forgotten += forgotten.map(|(_, count)| count).sum::<u64>();
         }
         all
     }
 
     /// Forgets what was found and kept.
-    fn start_over(&mut self) -> Found {
+    fn start_over(&mut self) -> News {
         let last = self.finish();
-        self.analyses = self.fresh();
-        self.front.start_over(&mut self.analyses);
+        self.passes = self.running.iter().map(|one| (one.watching.start)()).collect();
+        self.front.start_over(&mut self.passes);
         last
     }
 }
 
-impl Found {
-    fn add(&mut self, name: &'static str, found: Candidates, lockset_within: bool) {
-        self.races.extend(found.pairs.into_iter().map(|candidate| (name, candidate)));
-        self.deadlocks.extend(found.cycles.into_iter().map(|cycle| (name, cycle)));
-        if lockset_within {
-            self.races.extend(found.refuted.into_iter().map(|candidate| ("lockset", candidate)));
+impl News {
+    fn add(&mut self, Running { analysis, inside, .. }: &Running, found: Candidates) {
+        self.races.extend(found.pairs.into_iter().map(|candidate| (*analysis, candidate)));
+        self.deadlocks.extend(found.cycles.into_iter().map(|cycle| (*analysis, cycle)));
+        if let Some(inside) = inside {
+            self.races.extend(found.refuted.into_iter().map(|candidate| (*inside, candidate)));
         }
     }
 
@@ -199,10 +187,10 @@ pub struct Live {
     context: Context,
     /// Events since the start that may have ended an epoch.
     epoch_ends: u64,
-    /// Pairs told, with the analysis.
-    told: HashSet<(Pair, &'static str)>,
-    /// Code positions of the deadlocks told, ascending, with the analysis.
-    told_deadlocks: HashSet<(Vec<Pc>, &'static str)>,
+    /// Pairs reported, with the analysis.
+    reported: HashSet<(Pair, AnalysisId)>,
+    /// Code positions of the deadlocks reported, ascending, with the analysis.
+    reported_deadlocks: HashSet<(Vec<Pc>, AnalysisId)>,
     /// Happens-before has found something.
     raced: bool,
     last_words: bool,
@@ -218,7 +206,7 @@ fn came(modules: &mut Vec<Module>, module: Option<Module>) {
 
 impl Live {
     /// # Panics
-    /// If a name is not that of a streaming analysis.
+    /// If an analysis cannot watch.
     pub fn new(options: &Options) -> Self {
         Self {
             pass: Pass::new(&options.analyses),
@@ -230,15 +218,15 @@ impl Live {
             next: EventId(0),
             context: Context::default(),
             epoch_ends: 0,
-            told: HashSet::new(),
-            told_deadlocks: HashSet::new(),
+            reported: HashSet::new(),
+            reported_deadlocks: HashSet::new(),
             raced: false,
             last_words: false,
             totals: Totals::default(),
         }
     }
 
-    /// Takes the records of a chunk, the first ones performed by `thread`, and tells what is new since the last time.
+    /// Takes the records of a chunk, the first ones performed by `thread`, and returns what is new since the last time.
     ///
     /// # Errors
     /// If the events cannot have happened. Nothing more is to be had from them then.
@@ -264,12 +252,12 @@ impl Live {
         loop {
             if let Some(access) = events.next_access() {
                 if let Some((check, _)) = check {
-                    check.front.access(&access, &mut check.analyses)?;
+                    check.front.access(&access, &mut check.passes)?;
                 }
                 if sampler.as_mut().is_some_and(|sampler| sampler.skips(&access)) {
                     pass.front.pass_over(&access);
                 } else {
-                    pass.front.access(&access, &mut pass.analyses)?;
+                    pass.front.access(&access, &mut pass.passes)?;
                 }
             } else if let Some(event) = events.next() {
                 others += 1;
@@ -280,19 +268,18 @@ impl Live {
                     _ => {}
                 }
                 if let Some((check, _)) = check {
-                    check.front.event(&event, &mut check.analyses)?;
+                    check.front.event(&event, &mut check.passes)?;
                 }
                 if let Some(sampler) = sampler {
                     sampler.event(&event);
                 }
-                pass.front.event(&event, &mut pass.analyses)?;
+                pass.front.event(&event, &mut pass.passes)?;
             } else {
                 break;
             }
         }
         self.next = events.next_id();
-        // Only `shb` ends an epoch with each write.
-        let by_accesses = self.pass.names.contains(&"shb");
+        let by_accesses = self.pass.running.iter().any(|one| one.watching.ends_epochs_by_writes);
         self.epoch_ends += if by_accesses { self.next.0 - first.0 } else { others };
         self.totals.events = self.next.0;
         for (stack, parent, pc) in events.definitions() {
@@ -308,7 +295,7 @@ impl Live {
             pairs.extend(check.news().pairs());
         }
         let news = self.pass.news();
-        before.extend(self.tell(news));
+        before.extend(self.report(news));
         Ok(before)
     }
 
@@ -335,18 +322,18 @@ impl Live {
         }
         self.epoch_ends = 0;
         self.totals.restarts += 1;
-        self.tell(found)
+        self.report(found)
     }
 
     /// What only the end brings.
     pub fn finish(&mut self) -> Vec<Sighting> {
         let found = self.pass.finish();
-        let sightings = self.tell(found);
+        let sightings = self.report(found);
         if let Some((check, pairs)) = &mut self.check {
             pairs.extend(check.finish().pairs());
-            let told: HashSet<Pair> = self.told.iter().map(|(pair, _)| *pair).collect();
+            let reported: HashSet<Pair> = self.reported.iter().map(|(pair, _)| *pair).collect();
             self.totals.checked_pairs = pairs.len() as u64;
-            self.totals.lost_pairs = pairs.difference(&told).count() as u64;
+            self.totals.lost_pairs = pairs.difference(&reported).count() as u64;
         }
         sightings
     }
@@ -357,24 +344,25 @@ impl Live {
     }
 
     /// Pairs of code positions found so far.
-    pub fn pairs(&self) -> impl Iterator<Item = (Pc, Pc, &'static str)> {
-        self.told.iter().map(|&((one, two), analysis)| (one, two, analysis))
+    pub fn pairs(&self) -> impl Iterator<Item = (Pc, Pc, AnalysisId)> {
+        self.reported.iter().map(|&((one, two), analysis)| (one, two, analysis))
     }
 
     /// The second access of the first happens-before race of the run, if it is among these and nothing was left out before.
-    fn first_race(&mut self, fresh: &[(&'static str, Candidate)]) -> Option<EventId> {
-        let first = fresh.iter().filter(|(name, _)| *name == "hb").map(|(_, found)| found.second).min()?;
+    fn first_race(&mut self, fresh: &[(AnalysisRef, Candidate)]) -> Option<EventId> {
+        let is_hb = |analysis: AnalysisRef| analysis.about().guarantee == Guarantee::FirstIsReal;
+        let first = fresh.iter().filter(|(analysis, _)| is_hb(*analysis)).map(|(_, found)| found.second).min()?;
         let totals = self.totals();
         let complete = totals.restarts + totals.recycled_threads + totals.dropped == 0 && self.sampler.is_none();
         (!std::mem::replace(&mut self.raced, true) && complete).then_some(first)
     }
 
-    fn tell(&mut self, found: Found) -> Vec<Sighting> {
-        let Found { mut races, mut deadlocks, dropped, forgotten } = found;
+    fn report(&mut self, found: News) -> Vec<Sighting> {
+        let News { mut races, mut deadlocks, dropped, forgotten } = found;
         self.totals.dropped += dropped;
         self.totals.forgotten += forgotten;
-        races.retain(|(name, found)| self.told.insert((pair(found), name)));
-        deadlocks.retain(|(name, cycle)| !self.told_deadlocks.contains(&(cycle.sorted_pcs(), name)));
+        races.retain(|(analysis, found)| self.reported.insert((pair(found), analysis.id())));
+        deadlocks.retain(|(analysis, cycle)| !self.reported_deadlocks.contains(&(cycle.sorted_pcs(), analysis.id())));
         if races.is_empty() && deadlocks.is_empty() {
             return Vec::new();
         }
@@ -386,10 +374,10 @@ impl Live {
         sightings
     }
 
-    /// Cycles whose code positions have not been told. Those without one, of events too long ago, are dropped.
+    /// Cycles whose code positions have not been reported. Those without one, of events too long ago, are dropped.
     fn deadlocks(
         &mut self,
-        found: Vec<(&'static str, Cycle)>,
+        found: Vec<(AnalysisRef, Cycle)>,
         known: &impl Fn(EventId, Pc) -> Sighted,
     ) -> Vec<Sighting> {
         let mut sightings = Vec::new();
@@ -400,8 +388,9 @@ impl Live {
             pcs.sort_unstable();
             if accesses.iter().any(|access| !access.exact && access.pc == Pc(0)) {
                 self.totals.dropped += 1;
-            } else if self.told_deadlocks.insert((pcs, analysis)) {
+            } else if self.reported_deadlocks.insert((pcs, analysis.id())) {
                 let (kind, strength) = (Kind::Deadlock, Strength::Potential);
+                let analysis = analysis.id();
                 sightings.push(Sighting { kind, strength, analysis, certain: false, accesses });
             }
         }
@@ -410,15 +399,18 @@ impl Live {
 
     fn races(
         &mut self,
-        fresh: Vec<(&'static str, Candidate)>,
+        fresh: Vec<(AnalysisRef, Candidate)>,
         known: &impl Fn(EventId, Pc) -> Sighted,
     ) -> Vec<Sighting> {
         let first = self.first_race(&fresh);
-        let sighting = |(analysis, found): (&'static str, Candidate)| Sighting {
+        let sighting = |(analysis, found): (AnalysisRef, Candidate)| Sighting {
             kind: Kind::Race,
             strength: Strength::Potential,
-            analysis,
-            certain: analysis == "shb" || analysis == "hb" && first == Some(found.second),
+            analysis: analysis.id(),
+            certain: match analysis.about().guarantee {
+                Guarantee::FirstIsReal => first == Some(found.second),
+                guarantee => guarantee.is_sound(),
+            },
             accesses: vec![known(found.first, found.first_pc), known(found.second, found.second_pc)],
         };
         fresh.into_iter().map(sighting).collect()

@@ -6,7 +6,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::rc::Rc;
 
-use reweave_model::{Addr, BlockedOn, Event, EventId, ObjectId, Op, Pc, Sighted, StackId, ThreadId};
+use reweave_model::{Addr, BlockedOn, Event, EventId, HeldLocks, ObjectId, Op, Pc, Sighted, StackId, ThreadId};
 use reweave_trace::{Context, RawEvents, Stacks};
 
 use crate::linear::FastMap;
@@ -39,7 +39,7 @@ struct Gone {
 type Taken = (ObjectId, Pc);
 /// What a thread waits for.
 type Awaited = (BlockedOn, ObjectId);
-type Held = HashMap<ThreadId, Vec<Taken>>;
+type Held = HeldLocks<Pc>;
 
 #[derive(Default)]
 pub(super) struct Past {
@@ -51,24 +51,15 @@ pub(super) struct Past {
     spare: Option<Vec<u64>>,
 }
 
-/// Returns whether anything changed.
+/// Returns whether anything may have changed.
 fn follow(held: &mut Held, event: &Event<'_>) -> bool {
-    match event.op {
-        Op::Acquire { object, .. } => held.entry(event.thread).or_default().push((object, event.pc)),
-        Op::Woken { mutex, .. } if mutex != ObjectId(0) => {
-            held.entry(event.thread).or_default().push((mutex, event.pc));
-        }
-        Op::Release { object, .. } | Op::Wait { mutex: object, .. } => {
-            if let Some(locks) = held.get_mut(&event.thread)
-                && let Some(place) = locks.iter().rposition(|(other, _)| *other == object)
-            {
-                locks.remove(place);
-            }
-        }
-        Op::End => drop(held.remove(&event.thread)),
-        _ => return false,
+    if event.op == Op::End {
+        held.forget(event.thread);
+        return true;
     }
-    true
+    let changes = event.op.lock_change().is_some();
+    held.follow(event.thread, &event.op, event.pc);
+    changes
 }
 
 const fn address(op: &Op<'_>) -> Option<Addr> {
@@ -126,7 +117,7 @@ impl Past {
             let locks_held = match &acting {
                 Some((thread, locks)) if *thread == event.thread => locks,
                 _ => {
-                    let locks = held.get(&event.thread).map_or(&[][..], Vec::as_slice).into();
+                    let locks = held.of(event.thread).into();
                     &acting.insert((event.thread, locks)).1
                 }
             };
@@ -180,7 +171,7 @@ impl Past {
                     {
                         while left.next_if(|(next, _)| *next == id).is_some() {}
                         let Event { thread, pc, op, stack, .. } = event;
-                        let locks_held = held.get(&thread).cloned().unwrap_or_default();
+                        let locks_held = held.of(thread).to_vec();
                         let (event, exact) = (id, true);
                         let (op, addr, awaits, stack) = (called(&op), address(&op), op.awaits(), walk(stack));
                         found.insert(id, Sighted { event, thread, pc, stack, op, addr, awaits, locks_held, exact });

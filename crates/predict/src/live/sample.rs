@@ -223,10 +223,9 @@ impl Sampler {
             // Others learn nothing of these.
             Op::Read { .. } | Op::Write { .. } | Op::Blocked { .. } | Op::Branch | Op::Begin => return,
             // Whoever is refused learns of it.
-            Op::Acquire { object, mode, .. } => acting.locks ^= lock_bits(object, mode),
-            Op::Woken { mutex, .. } if mutex != ObjectId(0) => acting.locks ^= lock_bits(mutex, LockMode::Exclusive),
-            Op::Release { object, mode } => acting.locks ^= lock_bits(object, mode),
-            Op::Wait { mutex, .. } if mutex != ObjectId(0) => acting.locks ^= lock_bits(mutex, LockMode::Exclusive),
+            Op::Acquire { .. } | Op::Release { .. } | Op::Wait { .. } | Op::Woken { .. } => {
+                acting.locks ^= event.op.lock_change().map_or(0, |change| lock_bits(change.lock(), change.mode()));
+            }
             Op::End => {
                 self.threads.remove(&event.thread);
                 self.current.1 = Acting::default();

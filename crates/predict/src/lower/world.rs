@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use reweave_model::{BlockedOn, LockMode, ObjectId, ObjectKind, Op, ThreadId};
+use reweave_model::{BlockedOn, LockChange, LockMode, ObjectId, ObjectKind, Op, ThreadId};
 
 use super::buffer::{Kept, What};
 
@@ -35,21 +35,21 @@ impl World {
     pub fn event(&mut self, kept: &Kept) {
         let What::Sync(op) = &kept.what else { return };
         let thread = kept.thread;
+        // A wait that began before the window is over by itself.
+        let is_wait_over = |op: &Op<'_>| matches!(op, Op::Woken { .. }) && !self.waiting.contains_key(&thread);
+        match op.lock_change() {
+            Some(_) if is_wait_over(op) => return,
+            Some(LockChange::Acquired { lock, mode }) => drop(self.held.insert((thread, lock), mode)),
+            Some(LockChange::Released { lock, .. }) => drop(self.held.remove(&(thread, lock))),
+            None => {}
+        }
         match *op {
-            Op::Acquire { object, mode, .. } => {
-                self.held.insert((thread, object), mode);
-            }
-            Op::Release { object, .. } => {
-                self.held.remove(&(thread, object));
-            }
             Op::Wait { condition, mutex, .. } => {
-                self.held.remove(&(thread, mutex));
                 self.waiting.insert(thread, Waiting { condition, mutex, notified: None });
             }
-            // A futex wait has no mutex.
+            // A wait without a mutex is none on a condition.
             Op::Woken { mutex, notify, .. } if mutex.0 != 0 => {
                 let Some(woken) = self.waiting.remove(&thread) else { return };
-                self.held.insert((thread, mutex), LockMode::Exclusive);
                 // It was this one that the notify chose: whoever was taken for it has what this one had.
                 if notify != 0
                     && woken.notified != Some(notify)

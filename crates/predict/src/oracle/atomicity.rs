@@ -1,5 +1,5 @@
 //! Which blocks some reordering violates, by brute force: all reorderings, told apart by who depends on whom, and the graph
-//! over transactions of each longest one, by the definition in [`atomicity`](crate::atomicity); and that a
+//! over transactions of each longest one, by the definition in [`atomicity`](crate::search::atomicity); and that a
 //! graph has a cycle if and only if it violates some block.
 
 use std::collections::{BTreeSet, HashSet};
@@ -7,8 +7,8 @@ use std::collections::{BTreeSet, HashSet};
 use reweave_model::LockMode;
 
 use super::{Oracle, State};
-use crate::atomicity::{Block, Transactions};
 use crate::history::{Action, History, Mode, Pos};
+use crate::search::atomicity::{Block, Transactions};
 
 /// The blocks that some reordering violates; `None` if there are more than `limit` reorderings to look at.
 pub fn violated(history: &History, mode: Mode, transactions: &Transactions, limit: usize) -> Option<BTreeSet<Block>> {

@@ -1,4 +1,4 @@
-//! Stalls by brute force; [`stalls`](crate::stalls) has the definition.
+//! Stalls by brute force; [`stalls`](crate::search::stalls) has the definition.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,8 +1,13 @@
 //! What every search by questions to the [engine](crate::feasible) shares: the windows of a trace, how long it may take, and
-//! how an order of a window's events becomes part of a finding.
+//! how an order of a window's events becomes part of a finding. Each search is a folder here; the analyses call them.
 
+pub mod atomicity;
 mod context;
+pub mod deadlocks;
+pub mod nondeterminism;
 mod paths;
+pub mod races;
+pub mod stalls;
 mod ways;
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -27,7 +32,7 @@ const PER_QUESTION: Duration = Duration::from_secs(10);
 
 /// Which reorderings count, and how far to go.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Limits<'a> {
+pub struct SearchLimits<'a> {
     pub mode: Mode,
     /// Kept events per window; `None`: see [`WINDOW`].
     pub window: Option<usize>,
@@ -35,7 +40,7 @@ pub struct Limits<'a> {
     pub interrupt: Option<&'a AtomicBool>,
 }
 
-impl<'a> Limits<'a> {
+impl<'a> SearchLimits<'a> {
     pub fn is_over(&self) -> bool {
         self.deadline.is_some_and(|deadline| Instant::now() >= deadline)
             || self.interrupt.is_some_and(|interrupt| interrupt.load(Ordering::Relaxed))
@@ -55,7 +60,7 @@ pub type Progress<'p> = dyn FnMut(f64) + 'p;
 /// Shows the windows of a trace to `visit` until the time is over.
 pub fn each_window(
     trace: &Trace,
-    limits: &Limits<'_>,
+    limits: &SearchLimits<'_>,
     progress: &mut Progress<'_>,
     visit: &mut dyn FnMut(&Lowered, &mut Progress<'_>),
 ) -> Result<()> {

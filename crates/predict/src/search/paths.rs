@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use reweave_model::{EventId, Op, Schedule, ThreadId, ThreadName, Witness};
+use reweave_model::{Descent, EventId, Op, Schedule, ThreadId, Witness};
 use reweave_trace::{Result, Trace};
 
 use crate::history::Pos;
@@ -48,10 +48,9 @@ struct Before {
 /// Reads the trace once more, for the names of threads and for what ran before each window.
 pub fn witnesses(trace: &Trace, paths: &[&Path]) -> Result<Vec<Witness>> {
     let mut starts: BTreeMap<EventId, Option<Before>> = paths.iter().map(|path| (path.start, None)).collect();
-    let mut schedule = Schedule { threads: vec![ThreadName::MAIN], segments: Vec::new() };
-    let mut indices = HashMap::from([(ThreadId(0), ThreadId(0))]);
+    let mut schedule = Schedule::default();
+    let mut descent = Descent::default();
     let mut steps: HashMap<ThreadId, u64> = HashMap::new();
-    let mut foreign = 0;
     if paths.is_empty() {
         return Ok(Vec::new());
     }
@@ -60,33 +59,23 @@ pub fn witnesses(trace: &Trace, paths: &[&Path]) -> Result<Vec<Witness>> {
         if let Some(before) = starts.get_mut(&event.id) {
             *before = Some(Before { schedule: schedule.clone(), steps: steps.clone() });
         }
-        let index = *indices.entry(event.thread).or_insert_with(|| {
-            schedule.threads.push(ThreadName { parent: 0, nth: ThreadName::FOREIGN | foreign });
-            foreign += 1;
-            ThreadId(schedule.threads.len() as u32 - 1)
-        });
-        if let Op::Fork { child, nth } = event.op {
-            indices.insert(child, ThreadId(schedule.threads.len() as u32));
-            schedule.threads.push(ThreadName { parent: index.0, nth });
-        }
+        let index = descent.see(&event);
         if event.op.is_step() {
             schedule.push(index, 1);
             *steps.entry(event.thread).or_default() += lower::steps(&event.op);
-        } else if event.op == Op::Revoked
-            && let Some(segment) = schedule.segments.last_mut().filter(|segment| segment.thread == index)
-        {
-            segment.revoked = true;
+        } else if event.op == Op::Revoked {
+            schedule.revoke(index);
         }
     }
     let witness = |path: &&Path| {
         let empty = Before { schedule: Schedule::default(), steps: HashMap::new() };
         let Before { schedule: before, mut steps } = starts[&path.start].clone().unwrap_or(empty);
-        let mut witness = Schedule { threads: schedule.threads.clone(), segments: before.segments };
+        let mut witness = Schedule { threads: descent.names().to_vec(), segments: before.segments };
         for &(thread, until) in &path.turns {
             let done = steps.entry(thread).or_default();
             let more = until.saturating_sub(*done);
-            if more > 0 {
-                witness.push(indices[&thread], u32::try_from(more).unwrap_or(u32::MAX));
+            if let Some(index) = descent.index(thread).filter(|_| more > 0) {
+                witness.push(index, u32::try_from(more).unwrap_or(u32::MAX));
                 *done = until;
             }
         }

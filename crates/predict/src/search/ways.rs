@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use reweave_model::{EventId, Op, Schedule, ThreadId, ThreadName, Witness};
+use reweave_model::{Descent, EventId, Op, Schedule, ThreadId, Witness};
 use reweave_trace::{Result, Trace};
 
 use crate::linear::{Before, Way};
@@ -11,9 +11,9 @@ use crate::lower;
 /// What the trace knows of its threads.
 #[derive(Default)]
 struct Lanes {
-    /// Names of threads, and everything that ran, as it ran.
+    descent: Descent,
+    /// Everything that ran, as it ran; without the names of threads.
     schedule: Schedule,
-    indices: HashMap<ThreadId, ThreadId>,
     /// By thread, an event for each step that it takes in a reordering. invariant: ascending
     steps: HashMap<ThreadId, Vec<EventId>>,
     /// Who ran from which event on, until the next one.
@@ -38,25 +38,16 @@ pub fn along(trace: &Trace, ways: &[Way]) -> Result<Vec<Option<Witness>>> {
 impl Lanes {
     fn of(trace: &Trace, ways: &[Way]) -> Result<Self> {
         let mut lanes = Self::default();
-        lanes.schedule.threads.push(ThreadName::MAIN);
-        lanes.indices.insert(ThreadId(0), ThreadId(0));
         let prefix = |way: &Way| match way.before {
             Before::Everything(until) => Some((until, None)),
             Before::Of(_) => None,
         };
         lanes.prefixes = ways.iter().filter_map(prefix).collect();
         let wanted: HashSet<EventId> = ways.iter().flat_map(|way| [way.last.0, way.last.1]).collect();
-        let mut foreign = 0;
         let mut events = trace.events();
         while let Some(event) = events.next()? {
-            let index = *lanes.indices.entry(event.thread).or_insert_with(|| {
-                lanes.schedule.threads.push(ThreadName { parent: 0, nth: ThreadName::FOREIGN | foreign });
-                foreign += 1;
-                ThreadId(lanes.schedule.threads.len() as u32 - 1)
-            });
-            if let Op::Fork { child, nth } = event.op {
-                lanes.indices.insert(child, ThreadId(lanes.schedule.threads.len() as u32));
-                lanes.schedule.threads.push(ThreadName { parent: index.0, nth });
+            let index = lanes.descent.see(&event);
+            if let Op::Fork { child, .. } = event.op {
                 lanes.forks.insert(event.id, child);
             }
             if lanes.runs.last().is_none_or(|(thread, _)| *thread != event.thread) {
@@ -66,10 +57,8 @@ impl Lanes {
                 lanes.schedule.push(index, 1);
                 let steps = lanes.steps.entry(event.thread).or_default();
                 (0..lower::steps(&event.op)).for_each(|_| steps.push(event.id));
-            } else if event.op == Op::Revoked
-                && let Some(segment) = lanes.schedule.segments.last_mut().filter(|segment| segment.thread == index)
-            {
-                segment.revoked = true;
+            } else if event.op == Op::Revoked {
+                lanes.schedule.revoke(index);
             }
             if wanted.contains(&event.id) {
                 lanes.wanted.insert(event.id, event.thread);
@@ -86,12 +75,12 @@ impl Lanes {
     }
 
     fn schedule_along(&self, way: &Way) -> Option<Schedule> {
-        let mut schedule = Schedule { threads: self.schedule.threads.clone(), segments: Vec::new() };
+        let mut schedule = Schedule { threads: self.descent.names().to_vec(), segments: Vec::new() };
         let mut until: HashMap<ThreadId, EventId> = HashMap::new();
         match &way.before {
             Before::Everything(last) => {
                 schedule.segments.clone_from(&self.prefixes.get(last)?.as_ref()?.segments);
-                until.extend(self.indices.keys().map(|thread| (*thread, *last)));
+                until.extend(self.descent.threads().map(|thread| (thread, *last)));
             }
             Before::Of(each) => {
                 for (fork, last) in each {
@@ -107,7 +96,7 @@ impl Lanes {
         let mut two = [0, 1].map(|at| {
             let all = self.steps(threads[at]);
             let done = until.get(&threads[at]).map_or(0, |last| all.partition_point(|step| step <= last));
-            Side { index: self.indices[&threads[at]], all, done, end: pair[at] }
+            Side { index: self.descent.index(threads[at]).unwrap_or_default(), all, done, end: pair[at] }
         });
         let owner = |event: &EventId| two.iter().position(|side| side.all.binary_search(event).is_ok());
         let owners = way.steps.iter().map(owner).collect::<Option<Vec<usize>>>()?;
@@ -140,7 +129,7 @@ impl Lanes {
             let to = self.runs.get(nth + 1).map_or(EventId(u64::MAX), |(_, next)| *next).min(EventId(last.0 + 1));
             let all = self.steps(*thread);
             let before = |event: EventId| all.partition_point(|step| *step < event);
-            push(schedule, self.indices[thread], before(to).saturating_sub(before(*from)));
+            push(schedule, self.descent.index(*thread).unwrap_or_default(), before(to).saturating_sub(before(*from)));
         }
     }
 }

@@ -1,8 +1,8 @@
 //! Random atomic blocks in a history.
 
 use super::Random;
-use crate::atomicity::Transactions;
 use crate::history::History;
+use crate::search::atomicity::Transactions;
 
 /// Blocks of two to six events here and there. They hang on the numbers of events, so that a part of a history (see
 /// [`shrink`](super::shrink())) has the parts of the same blocks.

@@ -9,8 +9,8 @@ use reweave_model::LockMode;
 
 use super::replay::Replay;
 use super::{Rejection, Why};
-use crate::atomicity::{Block, Transactions};
 use crate::history::{Action, Cell, History, Lock, Mode, Pos};
+use crate::search::atomicity::{Block, Transactions};
 
 /// A transaction.
 type Node = usize;

@@ -1,11 +1,11 @@
-//! Whether an order leads to a stall; [`stalls`](crate::stalls) has the definition.
+//! Whether an order leads to a stall; [`stalls`](crate::search::stalls) has the definition.
 
 use reweave_model::LockMode;
 
 use super::replay::Replay;
 use super::{Rejection, Why};
 use crate::history::{Action, History, Mode, Pos, Thread, Waking};
-use crate::stalls::Endings;
+use crate::search::stalls::Endings;
 
 /// Whether after `order` every thread is over, or waits for what only others that wait could do. Says where they wait: all
 /// but threads that nobody forked.

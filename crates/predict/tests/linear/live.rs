@@ -8,9 +8,10 @@ use reweave_model::{
     AccessFlags, Addr, BlockedOn, EventId, Kind, LockMode, ObjectId, ObjectKind, Op, Pc, Sighting, StackId, ThreadId,
     Value,
 };
+use reweave_predict::AnalysisRef;
 use reweave_predict::linear::{Access, Bounds, Candidates, Front, Linear, Sync, Thread, Touch, Word, run, run_on};
 use reweave_predict::live::{Live, Options};
-use reweave_predict::lock_history::Limits;
+use reweave_predict::lock_history::HistoryLimits;
 use reweave_trace::{Trace, TraceBuilder};
 
 use super::random::{self, ALLOCS, ATOMICS, CHANNELS, JOINS, LOCKS, Random, SHARED};
@@ -21,8 +22,12 @@ use reweave_predict::analyses::{goodlock::Goodlock, lock_history::LockHistoryRac
 /// Barriers apart: which of them are firm is only known at the end, so that `lockset` lists more without it.
 const MIX: u32 = LOCKS | SHARED | ATOMICS | CHANNELS | JOINS | ALLOCS;
 
+fn by_name(name: &str) -> AnalysisRef {
+    reweave_predict::find(name).expect("an analysis")
+}
+
 fn options(analysis: &'static str, sample: bool) -> Options {
-    Options { analyses: vec![analysis], sample, check: sample }
+    Options { analyses: vec![by_name(analysis)], sample, check: sample }
 }
 
 /// Gives the chunks of a trace to `live`, cut into pieces of random numbers of records.
@@ -189,7 +194,7 @@ fn lock_histories_forget_dead_locks() {
         let trace = short_lived_locks(seed, 120);
         let mut with = |retired: usize| -> (PcPairs, usize) {
             let front = Front::bounded("bounded", Bounds { retired, streams: 100 });
-            let mut races = LockHistoryRaces::new(Limits::LIVE);
+            let mut races = LockHistoryRaces::new(HistoryLimits::LIVE);
             run_on(trace.events(), front, &mut races, &mut |_| true).expect("a sound trace");
             let found = races.finish();
             forgotten += races.stats().iter().find(|(name, _)| *name == "forgotten_events").map_or(0, |stat| stat.1);
@@ -243,10 +248,10 @@ fn cycles_of_living_locks_survive_those_that_come_and_go() {
     assert_eq!(goodlock.stats(), [("forgotten_requests", 500)]);
     assert!(goodlock.finish().cycles.is_empty(), "told before");
     // And with everything that runs by default: once each, with what is held.
-    let analyses = vec!["hb", "lockset", "lock-history", "goodlock"];
+    let analyses = ["hb", "lockset", "lock-history", "goodlock"].map(by_name).to_vec();
     let told = feed(&trace, &mut Live::new(&Options { analyses, ..Options::default() }), &mut Random::new(1));
     let [deadlock] = &told[..] else { panic!("{told:?}") };
-    assert_eq!((deadlock.kind, deadlock.analysis), (Kind::Deadlock, "goodlock"));
+    assert_eq!((deadlock.kind, deadlock.analysis), (Kind::Deadlock, by_name("goodlock").id()));
     let [one, two] = &deadlock.accesses[..] else { panic!("{deadlock:?}") };
     assert_eq!((one.pc, one.op, one.awaits), (Pc(2), "acquire", Some((BlockedOn::LockExclusive, ObjectId(128)))));
     assert_eq!((one.locks_held.as_slice(), two.pc), (&[(ObjectId(64), Pc(1))][..], Pc(102)));
@@ -285,7 +290,7 @@ fn the_same_of_locks_as_from_the_trace() {
     let (mut apart, mut deadlocks) = (0, 0);
     for seed in 0..600u64 {
         let trace = random::trace(seed, MIX, 10 + seed % 150);
-        let analyses = vec!["lockset", "lock-history", "goodlock"];
+        let analyses = ["lockset", "lock-history", "goodlock"].map(by_name).to_vec();
         let told = feed(&trace, &mut Live::new(&Options { analyses, ..Options::default() }), &mut Random::new(seed));
         let races: Vec<Sighting> = told.iter().filter(|sighting| sighting.kind == Kind::Race).cloned().collect();
         // Which pairs of accesses are asked about depends on where the pieces end; with one piece it is as with the trace.
@@ -300,7 +305,8 @@ fn the_same_of_locks_as_from_the_trace() {
         assert_eq!(pairs(&by_histories), found(&trace, LockHistoryRaces::default()), "lock-history on seed {seed}");
         let lockset = found(&trace, LocksetRaces::default());
         assert_eq!(pairs(&races), lockset, "lockset on seed {seed}");
-        let goodlock: Vec<Sighting> = told.iter().filter(|sighting| sighting.analysis == "goodlock").cloned().collect();
+        let goodlock: Vec<Sighting> =
+            told.iter().filter(|sighting| sighting.analysis == by_name("goodlock").id()).cloned().collect();
         let mut whole = Goodlock::default();
         run(&trace, &mut whole, &mut |_| true).expect("a sound trace");
         let expected: BTreeSet<Vec<Pc>> = whole.finish().cycles.iter().map(|cycle| cycle.sorted_pcs()).collect();

@@ -7,11 +7,11 @@ use reweave_predict::analyses::lock_history::LockHistoryRaces;
 use reweave_predict::analyses::lockset::LocksetRaces;
 use reweave_predict::history::{Mode, Pos};
 use reweave_predict::linear::{Candidate, Linear, run};
-use reweave_predict::lock_history::Limits;
+use reweave_predict::lock_history::HistoryLimits;
 use reweave_predict::oracle::Oracle;
 use reweave_predict::testing::{FIRST_PC, generate, trace_of};
 use reweave_predict::witness;
-use reweave_predict::{Options, predict};
+use reweave_predict::{Options, find, predict};
 use reweave_trace::{Meta, Trace, TraceBuilder};
 
 use super::random::locking;
@@ -87,7 +87,8 @@ fn the_ways_of_strategy_two_are_schedules_that_lead_there() {
             _ => locking(seed, 4, 8 + seed as usize % 24),
         };
         let Some(trace) = trace_of(&history) else { continue };
-        let options = Options { analyses: vec!["lock-history".into()], shown: true, ..Options::default() };
+        let options =
+            Options { analyses: vec![find("lock-history").expect("an analysis")], shown: true, ..Options::default() };
         let answer = predict(&trace, &options, &mut |_, _| {}).expect("a sound trace");
         assert_eq!(answer.shown.len() as u64, answer.stats["lock-history.after_two"], "seed {seed}");
         for finding in &answer.shown {
@@ -153,7 +154,7 @@ fn crossed(program: &mut Program) {
     program.write(1, 100);
 }
 
-fn candidates(trace: &Trace, limits: Limits) -> (PcPairs, PcPairs) {
+fn candidates(trace: &Trace, limits: HistoryLimits) -> (PcPairs, PcPairs) {
     let mut analysis = LockHistoryRaces::new(limits);
     run(trace, &mut analysis, &mut |_| true).expect("a sound trace");
     (pcs(&analysis.finish().pairs), pcs(analysis.lockset_candidates()))
@@ -163,7 +164,7 @@ fn candidates(trace: &Trace, limits: Limits) -> (PcPairs, PcPairs) {
 fn crossed_sections_are_refuted() {
     let mut program = Program::new(2);
     crossed(&mut program);
-    let (left, lockset) = candidates(&program.done(), Limits::WHOLE);
+    let (left, lockset) = candidates(&program.done(), HistoryLimits::WHOLE);
     assert_eq!(lockset, BTreeSet::from([(100, 200)]));
     assert_eq!(left, BTreeSet::new());
 }
@@ -181,9 +182,9 @@ fn what_was_refuted_once_is_tried_again() {
     program.write(2, 200);
     program.write(1, 100);
     let trace = program.done();
-    assert_eq!(candidates(&trace, Limits::WHOLE).0, BTreeSet::from([(100, 200)]));
+    assert_eq!(candidates(&trace, HistoryLimits::WHOLE).0, BTreeSet::from([(100, 200)]));
     // With a short memory it is not refuted either, for want of knowledge.
-    let short = Limits { history: 4, ..Limits::LIVE };
+    let short = HistoryLimits { history: 4, ..HistoryLimits::LIVE };
     assert_eq!(candidates(&trace, short).0, BTreeSet::from([(100, 200)]));
 }
 
@@ -192,7 +193,7 @@ fn nothing_is_predicted_without_a_witness() {
     let mut program = Program::new(2);
     crossed(&mut program);
     program.write(2, 300);
-    let options = Options { analyses: vec!["lock-history".into()], ..Options::default() };
+    let options = Options { analyses: vec![find("lock-history").expect("an analysis")], ..Options::default() };
     let answer = predict(&program.done(), &options, &mut |_, _| {}).expect("a sound trace");
     assert!(!answer.findings.is_empty());
     for finding in &answer.findings {

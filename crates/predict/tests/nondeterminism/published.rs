@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 
 use reweave_predict::history::{History, Mode, Pos};
-use reweave_predict::nondeterminism::published::{self, Order, Stats, Witness};
-use reweave_predict::nondeterminism::views::Views;
 use reweave_predict::oracle::Oracle;
+use reweave_predict::search::nondeterminism::published::{self, Order, Stats, Witness};
+use reweave_predict::search::nondeterminism::views::Views;
 use reweave_predict::testing::generate;
 
 use super::counts;
@@ -143,7 +143,7 @@ impl<'h> Naive<'h> {
 /// Phase I of every witness, by the incremental graphs and by graphs made anew: the same witnesses have a cycle in G'.
 #[test]
 fn incremental_graphs_are_the_graphs() {
-    use reweave_predict::nondeterminism::published::Verdict;
+    use reweave_predict::search::nondeterminism::published::Verdict;
     let mut seen = [0; 2];
     for seed in 0..150 {
         let history = generate(seed, 22);

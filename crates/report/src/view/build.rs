@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use reweave_model::{EventId, LockMode, ObjectId, Op, ThreadId};
+use reweave_model::{EventId, LockChange, LockMode, ObjectId, Op, ThreadId};
 use reweave_trace::{Result, Trace};
 
 use super::links::Linker;
@@ -235,19 +235,18 @@ impl Maker<'_> {
     /// not shown.
     fn locks(&mut self, thread: ThreadId, op: &Op<'_>, row: usize, folded: bool) {
         let held = self.held.entry(thread).or_default();
-        match *op {
-            Op::Acquire { object, mode, .. } => {
-                held.push(Held { object, shared: mode == LockMode::Shared, since: row });
+        match op.lock_change() {
+            Some(LockChange::Acquired { lock, mode }) => {
+                held.push(Held { object: lock, shared: mode == LockMode::Shared, since: row });
             }
-            Op::Woken { mutex, .. } => held.push(Held { object: mutex, shared: false, since: row }),
-            Op::Release { object, .. } | Op::Wait { mutex: object, .. } => {
+            Some(LockChange::Released { lock: object, .. }) => {
                 // Also a release that another thread's acquire is meant for.
                 let own = held.iter().rposition(|held| held.object == object).map(|at| held.remove(at));
                 if let Some(held) = own.filter(|held| !folded || held.since < row) {
                     self.bar(thread, &held, row);
                 }
             }
-            _ => {}
+            None => {}
         }
     }
 

@@ -1,5 +1,5 @@
-//! Symbols as bytes: unsigned LEB128 numbers and length-prefixed strings, in the order of the fields. Addresses and lines are
-//! stored as differences, which LZ4 then shrinks further.
+//! Symbols as bytes: unsigned LEB128 numbers and length-prefixed strings, in the order of the fields. Addresses and
+//! lines are stored as differences, which LZ4 then shrinks further.
 
 use reweave_model::Pc;
 

@@ -13,9 +13,49 @@
 pub mod predicted;
 pub mod recorded;
 
-use reweave_model::{ObjectId, ObjectKind, Op};
+use std::collections::HashSet;
 
-pub const NAME: &str = "destroyed";
+use reweave_model::{Finding, Kind, ObjectId, ObjectKind, Op, Strength};
+use reweave_trace::Result;
+
+use crate::analysis::{About, Analysis, Guarantee};
+use crate::prediction::{Prediction, accessors};
+
+/// The analysis `destroyed`.
+pub struct UseAfterDestruction;
+
+impl Analysis for UseAfterDestruction {
+    fn about(&self) -> About {
+        let summary = "locks, conditions, barriers and semaphores that are used after they were destroyed";
+        About::new("destroyed", Kind::Misuse, Guarantee::SoundAndComplete, summary).by_default()
+    }
+
+    fn run(&self, prediction: &mut Prediction<'_>) -> Result<()> {
+        let (trace, id) = (prediction.trace, self.id());
+        let mut uses = recorded::late_uses(trace)?;
+        // What is destroyed too early is one bug, whoever comes too late.
+        let mut ends = HashSet::new();
+        uses.retain(|late| ends.insert(late.end_pc));
+        let accessors = accessors(trace, uses.iter().flat_map(|late| [late.used, late.end]).collect())?;
+        for late in &uses {
+            let accesses = [late.used, late.end].iter().filter_map(|event| accessors.get(event).cloned()).collect();
+            prediction.answer.findings.push(Finding::new(Kind::Misuse, Strength::Confirmed, id, accesses));
+        }
+        prediction.answer.stats.insert(format!("{id}.events"), uses.len() as u64);
+        if !prediction.may_have("destroy") {
+            return Ok(());
+        }
+        let limits = &prediction.options.limits;
+        let found = predicted::predicted(trace, id, &ends, limits, &mut prediction.progress(id))?;
+        prediction.count([
+            ("destroyed_questions", found.questions),
+            ("unknown_destroyed", found.unknown),
+            ("refused_witnesses", found.refused),
+        ]);
+        prediction.answer.findings.extend(found.findings);
+        Ok(())
+    }
+}
 
 /// What kind of thing an operation takes an object for.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]

@@ -9,8 +9,8 @@ use reweave_trace::{Result, Stacks, Trace};
 use super::{Class, uses};
 
 /// Blocks from this size on are mappings of their own, in most allocators: the system gives them to whom it likes.
-const MAPPED: u64 = 64 << 10;
-const PAGE: u64 = 4096;
+pub(crate) const MAPPED: u64 = 64 << 10;
+pub(crate) const PAGE: u64 = 4096;
 /// Longer traces are passed over once more only if something in them is destroyed.
 const LONG: u64 = 5_000_000;
 

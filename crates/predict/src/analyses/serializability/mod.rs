@@ -2,7 +2,7 @@
 //!
 //! Finds a violated block if and only if the graph over transactions of the trace has a cycle, at the latest when a block of
 //! the cycle ends. What it names is true of the
-//! recorded run; what other orders of the same events do, [`atomicity`](crate::atomicity) asks. After the first one the
+//! recorded run; what other orders of the same events do, [`atomicity`](crate::search::atomicity) asks. After the first one the
 //! offending dependence is left out and the search goes on: later blocks are found as far as the rest shows them.
 //!
 //! A clock per transaction says which blocks come before it. A block comes after itself if it takes over a clock that knows it,
@@ -14,10 +14,35 @@
 
 mod clocks;
 
-use reweave_model::{EventId, LockMode, Pc};
+use reweave_model::{EventId, Kind, LockMode, Pc};
+use reweave_trace::Result;
 
+use crate::analysis::{About, Analysis, Guarantee, Questions};
 use crate::linear::{Access, BlockEdge, Candidate, Candidates, FastMap, Linear, Sync, Thread, Touch, Word, at};
+use crate::prediction::{Leaves, Prediction};
+use crate::search::SearchLimits;
+use crate::search::atomicity::serializability::Pattern;
 use clocks::{Clocks, Slot};
+
+/// The analysis `serializability`: looks at the observed order, and asks about all others.
+pub struct ConflictSerializability;
+
+impl Analysis for ConflictSerializability {
+    fn about(&self) -> About {
+        let summary = "every order of the trace in which an atomic block could not have run in one go";
+        About::new("serializability", Kind::Atomicity, Guarantee::SoundAndComplete, summary).by_default()
+    }
+
+    fn asks(&self, _: &SearchLimits<'_>) -> Option<Questions> {
+        Some(Questions::Blocks(Pattern::Any))
+    }
+    fn pass(&self) -> Option<Box<dyn Linear>> {
+        Some(Box::<Serializability>::default())
+    }
+    fn run(&self, prediction: &mut Prediction<'_>) -> Result<()> {
+        prediction.blocks(self.id(), Leaves::Unviolated)
+    }
+}
 
 /// Who was at some bytes of a word.
 #[derive(Clone, Copy)]

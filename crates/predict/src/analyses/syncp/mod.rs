@@ -15,13 +15,33 @@
 
 mod ideal;
 
-use reweave_model::EventId;
+use reweave_model::{EventId, Kind};
+use reweave_trace::Result;
 
+use crate::analysis::{About, Analysis, Guarantee};
 use crate::linear::{
     Access, AccessKind, Candidates, Linear, LocksetId, Locksets, PcId, Pcs, Sync, Thread, Touch, Word,
 };
+use crate::prediction::{Prediction, Shows};
 use ideal::grow;
 pub(crate) use ideal::{Recorder, Stamp};
+
+/// The analysis `syncp`.
+pub struct Syncp;
+
+impl Analysis for Syncp {
+    fn about(&self) -> About {
+        let summary = "races that keep the order of critical sections";
+        About::new("syncp", Kind::Race, Guarantee::Sound, summary)
+    }
+
+    fn pass(&self) -> Option<Box<dyn Linear>> {
+        Some(Box::<SyncpRaces>::default())
+    }
+    fn run(&self, prediction: &mut Prediction<'_>) -> Result<()> {
+        prediction.races(self.id(), Shows::ByName)
+    }
+}
 
 #[derive(Clone, Copy)]
 struct Point {

@@ -1,6 +1,6 @@
 //! Synchronization: what the primitives do, and what was so before the window.
 
-use reweave_model::{BlockedOn, LockMode, ObjectId, ObjectKind, Op, ThreadId, WakeReason};
+use reweave_model::{BlockedOn, LockChange, LockMode, ObjectId, ObjectKind, Op, ThreadId, WakeReason};
 
 use super::super::Destroyed;
 use super::super::buffer::{Kept, What};
@@ -101,6 +101,11 @@ impl Builder {
     /// Exactly one step.
     fn lower(&mut self, thread: Thread, kept: &Kept, op: &Op<'static>) {
         let mut after = Vec::new();
+        let changed = match op.lock_change() {
+            Some(LockChange::Acquired { lock, .. }) => self.held.insert((kept.thread, lock)),
+            Some(LockChange::Released { lock, .. }) => self.held.remove(&(kept.thread, lock)),
+            None => false,
+        };
         let action = match *op {
             Op::Fork { child, .. } => {
                 let pos = self.push(thread, Action::Nothing, after, Some(kept));
@@ -119,12 +124,9 @@ impl Builder {
                 Action::Nothing
             }
             Op::Fence { order } => Action::Fence(order),
-            Op::Acquire { object, mode, .. } => {
-                self.held.insert((kept.thread, object));
-                Action::Acquire { lock: Lock(self.locks.get(object)), mode }
-            }
+            Op::Acquire { object, mode, .. } => Action::Acquire { lock: Lock(self.locks.get(object)), mode },
             // An unlock by somebody who does not hold it is a misuse, and releases nothing.
-            Op::Release { object, .. } if !self.held.remove(&(kept.thread, object)) => Action::Nothing,
+            Op::Release { .. } if !changed => Action::Nothing,
             // Who holds the lock after it is not known.
             Op::Misused { object, .. } => {
                 self.misused.insert(Lock(self.locks.get(object)));
@@ -141,7 +143,6 @@ impl Builder {
                 Action::AcquireFailed { lock: Lock(self.locks.get(object)), mode }
             }
             Op::Wait { condition, mutex, timed } => {
-                self.held.remove(&(kept.thread, mutex));
                 if !timed {
                     self.patient.insert(kept.thread);
                 }
@@ -153,7 +154,6 @@ impl Builder {
                     after.extend(self.notifies.get(&notify));
                     Action::Nothing
                 } else {
-                    self.held.insert((kept.thread, mutex));
                     let how = match reason {
                         WakeReason::Notified => Waking::Notified,
                         WakeReason::TimedOut => Waking::TimedOut,

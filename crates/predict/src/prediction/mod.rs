@@ -1,0 +1,239 @@
+//! Which analyses run, in which order, and what becomes of their candidates.
+//!
+//! By default the streaming analyses list candidates in one pass over the trace, cheapest first, and the engine is asked about
+//! whatever passes the quick check. A finding bears the name of the cheapest analysis that listed its pair, and it is
+//! `predicted` only with a witness that the checker accepted. What the engine refutes is gone; what it cannot settle is
+//! counted. An analysis asked for by name also shows its candidates that stay without a witness, as `potential`.
+
+mod accessors;
+mod atomicity;
+mod deadlocks;
+mod races;
+
+use std::collections::{BTreeMap, HashSet};
+use std::time::Instant;
+
+use reweave_model::{AnalysisId, EventId, Finding, Kind, Pc, Strength, Witness};
+use reweave_trace::{Result, Trace};
+
+use crate::analyses::{self, ANALYSES};
+use crate::analysis::{Analysis, AnalysisRef};
+use crate::linear::{self, Candidates, Linear, Way};
+use crate::search::{self, SearchLimits};
+pub use accessors::accessors;
+pub(crate) use atomicity::Leaves;
+pub(crate) use races::Shows;
+
+#[derive(Clone, Debug, Default)]
+pub struct Options<'a> {
+    /// None: the default ones.
+    pub analyses: Vec<AnalysisRef>,
+    /// Functions that are to be atomic.
+    pub atomic: Vec<String>,
+    /// What is found will be tried: what is only potential is worth a run, and so are blocks that nobody declared.
+    pub for_trial: bool,
+    /// Fill in [`PredictionResult::shown`].
+    pub shown: bool,
+    pub limits: SearchLimits<'a>,
+    pub nondeterminism: search::nondeterminism::Options,
+}
+
+impl Options<'_> {
+    /// Whether analyses were asked for by name.
+    pub(crate) const fn by_name(&self) -> bool {
+        !self.analyses.is_empty()
+    }
+}
+
+/// What the analyses have to say.
+#[derive(Debug, Default)]
+pub struct PredictionResult {
+    pub findings: Vec<Finding>,
+    pub events: u64,
+    /// Pairs of code positions that may race and were not settled.
+    pub unknown_pairs: u64,
+    pub stats: BTreeMap<String, u64>,
+    /// Functions that are to be atomic and were never called.
+    pub unseen_functions: Vec<String>,
+    /// Races that an analysis shows to be reachable if reads may return anything, with its own way there, if wanted.
+    pub shown: Vec<Finding>,
+}
+
+/// Events of a long trace.
+const LONG: u64 = 5_000_000;
+/// The statistic that says that the time was over.
+const CUT_SHORT: &str = "cut_short";
+
+/// Analyses have their turn by what they find, those of one kind in the order of the list.
+const TURNS: [Kind; 6] =
+    [Kind::Race, Kind::Deadlock, Kind::Misuse, Kind::Atomicity, Kind::Nondeterminism, Kind::Failure];
+
+/// One prediction under way: what the analyses share.
+pub struct Prediction<'a> {
+    pub(crate) trace: &'a Trace,
+    pub(crate) options: &'a Options<'a>,
+    chosen: Vec<AnalysisRef>,
+    /// What the pass over the trace listed.
+    listed: Vec<(AnalysisRef, Candidates)>,
+    pub(crate) answer: PredictionResult,
+    progress: &'a mut dyn FnMut(&'static str, f64),
+    /// Once they were asked about: pairs of code positions that need no further word.
+    races: Option<HashSet<races::Pcs>>,
+    /// Once they were asked about: sets of code positions that need no further word.
+    deadlocks: Option<HashSet<Vec<Pc>>>,
+    atomicity: Option<atomicity::Asked>,
+}
+
+/// Runs the analyses. `progress` hears what is done and how far it is, from 0 to 1.
+pub fn predict(
+    trace: &Trace,
+    options: &Options<'_>,
+    progress: &mut dyn FnMut(&'static str, f64),
+) -> Result<PredictionResult> {
+    let mut prediction = Prediction {
+        trace,
+        options,
+        chosen: chosen(trace, options),
+        listed: Vec::new(),
+        answer: PredictionResult::default(),
+        progress,
+        races: None,
+        deadlocks: None,
+        atomicity: None,
+    };
+    prediction.pass()?;
+    for kind in TURNS {
+        for analysis in prediction.chosen.clone().iter().filter(|analysis| analysis.about().finds == kind) {
+            analysis.run(&mut prediction)?;
+        }
+    }
+    if options.limits.is_over() {
+        prediction.answer.stats.insert(CUT_SHORT.to_owned(), 1);
+    }
+    let mut answer = prediction.answer;
+    answer.findings.sort_by_key(|finding| finding.accesses.iter().map(|access| access.event).max());
+    Ok(answer)
+}
+
+fn chosen(trace: &Trace, options: &Options<'_>) -> Vec<AnalysisRef> {
+    let asked_for = |id: AnalysisId| options.analyses.iter().any(|asked| asked.id() == id);
+    let too_costly = |analysis: AnalysisRef| trace.event_count() > LONG && analysis.about().is_costly;
+    let reads = analyses::nondeterminism::NondeterministicReads.id();
+    let is_chosen = |analysis: &AnalysisRef| {
+        let wanted = options.nondeterminism.wanted && analysis.id() == reads;
+        let listed = match options.by_name() {
+            true => asked_for(analysis.id()),
+            false => analysis.about().is_default && !too_costly(*analysis),
+        };
+        listed || wanted
+    };
+    ANALYSES.iter().copied().filter(is_chosen).collect()
+}
+
+impl Prediction<'_> {
+    /// What an analysis listed in the common pass.
+    pub fn listed(&self, analysis: AnalysisId) -> Option<&Candidates> {
+        self.listed.iter().find(|(other, _)| other.id() == analysis).map(|(_, found)| found)
+    }
+
+    /// Whether the trace has such an operation, by its name in the footer; true if the trace does not say.
+    pub(crate) fn may_have(&self, operation: &str) -> bool {
+        self.trace.footer().is_none_or(|footer| footer.kinds.get(operation).is_some_and(|&count| count > 0))
+    }
+
+    /// How many such operations the trace has, by their name in the footer; 0 if it does not say.
+    pub(crate) fn count_of(&self, operation: &str) -> u64 {
+        self.trace.footer().and_then(|footer| footer.kinds.get(operation).copied()).unwrap_or(0)
+    }
+
+    /// Adds to statistics.
+    pub(crate) fn count(&mut self, stats: impl IntoIterator<Item = (&'static str, u64)>) {
+        for (key, value) in stats {
+            *self.answer.stats.entry(key.to_owned()).or_default() += value;
+        }
+    }
+
+    /// The time was over before the whole trace was read.
+    pub(crate) fn is_cut_short(&self) -> bool {
+        self.answer.stats.contains_key(CUT_SHORT)
+    }
+
+    /// A listener for how far an analysis is.
+    pub(crate) fn progress(&mut self, analysis: AnalysisId) -> impl FnMut(f64) {
+        move |done| (self.progress)(analysis.name(), done)
+    }
+
+    /// The streaming analyses among those that were chosen, in one pass.
+    fn pass(&mut self) -> Result<()> {
+        let running = self.chosen.iter().filter_map(|&analysis| Some((analysis, analysis.pass()?)));
+        let (names, mut passes): (Vec<AnalysisRef>, Vec<Box<dyn Linear>>) = running.unzip();
+        // What is listed has to be asked about, too.
+        let now = Instant::now();
+        let half = self.options.limits.deadline.map(|deadline| now + deadline.saturating_duration_since(now) / 2);
+        let limits = SearchLimits { deadline: half, ..self.options.limits };
+        // Also with none of them: whether the trace can have happened is to be known before anything else.
+        self.answer.events = linear::run(self.trace, &mut passes, &mut |done| {
+            (self.progress)("reading", done);
+            !limits.is_over()
+        })?;
+        if limits.is_over() {
+            self.answer.stats.insert(CUT_SHORT.to_owned(), 1);
+        }
+        for (analysis, mut pass) in names.into_iter().zip(passes) {
+            let found = pass.finish();
+            self.tell_of_pass(analysis, &found, &*pass)?;
+            self.listed.push((analysis, found));
+        }
+        Ok(())
+    }
+
+    /// What a pass has to say beside its candidates.
+    fn tell_of_pass(&mut self, analysis: AnalysisRef, found: &Candidates, pass: &dyn Linear) -> Result<()> {
+        let id = analysis.id();
+        let stats = &mut self.answer.stats;
+        if found.dropped > 0 {
+            stats.insert(format!("{id}.dropped"), found.dropped);
+        }
+        let (what, count) = match analysis.about().finds {
+            Kind::Deadlock => ("cycles", found.cycles.len()),
+            Kind::Misuse => ("events", found.misuses.len()),
+            _ => ("pairs", found.pairs.len()),
+        };
+        stats.insert(format!("{id}.{what}"), count as u64);
+        stats.extend(pass.stats().into_iter().map(|(key, value)| (format!("{id}.{key}"), value)));
+        self.answer.findings.extend(doomed(self.trace, id, &pass.deadlocks())?);
+        if self.options.shown {
+            self.answer.shown.extend(shown(self.trace, id, &pass.ways())?);
+        }
+        Ok(())
+    }
+}
+
+/// What an analysis knows a way to, that of the trace's events at least: potential, as the reads may not play along.
+fn shown(trace: &Trace, analysis: AnalysisId, ways: &[Way]) -> Result<Vec<Finding>> {
+    let witnesses = search::along(trace, ways)?;
+    let found = accessors(trace, ways.iter().flat_map(|way| [way.last.0, way.last.1]).collect())?;
+    let finding = |(way, witness): (&Way, Option<Witness>)| {
+        let accesses = vec![found.get(&way.last.0)?.clone(), found.get(&way.last.1)?.clone()];
+        Some(Finding { witness, ..Finding::new(Kind::Race, Strength::Potential, analysis, accesses) })
+    };
+    Ok(ways.iter().zip(witnesses).filter_map(finding).collect())
+}
+
+/// Acquisitions that may wait for each other: one finding for each pair of code positions.
+fn doomed(trace: &Trace, analysis: AnalysisId, pairs: &[(EventId, EventId)]) -> Result<Vec<Finding>> {
+    let mut seen = HashSet::new();
+    let mut findings = unproven(trace, analysis, Kind::Deadlock, pairs)?;
+    findings.retain(|finding| seen.insert(races::pair_of(finding)));
+    Ok(findings)
+}
+
+/// Findings for pairs of events, with nothing to show for them.
+fn unproven(trace: &Trace, analysis: AnalysisId, kind: Kind, pairs: &[(EventId, EventId)]) -> Result<Vec<Finding>> {
+    let found = accessors(trace, pairs.iter().flat_map(|&(first, second)| [first, second]).collect())?;
+    let finding = |(first, second): &(EventId, EventId)| {
+        let accesses = vec![found.get(first)?.clone(), found.get(second)?.clone()];
+        Some(Finding::new(kind, Strength::Potential, analysis, accesses))
+    };
+    Ok(pairs.iter().filter_map(finding).collect())
+}

@@ -1,0 +1,100 @@
+//! What becomes of the pairs of accesses that analyses list: the engine is asked about all of them at once, and each
+//! analysis shows what is left of its own.
+
+use std::collections::{HashMap, HashSet};
+
+use reweave_model::{Accessor, AnalysisId, Finding, Kind, Pc};
+use reweave_trace::Result;
+
+use super::{Prediction, unproven};
+use crate::analyses::maximal;
+use crate::analysis::Questions;
+use crate::history::Mode;
+use crate::linear::Candidate;
+use crate::search::{SearchLimits, races};
+
+/// A pair of code positions, the smaller first.
+pub(super) type Pcs = (Pc, Pc);
+
+fn pcs(candidate: &Candidate) -> Pcs {
+    let Candidate { first_pc, second_pc, .. } = *candidate;
+    (first_pc.min(second_pc), first_pc.max(second_pc))
+}
+
+pub(super) fn pair_of(finding: &Finding) -> Pcs {
+    let pc = |i: usize| finding.accesses.get(i).map_or(Pc(0), |access: &Accessor| access.pc);
+    (pc(0).min(pc(1)), pc(0).max(pc(1)))
+}
+
+/// Who hears of what has no witness.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Shows {
+    /// Whoever asks for the analysis by name.
+    ByName,
+    /// Also whoever will try what is found: it is what the trace itself leaves unordered, and the engine may not come to it.
+    ForTrial,
+}
+
+impl Prediction<'_> {
+    /// Asks the engine about races, and adds what it leaves of the candidates of this analysis.
+    pub(crate) fn races(&mut self, analysis: AnalysisId, shows: Shows) -> Result<()> {
+        let mut settled = match self.races.take() {
+            Some(settled) => settled,
+            None => self.ask_about_races()?,
+        };
+        let told = self.options.by_name() || self.options.for_trial && shows == Shows::ForTrial;
+        if told && let Some(listed) = self.listed(analysis) {
+            let left = listed.pairs.iter().filter(|candidate| settled.insert(pcs(candidate)));
+            let left: Vec<_> = left.map(|pair| (pair.first, pair.second)).collect();
+            self.answer.findings.extend(unproven(self.trace, analysis, Kind::Race, &left)?);
+        }
+        self.races = Some(settled);
+        Ok(())
+    }
+
+    /// Returns the pairs of code positions that are settled.
+    fn ask_about_races(&mut self) -> Result<HashSet<Pcs>> {
+        let mut first_by: HashMap<Pcs, AnalysisId> = HashMap::new();
+        for (analysis, found) in self.listed.iter().filter(|(analysis, _)| analysis.about().finds == Kind::Race) {
+            for candidate in &found.pairs {
+                first_by.entry(pcs(candidate)).or_insert_with(|| analysis.id());
+            }
+        }
+        let only: HashSet<Pcs> = first_by.keys().copied().collect();
+        let modes = self.chosen.iter().filter_map(|analysis| match analysis.asks(&self.options.limits) {
+            Some(Questions::Races(mode)) => Some(mode),
+            _ => None,
+        });
+        let mut questions: Vec<(AnalysisId, Mode, Option<&HashSet<Pcs>>)> =
+            modes.map(|mode| (maximal::id(mode), mode, None)).collect();
+        if questions.is_empty() && !only.is_empty() && self.chosen.iter().any(|analysis| !analysis.about().lists_only) {
+            // Only witnesses for what the streaming analyses list.
+            questions.push((maximal::id(Mode::ControlFlow), self.options.limits.mode, Some(&only)));
+        }
+        let mut settled: HashSet<Pcs> = HashSet::new();
+        let mut refuted: HashSet<Pcs> = HashSet::new();
+        for (id, mode, only) in questions {
+            let limits = SearchLimits { mode, ..self.options.limits };
+            let found = races::races(self.trace, id, &limits, only, &mut self.progress(id))?;
+            self.answer.unknown_pairs += found.stats.unknown;
+            refuted.extend(found.refuted);
+            self.count([
+                ("windows", found.stats.windows),
+                ("kept_events", found.stats.kept),
+                ("candidate_pairs", found.stats.candidates),
+                ("questions", found.stats.questions),
+                ("solving_ms", found.stats.solving.as_millis() as u64),
+                ("refused_witnesses", found.stats.refused),
+            ]);
+            for mut finding in found.findings {
+                let pair = pair_of(&finding);
+                if settled.insert(pair) {
+                    finding.analysis = first_by.get(&pair).copied().unwrap_or(id);
+                    self.answer.findings.push(finding);
+                }
+            }
+        }
+        settled.extend(if self.options.by_name() { HashSet::new() } else { refuted });
+        Ok(settled)
+    }
+}

@@ -1,0 +1,348 @@
+//! STD: one event per line, `thread|op(operand)|location`, with the operations `r w acq rel fork join begin end`.
+//!
+//! It has neither values nor branches. Coming in, every write gets a value of its own and every read returns the last one
+//! (0 at first), and [`crate::Meta::abstract_values`] is set. Only outermost acquisitions are events with us: a
+//! re-entrant `acq` and its `rel` are dropped. A file `NAME.loc` beside it (`location text:line`) names the locations.
+//!
+//! Going out, what STD cannot say is left out and counted: an atomic access becomes one inside a lock of its own, a wait
+//! releases and acquires its mutex; barriers, semaphores and the like are lost.
+
+mod export;
+mod names;
+
+use std::collections::{BTreeMap, HashMap};
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use memmap2::Mmap;
+use reweave_model::{AccessFlags, Addr, Event, EventId, LockMode, ObjectId, Op, Pc, Place, StackId, ThreadId, Value};
+
+use super::Finish;
+use crate::{Error, Footer, Meta, Result, Symbols, TraceBuilder};
+pub(super) use export::export;
+use export::location_name;
+use names::{Names, PcSet};
+
+/// Events that the output could not express, by kind.
+pub type LeftOut = BTreeMap<&'static str, u64>;
+
+const VARIABLES_AT: u64 = 0x1_0000;
+const LOCKS_AT: u64 = 0x4000_0000_0000;
+/// Code addresses of locations that are no numbers start here; number `n` is at `n + 1`.
+const NAMED_LOCATIONS_AT: u64 = 1 << 40;
+/// Where the names stand in the footer.
+const NAMES: &str = "std_names";
+
+#[derive(Clone, Copy, Default)]
+struct LockState {
+    owner: ThreadId,
+    depth: u32,
+}
+
+#[derive(Clone, Copy, Default)]
+struct ThreadState {
+    children: u32,
+    blocks: u32,
+    /// It was forked or has acted.
+    known: bool,
+    joined: bool,
+}
+
+#[derive(Default)]
+struct Importer {
+    threads: Names,
+    thread_states: Vec<ThreadState>,
+    variables: Names,
+    locks: Names,
+    lock_states: Vec<LockState>,
+    locations: Names,
+    /// The last value written, by variable.
+    values: Vec<u64>,
+    last_value: u64,
+    pcs: PcSet,
+}
+
+enum Text {
+    Mapped(Mmap),
+    /// What cannot be mapped: pipes, empty files.
+    Owned(Vec<u8>),
+}
+
+/// Streams the events of an STD file; nothing but the names is kept.
+pub struct StdEvents {
+    path: PathBuf,
+    text: Text,
+    /// Of the next line.
+    at: usize,
+    line: usize,
+    importer: Importer,
+    next: u64,
+}
+
+impl StdEvents {
+    pub fn open(path: impl AsRef<Path>) -> Result<Self> {
+        let path = path.as_ref();
+        let mut file = File::open(path).map_err(Error::io(path))?;
+        let about = file.metadata().map_err(Error::io(path))?;
+        let text = if about.is_file() && about.len() > 0 {
+            // SAFETY: nobody is expected to write to it; should the file shrink while we read, the process gets SIGBUS,
+            // never wrong data.
+            Text::Mapped(unsafe { Mmap::map(&file) }.map_err(Error::io(path))?)
+        } else {
+            let mut bytes = Vec::new();
+            file.read_to_end(&mut bytes).map_err(Error::io(path))?;
+            Text::Owned(bytes)
+        };
+        Ok(Self { path: path.to_owned(), text, at: 0, line: 0, importer: Importer::default(), next: 0 })
+    }
+
+    /// The next event, or `None` after the last.
+    #[expect(clippy::should_implement_trait, reason = "fails, and stands in for a lending iterator")]
+    #[inline]
+    pub fn next(&mut self) -> Result<Option<Event<'static>>> {
+        let text: &[u8] = match &self.text {
+            Text::Mapped(map) => map,
+            Text::Owned(bytes) => bytes,
+        };
+        loop {
+            let rest = &text[self.at..];
+            if rest.is_empty() {
+                return Ok(None);
+            }
+            self.line += 1;
+            let len = line_len(rest);
+            self.at += (len + 1).min(rest.len());
+            let line = rest[..len].trim_ascii();
+            if line.is_empty() || line[0] == b'#' {
+                continue;
+            }
+            match self.importer.line(line) {
+                Ok(Some((thread, pc, op))) => {
+                    let id = EventId(self.next);
+                    self.next += 1;
+                    return Ok(Some(Event { id, thread, pc, stack: StackId(0), op }));
+                }
+                Ok(None) => {}
+                Err(what) => return Err(Error::Text { path: self.path.clone(), line: self.line, what }),
+            }
+        }
+    }
+
+    /// How much of the text has been read, from 0 to 1.
+    pub fn progress(&self) -> f64 {
+        let len = match &self.text {
+            Text::Mapped(map) => map.len(),
+            Text::Owned(bytes) => bytes.len(),
+        };
+        self.at as f64 / len.max(1) as f64
+    }
+}
+
+/// Bytes before the end of the line, eight at a time.
+#[inline]
+fn line_len(text: &[u8]) -> usize {
+    const ONES: u64 = 0x0101_0101_0101_0101;
+    let mut at = 0;
+    while let Some(chunk) = text[at..].first_chunk::<8>() {
+        let differs = u64::from_le_bytes(*chunk) ^ (ONES * b'\n' as u64);
+        let zero = differs.wrapping_sub(ONES) & !differs & (ONES << 7);
+        if zero != 0 {
+            return at + zero.trailing_zeros() as usize / 8;
+        }
+        at += 8;
+    }
+    at + text[at..].iter().position(|&byte| byte == b'\n').unwrap_or(text.len() - at)
+}
+
+pub(super) fn import(path: &Path, builder: &mut TraceBuilder) -> Result<Finish> {
+    builder.set_meta(&Meta {
+        program: vec![path.display().to_string()],
+        tool: env!("CARGO_PKG_VERSION").into(),
+        instrumented: true,
+        abstract_values: true,
+        ..Meta::default()
+    })?;
+    let mut events = StdEvents::open(path)?;
+    while let Some(event) = events.next()? {
+        builder.push(event.thread, event.pc, event.op)?;
+    }
+    let importer = events.importer;
+    let symbols = importer.symbols(path);
+    let names = serde_json::json!({
+        "threads": importer.threads.all,
+        "variables": importer.variables.all,
+        "locks": importer.locks.all,
+        "locations": importer.locations.all,
+    });
+    let mut footer = Footer::default();
+    footer.other.insert(NAMES.into(), names);
+    Ok(Finish { footer, symbols })
+}
+
+/// A location that is a number small enough to be an address of its own.
+#[inline]
+fn number(location: &[u8]) -> Option<u64> {
+    if location.is_empty() || location.len() > 15 {
+        return None;
+    }
+    let mut number = 0u64;
+    for &byte in location {
+        number = number * 10 + u64::from(byte.wrapping_sub(b'0'));
+        if !byte.is_ascii_digit() {
+            return None;
+        }
+    }
+    (number < NAMED_LOCATIONS_AT - 1).then_some(number)
+}
+
+impl Importer {
+    #[inline]
+    fn line(&mut self, line: &[u8]) -> Result<Option<(ThreadId, Pc, Op<'static>)>, String> {
+        let shown = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        let bar = |from: usize| line[from..].iter().position(|&byte| byte == b'|').map(|at| from + at);
+        let ends = bar(0).and_then(|one| Some((one, bar(one + 1)?)));
+        let Some((one, two)) = ends.filter(|&(_, two)| bar(two + 1).is_none()) else {
+            return Err(format!("expected `thread|op(operand)|location`, found `{}`", shown(line)));
+        };
+        let (thread, op, location) = (&line[..one], &line[one + 1..two], &line[two + 1..]);
+        let (name, operand) = match op.iter().position(|&byte| byte == b'(') {
+            Some(at) => {
+                let operand = op[at + 1..].strip_suffix(b")");
+                (&op[..at], operand.ok_or_else(|| format!("`{}` lacks its `)`", shown(op)))?)
+            }
+            None => (op, &[][..]),
+        };
+        if operand.is_empty() && !matches!(name, b"begin" | b"end") {
+            return Err(format!("`{}` needs an operand", shown(op)));
+        }
+        let thread = self.thread(thread)?;
+        let pc = match number(location) {
+            Some(number) => Pc(number + 1),
+            None => Pc(NAMED_LOCATIONS_AT + u64::from(self.locations.id(location)?)),
+        };
+        self.pcs.insert(pc.0);
+        let op = match name {
+            b"r" => Some(self.access(false, operand)?),
+            b"w" => Some(self.access(true, operand)?),
+            b"acq" => self.acquire(thread, operand)?,
+            b"rel" => self.release(thread, operand)?,
+            b"fork" => {
+                let child = self.threads.id(operand)?;
+                let state = self.thread_state(child);
+                if std::mem::replace(&mut state.known, true) {
+                    return Err(format!("thread {} is forked but has acted or was forked before", shown(operand)));
+                }
+                let parent = self.thread_state(thread.0);
+                parent.children += 1;
+                Some(Op::Fork { child: ThreadId(child), nth: parent.children - 1 })
+            }
+            b"join" => {
+                let child = self.threads.id(operand)?;
+                let state = self.thread_state(child);
+                if !state.known {
+                    return Err(format!("thread {} is joined but was never forked and never acted", shown(operand)));
+                }
+                if std::mem::replace(&mut state.joined, true) {
+                    return Err(format!("thread {} is joined a second time", shown(operand)));
+                }
+                Some(Op::Join { child: ThreadId(child) })
+            }
+            b"begin" => {
+                self.thread_state(thread.0).blocks += 1;
+                Some(Op::AtomicEnter { name: Addr(pc.0) })
+            }
+            b"end" => {
+                let depth = &mut self.thread_state(thread.0).blocks;
+                *depth = depth.checked_sub(1).ok_or("`end` without `begin`")?;
+                Some(Op::AtomicExit)
+            }
+            _ => {
+                return Err(format!("unknown operation `{}`: STD has r w acq rel fork join begin end", shown(name)));
+            }
+        };
+        Ok(op.map(|op| (thread, pc, op)))
+    }
+
+    #[inline]
+    fn thread(&mut self, name: &[u8]) -> Result<ThreadId, String> {
+        let id = self.threads.id(name)?;
+        let state = self.thread_state(id);
+        if state.joined {
+            return Err(format!("thread {} acts after it was joined", String::from_utf8_lossy(name)));
+        }
+        state.known = true;
+        Ok(ThreadId(id))
+    }
+
+    fn thread_state(&mut self, id: u32) -> &mut ThreadState {
+        if self.thread_states.len() <= id as usize {
+            self.thread_states.resize(id as usize + 1, ThreadState::default());
+        }
+        &mut self.thread_states[id as usize]
+    }
+
+    fn access(&mut self, write: bool, variable: &[u8]) -> Result<Op<'static>, String> {
+        let id = self.variables.id(variable)? as usize;
+        if id == self.values.len() {
+            self.values.push(0);
+        }
+        let (addr, size, flags) = (Addr(VARIABLES_AT + 8 * id as u64), 8, AccessFlags(0));
+        Ok(if write {
+            self.last_value += 1;
+            self.values[id] = self.last_value;
+            Op::Write { addr, size, value: Value::Word(self.last_value), flags }
+        } else {
+            Op::Read { addr, size, value: Value::Word(self.values[id]), flags }
+        })
+    }
+
+    fn lock(&mut self, name: &[u8]) -> Result<(&mut LockState, ObjectId), String> {
+        let id = self.locks.id(name)? as usize;
+        if id == self.lock_states.len() {
+            self.lock_states.push(LockState::default());
+        }
+        Ok((&mut self.lock_states[id], ObjectId(LOCKS_AT + 16 * id as u64)))
+    }
+
+    fn acquire(&mut self, thread: ThreadId, name: &[u8]) -> Result<Option<Op<'static>>, String> {
+        let (lock, object) = self.lock(name)?;
+        if lock.depth > 0 && lock.owner != thread {
+            let owner = lock.owner.index();
+            let name = String::from_utf8_lossy(name);
+            return Err(format!("acquires lock {name}, which thread {} holds", self.threads.all[owner]));
+        }
+        lock.depth += 1;
+        lock.owner = thread;
+        Ok((lock.depth == 1).then_some(Op::Acquire { object, mode: LockMode::Exclusive, tried: false }))
+    }
+
+    fn release(&mut self, thread: ThreadId, name: &[u8]) -> Result<Option<Op<'static>>, String> {
+        let (lock, object) = self.lock(name)?;
+        if lock.depth == 0 || lock.owner != thread {
+            return Err(format!("releases lock {}, which it does not hold", String::from_utf8_lossy(name)));
+        }
+        lock.depth -= 1;
+        Ok((lock.depth == 0).then_some(Op::Release { object, mode: LockMode::Exclusive }))
+    }
+
+    /// Locations as source positions: from the `.loc` file if there is one, else their own numbers or names.
+    fn symbols(&self, path: &Path) -> Symbols {
+        let mut loc = path.to_owned().into_os_string();
+        loc.push(".loc");
+        let texts = std::fs::read_to_string(loc).unwrap_or_default();
+        let texts: HashMap<&str, &str> = texts.lines().filter_map(|line| line.split_once(' ')).collect();
+        let place = |pc: u64| {
+            let location = location_name(Pc(pc), &self.locations.all);
+            let Some(text) = texts.get(location.as_str()) else {
+                return Place { function: format!("location {location}"), ..Place::default() };
+            };
+            let (function, line) = text.rsplit_once(':').unwrap_or((text, ""));
+            let file = function.rsplit_once('.').map_or(function, |(class, _)| class);
+            Place { file: file.into(), line: line.parse().unwrap_or(0), function: function.into() }
+        };
+        let mut pcs: Vec<u64> = self.pcs.all.iter().copied().collect();
+        pcs.sort_unstable();
+        Symbols::from_places(pcs.into_iter().map(|pc| (Pc(pc), place(pc))))
+    }
+}

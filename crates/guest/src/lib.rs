@@ -51,7 +51,8 @@ mod tests;
 
 pub use guarded::Guarded;
 pub use inside::{Inside, hold};
-pub use process::{Child, Entered, Guest, Plain, Process};
+pub use process::{Child, Entered, Guest, NewGuest, Plain, Process};
+pub use reweave_conductor::policy::Next;
 pub use reweave_conductor::{Conductor, Deadline, Pause, Performed, Token, Wakeup, World};
 /// The types of what is recorded.
 pub use reweave_model as model;

@@ -4,7 +4,7 @@ use crate::connection::{self, Introduction};
 use crate::guarded::Guarded;
 use crate::inside::Inside;
 use crate::stacks::{self, StackTree};
-use reweave_conductor::{Conductor, Deadline, NewThread, Pause, Region, Thread, Token, Wakeup, World};
+use reweave_conductor::{Conductor, Deadline, NewThread, Pause, Region, Thread, Wakeup, World};
 use reweave_model::{Addr, Op, ThreadId};
 use std::io;
 use std::ptr::NonNull;
@@ -108,27 +108,42 @@ impl Guest {
 
     /// Makes a thread. `pc`: where, `begins`: the position of its first event. It ends when `code` returns.
     pub fn spawn(&mut self, pc: u64, begins: u64, code: impl FnOnce(&mut Guest) + Send + 'static) -> io::Result<Child> {
+        let start = |new: NewGuest| {
+            let id = new.id();
+            let run = move || {
+                let mut ends = Ends(Some(new.begin(begins)));
+                if let Some(guest) = &mut ends.0 {
+                    code(guest);
+                }
+            };
+            std::thread::Builder::new().spawn(run).map(|handle| Child { id, handle })
+        };
+        self.fork(pc, start)
+    }
+
+    /// Makes a thread by other means: `start` gives it what it [begins](NewGuest::begin) with.
+    pub fn fork<T>(&mut self, pc: u64, start: impl FnOnce(NewGuest) -> io::Result<T>) -> io::Result<T> {
         let process = self.process.clone();
         let mut token = self.enter();
         token.sync_point();
-        let child = token.register_child();
-        let (id, nth) = (child.row().id, child.row().nth);
-        let run = move || {
-            let row = take_up(&process, child);
-            let mut ends = Ends(Self::begin(process, row, begins));
-            code(&mut ends.0);
-        };
-        match std::thread::Builder::new().spawn(run) {
-            Ok(handle) => {
-                token.step(pc, Op::Fork { child: ThreadId(id), nth });
-                token.make_ready(id);
-                Ok(Child { id, handle })
-            }
-            Err(error) => {
-                token.unregister_child(id);
-                Err(error)
-            }
+        let new = token.register_child();
+        let (id, nth) = (new.row().id, new.row().nth);
+        let started = start(NewGuest { process, new });
+        if started.is_ok() {
+            token.step(pc, Op::Fork { child: ThreadId(id), nth });
+            token.make_ready(id);
+        } else {
+            token.unregister_child(id);
         }
+        started
+    }
+
+    /// The thread ends.
+    pub fn end(mut self, pc: u64) {
+        let mut token = self.enter();
+        token.point();
+        token.step(pc, Op::End);
+        token.into_token().retire();
     }
 
     /// Waits for the end of a thread. One that panicked has ended, too.
@@ -192,20 +207,32 @@ impl Guest {
     }
 }
 
-/// The thread ends with this, also if its code panics. Nothing else may come: its row is gone.
-struct Ends(Guest);
+/// The thread ends with this, also if its code panics.
+struct Ends(Option<Guest>);
 
 impl Drop for Ends {
     fn drop(&mut self) {
-        let mut token = self.0.enter();
-        token.point();
-        token.step(0, Op::End);
-        token.into_token().retire();
+        if let Some(guest) = self.0.take() {
+            guest.end(0);
+        }
     }
 }
 
-/// On the new thread itself: waits for its first turn.
-fn take_up(process: &Process, child: NewThread<Plain>) -> NonNull<Thread<()>> {
-    let token: Token<'_, Plain> = child.begin(&process.shared.conductor);
-    token.pointer()
+/// A thread of the process that has not begun.
+pub struct NewGuest {
+    process: Process,
+    new: NewThread<Plain>,
+}
+
+impl NewGuest {
+    /// Its number in the trace.
+    pub fn id(&self) -> u32 {
+        self.new.row().id
+    }
+
+    /// On the new thread itself: waits for its first turn.
+    pub fn begin(self, pc: u64) -> Guest {
+        let row = self.new.begin(&self.process.shared.conductor).pointer();
+        Guest::begin(self.process, row, pc)
+    }
 }

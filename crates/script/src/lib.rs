@@ -1,0 +1,3 @@
+//! The smallest front end: an interpreter for `.rwi` programs, and the language itself.
+
+pub mod language;

@@ -121,7 +121,7 @@ fn build_runtime(package: &Path, out: &Path) -> PathBuf {
     let cargo = env::var_os("CARGO").expect("set by cargo");
     let mut command = Command::new(cargo);
     command
-        .args(["rustc", "--release", "--lib", "--crate-type", "cdylib"])
+        .args(["rustc", "--release", "--lib", "--no-default-features", "--crate-type", "cdylib"])
         .arg("--manifest-path")
         .arg(package.join("Cargo.toml"))
         .arg("--target-dir")

@@ -15,6 +15,8 @@ use reweave_report::{Item, Report};
 use reweave_trace::reorder::{self, Reordered};
 use reweave_trace::{Trace, schedule};
 
+use crate::front_ends::FRONT_ENDS;
+
 /// Rows of all views together: what a browser takes without complaint.
 const ROWS: usize = 400_000;
 const FEWEST: usize = 400;
@@ -26,7 +28,7 @@ const LONGEST_LINE: usize = 200;
 /// What the runs show of one finding. A finding without a run of its own has only the recorded one.
 pub fn of(item: &Item, folder: &Path, limits: Limits) -> Result<Evidence, Error> {
     let own = folder.join(item.id.to_string());
-    let recording = if own.is_dir() { Some(Recording::open(&own)?) } else { None };
+    let recording = if own.is_dir() { Some(Recording::open(FRONT_ENDS, &own)?) } else { None };
     let goal = recording.as_ref().and_then(|recording| recording.goal.as_ref());
     // The accesses of the finding in a run that did it.
     let done = |run: &Trace| match goal {

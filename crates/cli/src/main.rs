@@ -3,6 +3,7 @@
 mod atomic;
 mod commands;
 mod evidence;
+mod front_ends;
 mod living;
 mod output;
 mod progress;

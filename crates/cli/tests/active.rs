@@ -7,7 +7,8 @@
 mod common;
 
 use common::golden::{Program, folders, programs};
-use common::{Scratch, root};
+use common::{FRONT_ENDS, Scratch, root};
+use reweave_hunt::confirm::Plain;
 use reweave_hunt::confirm::active::{Abstraction, Manner, trial};
 use reweave_launch::{Input, Options, Output, session};
 use reweave_model::{Finding, Kind};
@@ -25,7 +26,7 @@ const VARIANTS: [(&str, Manner); 6] = [
 /// Deadlocks of a program that a recorded run predicts: the run, and each finding.
 fn deadlocks(program: &Program, scratch: &Scratch) -> (Trace, Vec<Finding>) {
     let built = program.build(scratch, common::golden::GCC, "-O1").unwrap_or_else(|why| panic!("{why}"));
-    let mut options = Options::new(vec![built.into()], scratch.join("first.rwt"));
+    let mut options = Options::new(FRONT_ENDS, vec![built.into()], scratch.join("first.rwt"));
     options.input = Input::Nothing;
     options.output = Output::File(scratch.join("output"));
     let run = session::run(&options).expect("a recorded run");
@@ -40,8 +41,9 @@ fn deadlocks(program: &Program, scratch: &Scratch) -> (Trace, Vec<Finding>) {
 
 /// Runs that did it, and pauses in vain.
 fn measure(trace: &Trace, finding: &Finding, manner: Manner, runs: u64) -> (u64, u64) {
+    let settings = Plain { front_ends: FRONT_ENDS, ..Plain::default() };
     (1..=runs).fold((0, 0), |(done, thrashes), seed| {
-        let one = trial(trace, finding, manner, seed).expect("a run");
+        let one = trial(trace, finding, manner, seed, &settings).expect("a run");
         let (did, tries) = one.expect("a deadlock");
         (done + u64::from(did), thrashes + u64::from(tries.thrashes))
     })

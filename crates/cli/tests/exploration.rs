@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use common::{Scratch, root};
+use common::{FRONT_ENDS, Scratch, root};
 use reweave_hunt::explore::{self, Explored, Limits};
 use reweave_hunt::replay::{base_options, script};
 use reweave_launch::{Collected, Input, Options, Output, session};
@@ -62,7 +62,7 @@ fn end(outcome: &Outcome) -> &'static str {
 }
 
 fn record(scratch: &Scratch, program: &Path) -> Collected {
-    let mut options = Options::new(vec![program.into()], scratch.join("first.rwt"));
+    let mut options = Options::new(FRONT_ENDS, vec![program.into()], scratch.join("first.rwt"));
     options.input = Input::Nothing;
     options.output = Output::File(scratch.join("output"));
     let mut run = session::run(&options).expect("a recorded run");
@@ -74,7 +74,15 @@ fn explore(scratch: &Scratch, first: &Collected) -> (Explored, Ends) {
     let trace = Trace::open(&first.path).expect("the trace");
     let mut ends = Ends::from([end(&first.outcome)]);
     let until = Instant::now() + Duration::from_secs(60);
-    let limits = Limits { until, took: Duration::from_millis(100), events: u64::MAX, seed: 0, jobs: 2, isolate: false };
+    let limits = Limits {
+        front_ends: FRONT_ENDS,
+        until,
+        took: Duration::from_millis(100),
+        events: u64::MAX,
+        seed: 0,
+        jobs: 2,
+        isolate: false,
+    };
     let explored = explore::explore(&trace, &limits, &mut |run, _| {
         ends.extend(run.and_then(|(run, _)| run.processes.first()).map(|process| end(&process.outcome)));
         Ok(())
@@ -181,7 +189,7 @@ fn enumerate(scratch: &Scratch, first: &Collected) -> (usize, Ends, usize) {
     let mut runs = 0;
     while let Some(schedule) = todo.pop() {
         let forced: u32 = schedule.segments.iter().map(|segment| segment.steps).sum();
-        let mut options = base_options(base.meta(), scratch.join("next.rwt"));
+        let mut options = base_options(FRONT_ENDS, base.meta(), scratch.join("next.rwt"));
         options
             .scripts
             .push(script(&base, schedule, None, |_, _, source| source != InputSource::Clock).expect("a script"));

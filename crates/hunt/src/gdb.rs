@@ -1,65 +1,53 @@
 //! `replay --gdb`: the debugger starts the program, the session answers it as usual, and the target stops itself right
-//! before the bug.
+//! before the bug. Which debugger it is, the program's front end knows.
 
 use std::ffi::OsString;
-use std::process::Command;
+use std::io;
 
-use reweave_conductor::shared::ENV_SOCKET;
-
-use crate::replay::Recording;
 use reweave_launch::folder::PrivateFolder;
+use reweave_launch::front_end::{Debugger, Debugging};
 use reweave_launch::session::{Session, Stays};
-use reweave_launch::target::{Input, Program, preload};
+use reweave_launch::target::{Input, Program};
 use reweave_launch::{Error, Result};
 
-/// Runs gdb on the recording; returns its exit status.
+use crate::replay::Recording;
+
+/// Runs the debugger on the recording; returns its exit status.
 pub fn debug(recording: &Recording, extra: &[OsString]) -> Result<i32> {
     let folder = PrivateFolder::new()?;
     let mut options = recording.options(folder.path().join("again.rwt"))?;
-    let program = Program::find(&options.command, &options.cwd)?;
-    let runtime = reweave_native::cache::unpack()?.runtime;
-    let stop_at = match &recording.goal {
-        Some(goal) => goal.steps_before(&recording.trace)?,
-        None => None,
-    };
-    let stop_at = match stop_at {
-        Some(steps) => steps,
-        None => recording.schedule()?.segments.iter().map(|s| u64::from(s.steps)).sum::<u64>().saturating_sub(1),
-    };
+    let program = Program::find(options.front_ends, &options.command, &options.cwd)?;
     if let Some(script) = options.scripts.first_mut() {
-        script.stop_at = stop_at.max(1);
+        script.stop_at = steps_before_the_bug(recording)?.max(1);
     }
     let session = Session::new(&options, true)?;
-    let socket = session.socket();
-    let mut command = Command::new("gdb");
+    let invocation = program.invocation(options.front_ends, &session.socket())?;
+    let input = match &options.input {
+        Input::File(path) => Some(path.as_path()),
+        Input::Ours { .. } | Input::Nothing => None,
+    };
+    let debugging = Debugging { program: &program, invocation: &invocation, input, extra };
+    let Debugger { mut command, how_to_get } = program.front_end.debugger(&debugging)?;
     command.current_dir(&options.cwd).envs(options.env.iter().map(|(name, value)| (name, value)));
-    // The wrapper sets the variables for the program alone: gdb itself must not be preloaded.
-    let wrapper = format!(
-        "set exec-wrapper env LD_PRELOAD={} {ENV_SOCKET}={}",
-        quoted(&preload(&runtime).to_string_lossy()),
-        quoted(&socket.to_string_lossy())
-    );
-    command.args(["-q", "-ex", &wrapper, "-ex", "set disable-randomization on"]);
-    // The runtime uses these for itself; the program still gets them.
-    command.args(["-ex", "handle SIGSYS nostop noprint pass"]);
-    if let Input::File(path) = &options.input {
-        command.args(["-ex", &format!("run < {}", quoted(&path.to_string_lossy()))]);
-    } else {
-        command.args(["-ex", "run"]);
-    }
-    command.args(extra).arg("--args").arg(&program.path).args(&program.args);
-    let status = command.status().map_err(|source| match source.kind() {
-        std::io::ErrorKind::NotFound => Error::Missing {
-            what: "gdb".into(),
-            next: "install it (Debian, Ubuntu: apt install gdb) or replay without --gdb".into(),
-        },
-        _ => Error::CannotRun { program: "gdb".into(), source },
+    let status = command.status().map_err(|source| {
+        let debugger = command.get_program().to_string_lossy().into_owned();
+        match source.kind() {
+            io::ErrorKind::NotFound => Error::Missing { what: debugger, next: how_to_get },
+            _ => Error::CannotRun { program: debugger, source },
+        }
     })?;
     let _ = session.finish(Stays::WhoeverRuns);
     Ok(status.code().unwrap_or(0))
 }
 
-/// For the shell that gdb starts programs with.
-fn quoted(text: &str) -> String {
-    format!("'{}'", text.replace('\'', "'\\''"))
+/// All steps but the last where there is no bug to look for.
+fn steps_before_the_bug(recording: &Recording) -> Result<u64> {
+    if let Some(goal) = &recording.goal
+        && let Some(steps) = goal.steps_before(&recording.trace)?
+    {
+        return Ok(steps);
+    }
+    let schedule = recording.schedule()?;
+    let all: u64 = schedule.segments.iter().map(|segment| u64::from(segment.steps)).sum();
+    Ok(all.saturating_sub(1))
 }

@@ -18,7 +18,7 @@ use reweave_launch::folder::PrivateFolder;
 use reweave_launch::interrupt;
 use reweave_launch::session::{self, Options, Run, Script};
 use reweave_launch::target::{DESCRIPTORS, Input, Output};
-use reweave_launch::{Error, Result, beside};
+use reweave_launch::{Error, FrontEnds, Result, beside};
 
 /// The longest segment that can be encoded.
 const MAX_SEGMENT: u32 = 1 << 30;
@@ -32,6 +32,7 @@ const ENDLESS: Duration = Duration::from_secs(4);
 pub struct Recording {
     pub path: PathBuf,
     pub trace: Trace,
+    front_ends: FrontEnds,
     /// Traces of all processes of the run, this one included.
     all: Vec<PathBuf>,
     /// What to look for, if this is a finding.
@@ -75,11 +76,11 @@ impl Recording {
     }
 
     /// A trace, a schedule file beside one, or the folder of a finding.
-    pub fn open(path: &Path) -> Result<Self> {
+    pub fn open(front_ends: FrontEnds, path: &Path) -> Result<Self> {
         let not = |why: &str| Error::NotReplayable { path: path.to_owned(), why: why.to_owned() };
         if !path.exists() && path.parent().is_some_and(|folder| folder.join(crate::pipeline::REPORT).exists()) {
             return Err(not(
-                "no run did it, so that there is none to replay: `reweave report` on the folder lists the findings",
+                "no run did it, so there is none to replay: `reweave report` on the folder lists the findings",
             ));
         }
         if path.is_dir() {
@@ -89,26 +90,26 @@ impl Recording {
                 let why = "not the folder of a finding (no trace.rwt in it): name one like reweave-out/1, or a trace";
                 return Err(not(why));
             }
-            let mut recording = Self::of_trace(&trace)?;
+            let mut recording = Self::of_trace(front_ends, &trace)?;
             recording.goal = goal;
             return Ok(recording);
         }
         let is_schedule = fs::read(path).is_ok_and(|bytes| bytes.starts_with(b"reweave schedule"));
         if !is_schedule {
-            return Self::of_trace(path);
+            return Self::of_trace(front_ends, path);
         }
         let schedule = reweave_trace::schedule::load(path)?;
         let beside_it = [path.with_file_name(confirm::TRACE), path.with_extension("rwt")];
         let Some(trace) = beside_it.iter().find(|trace| trace.exists()) else {
             return Err(not("a schedule needs its trace beside it (trace.rwt): replay the folder it came from"));
         };
-        let mut recording = Self::of_trace(trace)?;
+        let mut recording = Self::of_trace(front_ends, trace)?;
         recording.schedule = Some(schedule);
         recording.goal = Goal::load(&path.with_file_name(confirm::COMMAND));
         Ok(recording)
     }
 
-    pub fn of_trace(path: &Path) -> Result<Self> {
+    pub fn of_trace(front_ends: FrontEnds, path: &Path) -> Result<Self> {
         let trace = Trace::open(path)?;
         let not = |why: &str| Error::NotReplayable { path: path.to_owned(), why: why.to_owned() };
         if trace.meta().abstract_values {
@@ -117,7 +118,7 @@ impl Recording {
         if command_of(trace.meta()).is_empty() {
             return Err(not("the trace does not say which program it came from: record it again"));
         }
-        Ok(Self { path: path.to_owned(), trace, all: family_of(path), goal: None, schedule: None })
+        Ok(Self { path: path.to_owned(), trace, front_ends, all: family_of(path), goal: None, schedule: None })
     }
 
     pub fn schedule(&self) -> Result<Schedule> {
@@ -129,7 +130,7 @@ impl Recording {
 
     /// Options that run the program as it was run, with the schedules of all its processes.
     pub fn options(&self, output: PathBuf) -> Result<Options> {
-        let mut options = base_options(self.trace.meta(), output);
+        let mut options = base_options(self.front_ends, self.trace.meta(), output);
         for path in &self.all {
             if *path == self.path && self.schedule.is_some() {
                 options.scripts.push(script(&self.trace, self.schedule()?, None, |_, _, _| true)?);
@@ -171,8 +172,8 @@ pub fn command_of(meta: &Meta) -> Vec<OsString> {
 }
 
 /// How to run the program of a trace again.
-pub fn base_options(meta: &Meta, trace: PathBuf) -> Options {
-    let mut options = Options::new(command_of(meta), trace);
+pub fn base_options(front_ends: FrontEnds, meta: &Meta, trace: PathBuf) -> Options {
+    let mut options = Options::new(front_ends, command_of(meta), trace);
     if !meta.cwd.is_empty() {
         options.cwd = PathBuf::from(&meta.cwd);
     }

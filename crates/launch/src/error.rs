@@ -15,8 +15,8 @@ pub enum Error {
     #[error("{program}: not executable: `chmod +x` it, or name the interpreter (for example `-- sh {program}`)")]
     NotExecutable { program: String },
 
-    #[error("{program}: built for another kind of machine: only x86-64 programs can be recorded")]
-    Foreign { program: String },
+    #[error("{program}: {why}")]
+    Refused { program: String, why: String },
 
     #[error("{program}: cannot be run: {source}")]
     CannotRun { program: String, source: io::Error },
@@ -31,7 +31,7 @@ pub enum Error {
     Trace(#[from] reweave_trace::Error),
 
     #[error("{0}")]
-    Cache(#[from] reweave_native::cache::Error),
+    FrontEnd(Box<dyn std::error::Error + Send + Sync>),
 
     #[error("{action} failed: {source}: reweave needs a Linux kernel from 5.6 on that allows it")]
     System { action: &'static str, source: io::Error },
@@ -64,13 +64,18 @@ impl Error {
         move |source| Self::Output { action, path: path.to_owned(), source }
     }
 
+    /// What went wrong in a front end; the message is its own.
+    pub fn front_end(source: impl std::error::Error + Send + Sync + 'static) -> Self {
+        Self::FrontEnd(Box::new(source))
+    }
+
     pub fn system(action: &'static str) -> impl FnOnce(io::Error) -> Self {
         move |source| Self::System { action, source }
     }
 
     pub const fn exit_code(&self) -> i32 {
         match self {
-            Self::NotFound { .. } | Self::NotExecutable { .. } | Self::Foreign { .. } | Self::CannotRun { .. } => {
+            Self::NotFound { .. } | Self::NotExecutable { .. } | Self::Refused { .. } | Self::CannotRun { .. } => {
                 exit::CANNOT_RUN
             }
             Self::System { .. } => exit::INTERNAL,

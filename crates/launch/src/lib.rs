@@ -1,6 +1,7 @@
-//! Runs the target: record, replay, confirm, and the pipeline of `reweave test`.
+//! Starts programs and takes what they record: sessions, collectors, the watchdog, watching.
 //!
-//! The program runs as it always does, with the runtime preloaded. Every process of it that wants to be recorded connects to
+//! What kind of program it is knows a [`FrontEnd`]; none is known here. The program runs as it always does, with the front end's
+//! runtime in it. Every process of it that wants to be recorded connects to
 //! the [`session`], gets a shared region and writes its events there; a [`collector`] thread per process takes them to disk.
 //! Nothing of ours runs in the target but the runtime, so a target that is killed loses nothing.
 //!
@@ -11,6 +12,7 @@ mod error;
 pub mod exit;
 mod family;
 pub mod folder;
+pub mod front_end;
 mod handshake;
 pub mod interrupt;
 mod pidfd;
@@ -26,6 +28,7 @@ mod watchdog;
 pub use collector::{Collected, Divergence, human_size};
 pub use error::{Error, Result};
 pub use folder::{PrivateFolder, beside};
+pub use front_end::{FrontEnd, FrontEnds};
 pub use region::Policy;
 pub use session::{MAX_TRACE, Options, QUANTUM, Run, Script, run};
 pub use target::{Input, Output};

@@ -17,11 +17,12 @@ use reweave_conductor::shared::Hello;
 use reweave_trace::{Aslr, Meta};
 
 use crate::collector::{self, Collected, Job, Signals};
+use crate::front_end::{FrontEnd, Process};
 use crate::pidfd::PidFd;
 use crate::region::{Configuration, Mapping};
 use crate::session::{Options, Script};
 use crate::sink::ToTrace;
-use crate::target::{DESCRIPTORS, Input, inherited};
+use crate::target::{DESCRIPTORS, Input, environment_for_replay, inherited};
 use crate::{Error, Result, beside, handshake};
 
 /// What the listener hands out; behind a lock because the session looks at it when the program has ended.
@@ -96,7 +97,12 @@ impl Registry {
         }
         // One that started within the last tick would otherwise be written while it is read.
         let process = PidFd::open(hello.pid).map_err(Error::system("pidfd_open"))?;
-        let executable = executable_of(hello.pid);
+        let about = process_of(hello.pid);
+        let front_end = self.options.front_ends.of_process(&about).ok_or_else(|| Error::Refused {
+            program: about.executable.clone(),
+            why: "no front end knows this program".into(),
+        })?;
+        let executable = front_end.executable(&about);
         let forked = hello.forked != 0;
         let script = self.scripts.iter_mut().find(|script| {
             script.as_ref().is_some_and(|script| script.executable == executable && script.forked == forked)
@@ -113,10 +119,10 @@ impl Registry {
         };
         let mapping = Mapping::new(&configuration).map_err(Error::system("making shared memory"))?;
         let path = self.path_for(instrumented);
-        let meta = self.meta(hello, &configuration, executable);
+        let meta = self.meta(hello, &configuration, about.command, executable, front_end);
         let sink = match &self.options.watcher {
-            Some(watcher) => watcher.admit(&meta),
-            None => ToTrace::open(&path, &meta, self.options.max_trace)?,
+            Some(watcher) => watcher.admit(&meta, front_end),
+            None => ToTrace::open(&path, &meta, self.options.max_trace, front_end)?,
         };
         Ok(Job {
             pid: hello.pid,
@@ -166,14 +172,17 @@ impl Registry {
         }
     }
 
-    fn meta(&self, hello: &Hello, configuration: &Configuration, executable: String) -> Meta {
+    fn meta(
+        &self,
+        hello: &Hello,
+        configuration: &Configuration,
+        own: Vec<String>,
+        executable: String,
+        front_end: &dyn FrontEnd,
+    ) -> Meta {
         let options = &self.options;
-        let own = fs::read(format!("/proc/{}/cmdline", hello.pid)).unwrap_or_default();
-        let own = own.split(|&byte| byte == 0).map(|word| String::from_utf8_lossy(word).into_owned());
-        let mut own: Vec<String> = own.collect();
-        own.pop();
         let command: Vec<String> = options.command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
-        let mut env: BTreeMap<String, String> = crate::target::environment_for_replay().into_iter().collect();
+        let mut env: BTreeMap<String, String> = environment_for_replay(options.front_ends).into_iter().collect();
         env.extend(options.env.iter().cloned());
         let stdin = match &options.input {
             Input::Ours { copy: Some(path) } | Input::File(path) => {
@@ -193,6 +202,7 @@ impl Registry {
             aslr: self.aslr,
             instrumented: hello.instrumented != 0,
             stdin,
+            language: Some(front_end.language()),
             ..Meta::default()
         };
         meta.other.insert("command".into(), command.into());
@@ -207,8 +217,15 @@ impl Registry {
     }
 }
 
-fn executable_of(pid: u32) -> String {
-    fs::read_link(format!("/proc/{pid}/exe")).map_or_else(|_| String::new(), |path| path.display().to_string())
+/// What the system tells about a process.
+fn process_of(pid: u32) -> Process {
+    let executable = fs::read_link(format!("/proc/{pid}/exe"));
+    let words = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    let words = words.split(|&byte| byte == 0).map(|word| String::from_utf8_lossy(word).into_owned());
+    let mut command: Vec<String> = words.collect();
+    // Every word ends with a zero byte.
+    command.pop();
+    Process { pid, executable: executable.map_or_else(|_| String::new(), |path| path.display().to_string()), command }
 }
 
 /// Where the words of its command line begin and end in the memory of a process.

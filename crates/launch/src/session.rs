@@ -11,13 +11,12 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use reweave_native::Instrumentation;
-use reweave_native::cache::Installed;
 use reweave_trace::Aslr;
 
 use crate::collector::Collected;
 use crate::family;
 use crate::folder::{PrivateFolder, beside};
+use crate::front_end::{FrontEnds, Seen};
 use crate::interrupt;
 use crate::pidfd::PidFd;
 use crate::region::Policy;
@@ -46,6 +45,8 @@ pub struct Script {
 
 #[derive(Clone, Debug)]
 pub struct Options {
+    /// Who knows programs.
+    pub front_ends: FrontEnds,
     pub command: Vec<OsString>,
     pub cwd: PathBuf,
     /// Set for the program, over our own environment.
@@ -70,8 +71,9 @@ pub struct Options {
 }
 
 impl Options {
-    pub fn new(command: Vec<OsString>, trace: PathBuf) -> Self {
+    pub fn new(front_ends: FrontEnds, command: Vec<OsString>, trace: PathBuf) -> Self {
         Self {
+            front_ends,
             command,
             cwd: std::env::current_dir().unwrap_or_else(|_| PathBuf::from(".")),
             env: Vec::new(),
@@ -92,8 +94,8 @@ impl Options {
     }
 
     /// For a run of which nothing goes to disk, see [`crate::watch`].
-    pub fn watched(command: Vec<OsString>) -> Self {
-        let options = Self::new(command, PathBuf::new());
+    pub fn watched(front_ends: FrontEnds, command: Vec<OsString>) -> Self {
+        let options = Self::new(front_ends, command, PathBuf::new());
         Self { input: Input::Ours { copy: None }, ..options }
     }
 }
@@ -258,24 +260,21 @@ impl Drop for Session {
 
 /// Runs the program to its end and records it.
 pub fn run(options: &Options) -> Result<Run> {
-    let program = Program::find(&options.command, &options.cwd)?;
+    let program = Program::find(options.front_ends, &options.command, &options.cwd)?;
     let own = if options.isolate { Some(PrivateFolder::copy_of(&options.cwd)?) } else { None };
     let cwd = own.as_ref().map_or(&*options.cwd, PrivateFolder::path);
-    let installed = installed()?;
     if options.watcher.is_none() {
         clear_old(&options.trace)?;
     }
     let session = Session::new(options, false)?;
-    let socket = session.socket();
+    let invocation = program.invocation(options.front_ends, &session.socket())?;
     let guard = interrupt::Guard::new(options.watcher.is_some());
     let began = Instant::now();
     let mut started = session.start(|| {
         let started = Start {
-            program: &program,
+            invocation: &invocation,
             cwd,
             env: &options.env,
-            runtime: &installed.runtime,
-            socket: &socket,
             input: &options.input,
             output: &options.output,
             descriptors: options.descriptors.as_deref(),
@@ -309,16 +308,6 @@ pub fn run(options: &Options) -> Result<Run> {
         processes.sort_by_key(|process| !process.instrumented);
     }
     Ok(Run { status, program, aslr: started.aslr, processes, warnings, timed_out, took })
-}
-
-/// The runtime library, checked byte by byte before the first run.
-fn installed() -> Result<Installed> {
-    static INSTALLED: Mutex<Option<Installed>> = Mutex::new(None);
-    let mut installed = lock(&INSTALLED);
-    match &*installed {
-        Some(known) if known.runtime.exists() => Ok(known.clone()),
-        _ => Ok(installed.insert(reweave_native::cache::unpack()?).clone()),
-    }
 }
 
 /// Makes sure that the trace can be written, before the program runs, and removes what an earlier recording of the same
@@ -365,25 +354,14 @@ fn settle_names(trace: &Path, processes: &mut Vec<Collected>, warnings: &mut Vec
 impl Run {
     /// What the user should know about how much could be seen, if not everything.
     pub fn shortcoming(&self) -> Option<String> {
-        let name = self.program.name.display();
-        let build = "build it with `reweave cc` or `reweave c++` (CC=reweave-cc make)";
-        match (&self.program.kind, self.processes.first()) {
-            (_, Some(first)) if first.instrumented => None,
-            (_, Some(_)) => {
-                Some(format!("{name} was not built with reweave cc: only lock-level events were recorded; {build}"))
-            }
-            (_, None) if self.timed_out => {
-                Some(format!("{name} was ended before it began: it needs more time (see --budget)"))
-            }
-            (Instrumentation::Static, None) => {
-                Some(format!("{name} is statically linked, so that nothing was recorded: link it without -static"))
-            }
-            (Instrumentation::Script { .. }, None) => {
-                Some(format!("{name} started no program built with reweave cc, so that nothing was recorded; {build}"))
-            }
-            (_, None) => Some(format!(
-                "{name} did not connect, so that nothing was recorded: is it set-uid, or was LD_PRELOAD removed?"
-            )),
+        let first = self.processes.first();
+        if first.is_some_and(|first| first.instrumented) {
+            return None;
         }
+        if first.is_none() && self.timed_out {
+            let name = self.program.name.display();
+            return Some(format!("{name} was ended before it began: it needs more time (see --budget)"));
+        }
+        Some(self.program.front_end.shortcoming(&Seen { program: &self.program, recorded: first.is_some() }))
     }
 }

@@ -9,6 +9,7 @@ use reweave_trace::{Footer, Meta, Outcome, PARTIAL, Writer};
 
 use crate::Result;
 use crate::collector::human_size;
+use crate::front_end::FrontEnd;
 use crate::symbols::symbols;
 
 /// What taking a chunk came to, if not just done.
@@ -75,19 +76,20 @@ pub type Open = Box<dyn FnOnce() -> Box<dyn Sink> + Send>;
 /// Who wants the records of a run, if they do not go into traces.
 pub trait Watcher: Debug + Send + Sync {
     /// A process of the program joins in.
-    fn admit(&self, process: &Meta) -> Open;
+    fn admit(&self, process: &Meta, front_end: &'static dyn FrontEnd) -> Open;
 }
 
 /// Into a trace file.
 pub struct ToTrace {
     writer: Writer,
     max_bytes: u64,
+    front_end: &'static dyn FrontEnd,
 }
 
 impl ToTrace {
-    pub fn open(path: &Path, meta: &Meta, max_bytes: u64) -> Result<Open> {
+    pub fn open(path: &Path, meta: &Meta, max_bytes: u64, front_end: &'static dyn FrontEnd) -> Result<Open> {
         let writer = Writer::create(path, meta)?;
-        Ok(Box::new(move || Box::new(Self { writer, max_bytes })))
+        Ok(Box::new(move || Box::new(Self { writer, max_bytes, front_end })))
     }
 }
 
@@ -113,7 +115,7 @@ impl Sink for ToTrace {
     }
 
     fn finish(&mut self, end: &End<'_>) -> Vec<String> {
-        let symbols = symbols(self.writer.modules(), &self.writer.pcs());
+        let symbols = symbols(self.front_end, self.writer.modules(), &self.writer.pcs());
         let mut footer = Footer { outcome: end.outcome.clone(), warnings: end.warnings.to_vec(), ..Footer::default() };
         if end.cut {
             footer.other.insert(PARTIAL.into(), true.into());

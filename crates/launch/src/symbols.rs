@@ -8,12 +8,14 @@ use std::sync::{Arc, Mutex};
 use reweave_model::Pc;
 use reweave_trace::{Module, Symbols};
 
+use crate::front_end::FrontEnd;
 use crate::registry::lock;
 
 /// Programs whose symbols are kept.
 const KEPT: usize = 8;
 
 struct Known {
+    front_end: &'static str,
     modules: Vec<Module>,
     files: Vec<Stamp>,
     // invariant: sorted
@@ -28,10 +30,12 @@ type Stamp = Option<(u64, u64, u64, i64)>;
 static KNOWN: Mutex<Vec<Known>> = Mutex::new(Vec::new());
 
 /// Symbols for these return addresses (sorted), and for those that earlier runs of the same program came to.
-pub fn symbols(modules: &[Module], pcs: &[Pc]) -> Arc<Symbols> {
+pub fn symbols(front_end: &dyn FrontEnd, modules: &[Module], pcs: &[Pc]) -> Arc<Symbols> {
     let files: Vec<Stamp> = modules.iter().map(stamp).collect();
     let mut all = lock(&KNOWN);
-    let known = all.iter().position(|known| known.modules == modules && known.files == files);
+    let known = all
+        .iter()
+        .position(|known| known.front_end == front_end.name() && known.modules == modules && known.files == files);
     let mut wanted = pcs.to_vec();
     if let Some(at) = known {
         let known = all.remove(at);
@@ -44,11 +48,17 @@ pub fn symbols(modules: &[Module], pcs: &[Pc]) -> Arc<Symbols> {
         wanted.sort_unstable();
         wanted.dedup();
     }
-    let symbols = Arc::new(Symbols::resolve(modules, &wanted));
+    let symbols = Arc::new(front_end.symbols(modules, &wanted));
     if all.len() == KEPT {
         all.remove(0);
     }
-    all.push(Known { modules: modules.to_vec(), files, pcs: wanted, symbols: symbols.clone() });
+    all.push(Known {
+        front_end: front_end.name(),
+        modules: modules.to_vec(),
+        files,
+        pcs: wanted,
+        symbols: symbols.clone(),
+    });
     symbols
 }
 

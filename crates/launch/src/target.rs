@@ -9,10 +9,10 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
 
-use reweave_conductor::shared::{ENV_PLAIN, ENV_SOCKET};
-use reweave_native::Instrumentation;
+use reweave_conductor::shared::ENV_SOCKET;
 use reweave_trace::Aslr;
 
+use crate::front_end::{FrontEnd, FrontEnds, Invocation, Recognition, Variables, Visibility};
 use crate::{Error, Result};
 
 /// What the program reads.
@@ -41,43 +41,54 @@ pub struct Program {
     pub name: OsString,
     pub path: PathBuf,
     pub args: Vec<OsString>,
-    pub kind: Instrumentation,
+    /// Who knows how to run it.
+    pub front_end: &'static dyn FrontEnd,
+    pub visibility: Visibility,
 }
 
 impl Program {
     /// `command` is the program's name and its arguments; the name is looked up as a shell would, from `cwd`.
-    pub fn find(command: &[OsString], cwd: &Path) -> Result<Self> {
+    pub fn find(front_ends: FrontEnds, command: &[OsString], cwd: &Path) -> Result<Self> {
         let (name, args) = match command {
             [name, args @ ..] if !name.is_empty() => (name, args),
             _ => return Err(Error::NotFound { program: "(empty name)".into() }),
         };
         let program = name.to_string_lossy().into_owned();
-        let path = look_up(name, cwd).ok_or_else(|| Error::NotFound { program: program.clone() })?;
-        let kind = match reweave_native::is_instrumented(&path) {
-            Ok(kind) => kind,
-            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-                // Programs that may be run but not read exist; the kernel decides.
-                Instrumentation::Plain
+        let path = look_up(front_ends, name, cwd).ok_or_else(|| Error::NotFound { program: program.clone() })?;
+        match front_ends.recognise(&path) {
+            Ok(Some((front_end, Recognition::Program(visibility)))) => {
+                Ok(Self { name: name.clone(), path, args: args.to_vec(), front_end, visibility })
             }
-            Err(source) => return Err(Error::CannotRun { program, source }),
-        };
-        match kind {
-            Instrumentation::NotExecutable => Err(Error::NotExecutable { program }),
-            Instrumentation::Foreign => Err(Error::Foreign { program }),
-            kind => Ok(Self { name: name.clone(), path, args: args.to_vec(), kind }),
+            Ok(Some((_, Recognition::Refused(why)))) => Err(Error::Refused { program, why }),
+            Ok(Some((_, Recognition::NotMine)) | None) => Err(Error::NotExecutable { program }),
+            Err(source) => Err(Error::CannotRun { program, source }),
         }
+    }
+
+    /// How to start it so that it and what it starts can be recorded; `socket` is the session's.
+    pub fn invocation(&self, front_ends: FrontEnds, socket: &Path) -> Result<Invocation> {
+        let mut invocation = self.front_end.invocation(self)?;
+        for other in front_ends.iter().filter(|other| other.name() != self.front_end.name()) {
+            for (name, value) in other.variables_for_others()? {
+                invocation.set(name, value);
+            }
+        }
+        invocation.set(ENV_SOCKET, socket);
+        Ok(invocation)
     }
 }
 
-fn look_up(name: &OsStr, cwd: &Path) -> Option<PathBuf> {
+fn look_up(front_ends: FrontEnds, name: &OsStr, cwd: &Path) -> Option<PathBuf> {
     if name.as_encoded_bytes().contains(&b'/') {
         let path = cwd.join(name);
         return path.exists().then_some(path);
     }
-    let path = std::env::var_os("PATH")?;
+    let known = |file: &Path| if file.is_file() { front_ends.recognise(file).ok().flatten() } else { None };
+    let path = std::env::var_os("PATH").unwrap_or_default();
     let mut candidates = std::env::split_paths(&path).map(|folder| cwd.join(folder).join(name));
-    candidates.find(|file| {
-        file.is_file() && reweave_native::is_instrumented(file).is_ok_and(|kind| kind != Instrumentation::NotExecutable)
+    candidates.find(|file| known(file).is_some()).or_else(|| {
+        let here = cwd.join(name);
+        known(&here).is_some_and(|(front_end, _)| front_end.is_interpreted()).then_some(here)
     })
 }
 
@@ -86,16 +97,6 @@ pub struct Started {
     pub aslr: Aslr,
     /// Copies our stdin on; ends by itself with the program or with the input.
     pub feeder: Option<std::thread::JoinHandle<()>>,
-}
-
-/// The preloaded runtime before whatever the user preloads.
-pub fn preload(runtime: &Path) -> OsString {
-    let mut value = runtime.as_os_str().to_owned();
-    if let Some(others) = std::env::var_os("LD_PRELOAD").filter(|others| !others.is_empty()) {
-        value.push(":");
-        value.push(others);
-    }
-    value
 }
 
 /// Fills up the environment.
@@ -156,11 +157,9 @@ fn pass_on(numbers: &[i32]) {
 }
 
 pub struct Start<'a> {
-    pub program: &'a Program,
+    pub invocation: &'a Invocation,
     pub cwd: &'a Path,
     pub env: &'a [(String, String)],
-    pub runtime: &'a Path,
-    pub socket: &'a Path,
     pub input: &'a Input,
     pub output: &'a Output,
     /// Further descriptors that it is to have; `None`: those that we have.
@@ -169,12 +168,15 @@ pub struct Start<'a> {
 
 impl Start<'_> {
     pub fn start(&self) -> Result<Started> {
-        let mut command = Command::new(&self.program.path);
-        command.arg0(&self.program.name).args(&self.program.args).current_dir(self.cwd);
+        let Invocation { path, name, args, env } = self.invocation;
+        let mut command = Command::new(path);
+        command.arg0(name).args(args).current_dir(self.cwd);
         command.envs(self.env.iter().map(|(name, value)| (name, value)));
-        command.env("LD_PRELOAD", preload(self.runtime)).env(ENV_SOCKET, self.socket).env_remove(ENV_PLAIN);
-        if self.program.kind == Instrumentation::Plain {
-            command.env(ENV_PLAIN, std::process::id().to_string());
+        for (name, value) in env {
+            match value {
+                Some(value) => command.env(name, value),
+                None => command.env_remove(name),
+            };
         }
         let padding = padding(&command);
         command.env(PADDING, padding);
@@ -203,7 +205,7 @@ impl Start<'_> {
         let child = command.spawn();
         let aslr = fixed.state();
         drop(fixed);
-        let program = || self.program.name.display().to_string();
+        let program = || self.invocation.name.display().to_string();
         let mut child = child.map_err(|source| match source.kind() {
             io::ErrorKind::NotFound => Error::NotFound { program: program() },
             io::ErrorKind::PermissionDenied => Error::NotExecutable { program: program() },
@@ -276,12 +278,12 @@ impl Drop for FixedAddresses {
     }
 }
 
+/// Variables that decide how any program runs.
+const FOR_ALL: Variables = Variables { names: &["PATH", "LANG", "TZ", "HOME", "TMPDIR", "TERM"], prefixes: &["LC_"] };
+
 /// The variables that decide how a program runs: kept with the trace. Not all of them: an environment holds secrets.
-pub fn environment_for_replay() -> Vec<(String, String)> {
-    const EXACT: [&str; 8] = ["PATH", "LANG", "TZ", "HOME", "TMPDIR", "LD_LIBRARY_PATH", "GLIBC_TUNABLES", "TERM"];
-    const PREFIXES: [&str; 5] = ["LC_", "OMP_", "GOMP_", "KMP_", "MALLOC_"];
-    let wanted = |name: &str| EXACT.contains(&name) || PREFIXES.iter().any(|prefix| name.starts_with(prefix));
+pub fn environment_for_replay(front_ends: FrontEnds) -> Vec<(String, String)> {
     let all =
         std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
-    all.filter(|(name, _)| wanted(name)).collect()
+    all.filter(|(name, _)| FOR_ALL.contain(name) || front_ends.decides(name)).collect()
 }

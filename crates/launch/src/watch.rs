@@ -18,6 +18,7 @@ use reweave_report::{Item, Report, data, live as resolve};
 use reweave_trace::{Meta, Module};
 
 use crate::Result;
+use crate::front_end::FrontEnd;
 use crate::interrupt;
 use crate::registry::lock;
 use crate::session::{self, Options, Run};
@@ -63,6 +64,7 @@ pub struct Watched {
 enum Message {
     /// Code addresses mean something only within one process: its modules come along.
     Sightings {
+        front_end: &'static dyn FrontEnd,
         modules: Arc<[Module]>,
         sightings: Vec<Sighting>,
     },
@@ -90,11 +92,11 @@ impl std::fmt::Debug for Hub {
 struct Admission(Arc<Hub>);
 
 impl Watcher for Admission {
-    fn admit(&self, _: &Meta) -> Open {
+    fn admit(&self, _: &Meta, front_end: &'static dyn FrontEnd) -> Open {
         let hub = Arc::clone(&self.0);
         Box::new(move || {
             let live = Live::new(&hub.plan.options);
-            Box::new(ToAnalysis { hub, live, modules: Arc::from([]), chunks: 0, started: 0 })
+            Box::new(ToAnalysis { hub, front_end, live, modules: Arc::from([]), chunks: 0, started: 0 })
         })
     }
 }
@@ -102,6 +104,7 @@ impl Watcher for Admission {
 /// Into an analysis.
 struct ToAnalysis {
     hub: Arc<Hub>,
+    front_end: &'static dyn FrontEnd,
     live: Live,
     /// As the teller got them last.
     modules: Arc<[Module]>,
@@ -120,7 +123,7 @@ impl ToAnalysis {
         }
         let modules = Arc::clone(&self.modules);
         // It goes before us only by a panic.
-        let _ = self.hub.teller.send(Message::Sightings { modules, sightings });
+        let _ = self.hub.teller.send(Message::Sightings { front_end: self.front_end, modules, sightings });
     }
 
     fn taken(
@@ -207,15 +210,17 @@ impl Teller<'_> {
             match message {
                 Message::Slowed => (self.tell)(News::Slowed),
                 Message::Forgot => (self.tell)(News::Forgot),
-                Message::Sightings { modules, sightings } => self.sightings(&modules, &sightings),
+                Message::Sightings { front_end, modules, sightings } => {
+                    self.sightings(front_end, &modules, &sightings);
+                }
             }
         }
     }
 
-    fn sightings(&mut self, modules: &[Module], sightings: &[Sighting]) {
+    fn sightings(&mut self, front_end: &dyn FrontEnd, modules: &[Module], sightings: &[Sighting]) {
         let wanted: BTreeSet<_> = sightings.iter().flat_map(resolve::addresses).filter(|pc| pc.0 != 0).collect();
         let wanted: Vec<_> = wanted.into_iter().collect();
-        let symbols = symbols(modules, &wanted);
+        let symbols = symbols(front_end, modules, &wanted);
         for sighting in sightings {
             let item = resolve::item(self.items.len() as u32 + 1, sighting, &symbols);
             match self.by_fingerprint.get(&item.fingerprint) {

@@ -2,8 +2,8 @@
 //! controls and records them.
 //!
 //! The package is compiled twice. As a library for the other crates it holds the host side:
-//! [`compiler`] (`reweave cc`), [`cache`] (where the embedded files are unpacked) and
-//! [`binary`] (what kind of file a program is). Under `--cfg reweave_runtime`, as a cdylib, it
+//! `Native` (what the rest asks of a front end), [`compiler`] (`reweave cc`), [`cache`] (where the
+//! embedded files are unpacked) and [`binary`] (what kind of file a program is). Under `--cfg reweave_runtime`, as a cdylib, it
 //! is the runtime that `reweave record` preloads into the target; the build script makes it and
 //! the host side embeds it.
 //!
@@ -21,8 +21,12 @@ pub mod cache;
 pub mod compiler;
 #[cfg(not(reweave_runtime))]
 mod embedded;
+#[cfg(all(not(reweave_runtime), feature = "front-end"))]
+mod front_end;
 
 #[cfg(not(reweave_runtime))]
 pub use binary::{Instrumentation, is_instrumented};
 #[cfg(not(reweave_runtime))]
 pub use embedded::{HEADER, RUNTIME, STUBS};
+#[cfg(all(not(reweave_runtime), feature = "front-end"))]
+pub use front_end::Native;

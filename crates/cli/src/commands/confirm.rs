@@ -12,6 +12,7 @@ use reweave_launch::exit;
 use reweave_report::{Style, text};
 
 use super::predict::check_names;
+use crate::front_ends::FRONT_ENDS;
 use crate::output;
 use crate::size::parse_time;
 
@@ -61,7 +62,7 @@ pub fn run(args: Args) -> i32 {
         eprintln!("reweave: {why}");
         return exit::USAGE;
     }
-    let again = Again { command, budget: args.budget, analyses: &args.analysis };
+    let again = Again { front_ends: FRONT_ENDS, command, budget: args.budget, analyses: &args.analysis };
     match pipeline::confirm_again(&args.folder, &again) {
         Ok(report) => {
             let folder = args.folder.display().to_string();
@@ -77,7 +78,7 @@ pub fn run(args: Args) -> i32 {
 
 fn break_at(args: &Args, lines: [&Line; 2], command: Option<&[OsString]>) -> i32 {
     let [one, two] = lines;
-    match pipeline::break_at(&args.folder, lines, command, args.budget) {
+    match pipeline::break_at(FRONT_ENDS, &args.folder, lines, command, args.budget) {
         Ok((Stood::Together { ending, tries }, folder)) => {
             eprintln!("reweave: two threads stood at {one} and {two} at once, in run {}", tries.attempts);
             eprintln!("  the run {}", ending.text);

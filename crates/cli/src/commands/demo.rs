@@ -13,6 +13,7 @@ use reweave_report::view::Limits;
 use reweave_report::{Report, story};
 
 use super::predict::Deny;
+use crate::front_ends::FRONT_ENDS;
 use crate::living::Judge;
 use crate::{evidence, output};
 
@@ -130,7 +131,7 @@ fn demo(program: &Program, folder: &Path) -> Result<i32, Error> {
     let deny = (program.kind == "nondeterminism").then_some(Deny::Nondeterminism);
     eprintln!("$ reweave test {}-- ./{name}", if deny.is_some() { "--deny nondeterminism " } else { "" });
     let out = folder.join("reweave-out");
-    let mut plan = Plan::new(vec![OsString::from(format!("./{name}"))], out.clone());
+    let mut plan = Plan::new(FRONT_ENDS, vec![OsString::from(format!("./{name}"))], out.clone());
     plan.options.cwd = folder.to_owned();
     if super::test::test(&plan, &Judge::default(), Detail::Normal, deny) != exit::FINDINGS {
         eprintln!("reweave: the demo should have found a bug: this is a bug in reweave or in its environment");
@@ -139,7 +140,7 @@ fn demo(program: &Program, folder: &Path) -> Result<i32, Error> {
     let report = pipeline::load_report(&out)?;
     let Some(item) = telling(&report, program.kind) else { return Ok(exit::INTERNAL) };
     eprintln!("\nFinding {} can be had again at will:\n\n$ reweave replay reweave-out/{}", item.id, item.id);
-    let replayed = replay(&Recording::open(&out.join(item.id.to_string()))?)?;
+    let replayed = replay(&Recording::open(FRONT_ENDS, &out.join(item.id.to_string()))?)?;
     let again = super::replay::tell(&replayed) == exit::FINDINGS;
     eprintln!("\nAnd this is what happened:\n\n$ reweave explain reweave-out/{}", item.id);
     let evidence = evidence::of(item, &out, Limits::default())?;

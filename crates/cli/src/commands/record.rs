@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use reweave_launch::{MAX_TRACE, Options, Policy, QUANTUM, exit};
 
+use crate::front_ends::FRONT_ENDS;
 use crate::output;
 use crate::size::parse_size;
 
@@ -69,7 +70,7 @@ impl Scheduling {
 
 pub fn run(args: Args) -> i32 {
     debug_assert_eq!(MAX_TRACE, 2 << 30, "the default of --max-trace");
-    let mut options = Options::new(args.command, args.output);
+    let mut options = Options::new(FRONT_ENDS, args.command, args.output);
     options.max_trace = args.max_trace;
     args.scheduling.apply(&mut options);
     match reweave_launch::run(&options) {

@@ -8,6 +8,7 @@ use reweave_hunt::replay::{Recording, Repeated, Replayed, repeat, replay};
 use reweave_launch::exit;
 use reweave_report::describe;
 
+use crate::front_ends::FRONT_ENDS;
 use crate::output::{self, grouped};
 use crate::progress::Bar;
 
@@ -38,7 +39,7 @@ pub struct Args {
 }
 
 pub fn run(args: Args) -> i32 {
-    let recording = match Recording::open(&args.what) {
+    let recording = match Recording::open(FRONT_ENDS, &args.what) {
         Ok(recording) => recording,
         Err(error) => return output::fail(&error),
     };

@@ -13,6 +13,7 @@ use reweave_report::{Style, text};
 use super::predict::Deny;
 use super::record::Scheduling;
 use super::report::Telling;
+use crate::front_ends::FRONT_ENDS;
 use crate::living::{Judge, Living};
 use crate::output;
 use crate::size::parse_time;
@@ -65,7 +66,7 @@ pub struct Args {
 }
 
 pub fn run(args: Args) -> i32 {
-    let mut plan = Plan::new(args.command, args.output);
+    let mut plan = Plan::new(FRONT_ENDS, args.command, args.output);
     plan.budget = args.budget;
     plan.explore = args.explore;
     plan.jobs = args.jobs.unwrap_or_else(cores).into();

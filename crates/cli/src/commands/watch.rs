@@ -11,6 +11,7 @@ use reweave_predict::{ANALYSES, live, streaming};
 use reweave_report::{Style, text};
 
 use super::record::Scheduling;
+use crate::front_ends::FRONT_ENDS;
 use crate::output::{self, grouped};
 use crate::size::parse_size;
 
@@ -106,7 +107,7 @@ pub fn run(args: Args) -> i32 {
     {
         return output::fail(&Error::Output { action: "write", path: path.clone(), source });
     }
-    let mut options = Options::watched(args.command);
+    let mut options = Options::watched(FRONT_ENDS, args.command);
     args.scheduling.apply(&mut options);
     let plan = Plan {
         options: live::Options { analyses, sample: args.sample, check: args.check },

@@ -14,10 +14,16 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use reweave_launch::FrontEnds;
+use reweave_native::Native;
+
 pub use run::{Done, run};
 
 /// The command under test.
 pub const REWEAVE: &str = env!("CARGO_BIN_EXE_reweave");
+
+/// For tests that run programs by themselves: those of the tests are all native.
+pub const FRONT_ENDS: FrontEnds = FrontEnds::new(&[&Native]);
 
 /// The top folder of the repository.
 pub fn root() -> PathBuf {

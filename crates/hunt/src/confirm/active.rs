@@ -67,14 +67,20 @@ pub(super) fn attempts(trace: &Trace, finding: &Finding, goal: &Goal) -> Result<
 }
 
 /// One run in a given manner, to measure it: whether it did it, and what it took. `None`: pausing threads does not help.
-pub fn trial(trace: &Trace, finding: &Finding, manner: Manner, seed: u64) -> Result<Option<(bool, Tries)>> {
+pub fn trial(
+    trace: &Trace,
+    finding: &Finding,
+    manner: Manner,
+    seed: u64,
+    plain: &Plain<'_>,
+) -> Result<Option<(bool, Tries)>> {
     let goal = Goal::of(trace, finding)?;
     let Some(wish) = wish(trace, finding, &goal, manner)? else { return Ok(None) };
     let schedule = Schedule { threads: schedule_of(trace)?.threads, segments: Vec::new() };
     let folder = PrivateFolder::new()?;
     let mut tries = Tries { attempts: 1, ..Tries::default() };
     let attempt = Attempt { schedule, wish: Some(wish), seed };
-    let done = run(trace, &attempt, &goal, folder.path(), &Plain::default(), TRIAL, &mut tries)?;
+    let done = run(trace, &attempt, &goal, folder.path(), plain, TRIAL, &mut tries)?;
     Ok(Some((done.is_ok(), tries)))
 }
 

@@ -93,7 +93,7 @@ pub fn stand_at(
         }
         let _ = fs::remove_dir_all(folder);
         fs::create_dir_all(folder).map_err(Error::output("create", folder))?;
-        let mut options = base_options(trace.meta(), folder.join(TRACE));
+        let mut options = base_options(plain.front_ends, trace.meta(), folder.join(TRACE));
         options
             .scripts
             .push(script(trace, Schedule::default(), Some(&wish), |_, _, source| source != InputSource::Clock)?);

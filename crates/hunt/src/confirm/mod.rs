@@ -35,7 +35,7 @@ use reweave_launch::collector::{Collected, Divergence};
 use reweave_launch::interrupt;
 use reweave_launch::session::{self, Bounds, Options, Run};
 use reweave_launch::target::Output;
-use reweave_launch::{Error, Result};
+use reweave_launch::{Error, FrontEnds, Result};
 pub use sight::Sight;
 pub use spinning::spinning;
 
@@ -83,6 +83,7 @@ struct Attempt {
 /// What every run of a confirmation has in common.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Plain<'a> {
+    pub front_ends: FrontEnds,
     /// Instead of the recorded one.
     pub command: Option<&'a [OsString]>,
     /// For one run.
@@ -192,7 +193,7 @@ fn run(
     let within = |thread: ThreadId, step, source| {
         source != InputSource::Clock && lengths.get(thread.index()).is_some_and(|length| step <= *length)
     };
-    let mut options = base_options(trace.meta(), folder.join(TRACE));
+    let mut options = base_options(plain.front_ends, trace.meta(), folder.join(TRACE));
     for path in family_of(trace.path()) {
         if path == trace.path() {
             options.scripts.push(script(trace, schedule.clone(), attempt.wish.as_ref(), within)?);

@@ -36,11 +36,11 @@ use crate::classes::Class;
 use crate::confirm::{self, Freed};
 use crate::jobs::side_by_side;
 use crate::replay::{base_options, is_failure, script};
-use reweave_launch::Result;
 use reweave_launch::folder::PrivateFolder;
 use reweave_launch::interrupt;
 use reweave_launch::session::{self, Bounds, Run};
 use reweave_launch::target::Output;
+use reweave_launch::{FrontEnds, Result};
 use search::{Found, Goal, Search, Target};
 use tree::Tree;
 
@@ -141,6 +141,7 @@ pub const fn is_short(events: u64) -> bool {
 /// How long it may take.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
+    pub front_ends: FrontEnds,
     pub until: Instant,
     /// What a run took.
     pub took: Duration,
@@ -219,7 +220,7 @@ pub fn explore(trace: &Trace, limits: &Limits, visit: &mut Visit<'_>) -> Result<
 
 /// Runs the program of a trace along a schedule.
 pub fn follow(trace: &Trace, schedule: Schedule, limits: &Limits, folder: &PrivateFolder) -> Result<Run> {
-    let mut options = base_options(trace.meta(), folder.path().join(confirm::TRACE));
+    let mut options = base_options(limits.front_ends, trace.meta(), folder.path().join(confirm::TRACE));
     let lengths = schedule.lengths();
     let within = |thread: ThreadId, step, source| {
         source != InputSource::Clock && lengths.get(thread.index()).is_some_and(|length| step <= *length)

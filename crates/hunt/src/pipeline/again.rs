@@ -17,9 +17,9 @@ use super::items::{replays, settle};
 use super::{RECORDING, load_report, rank, save_report};
 use crate::confirm::Plain;
 use crate::replay::{self, Recording};
-use reweave_launch::Result;
 use reweave_launch::folder::PrivateFolder;
 use reweave_launch::session::Bounds;
+use reweave_launch::{FrontEnds, Result};
 
 /// For one run at least; more if there is much time.
 const RUN: Duration = Duration::from_secs(10);
@@ -32,6 +32,7 @@ const LOCK_HISTORY: &str = "lock-history";
 /// What is tried again, and how.
 #[derive(Clone, Copy, Debug)]
 pub struct Again<'a> {
+    pub front_ends: FrontEnds,
     /// Instead of the recorded one.
     pub command: Option<&'a [OsString]>,
     pub budget: Duration,
@@ -53,7 +54,7 @@ pub fn confirm_again(folder: &Path, again: &Again<'_>) -> Result<Report> {
     };
     let answer = reweave_predict::predict(&trace, &options, &mut |_, _| {})?;
     let bounds = Some(Bounds::beyond(trace.event_count(), RUN.max(again.budget / RUNS)));
-    let plain = Plain { command: again.command, bounds, ..Plain::default() };
+    let plain = Plain { front_ends: again.front_ends, command: again.command, bounds, ..Plain::default() };
     let mut tries = Tries { folder, trace: &trace, plain: &plain, deadline, report, tried: HashSet::new() };
     if options.shown {
         let upper = answer.stats.get("lock-history.after_one").copied().unwrap_or(0);
@@ -119,7 +120,9 @@ impl Tries<'_> {
         let next = self.report.findings.iter().map(|item| item.id).max().unwrap_or(0) + 1;
         let id = known.map_or(next, |at| self.report.findings[at].id);
         let own_run = match finding.strength {
-            Strength::Confirmed => replays(&Recording::of_trace(self.trace.path())?, self.plain, self.deadline)?,
+            Strength::Confirmed => {
+                replays(&Recording::of_trace(self.plain.front_ends, self.trace.path())?, self.plain, self.deadline)?
+            }
             _ => replay::Again::Untried,
         };
         let item = settle(id, (self.trace, own_run), finding, self.folder, self.plain, self.left())?;

@@ -72,7 +72,7 @@ pub fn settle(
             let run = Trace::open(own.join(&goal.trace))?;
             as_done(&mut item, finding, &run, goal.shown(&run)?.map(|shown| shown.events).unwrap_or_default())?;
             let ending = Ending::of(&run, &goal.outcome, &own.join(confirm::OUTPUT), plain.usual)?;
-            let again = replays(&Recording::open(&own)?, plain, until)?;
+            let again = replays(&Recording::open(plain.front_ends, &own)?, plain, until)?;
             if again == Again::No {
                 let _ = fs::remove_dir_all(&own);
                 item = found();

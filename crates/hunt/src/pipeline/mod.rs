@@ -37,7 +37,7 @@ pub use reweave_launch::folder::RECORDING;
 use reweave_launch::interrupt;
 use reweave_launch::session::{self, Bounds, Options, Run};
 use reweave_launch::target::Program;
-use reweave_launch::{Error, Result};
+use reweave_launch::{Error, FrontEnds, Result};
 use trying::thin_out;
 use usual::usual;
 
@@ -77,8 +77,8 @@ pub struct Plan {
 }
 
 impl Plan {
-    pub fn new(command: Vec<OsString>, folder: PathBuf) -> Self {
-        let options = Options::new(command, folder.join(RECORDING));
+    pub fn new(front_ends: FrontEnds, command: Vec<OsString>, folder: PathBuf) -> Self {
+        let options = Options::new(front_ends, command, folder.join(RECORDING));
         Self {
             options,
             folder,
@@ -121,7 +121,7 @@ pub enum Stage<'a> {
 
 pub fn test(plan: &Plan, watch: &mut dyn FnMut(Stage<'_>)) -> Result<Tested> {
     // A program that is not there must not cost the findings of an earlier test.
-    Program::find(&plan.options.command, &plan.options.cwd)?;
+    Program::find(plan.options.front_ends, &plan.options.command, &plan.options.cwd)?;
     let taken = prepare_folder(&plan.folder)?;
     let _guard = interrupt::Guard::around();
     let end = Instant::now() + plan.budget;
@@ -375,12 +375,18 @@ impl Hunt<'_> {
             let _ = fs::remove_dir_all(own);
             return Ok(());
         }
-        let plain =
-            Plain { command: None, bounds: self.bounds, usual: None, isolate: self.plan.options.isolate, share: None };
+        let plain = Plain {
+            front_ends: self.plan.options.front_ends,
+            command: None,
+            bounds: self.bounds,
+            usual: None,
+            isolate: self.plan.options.isolate,
+            share: None,
+        };
         if ended == Ended::ByItself {
             minimise(&mut item, &own, &plain, Instant::now() + self.left() / 8)?;
         }
-        mark(&mut item, replays(&Recording::open(&own)?, &plain, Instant::now() + self.left() / 8)?);
+        mark(&mut item, replays(&Recording::open(plain.front_ends, &own)?, &plain, Instant::now() + self.left() / 8)?);
         let announced = item.harm.as_deref() != Some(Harm::Hang.name()) || ended == Ended::ByUs;
         if announced && item.schedule.is_some() {
             watch(Stage::Found(&item));
@@ -424,6 +430,7 @@ impl Hunt<'_> {
 
     fn limits_of_exploring(&self, first: &Run) -> explore::Limits {
         explore::Limits {
+            front_ends: self.plan.options.front_ends,
             until: self.deadline,
             took: first.took,
             events: Bounds::of(first).events,
@@ -565,6 +572,7 @@ pub fn load_report(folder: &Path) -> Result<Report> {
 
 /// Brings two threads to two lines at once, in the program of an earlier test; the run that does it is kept beside the findings.
 pub fn break_at(
+    front_ends: FrontEnds,
     folder: &Path,
     lines: [&Line; 2],
     command: Option<&[OsString]>,
@@ -572,7 +580,7 @@ pub fn break_at(
 ) -> Result<(Stood, PathBuf)> {
     let trace = Trace::open(folder.join(RECORDING))?;
     let own = folder.join(BREAKPOINT);
-    let plain = Plain { command, ..Plain::default() };
+    let plain = Plain { front_ends, command, ..Plain::default() };
     Ok((confirm::stand_at(&trace, lines, &own, &plain, Instant::now() + budget)?, own))
 }
 

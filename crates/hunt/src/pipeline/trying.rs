@@ -65,8 +65,14 @@ impl Hunt<'_> {
             todo.push((id, vec![finding], known));
         }
         let usual = self.usual.as_ref().and_then(Option::as_ref);
-        let plain =
-            Plain { command: None, bounds: self.bounds, usual, isolate: self.plan.options.isolate, share: None };
+        let plain = Plain {
+            front_ends: self.plan.options.front_ends,
+            command: None,
+            bounds: self.bounds,
+            usual,
+            isolate: self.plan.options.isolate,
+            share: None,
+        };
         // Runs that go round loops can take any time, and other schedules may show more: what is not tried now is tried again when
         // it is seen in another run.
         let deadline = Instant::now() + self.time_to_look(TRY);
@@ -74,7 +80,11 @@ impl Hunt<'_> {
         // What the run did itself stands and falls with the run.
         let did = findings.iter().any(|finding| finding.strength == Strength::Confirmed);
         let own_run = match did {
-            true => replays(&Recording::of_trace(trace.path())?, &plain, Instant::now() + left(deadline) / 4)?,
+            true => replays(
+                &Recording::of_trace(plain.front_ends, trace.path())?,
+                &plain,
+                Instant::now() + left(deadline) / 4,
+            )?,
             false => Again::Untried,
         };
         let run = (trace, own_run);

@@ -17,7 +17,7 @@ const SERIAL: u64 = 6;
 
 /// What the program prints when its threads run one after the other: the recorded run's output went to the terminal.
 pub fn usual(plan: &Plan, jobs: usize, limit: Duration) -> Option<Usual> {
-    let recording = Recording::open(&plan.folder.join(RECORDING)).ok()?;
+    let recording = Recording::open(plan.options.front_ends, &plan.folder.join(RECORDING)).ok()?;
     let bounds = Bounds::beyond(recording.trace.event_count(), limit);
     let once = |seed: u64| {
         let folder = PrivateFolder::new().ok()?;

@@ -1,0 +1,7 @@
+//! The front ends of this build: the one place that lists them.
+
+use reweave_launch::FrontEnds;
+use reweave_native::Native;
+
+/// In the order in which they are asked about a program; native ones take whatever can be run.
+pub const FRONT_ENDS: FrontEnds = FrontEnds::new(&[&Native]);

@@ -1,0 +1,147 @@
+//! Native programs as a front end: those built with `reweave cc`, others as far as their synchronization goes, and whatever
+//! starts such programs.
+//!
+//! The runtime library is preloaded into everything that is started; a program without hooks is recorded only if it is the one
+//! that was asked for.
+
+use std::ffi::OsString;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::{Mutex, PoisonError};
+
+use reweave_conductor::shared::ENV_PLAIN;
+use reweave_launch::front_end::{
+    Debugger, Debugging, FrontEnd, Invocation, Process, Recognition, Seen, Variables, Visibility,
+};
+use reweave_launch::target::Program;
+use reweave_launch::{Error, Result};
+use reweave_model::Pc;
+use reweave_trace::{Language, Module, Symbols};
+
+use crate::binary::{Instrumentation, is_instrumented};
+use crate::cache;
+
+/// Takes whatever can be run: it belongs at the end of the list of front ends.
+#[derive(Clone, Copy, Debug)]
+pub struct Native;
+
+impl FrontEnd for Native {
+    fn name(&self) -> &'static str {
+        "native"
+    }
+
+    fn language(&self) -> Language {
+        Language::of_older_traces()
+    }
+
+    fn recognise(&self, file: &Path) -> io::Result<Recognition> {
+        Ok(match is_instrumented(file) {
+            Ok(Instrumentation::Instrumented) => Recognition::Program(Visibility::Full),
+            Ok(Instrumentation::Plain) => Recognition::Program(Visibility::Synchronization),
+            Ok(Instrumentation::Static) => Recognition::Program(Visibility::Nothing),
+            Ok(Instrumentation::Script { .. }) => Recognition::Program(Visibility::WhatItStarts),
+            Ok(Instrumentation::Foreign) => {
+                let why = "built for another kind of machine: only x86-64 programs can be recorded";
+                Recognition::Refused(why.into())
+            }
+            Ok(Instrumentation::NotExecutable) => Recognition::NotMine,
+            // Programs that may be run but not read exist; the kernel decides.
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                Recognition::Program(Visibility::Synchronization)
+            }
+            Err(error) => return Err(error),
+        })
+    }
+
+    fn invocation(&self, program: &Program) -> Result<Invocation> {
+        let mut invocation = Invocation::of(program);
+        invocation.set(PRELOAD, preload(&runtime()?));
+        if program.visibility == Visibility::Synchronization {
+            invocation.set(ENV_PLAIN, std::process::id().to_string());
+        } else {
+            invocation.remove(ENV_PLAIN);
+        }
+        Ok(invocation)
+    }
+
+    fn replay_variables(&self) -> Variables {
+        Variables { names: &["LD_LIBRARY_PATH", "GLIBC_TUNABLES"], prefixes: &["OMP_", "GOMP_", "KMP_", "MALLOC_"] }
+    }
+
+    fn is_own_process(&self, _: &Process) -> bool {
+        true
+    }
+
+    fn symbols(&self, modules: &[Module], pcs: &[Pc]) -> Symbols {
+        Symbols::resolve(modules, pcs)
+    }
+
+    fn shortcoming(&self, seen: &Seen<'_>) -> String {
+        let name = seen.program.name.display();
+        let build = "build it with `reweave cc` or `reweave c++` (CC=reweave-cc make)";
+        match seen.program.visibility {
+            _ if seen.recorded => {
+                format!("{name} was not built with reweave cc: only lock-level events were recorded; {build}")
+            }
+            Visibility::Nothing => {
+                format!("{name} is statically linked, so nothing was recorded: link it without -static")
+            }
+            Visibility::WhatItStarts => {
+                format!("{name} started no program built with reweave cc, so nothing was recorded; {build}")
+            }
+            Visibility::Full | Visibility::Synchronization => {
+                format!("{name} did not connect, so nothing was recorded: is it set-uid, or was LD_PRELOAD removed?")
+            }
+        }
+    }
+
+    fn debugger(&self, debugging: &Debugging<'_>) -> Result<Debugger> {
+        let Invocation { path, args, env, .. } = debugging.invocation;
+        let mut command = Command::new("gdb");
+        // The wrapper sets the variables for the program alone: gdb itself must not be preloaded.
+        let mut wrapper = OsString::from("set exec-wrapper env");
+        for (name, value) in env {
+            if let Some(value) = value {
+                wrapper.push(format!(" {}={}", name.to_string_lossy(), quoted(&value.to_string_lossy())));
+            }
+        }
+        command.args(["-q", "-ex"]).arg(wrapper).args(["-ex", "set disable-randomization on"]);
+        // The runtime uses these for itself; the program still gets them.
+        command.args(["-ex", "handle SIGSYS nostop noprint pass"]);
+        match debugging.input {
+            Some(file) => command.args(["-ex", &format!("run < {}", quoted(&file.to_string_lossy()))]),
+            None => command.args(["-ex", "run"]),
+        };
+        command.args(debugging.extra).arg("--args").arg(path).args(args);
+        let how_to_get = "install it (Debian, Ubuntu: apt install gdb) or replay without --gdb".into();
+        Ok(Debugger { command, how_to_get })
+    }
+}
+
+const PRELOAD: &str = "LD_PRELOAD";
+
+/// Our runtime before whatever the user preloads.
+fn preload(runtime: &Path) -> OsString {
+    let mut value = runtime.as_os_str().to_owned();
+    if let Some(others) = std::env::var_os(PRELOAD).filter(|others| !others.is_empty()) {
+        value.push(":");
+        value.push(others);
+    }
+    value
+}
+
+/// The runtime library, checked byte by byte before the first run.
+fn runtime() -> Result<PathBuf> {
+    static INSTALLED: Mutex<Option<PathBuf>> = Mutex::new(None);
+    let mut installed = INSTALLED.lock().unwrap_or_else(PoisonError::into_inner);
+    match &*installed {
+        Some(known) if known.exists() => Ok(known.clone()),
+        _ => Ok(installed.insert(cache::unpack().map_err(Error::front_end)?.runtime).clone()),
+    }
+}
+
+/// For the shell that gdb starts programs with.
+fn quoted(text: &str) -> String {
+    format!("'{}'", text.replace('\'', "'\\''"))
+}

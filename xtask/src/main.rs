@@ -10,86 +10,205 @@ use std::env;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
-const USAGE: &str = "usage: cargo xtask COMMAND
+/// Something to do, with a name within its group.
+struct Chore {
+    /// Empty for what stands by itself.
+    group: &'static str,
+    name: &'static str,
+    arguments: &'static str,
+    about: &'static str,
+    run: fn(&[String]) -> bool,
+}
 
-  test [ARGS…]   install the tools the tests use (if allowed), then run all tests; ARGS go to `cargo test`
-  soak [N]       every golden program, both compilers, -O0 and -O2, N schedules each (default 5)
-  soak-replay [N]
-                 every replay program, N schedules each (default 20)
-  survey [REPLAYS] [TEXT]
-                 every golden program (whose name has TEXT) through `reweave test`; each confirmed finding is replayed so
-                 often (default 100)
-  active [N]     active testing alone: how likely N runs (default 20) show the deadlocks of the golden programs, with and
-                 without yielding, context and abstractions
-  oracle [SMALL] [LARGE]
-                 the engine against the oracle on so many random histories of up to 16 events (default 100000)
-                 and of up to 24 (default 10000)
-  lock-history [N]
-                 lock histories against the oracle on N random histories of each of four kinds (default 100000)
-  oracle-blocks [SMALL] [LARGE]
-                 predicted atomicity violations against the oracle on so many random histories of up to 12 events
-                 (default 100000) and of up to 16 (default 500)
-  oracle-deadlocks [SMALL] [LARGE]
-                 deadlocks and stalls against the oracle, likewise (default 100000 and 2000)
-  enumerate      all schedules of the programs in tests/explore against exploration (takes a quarter of an hour)
-  bench          what recording costs against plain and libtsan, as ratios
-  bench-predict  how fast the analyses are: streaming ones on 10 M events, the engine per question (REWEAVE_Z3: against Z3)
-  bench-lock-history [TRACE…]
-                 instructions that lock histories cost beside hb and lockset (needs valgrind); by default on the kernels
-  bench-reads    nondeterministic reads by both rules on a recorded trace of 20,000 events
-  soak-watch [MILLIONS] [--sample]
-                 watches a program in which everything comes and goes for so many million events (default 500) and prints
-                 the memory and disk used meanwhile; fails if they grow
-  bench-watch    what each live analysis costs, in instructions per event
-  report-samples make the sample reports anew that the tests of the report's forms read (tests/reports)
-  lint           rustfmt and clippy, as the rules of the repository want them
-  demo           build in release mode and run `reweave demo`
-";
+const fn chore(
+    group: &'static str,
+    name: &'static str,
+    arguments: &'static str,
+    about: &'static str,
+    run: fn(&[String]) -> bool,
+) -> Chore {
+    Chore { group, name, arguments, about, run }
+}
+
+/// The first chore of a group is what the group's name alone stands for.
+const CHORES: &[Chore] = &[
+    chore(
+        "",
+        "test",
+        "[ARGS…]",
+        "install the tools the tests use (if allowed), then rustfmt, clippy and all tests; \
+           with ARGS, which go to `cargo test`, only these tests",
+        test,
+    ),
+    chore("", "lint", "", "rustfmt and clippy, as the rules of the repository want them", |_| lint()),
+    chore("", "demo", "", "build in release mode and run `reweave demo`", |_| {
+        cargo(&["run", "--release", "--package", "reweave", "--", "demo"])
+    }),
+    chore(
+        "",
+        "report-samples",
+        "",
+        "make the sample reports anew that the tests of the report's forms read \
+           (tests/reports)",
+        |_| samples::make(&root()),
+    ),
+    chore(
+        "soak",
+        "golden",
+        "[N]",
+        "every golden program, both compilers, -O0 and -O2, N schedules each (default 5)",
+        |rest| soak::golden(word(rest, 0, "5")),
+    ),
+    chore("soak", "replay", "[N]", "every replay program, N schedules each (default 20)", |rest| {
+        soak::replay(word(rest, 0, "20"))
+    }),
+    chore(
+        "soak",
+        "watch",
+        "[MILLIONS] [--sample]",
+        "watches a program in which everything comes and goes for so many \
+           million events (default 500) and prints the memory and disk used meanwhile; fails if they grow",
+        soak_watch,
+    ),
+    chore(
+        "oracle",
+        "races",
+        "[SMALL] [LARGE]",
+        "the engine against the oracle, races and reads, on so many random \
+           histories of up to 16 events (default 100000) and of up to 24 (default 10000)",
+        |rest| soak::oracle(word(rest, 0, "100000"), word(rest, 1, "10000")),
+    ),
+    chore(
+        "oracle",
+        "deadlocks",
+        "[SMALL] [LARGE]",
+        "deadlocks and stalls against the oracle, likewise (default 100000 \
+           and 2000)",
+        |rest| soak::oracle_deadlocks(word(rest, 0, "100000"), word(rest, 1, "2000")),
+    ),
+    chore(
+        "oracle",
+        "blocks",
+        "[SMALL] [LARGE]",
+        "predicted atomicity violations against the oracle on so many random \
+           histories of up to 12 events (default 100000) and of up to 16 (default 500)",
+        |rest| soak::oracle_blocks(word(rest, 0, "100000"), word(rest, 1, "500")),
+    ),
+    chore(
+        "oracle",
+        "lock-history",
+        "[N]",
+        "lock histories against the oracle on N random histories of each of four \
+           kinds (default 100000)",
+        |rest| soak::lock_history(word(rest, 0, "100000")),
+    ),
+    chore(
+        "oracle",
+        "schedules",
+        "",
+        "all schedules of the programs in tests/explore against exploration (takes a \
+           quarter of an hour)",
+        |_| soak::enumerate(),
+    ),
+    chore(
+        "survey",
+        "golden",
+        "[REPLAYS] [TEXT]",
+        "every golden program (whose name has TEXT) through `reweave test`; \
+           each confirmed finding is replayed so often (default 100)",
+        |rest| soak::survey(word(rest, 0, "100"), word(rest, 1, "")),
+    ),
+    chore(
+        "survey",
+        "active",
+        "[N]",
+        "active testing alone: how likely N runs (default 20) show the deadlocks of the \
+           golden programs, with and without yielding, context and abstractions",
+        |rest| soak::active(word(rest, 0, "20")),
+    ),
+    chore("bench", "record", "", "what recording costs against plain and libtsan, as ratios", |_| bench()),
+    chore(
+        "bench",
+        "predict",
+        "",
+        "how fast the analyses are: streaming ones on 10 M events, the engine per question \
+           (REWEAVE_Z3: against Z3)",
+        |_| bench_predict(),
+    ),
+    chore(
+        "bench",
+        "lock-history",
+        "[TRACE…]",
+        "instructions that lock histories cost beside hb and lockset (needs \
+           valgrind); by default on the kernels",
+        bench_lock_history,
+    ),
+    chore("bench", "reads", "", "nondeterministic reads by both rules on a recorded trace of 20,000 events", |_| {
+        bench_reads()
+    }),
+    chore("bench", "watch", "", "what each live analysis costs, in instructions per event", |_| bench_watch()),
+];
+
+fn word<'a>(rest: &'a [String], at: usize, default: &'a str) -> &'a str {
+    rest.get(at).map_or(default, String::as_str)
+}
 
 fn main() -> ExitCode {
-    let mut args = env::args().skip(1);
-    let command = args.next();
-    let rest: Vec<String> = args.collect();
-    let done = match command.as_deref() {
-        Some("test") => test(&rest),
-        Some("soak") => soak::golden(rest.first().map_or("5", String::as_str)),
-        Some("soak-replay") => soak::replay(rest.first().map_or("20", String::as_str)),
-        Some("survey") => {
-            soak::survey(rest.first().map_or("100", String::as_str), rest.get(1).map_or("", String::as_str))
-        }
-        Some("active") => soak::active(rest.first().map_or("20", String::as_str)),
-        Some("oracle") => {
-            soak::oracle(rest.first().map_or("100000", String::as_str), rest.get(1).map_or("10000", String::as_str))
-        }
-        Some("lock-history") => soak::lock_history(rest.first().map_or("100000", String::as_str)),
-        Some("oracle-blocks") => soak::oracle_blocks(
-            rest.first().map_or("100000", String::as_str),
-            rest.get(1).map_or("500", String::as_str),
-        ),
-        Some("oracle-deadlocks") => soak::oracle_deadlocks(
-            rest.first().map_or("100000", String::as_str),
-            rest.get(1).map_or("2000", String::as_str),
-        ),
-        Some("enumerate") => soak::enumerate(),
-        Some("bench") => bench(),
-        Some("bench-lock-history") => bench_lock_history(&rest),
-        Some("bench-predict") => bench_predict(),
-        Some("bench-reads") => bench_reads(),
-        Some("soak-watch") => soak_watch(&rest),
-        Some("bench-watch") => bench_watch(),
-        Some("report-samples") => samples::make(&root()),
-        Some("lint") => lint(),
-        Some("demo") => cargo(&["run", "--release", "--package", "reweave", "--", "demo"]),
-        _ => {
-            eprint!("{USAGE}");
-            return ExitCode::from(2);
-        }
+    let words: Vec<String> = env::args().skip(1).collect();
+    let Some((chore, rest)) = find(&words) else {
+        eprint!("{}", usage());
+        return ExitCode::from(2);
     };
-    if done { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    if (chore.run)(rest) { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// What the words ask for, and what is left of them.
+fn find(words: &[String]) -> Option<(&'static Chore, &[String])> {
+    let (first, rest) = words.split_first()?;
+    if let Some(chore) = CHORES.iter().find(|chore| chore.group.is_empty() && chore.name == first) {
+        return Some((chore, rest));
+    }
+    let mut group = CHORES.iter().filter(|chore| !chore.group.is_empty() && chore.group == first);
+    let named = rest.first().and_then(|name| group.clone().find(|chore| chore.name == name));
+    let is_name = |word: &String| word.starts_with(|first: char| first.is_ascii_alphabetic());
+    match named {
+        Some(chore) => Some((chore, &rest[1..])),
+        None if rest.first().is_some_and(is_name) => None,
+        None => group.next().map(|chore| (chore, rest)),
+    }
+}
+
+fn usage() -> String {
+    let mut text = "usage: cargo xtask [GROUP] CHORE [ARGS…]    (a group alone: its first chore)\n".to_owned();
+    let mut group = None;
+    for chore in CHORES {
+        if group != Some(chore.group) {
+            group = Some(chore.group);
+            text += if chore.group.is_empty() { "" } else { "\n\n" };
+            text += chore.group;
+        }
+        text += format!("\n  {} {}", chore.name, chore.arguments).trim_end();
+        text.push('\n');
+        let mut line = String::new();
+        for word in chore.about.split_whitespace() {
+            if line.len() + word.len() > 90 {
+                text += &format!("       {line}\n");
+                line.clear();
+            }
+            line += if line.is_empty() { "" } else { " " };
+            line += word;
+        }
+        text += &format!("       {line}");
+    }
+    text + "\n"
 }
 
 fn test(rest: &[String]) -> bool {
     tools::provide(&root());
+    // What is checked fastest comes first.
+    if rest.is_empty() && !lint() {
+        return false;
+    }
     let mut arguments = vec!["test", "--workspace"];
     arguments.extend(rest.iter().map(String::as_str));
     let passed = cargo(&arguments);

@@ -1,6 +1,6 @@
 //! A replay does the same again: every event by name, and the same end, be it a crash or a deadlock.
 //!
-//! A normal run takes three schedules of each program; `REWEAVE_SOAK=N` (`cargo xtask soak-replay`) takes N.
+//! A normal run takes three schedules of each program; `REWEAVE_SOAK=N` (`cargo xtask soak replay`) takes N.
 
 mod common;
 

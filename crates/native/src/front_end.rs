@@ -20,7 +20,7 @@ use reweave_model::Pc;
 use reweave_trace::{Language, Module, Symbols};
 
 use crate::binary::{Instrumentation, is_instrumented};
-use crate::cache;
+use crate::{cache, symbols};
 
 /// Takes whatever can be run: it belongs at the end of the list of front ends.
 #[derive(Clone, Copy, Debug)]
@@ -74,7 +74,7 @@ impl FrontEnd for Native {
     }
 
     fn symbols(&self, modules: &[Module], pcs: &[Pc]) -> Symbols {
-        Symbols::resolve(modules, pcs)
+        symbols::resolve(modules, pcs)
     }
 
     fn shortcoming(&self, seen: &Seen<'_>) -> String {

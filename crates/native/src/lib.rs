@@ -3,7 +3,8 @@
 //!
 //! The package is compiled twice. As a library for the other crates it holds the host side:
 //! `Native` (what the rest asks of a front end), [`compiler`] (`reweave cc`), [`cache`] (where the
-//! embedded files are unpacked) and [`binary`] (what kind of file a program is). Under `--cfg reweave_runtime`, as a cdylib, it
+//! embedded files are unpacked), [`binary`] (what kind of file a program is) and `symbols` (what
+//! its addresses mean). Under `--cfg reweave_runtime`, as a cdylib, it
 //! is the runtime that `reweave record` preloads into the target; the build script makes it and
 //! the host side embeds it.
 //!
@@ -23,6 +24,8 @@ pub mod compiler;
 mod embedded;
 #[cfg(all(not(reweave_runtime), feature = "front-end"))]
 mod front_end;
+#[cfg(all(not(reweave_runtime), feature = "front-end"))]
+pub mod symbols;
 
 #[cfg(not(reweave_runtime))]
 pub use binary::{Instrumentation, is_instrumented};

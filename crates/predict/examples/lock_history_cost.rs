@@ -1,5 +1,5 @@
 //! What lock histories cost beside happens-before and locksets, in instructions:
-//! `cargo run --release -p reweave-predict --example lock_history_cost -- TRACE…` (needs valgrind). `cargo xtask bench-lock-history`
+//! `cargo run --release -p reweave-predict --example lock_history_cost -- TRACE…` (needs valgrind). `cargo xtask bench lock-history`
 //! records kernels for it.
 //!
 //! Each trace is gone through twice under callgrind, with `hb` and `lockset` and with `hb` and `lock-history` (which has `lockset`

@@ -4,7 +4,7 @@
 //!
 //! `none` is the front end alone, `reading` only reads the trace, which is no part of watching.
 //! Prints the events and the processor time in seconds. Run it under `perf stat -e instructions:u` for a number that
-//! the load of the machine does not touch (`cargo xtask bench-watch` does).
+//! the load of the machine does not touch (`cargo xtask bench watch` does).
 
 use std::time::Instant;
 

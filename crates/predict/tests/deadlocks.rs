@@ -1,5 +1,5 @@
 //! Deadlocks and stalls against the oracle, on random histories. `REWEAVE_ORACLE=SMALL,LARGE` (histories of up to 16 and of up to 24 events)
-//! makes the run longer; `cargo xtask oracle-deadlocks` does so.
+//! makes the run longer; `cargo xtask oracle deadlocks` does so.
 
 use std::collections::BTreeSet;
 

@@ -23,5 +23,5 @@ pub use language::Language;
 pub use meta::{ARGUMENTS, Aslr, Footer, Meta, Outcome, PARTIAL};
 pub use schedule::schedule_of;
 pub use stacks::Stacks;
-pub use symbols::{Facts, Frame, Module, Symbols};
+pub use symbols::{Facts, Frame, Module, Symbols, SymbolsBuilder};
 pub use text::{StdEvents, convert, open};

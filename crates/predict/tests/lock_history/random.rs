@@ -1,6 +1,6 @@
 //! Random histories against the oracle, in the mode without data.
 //!
-//! `REWEAVE_LOCK_HISTORY=N` takes N histories for each test instead of the few of a normal run; `cargo xtask lock-history` does
+//! `REWEAVE_LOCK_HISTORY=N` takes N histories for each test instead of the few of a normal run; `cargo xtask oracle lock-history` does
 //! that and adds up what they say.
 
 use std::collections::{BTreeMap, VecDeque};

@@ -1,13 +1,7 @@
-//! What global variables hold before the program runs, from its files: without it, a value that the recorded run only
-//! overwrote would be unknown. Left out: whatever the dynamic linker fills in, and large initialised data.
+//! What global variables hold before the program runs: without it, a value that the recorded run only overwrote would be
+//! unknown.
 
-use object::{Object, ObjectSection, RelocationFlags, SectionKind};
-
-use super::Module;
 use super::store::{Put, Take};
-
-/// Initialised data beyond this is not stored.
-const MAX_STORED: u64 = 1 << 18;
 
 /// Some memory: all zeros, or these bytes.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -25,37 +19,12 @@ pub(super) struct Data {
 }
 
 impl Data {
-    pub fn add_module(&mut self, file: &object::File<'_>, module: &Module) {
-        let mut filled: Vec<(u64, u64)> = Vec::new();
-        for (address, relocation) in file.dynamic_relocations().into_iter().flatten() {
-            let copied = matches!(relocation.flags(), RelocationFlags::Elf { r_type: object::elf::R_X86_64_COPY });
-            // How much is copied stands with the symbol, in another file perhaps: its whole page is unknown then.
-            filled.push((address, address + if copied { 4096 } else { 8 }));
-        }
-        filled.sort_unstable();
-        for section in file.sections() {
-            let (start, size) = (section.address(), section.size());
-            let bytes = match (section.kind(), section.name()) {
-                (SectionKind::UninitializedData, _) => Vec::new(),
-                (SectionKind::Data, Ok(name)) if name.starts_with(".data") && size <= MAX_STORED => {
-                    section.data().unwrap_or_default().to_vec()
-                }
-                _ => continue,
-            };
-            if size == 0 || (!bytes.is_empty() && bytes.len() as u64 != size) {
-                continue;
-            }
-            let mut at = start;
-            let inside = filled.iter().filter(|(from, to)| *from < start + size && *to > start);
-            for (from, to) in inside.copied().chain([(start + size, start + size)]) {
-                if from > at {
-                    let part = (at - start) as usize..(from - start) as usize;
-                    let bytes = if bytes.is_empty() { Vec::new() } else { bytes[part].to_vec() };
-                    self.pieces.push(Piece { start: at.wrapping_add(module.bias), size: from - at, bytes });
-                }
-                at = at.max(to);
-            }
-        }
+    /// Some memory that no other piece overlaps.
+    pub fn add(&mut self, start: u64, size: u64, bytes: Vec<u8>) {
+        self.pieces.push(Piece { start, size, bytes });
+    }
+
+    pub fn sort(&mut self) {
         self.pieces.sort_by_key(|piece| piece.start);
     }
 
@@ -95,7 +64,7 @@ impl Data {
             }
             data.pieces.push(Piece { start, size, bytes });
         }
-        data.pieces.sort_by_key(|piece| piece.start);
+        data.sort();
         Ok(data)
     }
 }

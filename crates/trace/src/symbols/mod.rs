@@ -1,15 +1,16 @@
 //! What addresses mean: source positions of code, names of global variables, and facts about the code itself. Stored with the
-//! trace, so that it can be analysed away from the program.
+//! trace, so that it can be analysed away from the program. A front end fills the tables ([`SymbolsBuilder`]); where it has that
+//! from is nothing this crate knows.
 
-pub mod code;
+mod build;
 mod data;
-mod disassemble;
-mod resolve;
+mod facts;
 mod store;
 
 use reweave_model::{Addr, Pc, Place};
 
-pub use code::Facts;
+pub use build::SymbolsBuilder;
+pub use facts::Facts;
 
 /// Code that was mapped during the run.
 #[derive(Clone, PartialEq, Eq, Debug)]

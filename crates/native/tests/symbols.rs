@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use reweave_model::{Addr, Pc};
+use reweave_native::symbols::resolve;
 use reweave_trace::{Module, Symbols};
 
 const SOURCE: &str = include_str!("data/code/program.c");
@@ -80,7 +81,7 @@ fn runs() -> Vec<Run> {
                 let order = pcs.clone();
                 pcs.sort_unstable();
                 pcs.dedup();
-                let symbols = Symbols::resolve(&modules, &pcs);
+                let symbols = resolve(&modules, &pcs);
                 let stored = symbols.to_bytes();
                 assert!(Symbols::from_bytes(&stored).unwrap().to_bytes() == stored, "stored and loaded");
                 let hooks = order.iter().zip(&words).map(|(&pc, line)| {
@@ -148,7 +149,7 @@ fn positions_and_variables() {
 #[test]
 fn without_a_file_the_module_and_offset_remain() {
     let modules = [Module { path: "/no/such/library.so".into(), base: 0x1000, size: 0x1000, bias: 0x1000 }];
-    let symbols = Symbols::resolve(&modules, &[Pc(0x1234), Pc(0x9999)]);
+    let symbols = resolve(&modules, &[Pc(0x1234), Pc(0x9999)]);
     assert_eq!(symbols.place(Pc(0x1234)).function, "library.so+0x234");
     assert_eq!(symbols.place(Pc(0x9999)).function, "0x9999");
     assert_eq!(symbols.place(Pc(0x5)).function, "0x5");

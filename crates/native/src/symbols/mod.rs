@@ -1,0 +1,9 @@
+//! What the code addresses and variables of native programs mean, from their files: DWARF, symbol tables, and the machine code
+//! itself. The tables that this fills are `reweave-trace`'s.
+
+mod code;
+mod data;
+mod disassemble;
+mod resolve;
+
+pub use resolve::resolve;

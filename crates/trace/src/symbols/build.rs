@@ -1,0 +1,99 @@
+//! Symbol tables are filled here, by whichever front end knows the program.
+
+use std::collections::{BTreeMap, HashMap};
+
+use reweave_model::{Addr, Pc, Place};
+
+use super::{Frame, Module, StoredFrame, Symbols, Variable};
+
+#[derive(Default)]
+struct Strings {
+    ids: HashMap<String, u32>,
+    all: Vec<String>,
+}
+
+impl Strings {
+    fn id(&mut self, string: &str) -> u32 {
+        if let Some(&id) = self.ids.get(string) {
+            return id;
+        }
+        let id = self.all.len() as u32;
+        self.all.push(string.to_owned());
+        self.ids.insert(string.to_owned(), id);
+        id
+    }
+}
+
+/// Symbols in the making. Everything may come in any order; what is left out is unknown, which is sound.
+pub struct SymbolsBuilder {
+    symbols: Symbols,
+    strings: Strings,
+    chains: BTreeMap<Pc, Vec<StoredFrame>>,
+}
+
+impl SymbolsBuilder {
+    /// `modules`: the code of the process, as its trace has it.
+    pub fn new(modules: &[Module]) -> Self {
+        let mut strings = Strings::default();
+        // Id 0 is the empty string.
+        strings.id("");
+        let symbols = Symbols { modules: modules.to_vec(), ..Symbols::default() };
+        Self { symbols, strings, chains: BTreeMap::new() }
+    }
+
+    /// What a code address as recorded (a return address) stands for: the functions that were put into each other there,
+    /// innermost first.
+    pub fn frames<'f>(&mut self, pc: Pc, chain: impl IntoIterator<Item = Frame<'f>>) {
+        let strings = &mut self.strings;
+        let stored = chain.into_iter().map(|frame| StoredFrame {
+            function: strings.id(frame.function),
+            file: strings.id(frame.file),
+            line: frame.line,
+            column: frame.column,
+        });
+        self.chains.insert(pc, stored.collect());
+    }
+
+    /// A global variable.
+    pub fn variable(&mut self, address: Addr, size: u64, name: &str) {
+        let name = self.strings.id(name);
+        self.symbols.variables.push(Variable { address: address.0, size, name });
+    }
+
+    /// What the code at an address tells: `block` numbers stretches of code, from 1, that control can leave only at their end;
+    /// `constant`: the operand comes from the code alone. See [`Facts`](super::Facts).
+    pub fn code(&mut self, pc: Pc, block: u32, constant: bool) {
+        self.symbols.facts.add(pc, block, constant);
+    }
+
+    /// What some memory held before the program ran: these bytes, or zeros if there are none. No two pieces may overlap.
+    pub fn initial_data(&mut self, start: Addr, size: u64, bytes: Vec<u8>) {
+        assert!(bytes.is_empty() || bytes.len() as u64 == size, "zeros, or all of the bytes");
+        self.symbols.data.add(start.0, size, bytes);
+    }
+
+    pub fn build(self) -> Symbols {
+        let Self { mut symbols, strings, chains } = self;
+        for (pc, chain) in chains {
+            symbols.frames.extend_from_slice(&chain);
+            symbols.pcs.push(pc);
+            symbols.ends.push(symbols.frames.len() as u32);
+        }
+        symbols.variables.sort_by_key(|variable| (variable.address, std::cmp::Reverse(variable.size)));
+        symbols.variables.dedup_by_key(|variable| (variable.address, variable.size));
+        symbols.data.sort();
+        symbols.strings = strings.all;
+        symbols
+    }
+}
+
+impl Symbols {
+    /// Symbols that are known already: for traces that come from elsewhere.
+    pub fn from_places(places: impl IntoIterator<Item = (Pc, Place)>) -> Self {
+        let mut symbols = SymbolsBuilder::new(&[]);
+        for (pc, place) in places {
+            symbols.frames(pc, [Frame { function: &place.function, file: &place.file, line: place.line, column: 0 }]);
+        }
+        symbols.build()
+    }
+}

@@ -26,11 +26,7 @@ impl FrontEnd for Script {
     }
 
     fn language(&self) -> Language {
-        Language {
-            name: "rwi".into(),
-            entry: "main".into(),
-            ..Language::default()
-        }
+        Language { name: "rwi".into(), entry: "main".into(), ..Language::default() }
     }
 
     fn recognise(&self, file: &Path) -> io::Result<Recognition> {

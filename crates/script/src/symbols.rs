@@ -16,7 +16,9 @@ pub fn symbols(program: &Program, modules: &[Module], path: &str, pcs: &[Pc]) ->
     let mut builder = SymbolsBuilder::new(modules);
     let statements: Vec<_> = program.statements().collect();
     for &pc in pcs {
-        let Some((function, statement)) = statement_at(pc.0).and_then(|id| statements.get(id.index())) else { continue };
+        let Some((function, statement)) = statement_at(pc.0).and_then(|id| statements.get(id.index())) else {
+            continue;
+        };
         let function = &program.function(*function).name;
         let frame = match statement.position.source {
             Some(source) => {

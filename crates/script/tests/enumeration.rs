@@ -6,8 +6,9 @@ use std::path::Path;
 
 use reweave_script::language::parse;
 use reweave_script::testing::enumerate::{Behaviours, enumerate};
-use reweave_script::testing::random::{Limits, sketch, write};
+use reweave_script::testing::random::{Limits, sketch};
 use reweave_script::testing::shrink::shrink;
+use reweave_script::testing::write;
 
 fn behaviours(text: &str) -> Behaviours {
     let program = parse("test.rwi", text).unwrap_or_else(|error| panic!("{error}\n{text}"));

@@ -5,6 +5,7 @@
 mod control;
 mod executor;
 mod memory;
+mod operations;
 
 use std::collections::HashMap;
 use std::path::Path;

@@ -3,3 +3,6 @@
 pub mod enumerate;
 pub mod random;
 pub mod shrink;
+mod write;
+
+pub use write::write;

@@ -21,16 +21,16 @@ pub struct End {
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct State {
     // invariant: in the order in which they were started; threads that are over stay
-    threads: Vec<Thread>,
-    memory: Memory,
+    pub(super) threads: Vec<Thread>,
+    pub(super) memory: Memory,
     pub output: Vec<String>,
     pub end: Option<End>,
 }
 
 /// A failure of the program, at the statement it is about to do.
-struct Failure;
+pub(super) struct Failure;
 
-type Done<T = ()> = Result<T, Failure>;
+pub(super) type Done<T = ()> = Result<T, Failure>;
 
 /// An access that is next.
 struct Access {
@@ -232,7 +232,7 @@ impl State {
         }
     }
 
-    fn cell(&self, program: &Program, who: usize, place: &Place) -> Done<Cell> {
+    pub(super) fn cell(&self, program: &Program, who: usize, place: &Place) -> Done<Cell> {
         self.object(program, self.threads[who].frame(), place).ok_or(Failure)
     }
 
@@ -245,20 +245,20 @@ impl State {
         }
     }
 
-    fn set(&mut self, who: usize, register: Register, value: u64) {
+    pub(super) fn set(&mut self, who: usize, register: Register, value: u64) {
         self.threads[who].frame_mut().registers[register.index()] = value;
     }
 
-    fn operand(&self, who: usize, operand: Operand, kind: Type) -> u64 {
+    pub(super) fn operand(&self, who: usize, operand: Operand, kind: Type) -> u64 {
         self.threads[who].frame().operand(operand, kind)
     }
 
-    fn kind(&self, program: &Program, who: usize, register: Register) -> Type {
+    pub(super) fn kind(&self, program: &Program, who: usize, register: Register) -> Type {
         self.threads[who].frame().code(program).kind_of(register)
     }
 
     /// What the operand of a place, a comparison or an output is of.
-    fn kind_of(&self, program: &Program, who: usize, operands: &[Operand]) -> Type {
+    pub(super) fn kind_of(&self, program: &Program, who: usize, operands: &[Operand]) -> Type {
         let registers = operands.iter().find_map(|operand| match operand {
             Operand::Register(register) => Some(self.kind(program, who, *register)),
             Operand::Literal(_) => None,
@@ -266,7 +266,7 @@ impl State {
         registers.unwrap_or(Type::I64)
     }
 
-    fn advance(&mut self, who: usize) {
+    pub(super) fn advance(&mut self, who: usize) {
         self.threads[who].frame_mut().at += 1;
     }
 
@@ -378,280 +378,5 @@ impl State {
             _ => {}
         }
         Ok(())
-    }
-
-    fn sync_step(&mut self, program: &Program, who: usize, id: StatementId, kind: &StatementKind) -> Done {
-        match kind {
-            StatementKind::Enter { lock, shared } => {
-                let cell = self.cell(program, who, lock)?;
-                self.enter(cell, who, *shared);
-            }
-            StatementKind::TryEnter { to, lock, shared } => {
-                let cell = self.cell(program, who, lock)?;
-                let state = self.memory.lock(cell);
-                let again = matches!(lock, Place::Object(_)) && state.owner == Some(who);
-                let free = again || state.is_free(*shared);
-                if free {
-                    self.enter(cell, who, *shared);
-                }
-                self.threads[who].learns(if free { Learned::Taken } else { Learned::Refused }, id, 0);
-                self.set(who, *to, free.into());
-            }
-            StatementKind::Exit { lock } => {
-                let cell = self.cell(program, who, lock)?;
-                self.exit(cell, who)?;
-            }
-            StatementKind::Wait { condition, lock } => return self.wait(program, who, (id, None), condition, lock),
-            StatementKind::TimedWait { to, condition, lock } => {
-                return self.wait(program, who, (id, Some(*to)), condition, lock);
-            }
-            StatementKind::Notify { condition, all } => {
-                let cell = self.cell(program, who, condition)?;
-                let mut queue = self.memory.queues.remove(&cell).unwrap_or_default();
-                let count = if *all { queue.len() } else { queue.len().min(1) };
-                for waiter in queue.drain(..count) {
-                    self.threads[waiter].phase = Phase::Sleeps { woken: true };
-                }
-                if !queue.is_empty() {
-                    self.memory.queues.insert(cell, queue);
-                }
-            }
-            StatementKind::Barrier { barrier, .. } => return self.arrive(program, who, barrier),
-            StatementKind::Post { semaphore } => {
-                let cell = self.cell(program, who, semaphore)?;
-                let count = self.memory.count(program, cell) + 1;
-                self.memory.counts.insert(cell, count);
-            }
-            StatementKind::Take { semaphore } => {
-                let cell = self.cell(program, who, semaphore)?;
-                let count = self.memory.count(program, cell) - 1;
-                self.memory.counts.insert(cell, count);
-            }
-            StatementKind::TryTake { to, semaphore } => {
-                let cell = self.cell(program, who, semaphore)?;
-                let count = self.memory.count(program, cell);
-                if count > 0 {
-                    self.memory.counts.insert(cell, count - 1);
-                }
-                self.threads[who].learns(if count > 0 { Learned::Taken } else { Learned::Refused }, id, 0);
-                self.set(who, *to, u64::from(count > 0));
-            }
-            // What was not lowered cannot be run; neither is there anything to be read.
-            _ => return Err(Failure),
-        }
-        self.advance(who);
-        Ok(())
-    }
-
-    fn enter(&mut self, cell: Cell, who: usize, shared: bool) {
-        let mut lock = self.memory.lock(cell);
-        if shared {
-            lock.readers.push(who);
-            lock.readers.sort_unstable();
-        } else {
-            (lock.owner, lock.depth) = (Some(who), lock.depth + 1);
-        }
-        self.memory.set_lock(cell, lock);
-    }
-
-    fn exit(&mut self, cell: Cell, who: usize) -> Done {
-        let mut lock = self.memory.lock(cell);
-        if lock.owner == Some(who) {
-            lock.depth -= 1;
-            lock.owner = lock.owner.filter(|_| lock.depth > 0);
-        } else {
-            let at = lock.readers.iter().position(|reader| *reader == who).ok_or(Failure)?;
-            lock.readers.remove(at);
-        }
-        self.memory.set_lock(cell, lock);
-        Ok(())
-    }
-
-    /// Begins or ends a wait at a condition.
-    fn wait(
-        &mut self,
-        program: &Program,
-        who: usize,
-        (id, to): (StatementId, Option<Register>),
-        condition: &Place,
-        lock: &Place,
-    ) -> Done {
-        let (condition, lock) = (self.cell(program, who, condition)?, self.cell(program, who, lock)?);
-        let Phase::Sleeps { woken } = self.threads[who].phase else {
-            let mut state = self.memory.lock(lock);
-            if state.owner != Some(who) {
-                return Err(Failure);
-            }
-            // invariant: nested monitors are left and entered again as deep as they were; here, one deep
-            (state.owner, state.depth) = (None, 0);
-            self.memory.set_lock(lock, state);
-            self.memory.queues.entry(condition).or_default().push(who);
-            self.threads[who].phase = Phase::Sleeps { woken: false };
-            return Ok(());
-        };
-        if !woken {
-            // Time ran out.
-            let mut queue = self.memory.queues.remove(&condition).unwrap_or_default();
-            queue.retain(|waiter| *waiter != who);
-            if !queue.is_empty() {
-                self.memory.queues.insert(condition, queue);
-            }
-        }
-        self.enter(lock, who, false);
-        self.threads[who].learns(Learned::Woken, id, woken.into());
-        self.threads[who].phase = Phase::Runs;
-        if let Some(to) = to {
-            self.set(who, to, woken.into());
-        }
-        self.advance(who);
-        Ok(())
-    }
-
-    fn arrive(&mut self, program: &Program, who: usize, barrier: &Place) -> Done {
-        let cell = self.cell(program, who, barrier)?;
-        let Some(Slot::Barrier(count)) = self.memory.slot(program, cell) else { return Err(Failure) };
-        let mut queue = self.memory.queues.remove(&cell).unwrap_or_default();
-        queue.push(who);
-        if queue.len() < count as usize {
-            self.memory.queues.insert(cell, queue);
-            self.threads[who].phase = Phase::Arrived { full: false, last: false };
-            return Ok(());
-        }
-        for other in queue {
-            self.threads[other].phase = Phase::Arrived { full: true, last: other == who };
-        }
-        Ok(())
-    }
-
-    /// Does what touches nothing but the thread's own registers, up to its next step.
-    fn settle(&mut self, program: &Program, who: usize) -> Done {
-        while self.threads[who].phase == Phase::Runs {
-            let statement = self.threads[who].frame().statement(program);
-            if !self.local(program, who, &statement.kind)? {
-                return self.places_are_there(program, who, &statement.kind);
-            }
-        }
-        Ok(())
-    }
-
-    /// Null and indices out of range do not depend on other threads: they fail at once.
-    fn places_are_there(&self, program: &Program, who: usize, kind: &StatementKind) -> Done {
-        let (first, second) = match kind {
-            StatementKind::Load { from: place, .. }
-            | StatementKind::Store { to: place, .. }
-            | StatementKind::Update { at: place, .. }
-            | StatementKind::CompareExchange { at: place, .. }
-            | StatementKind::Enter { lock: place, .. }
-            | StatementKind::TryEnter { lock: place, .. }
-            | StatementKind::Exit { lock: place }
-            | StatementKind::Notify { condition: place, .. }
-            | StatementKind::Barrier { barrier: place, .. }
-            | StatementKind::Post { semaphore: place }
-            | StatementKind::Take { semaphore: place }
-            | StatementKind::TryTake { semaphore: place, .. } => (Some(place), None),
-            StatementKind::Wait { condition, lock } | StatementKind::TimedWait { condition, lock, .. } => {
-                (Some(condition), Some(lock))
-            }
-            _ => (None, None),
-        };
-        first.into_iter().chain(second).try_for_each(|place| self.cell(program, who, place).map(drop))
-    }
-
-    /// Whether it was a statement of that kind.
-    fn local(&mut self, program: &Program, who: usize, kind: &StatementKind) -> Done<bool> {
-        match *kind {
-            StatementKind::Const { to, value } => {
-                let value = arithmetic::literal(self.kind(program, who, to), value);
-                self.set(who, to, value);
-            }
-            StatementKind::Move { to, from } => {
-                let value = self.operand(who, from, self.kind(program, who, to));
-                self.set(who, to, value);
-            }
-            StatementKind::Unary { to, op, value } => {
-                let kind = self.kind(program, who, to);
-                let value = arithmetic::unary(op, kind, self.operand(who, value, kind));
-                self.set(who, to, value);
-            }
-            StatementKind::Binary { to, op, left, right } => {
-                let kind = self.kind(program, who, to);
-                let (left, right) = (self.operand(who, left, kind), self.operand(who, right, kind));
-                let value = arithmetic::binary(op, kind, left, right).map_err(|_| Failure)?;
-                self.set(who, to, value);
-            }
-            StatementKind::Compare { to, test, left, right } => {
-                let kind = self.kind_of(program, who, &[left, right]);
-                let (left, right) = (self.operand(who, left, kind), self.operand(who, right, kind));
-                self.set(who, to, arithmetic::compare(test, kind, left, right).into());
-            }
-            StatementKind::Convert { to, from, unsigned } => {
-                let (source, target) = (self.kind(program, who, from), self.kind(program, who, to));
-                let bits = self.threads[who].frame().registers[from.index()];
-                self.set(who, to, arithmetic::convert(source, target, unsigned, bits));
-            }
-            StatementKind::Assert { condition, .. } => {
-                if self.operand(who, condition, Type::Bool) == 0 {
-                    return Err(Failure);
-                }
-            }
-            StatementKind::Output { ref parts } => {
-                let line = parts.iter().map(|part| match *part {
-                    Part::Text(ref text) => text.clone(),
-                    Part::Value(operand) => {
-                        let kind = self.kind_of(program, who, &[operand]);
-                        arithmetic::shown(kind, self.operand(who, operand, kind))
-                    }
-                });
-                let line = line.collect();
-                self.output.push(line);
-            }
-            StatementKind::Unreachable | StatementKind::Opaque { .. } | StatementKind::Input { .. } => {
-                return Err(Failure);
-            }
-            _ => return self.control(program, who, kind),
-        }
-        self.advance(who);
-        Ok(true)
-    }
-
-    /// Jumps, calls and returns.
-    fn control(&mut self, program: &Program, who: usize, kind: &StatementKind) -> Done<bool> {
-        match *kind {
-            StatementKind::Jump { to } => self.threads[who].frame_mut().jump(to),
-            StatementKind::Branch { condition, then, otherwise } => {
-                let taken = self.operand(who, condition, Type::Bool) != 0;
-                self.threads[who].frame_mut().jump(if taken { then } else { otherwise });
-            }
-            StatementKind::Switch { value, ref cases, otherwise } => {
-                let kind = self.kind(program, who, value);
-                let value = arithmetic::signed(kind, self.threads[who].frame().registers[value.index()]);
-                let to = cases.iter().find(|(case, _)| *case == value).map_or(otherwise, |(_, to)| *to);
-                self.threads[who].frame_mut().jump(to);
-            }
-            StatementKind::Call { to, function, ref arguments } => {
-                let kinds = program.function(function).registers.iter().map(|known| known.kind);
-                let arguments: Vec<u64> =
-                    arguments.iter().zip(kinds).map(|(argument, kind)| self.operand(who, *argument, kind)).collect();
-                self.advance(who);
-                self.threads[who].frames.push(Frame::new(program, function, &arguments, to));
-            }
-            StatementKind::Return { value } => {
-                let frame = self.threads[who].frame();
-                let result = frame.code(program).result;
-                let value = value.zip(result).map(|(value, kind)| frame.operand(value, kind));
-                let to = frame.result;
-                if self.threads[who].frames.len() == 1 {
-                    let status = value.unwrap_or(0) as i32;
-                    self.threads[who].phase = Phase::Returned { status };
-                    return Ok(true);
-                }
-                self.threads[who].frames.pop();
-                if let Some((to, value)) = to.zip(value) {
-                    self.set(who, to, value);
-                }
-            }
-            _ => return Ok(false),
-        }
-        Ok(true)
     }
 }

@@ -8,8 +8,10 @@
 //! Guarantee: complete, unless [`Behaviours::complete`] says otherwise. Costs a state for each combination of what threads have
 //! read and where they are: for programs of a dozen statements.
 
+mod local;
 mod machine;
 mod memory;
+mod sync;
 mod thread;
 
 use std::collections::{BTreeSet, HashSet};

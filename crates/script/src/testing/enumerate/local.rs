@@ -2,7 +2,7 @@
 
 use super::machine::{Done, Failure, State};
 use super::thread::{Frame, Phase};
-use crate::language::{Part, Place, Program, StatementKind, Type, arithmetic};
+use crate::language::{Part, Program, StatementKind, Type, arithmetic};
 
 impl State {
     /// Does what touches nothing but the thread's own registers, up to its next step.

@@ -8,7 +8,7 @@ use super::memory::{Cell, HEAP, Memory, Shape};
 use super::thread::{Frame, Learned, Phase, Thread};
 use super::{Path, Waiting};
 use crate::language::{
-    Allocation, Base, Mode, Operand, Part, Place, Program, Register, Slot, StatementId, StatementKind, Type, arithmetic,
+    Allocation, Base, Mode, Operand, Place, Program, Register, Slot, StatementId, StatementKind, Type, arithmetic,
 };
 
 /// How a run ended.

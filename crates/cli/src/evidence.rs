@@ -32,7 +32,7 @@ pub fn of(item: &Item, folder: &Path, limits: Limits) -> Result<Evidence, Error>
     let goal = recording.as_ref().and_then(|recording| recording.goal.as_ref());
     // The accesses of the finding in a run that did it.
     let done = |run: &Trace| match goal {
-        Some(goal) => Ok::<_, Error>(goal.shown(run)?.map(|shown| marks(shown.events))),
+        Some(goal) => Ok::<_, Error>(goal.occurrence(run)?.map(|occurrence| marks(occurrence.events))),
         None => Ok(None),
     };
     let mut evidence = Evidence { printed: last_lines(&own.join(OUTPUT)), ..Evidence::default() };

@@ -52,6 +52,8 @@ enum Command {
     Demo(commands::demo::Args),
     Completions(commands::completions::Completions),
     Man(commands::completions::Man),
+    #[command(name = reweave_script::COMMAND, hide = true)]
+    Interpret(commands::interpret::Args),
 }
 
 /// Compile like gcc or clang, adding what reweave needs
@@ -107,6 +109,7 @@ fn main() -> ExitCode {
         Command::Convert(args) => commands::convert::run(args),
         Command::Demo(args) => commands::demo::run(args),
         Command::Completions(args) => commands::completions::completions(&args, Cli::command()),
+        Command::Interpret(args) => commands::interpret::run(&args),
         Command::Man(args) => commands::completions::man(&args, Cli::command()),
     })
 }

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use reweave_hunt::confirm;
 use reweave_launch::{Error, Run, exit, human_size};
-use reweave_report::Describer;
+use reweave_report::{Describer, resolve};
 use reweave_trace::Outcome;
 
 /// Tells an error and gives the exit code for it.
@@ -34,9 +34,10 @@ pub fn print(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> i32 {
 fn hang_report(path: &std::path::Path) {
     let Ok(trace) = reweave_trace::Trace::open(path) else { return };
     let Ok(places) = confirm::last_places(&trace, &Outcome::Hung) else { return };
-    let describer = Describer { symbols: trace.symbols() };
+    let describer = Describer::of(&trace);
     for place in places {
-        eprintln!("  thread {}: {} at {}", place.thread, place.op, describer.place(place.pc));
+        let op = resolve::operation(place.op, describer);
+        eprintln!("  thread {}: {op} at {}", place.thread, describer.place(place.pc));
     }
 }
 

@@ -1,4 +1,4 @@
-//! Triage of findings: suppressions and a baseline, as options of several commands.
+//! Which findings need somebody to look at them: suppressions and a baseline, as options of several commands.
 
 use std::fs;
 use std::path::PathBuf;

@@ -8,7 +8,7 @@ mod common;
 
 use common::golden::{Program, folders, programs};
 use common::{FRONT_ENDS, Scratch, root};
-use reweave_hunt::confirm::Plain;
+use reweave_hunt::confirm::RunSettings;
 use reweave_hunt::confirm::active::{Abstraction, Manner, trial};
 use reweave_launch::{Input, Options, Output, session};
 use reweave_model::{Finding, Kind};
@@ -34,14 +34,14 @@ fn deadlocks(program: &Program, scratch: &Scratch) -> (Trace, Vec<Finding>) {
     let found = reweave_predict::predict(&trace, &reweave_predict::Options::default(), &mut |_, _| ());
     let mut found = found.expect("predictions").findings;
     found.retain(|finding| {
-        finding.kind == Kind::Deadlock && finding.accesses.iter().all(|one| !one.locks_held.is_empty())
+        finding.kind == Kind::Deadlock && finding.accesses().iter().all(|one| !one.locks_held.is_empty())
     });
     (trace, found)
 }
 
 /// Runs that did it, and pauses in vain.
 fn measure(trace: &Trace, finding: &Finding, manner: Manner, runs: u64) -> (u64, u64) {
-    let settings = Plain { front_ends: FRONT_ENDS, ..Plain::default() };
+    let settings = RunSettings { front_ends: FRONT_ENDS, ..RunSettings::default() };
     (1..=runs).fold((0, 0), |(done, thrashes), seed| {
         let one = trial(trace, finding, manner, seed, &settings).expect("a run");
         let (did, tries) = one.expect("a deadlock");

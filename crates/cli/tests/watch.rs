@@ -9,7 +9,8 @@ use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
 use lab::Lab;
-use reweave_report::Report;
+use reweave_model::{Kind, Strength};
+use reweave_report::{Operation, Report};
 
 /// A watched program whose words are read as they come.
 struct Watching {
@@ -102,7 +103,7 @@ fn a_race_is_told_before_the_program_ends() {
         Report::from_json(&std::fs::read_to_string(lab.path("findings.json")).expect("written")).expect("JSON");
     assert_eq!(report.program, ["./waits"]);
     assert!(report.findings.iter().any(|item| item.analysis == "hb" && item.accesses[0].location.line == 5));
-    assert!(report.findings.iter().all(|item| item.strength == "potential" && item.kind == "race"));
+    assert!(report.findings.iter().all(|item| item.strength == Strength::Potential && item.kind == Kind::Race));
     assert!(report.stats["events"] > 10 && report.stats["threads"] == 3 && report.stats["processes"] == 1);
 }
 
@@ -330,11 +331,16 @@ fn a_lock_order_inversion_is_told_as_a_deadlock_while_the_program_runs() {
     let report =
         Report::from_json(&std::fs::read_to_string(lab.path("findings.json")).expect("written")).expect("JSON");
     let [deadlock] = report.findings.as_slice() else { panic!("{:?}", report.findings) };
-    assert_eq!((deadlock.kind.as_str(), deadlock.analysis.as_str()), ("deadlock", "goodlock"));
+    assert_eq!((deadlock.kind, deadlock.analysis.as_str()), (Kind::Deadlock, "goodlock"));
     let members: Vec<_> =
-        deadlock.accesses.iter().map(|it| (it.location.line, it.op.as_str(), it.locks_held.len())).collect();
-    assert_eq!(members, [(8, "wait for lock right", 1), (16, "wait for lock left", 1)]);
-    assert!(deadlock.accesses[0].locks_held[0].starts_with("left (taken at inverts.c:7"), "{:?}", deadlock.accesses);
+        deadlock.accesses.iter().map(|it| (it.location.line, it.op.clone(), it.locks_held.len())).collect();
+    let wait_for = |lock: &str| Operation::WaitForLock(lock.into());
+    assert_eq!(members, [(8, wait_for("right"), 1), (16, wait_for("left"), 1)]);
+    assert!(
+        deadlock.accesses[0].locks_held[0].to_string().starts_with("left (taken at inverts.c:7"),
+        "{:?}",
+        deadlock.accesses
+    );
     assert_eq!((deadlock.accesses[0].stack.len(), deadlock.accesses[0].stack[0].function.as_str()), (1, "one"));
 }
 
@@ -350,7 +356,7 @@ fn lock_histories_tell_races_that_happens_before_misses() {
         Report::from_json(&std::fs::read_to_string(lab.path("findings.json")).expect("written")).expect("JSON");
     let told = |text: &str| -> Vec<(&str, &str)> {
         let about = report.findings.iter().filter(|item| item.summary.contains(text));
-        about.map(|item| (item.kind.as_str(), item.analysis.as_str())).collect()
+        about.map(|item| (item.kind.name(), item.analysis.as_str())).collect()
     };
     assert_eq!(told("data race on before"), [("race", "lock-history")], "{said:?}");
     assert_eq!(told("data race on shared"), [("race", "lockset")], "{said:?}");

@@ -68,7 +68,7 @@ fn next_step(
 }
 
 fn line(trace: &Trace, id: EventId) -> Option<String> {
-    let describer = Describer { symbols: trace.symbols() };
+    let describer = Describer::of(trace);
     let mut events = trace.events_from(id).ok()?;
     let event = events.next().ok()??;
     Some(describer.line(&event).trim_start().to_owned())

@@ -2,6 +2,7 @@
 //!
 //! Programs are started by `reweave-launch`; what they are written in is nothing this crate knows.
 
+mod budget;
 pub mod classes;
 pub mod compare;
 pub mod confirm;

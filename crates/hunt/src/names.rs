@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use reweave_model::{Addr, AtomicKind, BlockedOn, Event, MappedModules, ObjectId, Op, Pc, ThreadId};
+use reweave_model::{Addr, AtomicKind, BlockedOn, Event, MappedModules, ObjectId, Op, OpKind, Pc, ThreadId};
 use reweave_trace::{ARGUMENTS, Language, Meta, StackMemory};
 
 /// A place in memory.
@@ -165,7 +165,7 @@ impl Names {
             Op::Leave { call } | Op::Return { call, .. } => (call.into(), Name::Unknown),
             _ => (0, Name::Unknown),
         };
-        let kind = reweave_report::describe::kind(&event.op);
+        let kind = event.op.kind();
         Key { thread: event.thread, code: self.code(event.pc), kind, detail, name }
     }
 
@@ -182,7 +182,7 @@ impl Names {
 pub struct Key {
     pub thread: ThreadId,
     pub code: Code,
-    pub kind: &'static str,
+    pub kind: OpKind,
     pub detail: u64,
     pub name: Name,
 }

@@ -5,13 +5,14 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use reweave_conductor::policy::meeting::MeetingPlan;
 use reweave_conductor::policy::replay::{Inputs, encode};
-use reweave_conductor::policy::wish::Wish;
 use reweave_model::{InputSource, Schedule, Segment, ThreadId};
 use reweave_trace::{Meta, Outcome, PARTIAL, RunSet, Trace, schedule_of};
 
+use crate::budget;
 use crate::compare::{Comparison, compare};
-use crate::confirm::{self, Goal, Plain};
+use crate::confirm::{self, Goal, RunSettings};
 use crate::outside::from_outside;
 use reweave_launch::collector::Collected;
 use reweave_launch::folder::PrivateFolder;
@@ -25,8 +26,6 @@ const MAX_SEGMENT: u32 = 1 << 30;
 
 /// The trace of a replay.
 const AGAIN: &str = "again.rwt";
-/// How long a run that does not end by itself is replayed.
-const ENDLESS: Duration = Duration::from_secs(4);
 
 /// A recording and everything needed to run it again.
 pub struct Recording {
@@ -70,7 +69,7 @@ impl Recording {
     /// Such a run is ended where the recorded one was.
     fn bound_endless(&self, options: &mut Options) {
         if self.is_endless() {
-            options.timeout = Some(ENDLESS);
+            options.timeout = Some(budget::ENDLESS_REPLAY);
             options.max_events = self.trace.event_count();
         }
     }
@@ -190,7 +189,7 @@ pub fn base_options(front_ends: FrontEnds, meta: &Meta, trace: PathBuf) -> Optio
 pub fn script(
     trace: &Trace,
     mut schedule: Schedule,
-    wish: Option<&Wish>,
+    wish: Option<&MeetingPlan>,
     wanted: impl Fn(ThreadId, u64, InputSource) -> bool,
 ) -> Result<Script> {
     let (inputs, mut signals) = from_outside(trace, wanted, false)?;
@@ -248,7 +247,7 @@ pub fn replay(recording: &Recording) -> Result<Replayed> {
 
 /// Whether a run does the same again.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Again {
+pub enum Repeats {
     Yes,
     /// It went another way, or did not do it.
     No,
@@ -256,25 +255,27 @@ pub enum Again {
     Untried,
 }
 
-/// For the first replay of something, however late it is: nothing is called confirmed without one.
-const GRACE: Duration = Duration::from_millis(500);
-
 /// Whether a recording, and what it is to show, is the same every time, so often as there is time for. Nothing is
 /// printed.
-pub fn happens_again(recording: &Recording, times: u32, plain: &Plain<'_>, deadline: Instant) -> Result<Again> {
-    let mut again = Again::Untried;
+pub fn happens_again(
+    recording: &Recording,
+    times: u32,
+    settings: &RunSettings<'_>,
+    deadline: Instant,
+) -> Result<Repeats> {
+    let mut again = Repeats::Untried;
     for time in 0..times {
-        let least = if time == 0 { GRACE } else { Duration::ZERO };
+        let least = if time == 0 { budget::FIRST_REPLAY } else { Duration::ZERO };
         let left = deadline.saturating_duration_since(Instant::now()).max(least);
         if left.is_zero() || interrupt::asked() {
             break;
         }
         let replayed = replay_quietly(recording, |options| {
-            options.isolate = plain.isolate;
+            options.isolate = settings.isolate;
             if recording.is_endless() {
                 options.timeout = options.timeout.map(|limit| limit.min(left));
             } else {
-                plain.bound(options, left);
+                settings.bound(options, left);
             }
         });
         // Ended before a script had started the program: there was too little time.
@@ -288,9 +289,9 @@ pub fn happens_again(recording: &Recording, times: u32, plain: &Plain<'_>, deadl
         }
         let happened = replayed.happened || recording.goal.is_none();
         if !replayed.is_exact() || !happened {
-            return Ok(if replayed.run.timed_out && replayed.is_exact() { again } else { Again::No });
+            return Ok(if replayed.run.timed_out && replayed.is_exact() { again } else { Repeats::No });
         }
-        again = Again::Yes;
+        again = Repeats::Yes;
     }
     Ok(again)
 }

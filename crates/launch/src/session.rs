@@ -100,40 +100,6 @@ impl Options {
     }
 }
 
-/// When a run is ended by us: one that was steered may go round a loop for ever, and what it records has to be read.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Bounds {
-    pub time: Duration,
-    pub events: u64,
-}
-
-impl Bounds {
-    /// What an ordinary run of a program does not come near to, by its recorded one.
-    pub fn of(recorded: &Run) -> Self {
-        let events = recorded.processes.iter().map(|process| process.events).max().unwrap_or(0);
-        if recorded.timed_out {
-            // It does not end anyway, and what is of interest comes soon or not at all.
-            let time = (recorded.took / 8).max(Duration::from_millis(200));
-            return Self { time, events: events.max(Self::FEWEST) };
-        }
-        Self::beyond(events, (recorded.took * 20).max(Duration::from_secs(5)))
-    }
-
-    /// Far more than so many events, and no longer than that.
-    pub fn beyond(events: u64, time: Duration) -> Self {
-        Self { time, events: events.saturating_mul(20).max(Self::FEWEST) }
-    }
-
-    /// Less than a second of a loop, but more than it takes to recognise one ([`spinning`](crate::confirm::spinning)).
-    const FEWEST: u64 = 500_000;
-
-    /// For a run for which so much time is left.
-    pub fn set(self, options: &mut Options, left: Duration) {
-        options.timeout = Some(self.time.min(left).max(Duration::from_millis(1)));
-        options.max_events = self.events;
-    }
-}
-
 /// What becomes of processes that still run when the program has ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Survivors {

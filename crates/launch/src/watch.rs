@@ -15,8 +15,9 @@ use std::sync::{Arc, Mutex};
 
 use reweave_model::{Claim, Sighting, ThreadId};
 use reweave_predict::live::{self, Live};
-use reweave_report::{Item, Report, data, live as resolve};
-use reweave_trace::{Meta, Module};
+use reweave_report::resolve::live as resolve;
+use reweave_report::{Item, Report, data};
+use reweave_trace::{Language, Meta, Module};
 
 use crate::Result;
 use crate::front_end::FrontEnd;
@@ -204,6 +205,7 @@ struct Teller<'a> {
     /// Where each item is, and what the analysis behind it claims.
     by_fingerprint: HashMap<String, (usize, Claim)>,
     untold: u64,
+    language: Arc<Language>,
 }
 
 impl Teller<'_> {
@@ -224,7 +226,7 @@ impl Teller<'_> {
         let wanted: Vec<_> = wanted.into_iter().collect();
         let symbols = symbols(front_end, modules, &wanted);
         for sighting in sightings {
-            let item = resolve::item(self.items.len() as u32 + 1, sighting, &symbols);
+            let item = resolve::item(self.items.len() as u32 + 1, sighting, &symbols, &self.language);
             let claim = sighting.analysis.claim();
             match self.by_fingerprint.get_mut(&item.fingerprint) {
                 Some((place, known)) => {
@@ -259,7 +261,9 @@ pub fn watch(mut options: Options, plan: Plan, tell: &mut (dyn FnMut(News<'_>) +
         sums: Mutex::default(),
     });
     options.watcher = Some(Arc::new(Admission(Arc::clone(&hub))));
-    let mut teller = Teller { tell, items: Vec::new(), by_fingerprint: HashMap::new(), untold: 0 };
+    let language = Arc::new(Language::of_older_traces());
+    let mut teller =
+        Teller { tell, items: Vec::new(), by_fingerprint: HashMap::new(), untold: 0, language: Arc::clone(&language) };
     let (run, totals, stalls) = std::thread::scope(|scope| {
         let told = scope.spawn(|| teller.listen(receiver));
         let run = session::run(&options);
@@ -302,6 +306,7 @@ pub fn watch(mut options: Options, plan: Plan, tell: &mut (dyn FnMut(News<'_>) +
         findings: items,
         stats: numbers.into_iter().map(|(name, number)| (name.to_owned(), number)).collect(),
         baseline: None,
+        language,
     };
     Ok(Watched { run, report, totals, stalls, untold, peak_memory, _until_told: until_told })
 }

@@ -47,6 +47,11 @@ id!(
     ObjectId(u64)
 );
 
+id!(
+    /// A process of a run that has several: as its manifest numbers them, from 0.
+    ProcessId(u32)
+);
+
 /// What a module is called in every run: a hash of its file name (FNV-1a: stored with findings, so it must be the same in every
 /// build).
 pub fn module_id(path: &[u8]) -> u64 {

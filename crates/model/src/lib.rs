@@ -9,6 +9,8 @@ pub mod event;
 pub mod finding;
 pub mod ids;
 pub mod locks;
+mod named;
+pub mod op_kind;
 pub mod position;
 pub mod schedule;
 pub mod wire;
@@ -19,8 +21,12 @@ pub use event::{
     AccessFlags, AtomicKind, BlockedOn, EpochKind, Event, InputSource, LockMode, MemoryOrder, Misuse, MutexKind,
     ObjectKind, Op, RefusedWhy, Remote, Value, WakeReason,
 };
-pub use finding::{Accessor, AtomicBlock, Feeds, Finding, Kind, Place, Sighted, Sighting, Strength, View, Witness};
-pub use ids::{Addr, EventId, ObjectId, Pc, StackId, ThreadId, module_id};
+pub use finding::{
+    AccessOp, Accessor, AtomicBlock, Awaited, BlockSource, Evidence, Feeds, Finding, Harm, Kind, Novelty, OpName,
+    Place, Sighted, Sighting, StaticAccess, Strength, View, Witness,
+};
+pub use ids::{Addr, EventId, ObjectId, Pc, ProcessId, StackId, ThreadId, module_id};
 pub use locks::{HeldLocks, LockChange};
+pub use op_kind::OpKind;
 pub use position::{CodePosition, MappedModules};
 pub use schedule::{Schedule, Segment, ThreadName};

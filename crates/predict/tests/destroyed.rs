@@ -55,8 +55,8 @@ fn found(kind: ObjectKind, events: &[(u32, Op<'static>)]) -> Vec<(Strength, u64,
     assert_eq!(answer.stats.get("refused_witnesses").copied().unwrap_or(0), 0);
     let place = |pc: Pc| pc.0 - 6;
     let findings = answer.findings.iter().map(|finding| {
-        assert_eq!((finding.kind, finding.accesses.len()), (Kind::Misuse, 2));
-        (finding.strength, place(finding.accesses[0].pc), place(finding.accesses[1].pc))
+        assert_eq!((finding.kind, finding.accesses().len()), (Kind::Misuse, 2));
+        (finding.strength, place(finding.accesses()[0].pc), place(finding.accesses()[1].pc))
     });
     findings.collect()
 }

@@ -31,7 +31,7 @@ fn found(trace: &Trace, mode: Mode) -> (Pairs, Pairs) {
     assert_eq!((found.stats.refused, found.stats.unknown), (0, 0), "{mode:?}");
     let (mut plain, mut weak) = (Pairs::new(), Pairs::new());
     for finding in found.findings {
-        let pcs = pair(finding.accesses[0].pc.0, finding.accesses[1].pc.0);
+        let pcs = pair(finding.accesses()[0].pc.0, finding.accesses()[1].pc.0);
         (if finding.weak_order { &mut weak } else { &mut plain }).insert(pcs);
     }
     (plain, weak)

@@ -1,9 +1,11 @@
-//! A report against an earlier one: what is new, what was known, and what is gone. Findings are the same if their fingerprints
-//! are ([`crate::fingerprint`]), whatever line they are on now.
+//! A report against an earlier one: what is new, what was known, and what is gone. Findings are the same if their
+//! fingerprints are ([`crate::fingerprint`]), whatever line they are on now.
 //!
 //! What is weaker than it was is still known; what was merely potential and is proven now is news.
 
 use std::collections::BTreeMap;
+
+use reweave_model::Novelty;
 
 use crate::data::{Against, Gone, Item, Report};
 
@@ -13,12 +15,12 @@ pub fn compare(report: &mut Report, earlier: &Report, file: &str) {
     for item in &mut report.findings {
         let before = known.get(item.fingerprint.as_str());
         let is_known = before.is_some_and(|before| before.is_proven() || !item.is_proven());
-        item.baseline = Some(if is_known { "known" } else { "new" }.into());
+        item.baseline = Some(if is_known { Novelty::Known } else { Novelty::New });
     }
     let here = |fingerprint: &str| report.findings.iter().any(|item| item.fingerprint == fingerprint);
     let gone = earlier.findings.iter().filter(|item| !here(&item.fingerprint)).map(|item| Gone {
         fingerprint: item.fingerprint.clone(),
-        kind: item.kind.clone(),
+        kind: item.kind,
         summary: item.summary.clone(),
     });
     report.baseline = Some(Against { file: file.to_owned(), gone: gone.collect() });
@@ -26,15 +28,15 @@ pub fn compare(report: &mut Report, earlier: &Report, file: &str) {
 
 #[cfg(test)]
 mod tests {
+    use reweave_model::{Kind, Strength};
+
     use super::*;
 
-    fn report(findings: &[(&str, &str)]) -> Report {
-        let item = |(fingerprint, strength): &(&str, &str)| Item {
+    fn report(findings: &[(&str, Strength)]) -> Report {
+        let item = |(fingerprint, strength): &(&str, Strength)| Item {
             fingerprint: (*fingerprint).into(),
-            kind: "race".into(),
-            strength: (*strength).into(),
             summary: format!("race {fingerprint}"),
-            ..Item::default()
+            ..Item::new(Kind::Race, *strength)
         };
         Report {
             reweave: "0".into(),
@@ -42,20 +44,20 @@ mod tests {
             program: Vec::new(),
             findings: findings.iter().map(item).collect(),
             stats: BTreeMap::new(),
-            baseline: None,
+            ..Report::default()
         }
     }
 
-    fn states(report: &Report) -> Vec<&str> {
-        report.findings.iter().filter_map(|item| item.baseline.as_deref()).collect()
+    fn states(report: &Report) -> Vec<Novelty> {
+        report.findings.iter().filter_map(|item| item.baseline).collect()
     }
 
     #[test]
     fn new_known_and_gone() {
-        let earlier = report(&[("a", "confirmed"), ("b", "predicted"), ("c", "potential")]);
-        let mut now = report(&[("a", "predicted"), ("d", "confirmed")]);
+        let earlier = report(&[("a", Strength::Confirmed), ("b", Strength::Predicted), ("c", Strength::Potential)]);
+        let mut now = report(&[("a", Strength::Predicted), ("d", Strength::Confirmed)]);
         compare(&mut now, &earlier, "old.json");
-        assert_eq!(states(&now), ["known", "new"]);
+        assert_eq!(states(&now), [Novelty::Known, Novelty::New]);
         let gone: Vec<&str> =
             now.baseline.iter().flat_map(|against| &against.gone).map(|gone| gone.fingerprint.as_str()).collect();
         assert_eq!(gone, ["b", "c"]);
@@ -64,13 +66,13 @@ mod tests {
 
     #[test]
     fn known_findings_fail_nothing_unless_they_are_proven_now() {
-        let earlier = report(&[("a", "confirmed"), ("c", "potential")]);
-        let mut same = report(&[("a", "confirmed")]);
+        let earlier = report(&[("a", Strength::Confirmed), ("c", Strength::Potential)]);
+        let mut same = report(&[("a", Strength::Confirmed)]);
         compare(&mut same, &earlier, "old.json");
         assert!(!same.has_findings());
-        let mut proven = report(&[("c", "confirmed")]);
+        let mut proven = report(&[("c", Strength::Confirmed)]);
         compare(&mut proven, &earlier, "old.json");
-        assert_eq!(states(&proven), ["new"]);
+        assert_eq!(states(&proven), [Novelty::New]);
         assert!(proven.has_findings());
     }
 }

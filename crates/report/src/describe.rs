@@ -3,10 +3,10 @@
 use std::fmt::Write as _;
 
 use reweave_model::{
-    AccessFlags, Addr, AtomicKind, BlockedOn, EpochKind, Event, InputSource, LockMode, MemoryOrder, Misuse, ObjectId,
-    ObjectKind, Op, Pc, RefusedWhy, Remote, Value, WakeReason,
+    AccessFlags, Addr, BlockedOn, EpochKind, Event, InputSource, LockMode, MemoryOrder, Misuse, ObjectId, ObjectKind,
+    Op, Pc, RefusedWhy, Remote, Value, WakeReason,
 };
-use reweave_trace::{Outcome, Symbols};
+use reweave_trace::{Language, Outcome, Symbols, Trace};
 
 use crate::data::Location;
 
@@ -14,15 +14,20 @@ use crate::data::Location;
 #[derive(Clone, Copy)]
 pub struct Describer<'a> {
     pub symbols: &'a Symbols,
+    pub language: &'a Language,
 }
 
-impl Describer<'_> {
+impl<'a> Describer<'a> {
+    pub fn of(trace: &'a Trace) -> Self {
+        Self { symbols: trace.symbols(), language: trace.language() }
+    }
+
     /// `bank.c:14 deposit`, or what is known of it; of what was inlined there, the program's own part.
     pub fn place(&self, pc: Pc) -> String {
         if pc.0 == 0 {
             return String::new();
         }
-        match crate::place::Placed::new(pc, std::iter::empty(), self.symbols).at {
+        match crate::place::Placed::new(pc, std::iter::empty(), *self).at {
             at if at == Location::default() => self.symbols.place(pc).function,
             at => at.short(),
         }
@@ -35,6 +40,11 @@ impl Describer<'_> {
             Some(variable) => format!("{}+{}", variable.name, variable.offset),
             None => format!("{:#x}", addr.0),
         }
+    }
+
+    /// The variable alone, or the bare address.
+    pub fn variable(&self, addr: Addr) -> String {
+        self.symbols.variable(addr).map_or_else(|| format!("{:#x}", addr.0), |variable| variable.name.to_owned())
     }
 
     pub fn object(&self, object: ObjectId) -> String {
@@ -69,7 +79,7 @@ impl Describer<'_> {
 
     /// `     42 T1  write          balance:4 = 110                bank.c:14 deposit`
     pub fn line(&self, event: &Event<'_>) -> String {
-        let (kind, what) = (kind(&event.op), self.operands(&event.op));
+        let (kind, what) = (event.op.kind(), self.operands(&event.op));
         let place = self.place(event.pc);
         let line = format!("{:>8} T{:<3} {kind:<15} {what:<44} {place}", event.id, event.thread);
         line.trim_end().to_owned()
@@ -173,69 +183,6 @@ const fn epoch_name(kind: EpochKind) -> &'static str {
     }
 }
 
-/// The name of an operation, as `--kind` takes it.
-pub const fn kind(op: &Op<'_>) -> &'static str {
-    match op {
-        Op::Begin => "begin",
-        Op::End => "end",
-        Op::Fork { .. } => "fork",
-        Op::Join { .. } => "join",
-        Op::Detach { .. } => "detach",
-        Op::Read { .. } => "read",
-        Op::Write { .. } => "write",
-        Op::Atomic { kind, .. } => match kind {
-            AtomicKind::Load => "atomic_load",
-            AtomicKind::Store => "atomic_store",
-            AtomicKind::Exchange => "atomic_exchange",
-            AtomicKind::Update => "atomic_update",
-            AtomicKind::CasDone => "cas_done",
-            AtomicKind::CasFailed => "cas_failed",
-        },
-        Op::Fence { .. } => "fence",
-        Op::Acquire { .. } => "acquire",
-        Op::Release { .. } => "release",
-        Op::Blocked { .. } => "blocked",
-        Op::Refused { .. } => "refused",
-        Op::Wait { .. } => "wait",
-        Op::Woken { .. } => "woken",
-        Op::Notify { .. } => "notify",
-        Op::BarrierArrive { .. } => "barrier_arrive",
-        Op::BarrierLeave { .. } => "barrier_leave",
-        Op::SemaphorePost { .. } => "semaphore_post",
-        Op::SemaphoreTake { .. } => "semaphore_take",
-        Op::OnceBegin { .. } => "once_begin",
-        Op::OnceEnd { .. } => "once_end",
-        Op::OnceDone { .. } => "once_done",
-        Op::Send { .. } => "send",
-        Op::Receive { .. } => "receive",
-        Op::Alloc { .. } => "alloc",
-        Op::Free { .. } => "free",
-        Op::Create { .. } => "create",
-        Op::Destroy { .. } => "destroy",
-        Op::AtomicEnter { .. } => "atomic_enter",
-        Op::AtomicExit => "atomic_exit",
-        Op::Branch => "branch",
-        Op::Input { .. } => "input",
-        Op::Signal { .. } => "signal",
-        Op::SignalReturn { .. } => "signal_return",
-        Op::Misused { .. } => "misused",
-        Op::Leave { .. } => "leave",
-        Op::Return { .. } => "return",
-        Op::Revoked => "revoked",
-        Op::ClockJump { .. } => "clock_jump",
-        Op::Module { .. } => "module",
-        Op::ThreadName { .. } => "thread_name",
-        Op::Exit { .. } => "exit",
-        Op::Fatal { .. } => "fatal",
-        Op::Hang => "hang",
-        Op::Put { .. } => "put",
-        Op::Get { .. } => "get",
-        Op::Accumulate { .. } => "accumulate",
-        Op::EpochBegin { .. } => "epoch_begin",
-        Op::EpochEnd { .. } => "epoch_end",
-    }
-}
-
 fn show(value: Value<'_>) -> String {
     const SHOWN: usize = 16;
     match value {
@@ -330,59 +277,86 @@ const fn input_name(source: InputSource) -> &'static str {
     }
 }
 
+const SIGNALS: [&str; 32] = [
+    "",
+    "SIGHUP",
+    "SIGINT",
+    "SIGQUIT",
+    "SIGILL",
+    "SIGTRAP",
+    "SIGABRT",
+    "SIGBUS",
+    "SIGFPE",
+    "SIGKILL",
+    "SIGUSR1",
+    "SIGSEGV",
+    "SIGUSR2",
+    "SIGPIPE",
+    "SIGALRM",
+    "SIGTERM",
+    "SIGSTKFLT",
+    "SIGCHLD",
+    "SIGCONT",
+    "SIGSTOP",
+    "SIGTSTP",
+    "SIGTTIN",
+    "SIGTTOU",
+    "SIGURG",
+    "SIGXCPU",
+    "SIGXFSZ",
+    "SIGVTALRM",
+    "SIGPROF",
+    "SIGWINCH",
+    "SIGIO",
+    "SIGPWR",
+    "SIGSYS",
+];
+
 /// `SIGSEGV`, or `signal 40`.
 pub fn signal_name(number: i32) -> String {
-    const NAMES: [&str; 32] = [
-        "",
-        "SIGHUP",
-        "SIGINT",
-        "SIGQUIT",
-        "SIGILL",
-        "SIGTRAP",
-        "SIGABRT",
-        "SIGBUS",
-        "SIGFPE",
-        "SIGKILL",
-        "SIGUSR1",
-        "SIGSEGV",
-        "SIGUSR2",
-        "SIGPIPE",
-        "SIGALRM",
-        "SIGTERM",
-        "SIGSTKFLT",
-        "SIGCHLD",
-        "SIGCONT",
-        "SIGSTOP",
-        "SIGTSTP",
-        "SIGTTIN",
-        "SIGTTOU",
-        "SIGURG",
-        "SIGXCPU",
-        "SIGXFSZ",
-        "SIGVTALRM",
-        "SIGPROF",
-        "SIGWINCH",
-        "SIGIO",
-        "SIGPWR",
-        "SIGSYS",
-    ];
-    match usize::try_from(number).ok().and_then(|i| NAMES.get(i)).filter(|name| !name.is_empty()) {
+    match usize::try_from(number).ok().and_then(|i| SIGNALS.get(i)).filter(|name| !name.is_empty()) {
         Some(name) => (*name).to_owned(),
         None => format!("signal {number}"),
     }
 }
 
+const WITH_STATUS: &str = "ended with status ";
+const BY_SIGNAL: &str = "ended by ";
+const WITH_CORE: &str = " (core dumped)";
+const HUNG: &str = "hung";
+pub const NORMALLY: &str = "ended normally";
+
 /// How a run ended, if not well.
 pub fn outcome(outcome: &Outcome) -> Option<String> {
     match outcome {
         Outcome::Exited { status: 0 } | Outcome::Unknown => None,
-        Outcome::Exited { status } => Some(format!("ended with status {status}")),
+        Outcome::Exited { status } => Some(format!("{WITH_STATUS}{status}")),
         Outcome::Signalled { signal, core } => {
-            Some(format!("ended by {}{}", signal_name(*signal), if *core { " (core dumped)" } else { "" }))
+            Some(format!("{BY_SIGNAL}{}{}", signal_name(*signal), if *core { WITH_CORE } else { "" }))
         }
-        Outcome::Hung => Some("hung: no thread could ever move again".into()),
+        Outcome::Hung => Some(format!("{HUNG}: no thread could ever move again")),
         Outcome::Stopped { why } => Some(why.clone()),
         Outcome::Exec => Some("went on as another program".into()),
+    }
+}
+
+/// How a run ended by itself, from the words that [`outcome`] has for it and what follows them.
+pub(crate) fn read_outcome(text: &str) -> Option<Outcome> {
+    let how = text.split([';', ':']).next().unwrap_or_default();
+    if let Some(status) = how.strip_prefix(WITH_STATUS) {
+        return Some(Outcome::Exited { status: status.parse().ok()? });
+    }
+    if let Some(rest) = how.strip_prefix(BY_SIGNAL) {
+        let (name, core) = rest.strip_suffix(WITH_CORE).map_or((rest, false), |name| (name, true));
+        let known = SIGNALS.iter().position(|known| *known == name && !name.is_empty());
+        let signal = known.and_then(|known| i32::try_from(known).ok());
+        let signal = signal.or_else(|| name.strip_prefix("signal ")?.parse().ok())?;
+        return Some(Outcome::Signalled { signal, core });
+    }
+    match how {
+        NORMALLY => Some(Outcome::Exited { status: 0 }),
+        HUNG => Some(Outcome::Hung),
+        _ => None,
     }
 }
 
@@ -405,5 +379,28 @@ pub const fn object_of(op: &Op<'_>) -> Option<ObjectId> {
         Op::BarrierArrive { barrier, .. } | Op::BarrierLeave { barrier, .. } => Some(barrier),
         Op::SemaphorePost { semaphore, .. } | Op::SemaphoreTake { semaphore, .. } => Some(semaphore),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ends_of_runs_are_read_back() {
+        let signalled = |signal, core| Outcome::Signalled { signal, core };
+        for end in [
+            Outcome::Exited { status: 3 },
+            Outcome::Hung,
+            signalled(6, true),
+            signalled(11, false),
+            signalled(40, false),
+        ] {
+            let text = outcome(&end).expect("not well");
+            assert_eq!(read_outcome(&text), Some(end.clone()), "{text}");
+            assert_eq!(read_outcome(&format!("{text}; it printed something else: 3")), Some(end), "{text}");
+        }
+        assert_eq!(read_outcome(NORMALLY), Some(Outcome::Exited { status: 0 }));
+        assert_eq!(read_outcome("did not end in time"), None);
     }
 }

@@ -1,4 +1,5 @@
-//! Everything that is known about the findings of a report: what the richer forms (HTML, SARIF, the trace view) are made from.
+//! Everything that is known about the findings of a report: what the richer forms (HTML, SARIF, the trace view) are
+//! made from.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

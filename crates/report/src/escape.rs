@@ -1,5 +1,5 @@
-//! Text of a program inside other languages. Names come from the program under test: nothing in them may be taken for markup, and
-//! nothing for a command of a script.
+//! Text of a program inside other languages. Names come from the program under test: nothing in them may be taken for
+//! markup, and nothing for a command of a script.
 
 use std::fmt::Write as _;
 

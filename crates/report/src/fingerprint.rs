@@ -1,9 +1,11 @@
-//! What makes two findings the same bug, in another run, in another build, and after lines were added above it: the kind, and for
-//! each access the file's name, the function, what it does (and in which function of a library) and the *text* of the source line. Line numbers count only where the
-//! source cannot be read.
+//! What makes two findings the same bug, in another run, in another build, and after lines were added above it: the
+//! kind, and for each access the file's name, the function, what it does (and in which function of a library) and the
+//! *text* of the source line. Line numbers count only where the source cannot be read.
 //!
-//! A line that stands several times in a function is told apart by its number among them. Changing the text of the line, or
-//! renaming the function or the file, makes it another finding.
+//! A line that stands several times in a function is told apart by its number among them. Changing the text of the
+//! line, or renaming the function or the file, makes it another finding.
+
+use reweave_model::Kind;
 
 use crate::data::{AccessItem, Location};
 use crate::describe::file_name;
@@ -15,22 +17,23 @@ thread_local! {
 }
 
 /// The identity of a finding, in no order of its accesses.
-pub fn fingerprint(kind: &str, accesses: &[AccessItem]) -> String {
+pub fn fingerprint(kind: Kind, accesses: &[AccessItem]) -> String {
     SOURCES.with(|sources| fingerprint_in(kind, accesses, sources))
 }
 
-pub fn fingerprint_in(kind: &str, accesses: &[AccessItem], sources: &Sources) -> String {
+pub fn fingerprint_in(kind: Kind, accesses: &[AccessItem], sources: &Sources) -> String {
     let part = |access: &AccessItem| {
         let Location { file, function, .. } = &access.location;
         // Which thread it is about is another one from run to run.
-        let op = access.op.trim_end_matches(|c: char| c.is_ascii_digit());
+        let op = access.op.to_string();
+        let op = op.trim_end_matches(|c: char| c.is_ascii_digit());
         // A line may call several functions of a library.
         let called = access.library_function().map_or(String::new(), |name| format!(":{}", base_name(name)));
         format!("{}:{}:{function}:{op}{called}", file_name(file), line_identity(&access.location, sources))
     };
     let mut parts: Vec<String> = accesses.iter().map(part).collect();
     parts.sort();
-    if kind == "failure" {
+    if kind == Kind::Failure {
         // How many threads wait at the same place does not matter.
         parts.dedup();
     }
@@ -105,11 +108,11 @@ mod tests {
         let sources = Sources::new(move |path| (path == "/src/bank.c").then(|| source.to_owned()));
         let access = |line| AccessItem {
             thread: 1,
-            op: "write".into(),
+            op: reweave_model::OpName::Write.into(),
             location: Location { file: "/src/bank.c".into(), line, function: "deposit".into() },
             ..AccessItem::default()
         };
-        fingerprint_in("race", &lines.map(access), &sources)
+        fingerprint_in(Kind::Race, &lines.map(access), &sources)
     }
 
     #[test]

@@ -1,7 +1,10 @@
-//! JUnit XML, as continuous integration reads it: each finding is a test case. One that is confirmed or predicted failed; one that is
-//! merely potential, suppressed or known from before is skipped, with the reason. Without findings there is one that passed.
+//! JUnit XML, as continuous integration reads it: each finding is a test case. One that is confirmed or predicted
+//! failed; one that is merely potential, suppressed or known from before is skipped, with the reason. Without findings
+//! there is one that passed.
 
 use std::io::{self, Write};
+
+use reweave_model::Novelty;
 
 use crate::data::Item;
 use crate::dossier::Dossier;
@@ -32,7 +35,7 @@ fn skipped(item: &Item) -> Option<String> {
     if let Some(reason) = &item.suppressed {
         return Some(format!("suppressed: {reason}"));
     }
-    if item.baseline.as_deref() == Some("known") {
+    if item.baseline == Some(Novelty::Known) {
         return Some("known from the baseline".into());
     }
     if item.is_information() {
@@ -43,7 +46,12 @@ fn skipped(item: &Item) -> Option<String> {
 
 fn case(dossier: &Dossier<'_>, item: &Item, out: &mut dyn Write) -> io::Result<()> {
     let mut text = Vec::new();
-    let page = Page { folder: &dossier.folder, style: Style::PLAIN, sources: dossier.sources };
+    let page = Page {
+        folder: &dossier.folder,
+        style: Style::PLAIN,
+        sources: dossier.sources,
+        language: &dossier.report.language,
+    };
     page.write_item(item, &mut text)?;
     let text = xml(&String::from_utf8_lossy(&text));
     let place = item.accesses.first().filter(|access| access.location.line != 0).map_or(String::new(), |access| {
@@ -52,7 +60,7 @@ fn case(dossier: &Dossier<'_>, item: &Item, out: &mut dyn Write) -> io::Result<(
     });
     // The fingerprint keeps the name of a test the same from run to run.
     let name = xml(&format!("{} ({})", item.summary, item.fingerprint));
-    writeln!(out, "    <testcase classname=\"reweave.{}\" name=\"{name}\"{place}>", xml(&item.kind))?;
+    writeln!(out, "    <testcase classname=\"reweave.{}\" name=\"{name}\"{place}>", item.kind)?;
     match skipped(item) {
         Some(why) => writeln!(out, "      <skipped message=\"{}\"/>", xml(&why))?,
         None => writeln!(

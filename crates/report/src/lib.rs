@@ -1,5 +1,5 @@
-//! Findings, events and traces as text, JSON, HTML, SARIF, JUnit XML and traces for a viewer. Findings are data; only this crate makes text of them, and it decides
-//! nothing.
+//! Findings, events and traces as text, JSON, HTML, SARIF, JUnit XML and traces for a viewer. Findings are data; only
+//! this crate makes text of them, and it decides nothing.
 
 pub mod baseline;
 pub mod data;
@@ -9,13 +9,13 @@ mod escape;
 pub mod fingerprint;
 pub mod html;
 pub mod junit;
-pub mod live;
 pub mod overview;
 pub mod perfetto;
 pub mod place;
 mod reads;
 pub mod related;
 pub mod resolve;
+pub mod rules;
 pub mod sarif;
 #[cfg(test)]
 mod sha256;
@@ -25,7 +25,7 @@ pub mod suppress;
 pub mod text;
 pub mod view;
 
-pub use data::{AccessItem, Item, Location, Report, ViewItem};
+pub use data::{AccessItem, HeldLock, Item, Location, Operation, Report, ViewItem};
 pub use describe::Describer;
 pub use dossier::Dossier;
 pub use source::Sources;

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::io::{self, Write};
 
-use reweave_model::{Addr, BlockedOn, ObjectId, Op, Pc, ThreadId};
+use reweave_model::{Addr, BlockedOn, ObjectId, Op, OpKind, Pc, ThreadId};
 use reweave_trace::Trace;
 use reweave_trace::check::{self, Checker};
 
@@ -53,7 +53,7 @@ pub struct Overview {
     pub events: u64,
     pub steps: u64,
     pub switches: u64,
-    pub kinds: BTreeMap<&'static str, u64>,
+    pub kinds: BTreeMap<OpKind, u64>,
     // invariant: indexed by thread id
     pub threads: Vec<ThreadRow>,
     /// By eight-byte word.
@@ -92,7 +92,7 @@ impl Overview {
                 overview.code.accesses += 1;
                 overview.code.constant_address += u64::from(facts.constant_address(event.pc));
             }
-            *overview.kinds.entry(describe::kind(&event.op)).or_default() += 1;
+            *overview.kinds.entry(event.op.kind()).or_default() += 1;
             overview.thread(event.thread).events += 1;
             overview.thread(event.thread).waits = None;
             match event.op {
@@ -160,13 +160,14 @@ impl Overview {
 
 /// The overview as text.
 pub fn write(trace: &Trace, overview: &Overview, top: usize, out: &mut dyn Write) -> io::Result<()> {
-    let describer = Describer { symbols: trace.symbols() };
+    let describer = Describer::of(trace);
     let meta = trace.meta();
     writeln!(out, "program    {}", meta.program.join(" "))?;
     let policy = if meta.policy.is_empty() { String::new() } else { format!(", {} seed {}", meta.policy, meta.seed) };
     writeln!(out, "recorded   pid {}{policy}, reweave {}", meta.pid, meta.tool)?;
     if !meta.instrumented && !meta.abstract_values {
-        writeln!(out, "           not built with reweave cc: lock-level events only")?;
+        let build = &trace.language().how_to_instrument;
+        writeln!(out, "           not built with {build}: lock-level events only")?;
     }
     match trace.footer() {
         Some(footer) => {
@@ -200,7 +201,7 @@ pub fn write(trace: &Trace, overview: &Overview, top: usize, out: &mut dyn Write
     }
     writeln!(out, "\nevents by kind")?;
     let mut kinds: Vec<_> = overview.kinds.iter().collect();
-    kinds.sort_by_key(|(name, count)| (std::cmp::Reverse(**count), **name));
+    kinds.sort_by_key(|(kind, count)| (std::cmp::Reverse(**count), kind.name()));
     for (name, count) in kinds {
         writeln!(out, "  {name:<16} {count:>12}")?;
     }

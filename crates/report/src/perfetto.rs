@@ -1,7 +1,8 @@
-//! The runs as Chrome trace events (JSON), which ui.perfetto.dev and chrome://tracing open: a process for each run, a track for each
-//! thread, a slice for each step, the locks held around them, and arrows for what ordered what.
+//! The runs as Chrome trace events (JSON), which ui.perfetto.dev and chrome://tracing open: a process for each run, a
+//! track for each thread, a slice for each step, the locks held around them, and arrows for what ordered what.
 //!
-//! Time is the number of the step: only the order is real in a run that a scheduler controls. One step is one microsecond.
+//! Time is the number of the step: only the order is real in a run that a scheduler controls. One step is one
+//! microsecond.
 
 use std::io::{self, Write};
 

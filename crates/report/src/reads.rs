@@ -1,27 +1,19 @@
-//! Nondeterministic reads in words: which write a read can see instead, what the value feeds, and, for the eye, all of them by
-//! location.
+//! Nondeterministic reads in words: which write a read can see instead, what the value feeds, and, for the eye, all of
+//! them by location.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 
 use reweave_model::{Feeds, Finding};
-use reweave_trace::Trace;
 
 use crate::data::{AccessItem, Item, Report, ViewItem};
 use crate::describe::file_name;
-use crate::resolve::address_of;
+use crate::resolve::Source;
 
-pub fn view_item(finding: &Finding, trace: &Trace) -> Option<ViewItem> {
+pub fn view_item(finding: &Finding, source: &dyn Source) -> Option<ViewItem> {
     let view = finding.view?;
-    let variable = finding.accesses.first().and_then(|access| address_of(access.event, trace)).unwrap_or_default();
+    let variable = source.address(finding).map(|addr| source.describer().address(addr)).unwrap_or_default();
     let number = |at: Option<usize>| at.map(|at| at + 1);
-    let feeds = match view.feeds {
-        Feeds::Unknown => "unknown",
-        Feeds::Nothing => "nothing",
-        Feeds::Choice => "choice",
-        Feeds::Output => "output",
-        Feeds::Failure => "failure",
-    };
     Some(ViewItem {
         variable,
         read: number(view.read),
@@ -29,7 +21,7 @@ pub fn view_item(finding: &Finding, trace: &Trace) -> Option<ViewItem> {
         other: number(view.other),
         seen_value: view.seen_value,
         other_value: view.other_value,
-        feeds: feeds.to_owned(),
+        feeds: view.feeds,
     })
 }
 
@@ -83,11 +75,13 @@ pub fn write(view: &ViewItem, out: &mut dyn Write) -> io::Result<()> {
         (Some(seen), None) => writeln!(out, "  the value was {seen} and can be something that is not known")?,
         _ => {}
     }
-    match view.feeds.as_str() {
-        "choice" => writeln!(out, "  a branch or a computed address follows: the thread may go on differently")?,
-        "output" => writeln!(out, "  something leaves the program before any choice: others may see the difference")?,
-        "failure" => writeln!(out, "  the run failed before any choice: this value may be why")?,
-        _ => {}
+    match view.feeds {
+        Feeds::Choice => writeln!(out, "  a branch or a computed address follows: the thread may go on differently")?,
+        Feeds::Output => {
+            writeln!(out, "  something leaves the program before any choice: others may see the difference")?
+        }
+        Feeds::Failure => writeln!(out, "  the run failed before any choice: this value may be why")?,
+        Feeds::Nothing | Feeds::Unknown => {}
     }
     Ok(())
 }
@@ -103,7 +97,7 @@ pub fn write_overview(report: &Report, out: &mut dyn Write) -> io::Result<()> {
         };
         let (others, steers) = reads.entry((&view.variable, what)).or_default();
         others.insert(other(view, &item.accesses));
-        *steers |= matches!(view.feeds.as_str(), "choice" | "output" | "failure");
+        *steers |= matches!(view.feeds, Feeds::Choice | Feeds::Output | Feeds::Failure);
     }
     if reads.is_empty() {
         return Ok(());

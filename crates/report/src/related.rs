@@ -1,8 +1,11 @@
-//! Findings that are one bug to people: what races on two lines also tears the block around them apart, and ends runs the same
-//! way. A report keeps all of them; who reads it is told of the strongest in full, and of the others in a line each. Nothing is
-//! left out, and nothing is decided: two bugs on the same lines are told together.
+//! Findings that are one bug to people: what races on two lines also tears the block around them apart, and ends runs
+//! the same way. A report keeps all of them; who reads it is told of the strongest in full, and of the others in a line
+//! each. Nothing is left out, and nothing is decided: two bugs on the same lines are told together.
 
+use std::cmp::Reverse;
 use std::collections::BTreeSet;
+
+use reweave_model::{Harm, Kind};
 
 use crate::data::Item;
 
@@ -35,15 +38,14 @@ pub fn groups<'a>(items: impl IntoIterator<Item = &'a Item>) -> Vec<Group<'a>> {
     groups
 }
 
-/// All findings, as a page shows them: the strongest first, what is one bug to people together. What is suppressed or known stands
-/// alone, so that nothing new hides behind it, and so does what is merely potential beside what is sure.
+/// All findings, as a page shows them: the strongest first, what is one bug to people together. What is suppressed or
+/// known stands alone, so that nothing new hides behind it, and so does what is merely potential beside what is sure.
 pub fn folded(items: &[Item]) -> Vec<Group<'_>> {
     let (news, rest): (Vec<&Item>, Vec<&Item>) = items.iter().partition(|item| item.is_news());
     let mut all = Vec::new();
-    for strengths in [&["confirmed", "predicted"][..], &["potential"]] {
-        let place = |item: &&Item| strengths.iter().position(|strength| *strength == item.strength);
-        let mut some: Vec<&Item> = news.iter().copied().filter(|item| place(item).is_some()).collect();
-        some.sort_by_key(place);
+    for proven in [true, false] {
+        let mut some: Vec<&Item> = news.iter().copied().filter(|item| item.is_proven() == proven).collect();
+        some.sort_by_key(|item| Reverse(item.strength));
         all.extend(groups(some));
     }
     all.extend(rest.into_iter().map(|item| Group { lead: item, others: Vec::new() }));
@@ -52,21 +54,22 @@ pub fn folded(items: &[Item]) -> Vec<Group<'_>> {
 
 /// Whether somebody who knows of `lead` needs no block about `other`.
 pub fn relation(lead: &Item, other: &Item) -> Option<Relation> {
-    let fails = |item: &Item| item.harm.as_deref().is_some_and(|harm| harm != "nothing");
+    let fails = |item: &Item| item.harm.is_some_and(|harm| harm != Harm::Nothing);
     let (one, two) = (lines(lead), lines(other));
     let same_lines = !one.is_empty()
-        && match (lead.kind.as_str(), other.kind.as_str()) {
-            ("race", "atomicity") | ("atomicity", "race") => one.is_subset(&two) || two.is_subset(&one),
+        && match (lead.kind, other.kind) {
+            (Kind::Race, Kind::Atomicity) | (Kind::Atomicity, Kind::Race) => one.is_subset(&two) || two.is_subset(&one),
             // A run that hangs has more threads waiting than those that wait for each other.
-            ("deadlock", "deadlock") => one.is_subset(&two),
-            ("race", "race") | ("atomicity", "atomicity") => one == two,
-            ("race" | "atomicity", "failure") => fails(lead) && !two.is_empty() && two.is_subset(&one),
+            (Kind::Deadlock, Kind::Deadlock) => one.is_subset(&two),
+            (Kind::Race, Kind::Race) | (Kind::Atomicity, Kind::Atomicity) => one == two,
+            (Kind::Race | Kind::Atomicity, Kind::Failure) => fails(lead) && !two.is_empty() && two.is_subset(&one),
             _ => false,
         };
     if same_lines {
         return Some(Relation::Lines);
     }
-    let same_end = other.kind == "failure" && lead.kind != "failure" && fails(lead) && end(lead) == end(other);
+    let ends_alike = lead.facts.ended.is_some() && lead.facts.ended == other.facts.ended;
+    let same_end = other.kind == Kind::Failure && lead.kind != Kind::Failure && fails(lead) && ends_alike;
     same_end.then_some(Relation::Outcome)
 }
 
@@ -75,28 +78,25 @@ fn lines(item: &Item) -> BTreeSet<(&str, u32)> {
     places.filter(|(_, line)| *line != 0).collect()
 }
 
-/// How a run ended, without what it said: `ended with status 1`.
-fn end(item: &Item) -> Option<&str> {
-    item.outcome.as_deref().and_then(|outcome| outcome.split([';', ':']).next())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::data::{AccessItem, Location};
+    use reweave_model::{Novelty, Strength};
 
-    fn item(id: u32, kind: &str, lines: &[u32], outcome: &str) -> Item {
+    use crate::data::{AccessItem, Facts, Location};
+
+    fn item(id: u32, kind: Kind, lines: &[u32], outcome: &str) -> Item {
         let access = |&line: &u32| AccessItem {
             location: Location { file: "bank.c".into(), line, function: "f".into() },
             ..AccessItem::default()
         };
         Item {
             id,
-            kind: kind.into(),
             accesses: lines.iter().map(access).collect(),
             outcome: Some(outcome.into()),
-            harm: Some(if outcome == "ended normally" { "nothing" } else { "status" }.into()),
-            ..Item::default()
+            harm: Some(if outcome == "ended normally" { Harm::Nothing } else { Harm::Status }),
+            facts: Facts { ended: crate::describe::read_outcome(outcome), ..Facts::default() },
+            ..Item::new(kind, Strength::Confirmed)
         }
     }
 
@@ -110,11 +110,11 @@ mod tests {
     #[test]
     fn one_bug_is_one_group() {
         let items = [
-            item(1, "race", &[15, 24], "ended with status 1; it printed something else: 90"),
-            item(2, "race", &[24, 15], "ended normally"),
-            item(3, "atomicity", &[14, 15, 24], "ended with status 1"),
-            item(4, "failure", &[], "ended with status 1"),
-            item(5, "failure", &[24], "ended by SIGSEGV"),
+            item(1, Kind::Race, &[15, 24], "ended with status 1; it printed something else: 90"),
+            item(2, Kind::Race, &[24, 15], "ended normally"),
+            item(3, Kind::Atomicity, &[14, 15, 24], "ended with status 1"),
+            item(4, Kind::Failure, &[], "ended with status 1"),
+            item(5, Kind::Failure, &[24], "ended by SIGSEGV"),
         ];
         assert_eq!(ids(&items), [vec![1, 2, 3, 4, 5]]);
     }
@@ -122,9 +122,9 @@ mod tests {
     #[test]
     fn who_waits_for_a_deadlock_is_no_other_one() {
         let items = [
-            item(1, "deadlock", &[13, 24], "hung"),
-            item(2, "deadlock", &[13, 24, 36], "hung"),
-            item(3, "deadlock", &[13, 40], "hung"),
+            item(1, Kind::Deadlock, &[13, 24], "hung"),
+            item(2, Kind::Deadlock, &[13, 24, 36], "hung"),
+            item(3, Kind::Deadlock, &[13, 40], "hung"),
         ];
         assert_eq!(ids(&items), [vec![1, 2], vec![3]]);
     }
@@ -132,13 +132,13 @@ mod tests {
     #[test]
     fn nothing_new_hides_behind_what_is_known() {
         let mut items = [
-            item(1, "race", &[15, 24], "ended normally"),
-            item(2, "race", &[15, 24], "ended normally"),
-            item(3, "race", &[15, 24], "ended normally"),
+            item(1, Kind::Race, &[15, 24], "ended normally"),
+            item(2, Kind::Race, &[15, 24], "ended normally"),
+            item(3, Kind::Race, &[15, 24], "ended normally"),
         ];
-        items[0].baseline = Some("known".into());
-        items[1].strength = "predicted".into();
-        items[2].strength = "confirmed".into();
+        items[0].baseline = Some(Novelty::Known);
+        items[1].strength = Strength::Predicted;
+        items[2].strength = Strength::Confirmed;
         let folded: Vec<(u32, usize)> =
             folded(&items).iter().map(|group| (group.lead.id, group.others.len())).collect();
         assert_eq!(folded, [(3, 1), (1, 0)]);
@@ -147,11 +147,11 @@ mod tests {
     #[test]
     fn other_lines_and_other_ends_stand_alone() {
         let items = [
-            item(1, "race", &[15, 24], "ended normally"),
-            item(2, "race", &[15, 30], "ended normally"),
-            item(3, "deadlock", &[15, 24], "hung"),
-            item(4, "failure", &[], "ended with status 1"),
-            item(5, "failure", &[], "ended normally"),
+            item(1, Kind::Race, &[15, 24], "ended normally"),
+            item(2, Kind::Race, &[15, 30], "ended normally"),
+            item(3, Kind::Deadlock, &[15, 24], "hung"),
+            item(4, Kind::Failure, &[], "ended with status 1"),
+            item(5, Kind::Failure, &[], "ended normally"),
         ];
         assert_eq!(ids(&items), [vec![1], vec![2], vec![3], vec![4], vec![5]]);
     }

@@ -55,6 +55,7 @@ impl Language {
             runtime_modules: all(&["libreweave_runtime.so"]),
             own_files: all(&["reweave.h"]),
             entry: "main".into(),
+            advice: native_advice(),
             failure_words: all(&[
                 "assert",
                 "terminate called",
@@ -86,6 +87,29 @@ impl Language {
     pub fn is_own_file(&self, file: &str) -> bool {
         self.own_files.iter().any(|own| file.ends_with(own.as_str()))
     }
+}
+
+/// What to do about findings in C and C++, in Markdown.
+fn native_advice() -> BTreeMap<String, String> {
+    let all = [
+        (
+            "race",
+            "Hold the **same** lock at both accesses, or make the variable atomic (`_Atomic`, `std::atomic`) if each access \
+             stands for itself. A race labelled *memory-order* has atomics in between that are too weak: a release on the writing \
+             side and an acquire on the reading side order them.",
+        ),
+        (
+            "deadlock",
+            "Take locks in one order everywhere, or both at once (`std::scoped_lock`, `std::lock`). A wait for a notify needs its \
+             condition checked under the lock, in a loop, and the notify after the change.",
+        ),
+        (
+            "misuse",
+            "Keep lock and unlock in pairs in one thread (`std::lock_guard`), join or detach every thread once, and destroy locks \
+             only when nobody uses them.",
+        ),
+    ];
+    all.into_iter().map(|(kind, text)| (kind.to_owned(), text.to_owned())).collect()
 }
 
 static OLDER: LazyLock<Language> = LazyLock::new(Language::of_older_traces);

@@ -5,9 +5,9 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use reweave_hunt::confirm::{Line, Stood};
+use reweave_hunt::confirm::{BreakpointResult, Line};
 use reweave_hunt::pipeline;
-use reweave_hunt::pipeline::Again;
+use reweave_hunt::pipeline::ConfirmRequest;
 use reweave_launch::exit;
 use reweave_report::{Style, text};
 
@@ -65,8 +65,8 @@ pub fn run(args: Args) -> i32 {
             return exit::USAGE;
         }
     };
-    let again = Again { front_ends: FRONT_ENDS, command, budget: args.budget, analyses: &analyses };
-    match pipeline::confirm_again(&args.folder, &again) {
+    let request = ConfirmRequest { front_ends: FRONT_ENDS, command, budget: args.budget, analyses: &analyses };
+    match pipeline::confirm_again(&args.folder, &request) {
         Ok(report) => {
             let folder = args.folder.display().to_string();
             let _ = text::write(&report, &folder, Style::for_stderr(), &mut io::stderr().lock());
@@ -82,13 +82,13 @@ pub fn run(args: Args) -> i32 {
 fn break_at(args: &Args, lines: [&Line; 2], command: Option<&[OsString]>) -> i32 {
     let [one, two] = lines;
     match pipeline::break_at(FRONT_ENDS, &args.folder, lines, command, args.budget) {
-        Ok((Stood::Together { ending, tries }, folder)) => {
+        Ok((BreakpointResult::Reached { ending, tries }, folder)) => {
             eprintln!("reweave: two threads stood at {one} and {two} at once, in run {}", tries.attempts);
             eprintln!("  the run {}", ending.text);
             eprintln!("  replay: reweave replay {}", folder.display());
             exit::FINDINGS
         }
-        Ok((Stood::Never { tries }, _)) => {
+        Ok((BreakpointResult::NotReached { tries }, _)) => {
             eprintln!(
                 "reweave: in {} runs no two threads stood at {one} and {two} at once ({} pauses, {} in vain)",
                 tries.attempts, tries.pauses, tries.thrashes

@@ -8,6 +8,7 @@ use std::process::Command;
 use reweave_hunt::pipeline::{self, Plan};
 use reweave_hunt::replay::{Recording, replay};
 use reweave_launch::{Error, PrivateFolder, exit};
+use reweave_model::{Harm, Kind};
 use reweave_report::text::Detail;
 use reweave_report::view::Limits;
 use reweave_report::{Report, story};
@@ -20,7 +21,7 @@ use crate::{evidence, output};
 /// A small program with one bug.
 struct Program {
     /// The kind of finding.
-    kind: &'static str,
+    kind: Kind,
     name: &'static str,
     source: &'static str,
     about: &'static str,
@@ -28,47 +29,48 @@ struct Program {
 
 const PROGRAMS: [Program; 6] = [
     Program {
-        kind: "race",
+        kind: Kind::Race,
         name: "bank",
         source: include_str!("../../demo/bank.c"),
         about: "A bank whose two tellers share an account, one of them without the lock",
     },
     Program {
-        kind: "deadlock",
+        kind: Kind::Deadlock,
         name: "transfer",
         source: include_str!("../../demo/transfer.c"),
         about: "Two tellers move money between two accounts and lock them in different orders",
     },
     Program {
-        kind: "atomicity",
+        kind: Kind::Atomicity,
         name: "tickets",
         source: include_str!("../../demo/tickets.c"),
         about: "Two counters sell the last ticket: every access is locked, the sale is not",
     },
     Program {
-        kind: "failure",
+        kind: Kind::Failure,
         name: "ledger",
         source: include_str!("../../demo/ledger.c"),
         about: "An auditor who comes between the two sides of a booking",
     },
     Program {
-        kind: "misuse",
+        kind: Kind::Misuse,
         name: "forgotten",
         source: include_str!("../../demo/forgotten.c"),
         about: "A thread that nobody waits for",
     },
     Program {
-        kind: "nondeterminism",
+        kind: Kind::Nondeterminism,
         name: "auction",
         source: include_str!("../../demo/auction.c"),
         about: "Two bidders and one lock: no race, but the schedule decides who wins",
     },
 ];
 
-fn kinds() -> impl clap::builder::TypedValueParser<Value = String> {
+fn kinds() -> impl clap::builder::TypedValueParser<Value = Kind> {
     use clap::builder::TypedValueParser as _;
-    let values = PROGRAMS.iter().map(|program| clap::builder::PossibleValue::new(program.kind).help(program.about));
-    clap::builder::PossibleValuesParser::new(values).map(|kind| kind)
+    let values =
+        PROGRAMS.iter().map(|program| clap::builder::PossibleValue::new(program.kind.name()).help(program.about));
+    clap::builder::PossibleValuesParser::new(values).map(|name| Kind::from_name(&name).unwrap_or(Kind::Race))
 }
 
 /// See it work: build a small program with a bug, find the bug, and replay it
@@ -77,7 +79,7 @@ fn kinds() -> impl clap::builder::TypedValueParser<Value = String> {
 pub struct Args {
     /// The kind of bug
     #[arg(value_name = "KIND", default_value = "race", value_parser = kinds())]
-    kind: String,
+    kind: Kind,
     /// Leave program and findings in this folder
     #[arg(long, value_name = "DIR")]
     keep: Option<PathBuf>,
@@ -128,7 +130,7 @@ fn demo(program: &Program, folder: &Path) -> Result<i32, Error> {
         return Ok(exit::USAGE);
     }
     // Information rather than a defect, unless it is said so.
-    let deny = (program.kind == "nondeterminism").then_some(Deny::Nondeterminism);
+    let deny = (program.kind == Kind::Nondeterminism).then_some(Deny::Nondeterminism);
     eprintln!("$ reweave test {}-- ./{name}", if deny.is_some() { "--deny nondeterminism " } else { "" });
     let out = folder.join("reweave-out");
     let mut plan = Plan::new(FRONT_ENDS, vec![OsString::from(format!("./{name}"))], out.clone());
@@ -138,7 +140,7 @@ fn demo(program: &Program, folder: &Path) -> Result<i32, Error> {
         return Ok(exit::INTERNAL);
     }
     let report = pipeline::load_report(&out)?;
-    let Some(item) = telling(&report, program.kind) else { return Ok(exit::INTERNAL) };
+    let Some(item) = most_instructive(&report, program.kind) else { return Ok(exit::INTERNAL) };
     eprintln!("\nFinding {} can be had again at will:\n\n$ reweave replay reweave-out/{}", item.id, item.id);
     let replayed = replay(&Recording::open(FRONT_ENDS, &out.join(item.id.to_string()))?)?;
     let again = super::replay::tell(&replayed) == exit::FINDINGS;
@@ -157,9 +159,9 @@ fn shown(command: &str, folder: &Path) -> Result<i32, Error> {
     Ok(exit::of_program(status))
 }
 
-/// The most telling finding of this kind: a confirmed run that failed.
-fn telling<'r>(report: &'r Report, kind: &str) -> Option<&'r reweave_report::Item> {
+/// The most instructive finding of this kind: a confirmed run that failed.
+fn most_instructive(report: &Report, kind: Kind) -> Option<&reweave_report::Item> {
     let confirmed = || report.findings.iter().filter(|item| item.schedule.is_some() && item.kind == kind);
-    let failed = confirmed().find(|item| item.outcome.as_deref().is_some_and(|how| how.contains("status")));
+    let failed = confirmed().find(|item| item.harm == Some(Harm::Status));
     failed.or_else(|| confirmed().next())
 }

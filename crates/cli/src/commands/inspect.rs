@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use reweave_launch::exit;
-use reweave_model::{Addr, Event, Op};
+use reweave_model::{Addr, Event, Op, OpKind};
 use reweave_report::overview::{self, Overview};
 use reweave_report::{Describer, describe};
 use reweave_trace::{ProcessTrace, RunSet, Trace};
@@ -105,7 +105,7 @@ fn write_processes(set: &RunSet, out: &mut dyn Write) -> io::Result<()> {
 }
 
 fn list(trace: &Trace, args: &Args, out: &mut dyn Write) -> io::Result<()> {
-    let describer = Describer { symbols: trace.symbols() };
+    let describer = Describer::of(trace);
     let mut events = trace.events();
     while let Some(event) = events.next().map_err(io::Error::other)? {
         if selected(&event, args, describer) {
@@ -116,15 +116,15 @@ fn list(trace: &Trace, args: &Args, out: &mut dyn Write) -> io::Result<()> {
 }
 
 fn selected(event: &Event<'_>, args: &Args, describer: Describer<'_>) -> bool {
-    let kind = describe::kind(&event.op);
+    let kind = event.op.kind();
     (args.thread.is_empty() || args.thread.contains(&event.thread.0))
-        && (args.kind.is_empty() || args.kind.iter().any(|wanted| kind == wanted || is_group(kind, wanted)))
+        && (args.kind.is_empty() || args.kind.iter().any(|wanted| kind.name() == wanted || is_group(kind, wanted)))
         && args.location.as_ref().is_none_or(|location| touches(event, location, describer))
 }
 
-/// `atomic` stands for all atomic accesses.
-fn is_group(kind: &str, wanted: &str) -> bool {
-    wanted == "atomic" && (kind.starts_with("atomic_") || kind.starts_with("cas_"))
+/// `atomic` stands for all atomic accesses, and for where atomic blocks begin and end.
+fn is_group(kind: OpKind, wanted: &str) -> bool {
+    wanted == "atomic" && (kind.is_atomic() || matches!(kind, OpKind::AtomicEnter | OpKind::AtomicExit))
 }
 
 fn touches(event: &Event<'_>, location: &str, describer: Describer<'_>) -> bool {

@@ -6,6 +6,7 @@ pub mod convert;
 pub mod demo;
 pub mod explain;
 pub mod inspect;
+pub mod interpret;
 pub mod predict;
 pub mod record;
 pub mod replay;

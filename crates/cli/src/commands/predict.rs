@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use reweave_launch::{Error, exit, interrupt};
@@ -229,7 +230,7 @@ fn predict_one(path: &Path, options: &reweave_predict::Options) -> Result<Report
 fn report(trace: &Trace, answer: PredictionResult) -> Report {
     let items = answer.findings.iter().zip(1..).map(|(finding, id)| {
         let mut item = resolve::item(id, finding, trace);
-        let what = if finding.witness.is_some() { "only predicted" } else { "no reordering shows it" };
+        let what = if finding.witness().is_some() { "only predicted" } else { "no reordering shows it" };
         let why = match finding.kind {
             Kind::Nondeterminism => format!("{what}: `reweave test` runs the program"),
             _ => format!("{what}: `reweave test` or `reweave confirm` runs the program"),
@@ -243,5 +244,13 @@ fn report(trace: &Trace, answer: PredictionResult) -> Report {
     stats.insert("events".to_owned(), answer.events);
     stats.insert("unknown_pairs".to_owned(), answer.unknown_pairs);
     let reweave = env!("CARGO_PKG_VERSION").into();
-    Report { reweave, schema: data::SCHEMA, program: trace.meta().program.clone(), findings, stats, baseline: None }
+    Report {
+        reweave,
+        schema: data::SCHEMA,
+        program: trace.meta().program.clone(),
+        findings,
+        stats,
+        baseline: None,
+        language: Arc::new(trace.language().clone()),
+    }
 }

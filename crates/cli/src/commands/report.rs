@@ -39,12 +39,12 @@ pub struct Args {
     #[command(flatten)]
     triage: Triage,
     #[command(flatten)]
-    telling: Telling,
+    verbosity: Verbosity,
 }
 
 /// How much is told.
 #[derive(clap::Args, Clone, Copy, Default)]
-pub struct Telling {
+pub struct Verbosity {
     /// Only tell how many findings there are
     #[arg(short, long, conflicts_with = "verbose")]
     quiet: bool,
@@ -53,7 +53,7 @@ pub struct Telling {
     verbose: bool,
 }
 
-impl Telling {
+impl Verbosity {
     pub const fn detail(self) -> Detail {
         match (self.quiet, self.verbose) {
             (true, _) => Detail::Quiet,
@@ -78,7 +78,7 @@ fn report(args: &Args) -> Result<i32, Error> {
     let mut code = exit::CLEAN;
     if !written {
         let folder = args.folder.display().to_string();
-        let style = Style::for_stdout().with_detail(args.telling.detail());
+        let style = Style::for_stdout().with_detail(args.verbosity.detail());
         code = output::print(|out| text::write(&report, &folder, style, out));
     }
     Ok(if code == exit::CLEAN && report.has_findings() { exit::FINDINGS } else { code })

@@ -12,7 +12,7 @@ use reweave_report::{Style, text};
 
 use super::predict::Deny;
 use super::record::Scheduling;
-use super::report::Telling;
+use super::report::Verbosity;
 use crate::front_ends::FRONT_ENDS;
 use crate::output;
 use crate::size::parse_time;
@@ -57,7 +57,7 @@ pub struct Args {
     #[command(flatten)]
     triage: Triage,
     #[command(flatten)]
-    telling: Telling,
+    verbosity: Verbosity,
     #[command(flatten)]
     scheduling: Scheduling,
     /// The program and its arguments
@@ -78,7 +78,7 @@ pub fn run(args: Args) -> i32 {
     }
     args.scheduling.apply(&mut plan.options);
     match args.triage.judge() {
-        Ok(judge) => test(&plan, &judge, args.telling.detail(), args.deny),
+        Ok(judge) => test(&plan, &judge, args.verbosity.detail(), args.deny),
         Err(error) => output::fail(&error),
     }
 }

@@ -119,7 +119,7 @@ pub fn run(args: Args) -> i32 {
         let mut out = io::stderr().lock();
         // Nobody may be there to read it; the program matters more.
         let _ = match news {
-            News::Found(item) => text::write_item(item, "", style, &mut out).and_then(|()| writeln!(out)),
+            News::Found(item) => text::write_item(item, style, &mut out).and_then(|()| writeln!(out)),
             News::Slowed => {
                 writeln!(out, "reweave: the analysis is slower than the program, which waits for it: no event is lost")
             }

@@ -66,16 +66,15 @@ fn every_field_is_in_the_published_schema() {
     let location = reweave_report::Location { file: "a.c".into(), line: 1, function: "f".into() };
     let item = reweave_report::Item {
         fingerprint: "0123456789abcdef".into(),
-        kind: "race".into(),
-        strength: "confirmed".into(),
         block_at: Some(reweave_report::data::BlockItem {
             label: None,
             enter: location.clone(),
             exit: location.clone(),
         }),
         accesses: vec![reweave_report::AccessItem {
+            process: Some(1),
             thread: 0,
-            op: "read".into(),
+            op: reweave_model::OpName::Read.into(),
             location: location.clone(),
             through: vec![location.clone()],
             stack: vec![location],
@@ -89,17 +88,21 @@ fn every_field_is_in_the_published_schema() {
             other: None,
             seen_value: Some(1),
             other_value: None,
-            feeds: "choice".into(),
+            feeds: reweave_model::Feeds::Choice,
         }),
         preemptions: Some(1),
-        harm: Some("crash".into()),
+        harm: Some(reweave_model::Harm::Crash),
         tries: Some(reweave_report::data::Tries::default()),
         suppressed: Some("why".into()),
-        baseline: Some("new".into()),
-        ..reweave_report::Item::default()
+        baseline: Some(reweave_model::Novelty::New),
+        of_text: Some(reweave_report::data::StaticItem { why: "why".into() }),
+        ..reweave_report::Item::new(reweave_model::Kind::Race, reweave_model::Strength::Confirmed)
     };
-    let gone =
-        reweave_report::data::Gone { fingerprint: "0123456789abcdef".into(), kind: "race".into(), summary: "s".into() };
+    let gone = reweave_report::data::Gone {
+        fingerprint: "0123456789abcdef".into(),
+        kind: reweave_model::Kind::Race,
+        summary: "s".into(),
+    };
     let report = reweave_report::Report {
         reweave: "0".into(),
         schema: reweave_report::data::SCHEMA,
@@ -107,6 +110,7 @@ fn every_field_is_in_the_published_schema() {
         findings: vec![item],
         stats: [("unknown_pairs".to_owned(), 0)].into(),
         baseline: Some(reweave_report::data::Against { file: "b.json".into(), gone: vec![gone] }),
+        ..reweave_report::Report::default()
     };
     let report: Value = serde_json::from_str(&report.to_json()).expect("JSON");
     validate(published(), &report, "a report with everything");

@@ -1,26 +1,23 @@
 //! Active testing of a finding: which threads are to meet where, from what the recorded run knows of them.
 //!
-//! Threads and locks of another run are recognised by name: a thread by its descent, a lock by its module and offset or by who
-//! initialised it as which of its objects. An [`Abstraction`] says which of the recorded ones are as good as those of the
-//! finding; a coarse one pauses the wrong threads (thrashing), a fine one misses the right ones in a run that differs a little.
+//! Threads and locks of another run are recognised by name: a thread by its descent, a lock by its module and offset or
+//! by who initialised it as which of its objects. An [`Abstraction`] says which of the recorded ones are as good as
+//! those of the finding; a coarse one pauses the wrong threads (thrashing), a fine one misses the right ones in a run
+//! that differs a little.
 
 use std::collections::{BTreeMap, HashMap};
-use std::time::Duration;
 
-use reweave_conductor::policy::wish::{Meeting, Object, Target, Wish, YIELDS};
+use reweave_conductor::policy::meeting::{Meeting, MeetingPlan, Object, Target, YIELDS};
 use reweave_model::{Descent, EventId, Finding, Kind, ObjectId, Op, Schedule, ThreadId};
 use reweave_predict::abstraction::{self, Index};
 use reweave_trace::{Trace, schedule_of};
 
-use super::{Attempt, Goal, Plain, Tries, run};
+use super::{Attempt, Goal, RunSettings, Tries, run};
+use crate::budget;
 use crate::names::{Code, Name, Names};
 use reweave_launch::Result;
 use reweave_launch::folder::PrivateFolder;
 
-/// Runs for one finding.
-pub const RUNS: u64 = 10;
-/// For one run that is only measured.
-const TRIAL: Duration = Duration::from_secs(10);
 /// Call sites in the name of an object, as in the paper.
 const SITES: usize = 10;
 
@@ -52,10 +49,14 @@ impl Manner {
     pub const COARSE: Self = Self { abstraction: Abstraction::Trivial, context: false, yields: false };
 }
 
-/// With one seed after the other; first precisely, then coarsely, in case that the names of the recorded run do not fit.
+/// With one seed after the other; first precisely, then coarsely, in case that the names of the recorded run do not
+/// fit.
 pub(super) fn attempts(trace: &Trace, finding: &Finding, goal: &Goal) -> Result<Vec<Attempt>> {
     let mut attempts = Vec::new();
-    for (manner, seeds) in [(Manner::PRECISE, 1..=RUNS / 2), (Manner::COARSE, RUNS / 2 + 1..=RUNS)] {
+    for (manner, seeds) in [
+        (Manner::PRECISE, 1..=budget::ACTIVE_RUNS / 2),
+        (Manner::COARSE, budget::ACTIVE_RUNS / 2 + 1..=budget::ACTIVE_RUNS),
+    ] {
         let Some(wish) = wish(trace, finding, goal, manner)? else { break };
         let threads = schedule_of(trace)?.threads;
         for seed in seeds {
@@ -66,13 +67,14 @@ pub(super) fn attempts(trace: &Trace, finding: &Finding, goal: &Goal) -> Result<
     Ok(attempts)
 }
 
-/// One run in a given manner, to measure it: whether it did it, and what it took. `None`: pausing threads does not help.
+/// One run in a given manner, to measure it: whether it did it, and what it took. `None`: pausing threads does not
+/// help.
 pub fn trial(
     trace: &Trace,
     finding: &Finding,
     manner: Manner,
     seed: u64,
-    plain: &Plain<'_>,
+    settings: &RunSettings<'_>,
 ) -> Result<Option<(bool, Tries)>> {
     let goal = Goal::of(trace, finding)?;
     let Some(wish) = wish(trace, finding, &goal, manner)? else { return Ok(None) };
@@ -80,12 +82,12 @@ pub fn trial(
     let folder = PrivateFolder::new()?;
     let mut tries = Tries { attempts: 1, ..Tries::default() };
     let attempt = Attempt { schedule, wish: Some(wish), seed };
-    let done = run(trace, &attempt, &goal, folder.path(), plain, TRIAL, &mut tries)?;
+    let done = run(trace, &attempt, &goal, folder.path(), settings, budget::MEASURED_RUN, &mut tries)?;
     Ok(Some((done.is_ok(), tries)))
 }
 
 /// What is wished for, if pausing threads can help.
-pub fn wish(trace: &Trace, finding: &Finding, goal: &Goal, manner: Manner) -> Result<Option<Wish>> {
+pub fn wish(trace: &Trace, finding: &Finding, goal: &Goal, manner: Manner) -> Result<Option<MeetingPlan>> {
     let meeting = match finding.kind {
         Kind::Race if !goal.memory_order => Meeting::Race,
         Kind::Deadlock => Meeting::Together,
@@ -94,7 +96,7 @@ pub fn wish(trace: &Trace, finding: &Finding, goal: &Goal, manner: Manner) -> Re
     };
     let recorded = Recorded::of(trace, manner.abstraction)?;
     let mut targets = Vec::new();
-    for (place, (access, code)) in finding.accesses.iter().zip(&goal.accesses).enumerate() {
+    for (place, (access, code)) in finding.accesses().iter().zip(&goal.accesses).enumerate() {
         let mut target = Target::anyone(*code, place as u32);
         target.number = goal.threads.get(place).copied().unwrap_or(place as u32);
         target.threads = recorded.threads_like(access.thread);
@@ -109,7 +111,7 @@ pub fn wish(trace: &Trace, finding: &Finding, goal: &Goal, manner: Manner) -> Re
         }
         targets.push(target);
     }
-    Ok(Some(Wish { meeting, targets }))
+    Ok(Some(MeetingPlan { meeting, targets }))
 }
 
 /// What the recorded run knows of its threads and locks.

@@ -7,12 +7,12 @@ use std::path::Path;
 use std::str::FromStr;
 use std::time::Instant;
 
-use reweave_conductor::policy::wish::{Meeting, Target, Wish};
+use reweave_conductor::policy::meeting::{Meeting, MeetingPlan, Target};
 use reweave_model::{InputSource, Schedule};
 use reweave_trace::{Outcome, Trace, schedule_of};
 
-use super::active::RUNS;
-use super::{COMMAND, Ending, Goal, OUTPUT, Plain, SCHEDULE, TRACE, Tries, same_program};
+use super::{Breakpoint, COMMAND, Ending, Goal, GoalKind, OUTPUT, RunSettings, SCHEDULE, TRACE, Tries, same_program};
+use crate::budget;
 use crate::names::{Code, Names};
 use crate::replay::{base_options, command_of, script};
 use reweave_launch::session;
@@ -55,25 +55,25 @@ impl Line {
 
 /// How it went.
 #[derive(Debug)]
-pub enum Stood {
+pub enum BreakpointResult {
     /// They did, and the run went on to this.
-    Together {
+    Reached {
         ending: Ending,
         tries: Tries,
     },
-    Never {
+    NotReached {
         tries: Tries,
     },
 }
 
 /// Tries to bring two threads to two lines at once. The run that does it is kept in `folder`.
-pub fn stand_at(
+pub fn break_at(
     trace: &Trace,
     lines: [&Line; 2],
     folder: &Path,
-    plain: &Plain<'_>,
+    settings: &RunSettings<'_>,
     deadline: Instant,
-) -> Result<Stood> {
+) -> Result<BreakpointResult> {
     let mut targets = Vec::new();
     for (place, line) in lines.into_iter().enumerate() {
         let codes = codes_of(trace, line)?;
@@ -83,24 +83,24 @@ pub fn stand_at(
         let target = |code: Code| Target::anyone(code, place as u32);
         targets.extend(codes.into_iter().map(target));
     }
-    let wish = Wish { meeting: Meeting::Together, targets };
+    let wish = MeetingPlan { meeting: Meeting::Together, targets };
     let mut tries = Tries::default();
-    for seed in 1..=RUNS * 3 {
+    for seed in 1..=budget::BREAKPOINT_RUNS {
         let left = deadline.saturating_duration_since(Instant::now());
         if left.is_zero() {
             break;
         }
         let _ = fs::remove_dir_all(folder);
         fs::create_dir_all(folder).map_err(Error::output("create", folder))?;
-        let mut options = base_options(plain.front_ends, trace.meta(), folder.join(TRACE));
+        let mut options = base_options(settings.front_ends, trace.meta(), folder.join(TRACE));
         options
             .scripts
             .push(script(trace, Schedule::default(), Some(&wish), |_, _, source| source != InputSource::Clock)?);
-        options.command = plain.command.map_or(options.command, <[_]>::to_vec);
+        options.command = settings.command.map_or(options.command, <[_]>::to_vec);
         options.seed = seed;
-        options.isolate = plain.isolate;
+        options.isolate = settings.isolate;
         options.output = Output::File(folder.join(OUTPUT));
-        plain.bound(&mut options, left);
+        settings.bound(&mut options, left);
         let run = session::run(&options)?;
         tries.attempts += 1;
         let Some((process, new)) = same_program(&run, trace)? else { continue };
@@ -115,7 +115,7 @@ pub fn stand_at(
         let outcome = if run.timed_out { Outcome::Unknown } else { process.outcome.clone() };
         let ending = Ending::of(&new, &outcome, &folder.join(OUTPUT), None)?;
         let goal = Goal {
-            kind: "breakpoint".into(),
+            kind: GoalKind::Breakpoint(Breakpoint::Breakpoint),
             memory_order: false,
             command,
             cwd: new.meta().cwd.clone(),
@@ -125,16 +125,16 @@ pub fn stand_at(
             threads: Vec::new(),
             memory: Vec::new(),
             freed: false,
-            sight: None,
+            reads_from: None,
             accesses: Vec::new(),
             outcome,
             trace: process.path.file_name().unwrap_or_default().to_string_lossy().into_owned(),
         };
         goal.save(&folder.join(COMMAND))?;
-        return Ok(Stood::Together { ending, tries });
+        return Ok(BreakpointResult::Reached { ending, tries });
     }
     let _ = fs::remove_dir_all(folder);
-    Ok(Stood::Never { tries })
+    Ok(BreakpointResult::NotReached { tries })
 }
 
 /// The code of a line, as far as the trace came to it.

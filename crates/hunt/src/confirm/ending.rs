@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
+use reweave_model::Harm;
 use reweave_predict::endings::Freed;
 use reweave_report::describe;
 use reweave_trace::{Language, Outcome, Trace};
@@ -13,102 +14,80 @@ use reweave_launch::Result;
 /// The longest message of a program that is shown.
 const MESSAGE: usize = 200;
 
-/// How bad an end is; the worst first.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
-pub enum Harm {
-    Crash,
-    Hang,
-    FreedMemory,
-    Status,
-    OtherOutput,
-    #[default]
-    Nothing,
-}
-
-impl Harm {
-    /// As reports have it.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Crash => "crash",
-            Self::Hang => "hang",
-            Self::FreedMemory => "freed memory",
-            Self::Status => "status",
-            Self::OtherOutput => "output",
-            Self::Nothing => "nothing",
-        }
-    }
-
-    /// The worst first.
-    pub fn rank(name: Option<&str>) -> usize {
-        let all = [Self::Crash, Self::Hang, Self::FreedMemory, Self::Status, Self::OtherOutput, Self::Nothing];
-        all.iter().position(|harm| Some(harm.name()) == name).unwrap_or(all.len())
-    }
-}
-
-#[derive(Clone, PartialEq, Eq, Default, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Ending {
+    pub outcome: Outcome,
     pub harm: Harm,
     pub text: String,
 }
 
 impl Ending {
-    /// `output`: what the run printed; `usual`: what the recorded run printed, and how that ended.
-    pub fn of(trace: &Trace, outcome: &Outcome, output: &Path, usual: Option<&Usual>) -> Result<Self> {
+    /// How it ended, if nobody ended it.
+    pub fn by_itself(&self) -> Option<Outcome> {
+        let ended = matches!(self.outcome, Outcome::Exited { .. } | Outcome::Signalled { .. } | Outcome::Hung);
+        ended.then(|| self.outcome.clone())
+    }
+
+    pub fn is_harmless(&self) -> bool {
+        self.harm == Harm::Nothing
+    }
+
+    /// `output`: what the run printed; `normal`: what it prints when nothing goes wrong, and how that ends.
+    pub fn of(trace: &Trace, outcome: &Outcome, output: &Path, normal: Option<&NormalBehaviour>) -> Result<Self> {
         let printed = fs::read(output).unwrap_or_default();
         let mut text = match outcome {
             Outcome::Unknown => "did not end in time".into(),
-            outcome => describe::outcome(outcome).unwrap_or_else(|| "ended normally".into()),
+            outcome => describe::outcome(outcome).unwrap_or_else(|| describe::NORMALLY.into()),
         };
         // One that had to be ended can be very long.
         let freed = if *outcome == Outcome::Unknown { None } else { Freed::of(trace)?.or(Freed::lock_of(trace)?) };
-        let harm = match outcome {
-            Outcome::Signalled { .. } => {
-                if let Some(message) = message(&printed, trace.language()) {
-                    text = format!("{text}: {message}");
+        let harm =
+            match outcome {
+                Outcome::Signalled { .. } => {
+                    if let Some(message) = message(&printed, trace.language()) {
+                        text = format!("{text}: {message}");
+                    }
+                    Harm::Crash
                 }
-                Harm::Crash
-            }
-            Outcome::Hung => Harm::Hang,
-            _ if freed.is_some() => Harm::FreedMemory,
-            Outcome::Exited { status } if *status != 0 => {
-                if usual.is_some_and(|usual| usual.outcome == *outcome) {
-                    Harm::Nothing
-                } else {
-                    Harm::Status
+                Outcome::Hung => Harm::Hang,
+                _ if freed.is_some() => Harm::FreedMemory,
+                Outcome::Exited { status } if *status != 0 => {
+                    if normal.is_some_and(|normal| normal.outcome == *outcome) { Harm::Nothing } else { Harm::Status }
                 }
-            }
-            _ => Harm::Nothing,
-        };
+                _ => Harm::Nothing,
+            };
         if let Some(freed) = freed {
-            text = format!("{text}; it {}", freed_text(&freed));
+            text = format!("{text}; it {}", freed_text(freed.twice));
         }
-        let difference = usual.and_then(|usual| usual.difference(&printed));
+        let difference = normal.and_then(|normal| normal.difference(&printed));
         if harm == Harm::Status
             && let Some(line) = &difference
         {
             text = format!("{text}; it printed something else: {line}");
         }
-        if harm != Harm::Nothing || usual.is_none() {
-            return Ok(Self { harm, text });
+        if harm != Harm::Nothing || normal.is_none() {
+            return Ok(Self { outcome: outcome.clone(), harm, text });
         }
-        Ok(match difference {
-            Some(line) => Self { harm: Harm::OtherOutput, text: format!("{text}; it printed something else: {line}") },
-            None => Self { harm, text: format!("{text}; nothing visible") },
-        })
+        let (harm, text) = match difference {
+            Some(line) => (Harm::OtherOutput, format!("{text}; it printed something else: {line}")),
+            None => (harm, format!("{text}; nothing visible")),
+        };
+        Ok(Self { outcome: outcome.clone(), harm, text })
     }
 }
 
 /// What the program does when nothing goes wrong.
 #[derive(Clone, Debug)]
-pub struct Usual {
+pub struct NormalBehaviour {
     /// By several runs, in which threads run one after the other, in different orders.
     pub printed: Vec<Vec<u8>>,
     pub outcome: Outcome,
 }
 
-impl Usual {
-    /// A line by which this differs. The same in another order, of lines or of their pieces, is no difference: who prints first is
-    /// nobody's bug. A program that prints this or that anyway, whoever comes first, shows nothing by it.
+impl NormalBehaviour {
+    /// A line by which this differs. The same in another order, of lines or of their pieces, is no difference: who
+    /// prints first is nobody's bug. A program that prints this or that anyway, whoever comes first, shows nothing by
+    /// it.
     fn difference(&self, printed: &[u8]) -> Option<String> {
         let (first, others) = self.printed.split_first()?;
         let steady = others.iter().all(|other| difference(first, other).is_none());
@@ -168,9 +147,9 @@ fn message(printed: &[u8], language: &Language) -> Option<String> {
     lines.iter().rev().take(20).find(telling).map(|line| shown(line))
 }
 
-/// What a run did to memory.
-pub const fn freed_text(freed: &Freed) -> &'static str {
-    if freed.twice { "freed memory twice" } else { "used memory that had been freed" }
+/// What a program did with freed memory.
+pub const fn freed_text(twice: bool) -> &'static str {
+    if twice { "freed memory twice" } else { "used memory that had been freed" }
 }
 
 #[cfg(test)]
@@ -179,13 +158,14 @@ mod tests {
 
     #[test]
     fn lines_in_another_order_are_the_same() {
-        let mut usual = Usual { printed: vec![b"one\ntwo\n".to_vec()], outcome: Outcome::Exited { status: 0 } };
+        let mut usual =
+            NormalBehaviour { printed: vec![b"one\ntwo\n".to_vec()], outcome: Outcome::Exited { status: 0 } };
         assert_eq!(usual.difference(b"two\none\n"), None);
         assert_eq!(usual.difference(b"two\ntwo\n").as_deref(), Some("two"));
         assert_eq!(usual.difference(b"two\n").as_deref(), Some("`one` is missing"));
-        let torn = Usual { printed: vec![b"hello 0\nhello 1\n".to_vec()], ..usual.clone() };
+        let torn = NormalBehaviour { printed: vec![b"hello 0\nhello 1\n".to_vec()], ..usual.clone() };
         assert_eq!(torn.difference(b"hello hello 01\n\n"), None, "pieces in another order");
-        let toggled = Usual { printed: vec![b"left=0 right=1\n".to_vec()], ..usual.clone() };
+        let toggled = NormalBehaviour { printed: vec![b"left=0 right=1\n".to_vec()], ..usual.clone() };
         assert_eq!(toggled.difference(b"left=1 right=0\n").as_deref(), Some("left=1 right=0"));
         usual.printed.push(b"two\n".to_vec());
         assert_eq!(usual.difference(b"two\ntwo\n"), None, "it says this or that anyway");

@@ -15,15 +15,14 @@ use reweave_trace::{Outcome, Trace};
 use serde::{Deserialize, Serialize};
 
 use super::interleaved::{Wanted, interleaved};
-use super::{Sight, last_places, spinning};
+use super::{ReadsFrom, last_places, spinning};
 use crate::names::{Code, Names};
 use crate::replay;
 use reweave_launch::{Error, Result};
 
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Goal {
-    /// As in the report.
-    pub kind: String,
+    pub kind: GoalKind,
     /// A race by the memory model alone: the accesses need not come one right after the other.
     #[serde(default)]
     pub memory_order: bool,
@@ -48,8 +47,8 @@ pub struct Goal {
     #[serde(default)]
     pub freed: bool,
     /// Of a nondeterministic read: which write it is to see.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub sight: Option<Box<Sight>>,
+    #[serde(default, rename = "sight", skip_serializing_if = "Option::is_none")]
+    pub reads_from: Option<Box<ReadsFrom>>,
     /// Code positions of the accesses (of a deadlock: of what each thread waits for).
     pub accesses: Vec<Code>,
     pub outcome: Outcome,
@@ -57,35 +56,50 @@ pub struct Goal {
     pub trace: String,
 }
 
+/// What is looked for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum GoalKind {
+    Finding(Kind),
+    Breakpoint(Breakpoint),
+}
+
+/// Two threads that stand at two lines at once.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum Breakpoint {
+    #[serde(rename = "breakpoint")]
+    Breakpoint,
+}
+
 /// Where a run shows it.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Shown {
+pub struct Occurrence {
     /// The code position of the access that came first.
     pub first: Code,
     /// Steps of the run before the bug.
     pub steps_before: u64,
-    /// The events that are the accesses of the finding, in its order; those of a race as they came. None: the run does not have it.
+    /// The events that are the accesses of the finding, in its order; those of a race as they came. None: the run does
+    /// not have it.
     pub events: Vec<Option<EventId>>,
 }
 
 impl Goal {
     /// What a run must show for this finding of `trace`. Its outcome and files are not known yet.
     pub fn of(trace: &Trace, finding: &Finding) -> Result<Self> {
-        let kind = reweave_report::resolve::kind_name(finding.kind).to_owned();
         let command = replay::command_of(trace.meta()).iter().map(|word| word.to_string_lossy().into_owned()).collect();
         Ok(Self {
-            kind,
+            kind: GoalKind::Finding(finding.kind),
             memory_order: finding.weak_order,
             command,
             cwd: trace.meta().cwd.clone(),
             block: codes(trace, finding, finding.block.iter().map(|block| block.enter))?.pop(),
             spins: false,
-            sight: Sight::of(trace, finding)?.map(Box::new),
+            reads_from: ReadsFrom::of(trace, finding)?.map(Box::new),
             inferred: finding.block.as_ref().is_some_and(|block| !block.declared),
-            threads: numbered(finding.accesses.iter().map(|access| access.thread)),
+            threads: numbered(finding.accesses().iter().map(|access| access.thread)),
             memory: memory(trace, finding)?,
             freed: false,
-            accesses: codes(trace, finding, finding.accesses.iter().map(|access| access.pc))?,
+            accesses: codes(trace, finding, finding.accesses().iter().map(|access| access.pc))?,
             outcome: Outcome::Unknown,
             trace: super::TRACE.into(),
         })
@@ -101,14 +115,14 @@ impl Goal {
     }
 
     fn is(&self, kind: Kind) -> bool {
-        self.kind == reweave_report::resolve::kind_name(kind)
+        self.kind == GoalKind::Finding(kind)
     }
 
     /// Where a run did it, if it did.
-    pub fn shown(&self, trace: &Trace) -> Result<Option<Shown>> {
+    pub fn occurrence(&self, trace: &Trace) -> Result<Option<Occurrence>> {
         match self.accesses[..] {
-            _ if self.is(Kind::Nondeterminism) => match &self.sight {
-                Some(sight) => sight.shown(trace),
+            _ if self.is(Kind::Nondeterminism) => match &self.reads_from {
+                Some(reads_from) => reads_from.occurrence(trace),
                 None => Ok(None),
             },
             _ if self.is(Kind::Failure) => self.failed(trace),
@@ -124,7 +138,7 @@ impl Goal {
     }
 
     /// Whether the run fails in this way, and uses memory that was freed if that is the finding.
-    fn failed(&self, trace: &Trace) -> Result<Option<Shown>> {
+    fn failed(&self, trace: &Trace) -> Result<Option<Occurrence>> {
         let ended = trace.footer().map(|footer| &footer.outcome);
         let freed = Freed::of(trace)?;
         let failure = replay::is_failure(&self.outcome);
@@ -138,11 +152,12 @@ impl Goal {
         };
         let at = freed.filter(|_| !failure).map(|freed| freed.used);
         let shown = before(trace, |event| Some(event.id) == at)?;
-        Ok(shown.map(|shown| Shown { events: events.into_iter().map(Some).collect(), ..shown }))
+        Ok(shown.map(|shown| Occurrence { events: events.into_iter().map(Some).collect(), ..shown }))
     }
 
-    /// Whether the run itself is one that no order of whole blocks explains, because of a block that begins at this place.
-    fn torn(&self, trace: &Trace) -> Result<Option<Shown>> {
+    /// Whether the run itself is one that no order of whole blocks explains, because of a block that begins at this
+    /// place.
+    fn torn(&self, trace: &Trace) -> Result<Option<Occurrence>> {
         let Some(block) = self.block else { return Ok(None) };
         let mut violations = Serializability::default();
         linear::run(trace, &mut violations, &mut |_| true)?;
@@ -150,16 +165,16 @@ impl Goal {
         let shown = scan(trace, |event, names, steps| {
             let mut here = pairs.iter().filter(|pair| pair.second == event.id);
             let torn = here.any(|pair| names.code(pair.first_pc) == block);
-            torn.then(|| Shown { first: block, steps_before: steps, events: Vec::new() })
+            torn.then(|| Occurrence { first: block, steps_before: steps, events: Vec::new() })
         })?;
         let Some(shown) = shown else { return Ok(None) };
         // Who came in between is seen from the accesses alone.
         let events = self.interleaved(trace)?.map(|interleaved| interleaved.events).unwrap_or_default();
-        Ok(Some(Shown { events, ..shown }))
+        Ok(Some(Occurrence { events, ..shown }))
     }
 
     /// Whether the accesses come in this order, see [`interleaved`].
-    fn interleaved(&self, trace: &Trace) -> Result<Option<Shown>> {
+    fn interleaved(&self, trace: &Trace) -> Result<Option<Occurrence>> {
         if self.accesses.is_empty() || self.threads.len() != self.accesses.len() {
             return Ok(None);
         }
@@ -176,19 +191,19 @@ impl Goal {
         if self.accesses.is_empty() && !self.is(Kind::Failure) {
             return Ok(replay::same_outcome(&self.outcome, outcome));
         }
-        Ok(self.shown(trace)?.is_some())
+        Ok(self.occurrence(trace)?.is_some())
     }
 
     /// The number of steps of this trace before the bug.
     pub fn steps_before(&self, trace: &Trace) -> Result<Option<u64>> {
-        Ok(self.shown(trace)?.filter(|_| !self.spins).map(|shown| shown.steps_before))
+        Ok(self.occurrence(trace)?.filter(|_| !self.spins).map(|shown| shown.steps_before))
     }
 }
 
 /// Code positions of a finding by name.
 fn codes(trace: &Trace, finding: &Finding, pcs: impl Iterator<Item = Pc>) -> Result<Vec<Code>> {
     let mut names = Names::default();
-    let last = finding.accesses.iter().map(|access| access.event).max().unwrap_or_default();
+    let last = finding.accesses().iter().map(|access| access.event).max().unwrap_or_default();
     let mut events = trace.events();
     while let Some(event) = events.next()? {
         if event.id > last {
@@ -201,11 +216,11 @@ fn codes(trace: &Trace, finding: &Finding, pcs: impl Iterator<Item = Pc>) -> Res
     Ok(pcs.map(|pc| names.code(pc)).collect())
 }
 
-/// Goes through a trace until `visit` says where it is shown. It hears of each event, what code is called by then, and how many
-/// steps came before it.
-pub(super) fn scan<F>(trace: &Trace, mut visit: F) -> Result<Option<Shown>>
+/// Goes through a trace until `visit` says where it is shown. It hears of each event, what code is called by then, and
+/// how many steps came before it.
+pub(super) fn scan<F>(trace: &Trace, mut visit: F) -> Result<Option<Occurrence>>
 where
-    F: FnMut(&Event<'_>, &Names, u64) -> Option<Shown>,
+    F: FnMut(&Event<'_>, &Names, u64) -> Option<Occurrence>,
 {
     let mut names = Names::default();
     let mut steps = 0u64;
@@ -244,9 +259,9 @@ impl Access {
 }
 
 /// The first place in a trace where accesses at the two code positions, by different threads, to overlapping bytes, at
-/// least one writing and one not atomic, follow each other. All that one library call does is one step here: no other thread
-/// can come in between.
-fn adjacent(trace: &Trace, one: Code, two: Code) -> Result<Option<Shown>> {
+/// least one writing and one not atomic, follow each other. All that one library call does is one step here: no other
+/// thread can come in between.
+fn adjacent(trace: &Trace, one: Code, two: Code) -> Result<Option<Occurrence>> {
     let (mut before, mut now): (Vec<Access>, Vec<Access>) = (Vec::new(), Vec::new());
     // Who made the steps in `now`, and whether a library call did.
     let mut call: Option<(ThreadId, Code, bool)> = None;
@@ -279,7 +294,7 @@ fn adjacent(trace: &Trace, one: Code, two: Code) -> Result<Option<Shown>> {
         if let Some(first) = before.iter().find(wanted) {
             let between = (before.len() + now.len()) as u64;
             let events = vec![Some(first.event), Some(event.id)];
-            return Some(Shown { first: first.code, steps_before: steps - between, events });
+            return Some(Occurrence { first: first.code, steps_before: steps - between, events });
         }
         now.push(access);
         None
@@ -287,7 +302,7 @@ fn adjacent(trace: &Trace, one: Code, two: Code) -> Result<Option<Shown>> {
 }
 
 /// Whether the run's own synchronization leaves accesses at the two code positions unordered by the rules of C11.
-fn unordered(trace: &Trace, one: Code, two: Code) -> Result<Option<Shown>> {
+fn unordered(trace: &Trace, one: Code, two: Code) -> Result<Option<Occurrence>> {
     let mut races = HbRaces::default();
     linear::run(trace, &mut races, &mut |_| true)?;
     let pairs = races.finish().pairs;
@@ -302,28 +317,28 @@ fn unordered(trace: &Trace, one: Code, two: Code) -> Result<Option<Shown>> {
         let other = *wanted.get(&event.id)?;
         let first: Code = *code_of.get(&other)?;
         let meant = (first, code) == (one, two) || (first, code) == (two, one);
-        meant.then(|| Shown { first, steps_before: steps, events: vec![Some(other), Some(event.id)] })
+        meant.then(|| Occurrence { first, steps_before: steps, events: vec![Some(other), Some(event.id)] })
     })
 }
 
 /// Whether threads wait at these places for good.
-fn stuck_at(trace: &Trace, places: &[Code]) -> Result<Option<Shown>> {
+fn stuck_at(trace: &Trace, places: &[Code]) -> Result<Option<Occurrence>> {
     let shown = |StuckAt { first, steps_before, events }| {
         let events = events.into_iter().map(Some).collect();
-        Shown { first, steps_before, events }
+        Occurrence { first, steps_before, events }
     };
     Ok(stuck(trace, places)?.map(shown))
 }
 
 /// Whether the run spins for ever. Where it begins to is not told: such runs are too long to be read for it.
-fn spins(trace: &Trace) -> Result<Option<Shown>> {
+fn spins(trace: &Trace) -> Result<Option<Occurrence>> {
     let nowhere = Code::NOWHERE;
     let events = |places: Vec<Accessor>| places.iter().map(|place| Some(place.event)).collect();
-    Ok(spinning(trace)?.map(|places| Shown { first: nowhere, steps_before: 0, events: events(places) }))
+    Ok(spinning(trace)?.map(|places| Occurrence { first: nowhere, steps_before: 0, events: events(places) }))
 }
 
 /// Whether the run misuses something at each of these places.
-fn misused(trace: &Trace, places: &[Code]) -> Result<Option<Shown>> {
+fn misused(trace: &Trace, places: &[Code]) -> Result<Option<Occurrence>> {
     let mut misuses = Misuses::default();
     linear::run(trace, &mut misuses, &mut |_| true)?;
     let found: BTreeSet<EventId> = misuses.finish().misuses.iter().map(|misused| misused.event).collect();
@@ -335,19 +350,19 @@ fn misused(trace: &Trace, places: &[Code]) -> Result<Option<Shown>> {
         events[at] = Some(event.id);
         let (first, steps_before) = *first.get_or_insert((code, steps));
         let complete = events.iter().all(Option::is_some);
-        complete.then(|| Shown { first, steps_before, events: Vec::new() })
+        complete.then(|| Occurrence { first, steps_before, events: Vec::new() })
     })?;
-    Ok(shown.map(|shown| Shown { events, ..shown }))
+    Ok(shown.map(|shown| Occurrence { events, ..shown }))
 }
 
 /// Whether the run uses something at one place that was destroyed at the other, or destroys there what somebody holds.
-fn too_late(trace: &Trace, used: Code, end: Code) -> Result<Option<Shown>> {
+fn too_late(trace: &Trace, used: Code, end: Code) -> Result<Option<Occurrence>> {
     let late: BTreeMap<EventId, LateUse> = late_uses(trace)?.into_iter().map(|late| (late.used, late)).collect();
     // Locks that were taken there, and by what.
     let mut taken: BTreeMap<ObjectId, EventId> = BTreeMap::new();
     scan(trace, |event, names, steps| {
         let code = names.code(event.pc);
-        let shown = |events| Some(Shown { first: code, steps_before: steps, events });
+        let shown = |events| Some(Occurrence { first: code, steps_before: steps, events });
         match event.op {
             Op::Acquire { object, .. } if code == used => drop(taken.insert(object, event.id)),
             Op::Release { object, .. } => drop(taken.remove(&object)),
@@ -362,11 +377,11 @@ fn too_late(trace: &Trace, used: Code, end: Code) -> Result<Option<Shown>> {
 }
 
 /// The place of the first event that is meant, otherwise of the last step.
-fn before(trace: &Trace, meant: impl Fn(&Event<'_>) -> bool) -> Result<Option<Shown>> {
+fn before(trace: &Trace, meant: impl Fn(&Event<'_>) -> bool) -> Result<Option<Occurrence>> {
     let mut last = None;
     let found = scan(trace, |event, names, steps| {
         if event.op.is_step() {
-            last = Some(Shown { first: names.code(event.pc), steps_before: steps, events: Vec::new() });
+            last = Some(Occurrence { first: names.code(event.pc), steps_before: steps, events: Vec::new() });
         }
         last.clone().filter(|_| meant(event))
     })?;
@@ -389,7 +404,7 @@ fn numbered<T: PartialEq>(things: impl Iterator<Item = T>) -> Vec<u32> {
 /// Which accesses of a finding are to the same memory.
 fn memory(trace: &Trace, finding: &Finding) -> Result<Vec<Option<u32>>> {
     let mut addresses = Vec::new();
-    for access in &finding.accesses {
+    for access in finding.accesses() {
         let mut events = trace.events_from(access.event)?;
         addresses.push(events.next()?.and_then(|event| address(&event.op)));
     }

@@ -1,11 +1,12 @@
-//! What a run must show for a violation of a block that nobody declared: its accesses in their order, each thread's in one go.
+//! What a run must show for a violation of a block that nobody declared: its accesses in their order, each thread's in
+//! one go.
 
 use std::collections::BTreeMap;
 
 use reweave_model::{EventId, ThreadId};
 use reweave_trace::Trace;
 
-use super::Shown;
+use super::Occurrence;
 use super::goal::{address, scan};
 use crate::names::Code;
 use reweave_launch::Result;
@@ -44,9 +45,9 @@ impl Match {
     }
 }
 
-/// Whether the accesses come in this order, by threads and at memory as numbered. Those of one thread belong together: it is not
-/// at one of its places out of turn before it has come to the last of them.
-pub fn interleaved(trace: &Trace, wanted: &[Wanted]) -> Result<Option<Shown>> {
+/// Whether the accesses come in this order, by threads and at memory as numbered. Those of one thread belong together:
+/// it is not at one of its places out of turn before it has come to the last of them.
+pub fn interleaved(trace: &Trace, wanted: &[Wanted]) -> Result<Option<Occurrence>> {
     // The last match of each length and by the same threads: who begins anew begins another one.
     let mut open: BTreeMap<(usize, Vec<ThreadId>), Match> = BTreeMap::new();
     scan(trace, |event, names, steps| {
@@ -84,7 +85,7 @@ pub fn interleaved(trace: &Trace, wanted: &[Wanted]) -> Result<Option<Shown>> {
         }
         if let Some(whole) = matches.iter().find(|one| one.found.len() == wanted.len()) {
             let events = whole.found.iter().map(|(event, _)| Some(*event)).collect();
-            return Some(Shown { first: wanted[0].code, steps_before: whole.steps, events });
+            return Some(Occurrence { first: wanted[0].code, steps_before: whole.steps, events });
         }
         open = matches.into_iter().map(|one| ((one.found.len(), one.threads.clone()), one)).collect();
         None

@@ -1,10 +1,10 @@
 //! Shrinks a confirmed schedule to few preemptions: people read schedules.
 //!
-//! A preemption is a switch away from a thread that could have gone on. First the schedule ends with the bug: after that nobody is
-//! preempted. Then each preemption is undone in turn: what the thread does next comes before the others, or what it has just done
-//! comes after them, or it goes on to where it stops by itself. Every attempt is a run; it is kept if the bug
-//! happens again, the run ends in the same way, and it has fewer preemptions. Greedy: not the fewest there can be, but
-//! none of those left can go alone.
+//! A preemption is a switch away from a thread that could have gone on. First the schedule ends with the bug: after
+//! that nobody is preempted. Then each preemption is undone in turn: what the thread does next comes before the others,
+//! or what it has just done comes after them, or it goes on to where it stops by itself. Every attempt is a run; it is
+//! kept if the bug happens again, the run ends in the same way, and it has fewer preemptions. Greedy: not the fewest
+//! there can be, but none of those left can go alone.
 
 use std::collections::HashMap;
 use std::fs;
@@ -14,15 +14,14 @@ use std::time::Instant;
 use reweave_model::{Op, Schedule, Segment, ThreadId};
 use reweave_trace::{RunSet, Trace, schedule_of};
 
-use super::{Attempt, COMMAND, Goal, OUTPUT, Plain, SCHEDULE, TRACE, Tries, run};
+use super::{Attempt, COMMAND, Goal, OUTPUT, RunSettings, SCHEDULE, TRACE, Tries, run};
+use crate::budget;
 use crate::replay::same_outcome;
 use reweave_launch::interrupt;
 use reweave_launch::{Error, Result};
 
 /// The schedule as it was first confirmed.
 const FIRST: &str = "first.rws";
-/// Runs for one finding.
-const RUNS: u32 = 100;
 /// A folder in that of the finding.
 const TRIAL: &str = "smaller";
 
@@ -35,11 +34,11 @@ pub struct Minimised {
 }
 
 /// Shrinks the schedule in the folder of a confirmed finding. The first one is kept beside it.
-pub fn minimise(folder: &Path, goal: &mut Goal, plain: &Plain<'_>, deadline: Instant) -> Result<Minimised> {
+pub fn minimise(folder: &Path, goal: &mut Goal, settings: &RunSettings<'_>, deadline: Instant) -> Result<Minimised> {
     let best = Trace::open(folder.join(&goal.trace))?;
     let count = preemptions(&best)?;
     let first = schedule_of(&best)?;
-    let mut shrinking = Shrinking { folder, goal, plain, deadline, best, count, runs: 0 };
+    let mut shrinking = Shrinking { folder, goal, settings, deadline, best, count, runs: 0 };
     // What the watchdog did belongs to its place.
     if !first.segments.iter().any(|segment| segment.revoked) {
         shrinking.end_early()?;
@@ -57,7 +56,7 @@ pub fn minimise(folder: &Path, goal: &mut Goal, plain: &Plain<'_>, deadline: Ins
 struct Shrinking<'a> {
     folder: &'a Path,
     goal: &'a mut Goal,
-    plain: &'a Plain<'a>,
+    settings: &'a RunSettings<'a>,
     deadline: Instant,
     best: Trace,
     count: u32,
@@ -66,7 +65,7 @@ struct Shrinking<'a> {
 
 impl Shrinking<'_> {
     fn is_over(&self) -> bool {
-        self.count == 0 || self.runs >= RUNS || Instant::now() >= self.deadline || interrupt::asked()
+        self.count == 0 || self.runs >= budget::SHRINKING_RUNS || Instant::now() >= self.deadline || interrupt::asked()
     }
 
     /// Runs along a schedule, and keeps the run if it is better.
@@ -76,7 +75,7 @@ impl Shrinking<'_> {
         fs::create_dir_all(&trial).map_err(Error::output("create", &trial))?;
         let attempt = Attempt { schedule, wish: None, seed: 0 };
         let left = self.deadline.saturating_duration_since(Instant::now());
-        let done = run(&self.best, &attempt, self.goal, &trial, self.plain, left, &mut Tries::default())?;
+        let done = run(&self.best, &attempt, self.goal, &trial, self.settings, left, &mut Tries::default())?;
         let Ok(new) = done else { return Ok(false) };
         let fewer = preemptions(&Trace::open(trial.join(&new.trace))?)?;
         if fewer >= self.count || !same_outcome(&new.outcome, &self.goal.outcome) {
@@ -98,7 +97,7 @@ impl Shrinking<'_> {
     fn end_early(&mut self) -> Result<()> {
         let schedule = schedule_of(&self.best)?;
         let steps: u64 = schedule.segments.iter().map(|segment| u64::from(segment.steps)).sum();
-        let bug = self.goal.shown(&self.best)?.map_or(steps, |shown| shown.steps_before + 2);
+        let bug = self.goal.occurrence(&self.best)?.map_or(steps, |shown| shown.steps_before + 2);
         let ends = if bug + 1 < steps { vec![bug, bug + 1] } else { vec![steps / 4, steps / 2, steps * 3 / 4] };
         for end in ends {
             if self.is_over() || self.try_out(until(&schedule, end))? {

@@ -1,8 +1,9 @@
-//! Confirms findings: runs the program again so that the bug happens, and keeps the trace and the schedule that replay it.
+//! Confirms findings: runs the program again so that the bug happens, and keeps the trace and the schedule that replay
+//! it.
 //!
-//! First along the witness, for a race in both orders. Where that does not lead to it (there is no witness, or the run leaves
-//! it) by active testing: the same places, other schedules ([`reweave_conductor::policy::active`]). Of several runs that
-//! show it, the one that fails is kept: it tells more.
+//! First along the witness, for a race in both orders. Where that does not lead to it (there is no witness, or the run
+//! leaves it) by active testing: the same places, other schedules ([`reweave_conductor::policy::active`]). Of several
+//! runs that show it, the one that fails is kept: it tells more.
 
 pub mod active;
 mod breakpoints;
@@ -11,7 +12,8 @@ mod ends;
 mod goal;
 mod interleaved;
 mod minimise;
-mod sight;
+mod missed;
+mod reads_from;
 mod spinning;
 
 use std::ffi::OsString;
@@ -19,24 +21,25 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use reweave_conductor::policy::wish::Wish;
-use reweave_conductor::shared;
-use reweave_model::{Finding, InputSource, Kind, Schedule, ThreadId};
+use reweave_conductor::policy::meeting::MeetingPlan;
+use reweave_model::{Finding, InputSource, Kind, OpName, Schedule, ThreadId};
 use reweave_predict::endings::Freed;
 use reweave_trace::{Meta, Outcome, Trace, schedule_of};
 
+use crate::budget::{self, Bounds};
 use crate::replay::{self, base_options, exact_script, family_of, script};
-pub use breakpoints::{Line, Stood, stand_at};
-pub use ending::{Ending, Harm, Usual, freed_text};
+pub use breakpoints::{BreakpointResult, Line, break_at};
+pub use ending::{Ending, NormalBehaviour, freed_text};
 pub use ends::last_places;
-pub use goal::{Goal, Shown};
+pub use goal::{Breakpoint, Goal, GoalKind, Occurrence};
 pub use minimise::{Minimised, minimise, preemptions};
-use reweave_launch::collector::{Collected, Divergence};
+pub use missed::{Missed, divergence_text};
+pub use reads_from::ReadsFrom;
+use reweave_launch::collector::Collected;
 use reweave_launch::interrupt;
-use reweave_launch::session::{self, Bounds, Options, Run};
+use reweave_launch::session::{self, Options, Run};
 use reweave_launch::target::Output;
 use reweave_launch::{Error, FrontEnds, Result};
-pub use sight::Sight;
 pub use spinning::spinning;
 
 // Files in the folder of a finding.
@@ -45,13 +48,10 @@ pub const SCHEDULE: &str = "schedule.rws";
 pub const COMMAND: &str = "command.json";
 pub const OUTPUT: &str = "output.txt";
 
-/// Attempts that did not end: so many are enough, they cost more than all others.
-const ENDLESS: u32 = 3;
-
 #[derive(Debug)]
 pub enum Confirmation {
     Confirmed(Box<Goal>),
-    Unconfirmed { why: String },
+    Unconfirmed { why: Missed },
 }
 
 /// How hard it was.
@@ -67,8 +67,8 @@ pub struct Tries {
 }
 
 /// An attempt that did not do it.
-struct Missed {
-    why: String,
+struct FailedAttempt {
+    why: Missed,
     /// It had to be ended.
     endless: bool,
 }
@@ -76,27 +76,27 @@ struct Missed {
 /// One way to try.
 struct Attempt {
     schedule: Schedule,
-    wish: Option<Wish>,
+    wish: Option<MeetingPlan>,
     seed: u64,
 }
 
 /// What every run of a confirmation has in common.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Plain<'a> {
+pub struct RunSettings<'a> {
     pub front_ends: FrontEnds,
     /// Instead of the recorded one.
     pub command: Option<&'a [OsString]>,
     /// For one run.
     pub bounds: Option<Bounds>,
     /// What a run does in which nothing goes wrong.
-    pub usual: Option<&'a Usual>,
+    pub normal: Option<&'a NormalBehaviour>,
     /// In a copy of its folder.
     pub isolate: bool,
     /// After so long no other attempt at the same finding begins, the first excepted: others want to be tried, too.
     pub share: Option<Duration>,
 }
 
-impl Plain<'_> {
+impl RunSettings<'_> {
     pub(crate) fn bound(&self, options: &mut Options, left: Duration) {
         self.bounds.unwrap_or(Bounds { time: left, events: u64::MAX }).set(options, left);
     }
@@ -107,19 +107,19 @@ pub fn confirm(
     trace: &Trace,
     finding: &Finding,
     folder: &Path,
-    plain: &Plain<'_>,
+    settings: &RunSettings<'_>,
     deadline: Instant,
 ) -> Result<(Confirmation, Tries)> {
     let mut tries = Tries::default();
     let mut goal = Goal::of(trace, finding)?;
-    if let Some(command) = plain.command {
+    if let Some(command) = settings.command {
         goal.command = command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
     }
     let mut best: Option<(PathBuf, Goal)> = None;
-    let mut why: Option<String> = None;
+    let mut why: Option<Missed> = None;
     let recorded = trace.footer().map(|footer| footer.outcome.clone()).unwrap_or_default();
     // Used first it is as it should be, freed first it is not.
-    let frees = finding.kind == Kind::Race && finding.accesses.iter().any(|access| access.op == "free");
+    let frees = finding.kind == Kind::Race && finding.accesses().iter().any(|access| access.op.is(OpName::Free));
     let along = along(finding);
     let followed = along.len();
     let mut endless = 0;
@@ -127,15 +127,15 @@ pub fn confirm(
     for (number, attempt) in along.into_iter().chain(active::attempts(trace, finding, &goal)?).enumerate() {
         // Active testing only if the witness did not do.
         let left = deadline.saturating_duration_since(Instant::now());
-        let has_had_its_share = tries.attempts > 0 && plain.share.is_some_and(|share| began.elapsed() > share);
+        let has_had_its_share = tries.attempts > 0 && settings.share.is_some_and(|share| began.elapsed() > share);
         let done = number >= followed && best.is_some();
-        if left.is_zero() || interrupt::asked() || endless == ENDLESS || done || has_had_its_share {
+        if left.is_zero() || interrupt::asked() || endless == budget::ENDLESS_ATTEMPTS || done || has_had_its_share {
             break;
         }
         let own = folder.with_extension(format!("try{number}"));
         fs::create_dir_all(&own).map_err(Error::output("create", &own))?;
         tries.attempts += 1;
-        match run(trace, &attempt, &goal, &own, plain, left, &mut tries)? {
+        match run(trace, &attempt, &goal, &own, settings, left, &mut tries)? {
             Ok(done) => {
                 tries.confirmations += 1;
                 tries.first.get_or_insert(tries.attempts);
@@ -151,16 +151,16 @@ pub fn confirm(
                     break;
                 }
             }
-            Err(missed) => {
-                endless += u32::from(missed.endless);
+            Err(failed) => {
+                endless += u32::from(failed.endless);
                 // What the witness met with says most.
-                why.get_or_insert(missed.why);
+                why.get_or_insert(failed.why);
                 let _ = fs::remove_dir_all(&own);
             }
         }
     }
     let Some((kept, goal)) = best else {
-        let why = why.unwrap_or_else(|| "there is nothing to steer by".into());
+        let why = why.unwrap_or(Missed::NothingToSteerBy);
         return Ok((Confirmation::Unconfirmed { why }, tries));
     };
     let _ = fs::remove_dir_all(folder);
@@ -170,7 +170,7 @@ pub fn confirm(
 
 /// Along the witness; a race also the other way round.
 fn along(finding: &Finding) -> Vec<Attempt> {
-    let Some(witness) = &finding.witness else { return Vec::new() };
+    let Some(witness) = finding.witness() else { return Vec::new() };
     let mut schedules = vec![witness.schedule.clone()];
     if finding.kind == Kind::Race && !finding.weak_order {
         schedules.extend(swapped(&witness.schedule));
@@ -184,16 +184,16 @@ fn run(
     attempt: &Attempt,
     goal: &Goal,
     folder: &Path,
-    plain: &Plain<'_>,
+    settings: &RunSettings<'_>,
     left: Duration,
     tries: &mut Tries,
-) -> Result<std::result::Result<Goal, Missed>> {
+) -> Result<std::result::Result<Goal, FailedAttempt>> {
     let schedule = &attempt.schedule;
     let lengths = schedule.lengths();
     let within = |thread: ThreadId, step, source| {
         source != InputSource::Clock && lengths.get(thread.index()).is_some_and(|length| step <= *length)
     };
-    let mut options = base_options(plain.front_ends, trace.meta(), folder.join(TRACE));
+    let mut options = base_options(settings.front_ends, trace.meta(), folder.join(TRACE));
     for path in family_of(trace.path()) {
         if path == trace.path() {
             options.scripts.push(script(trace, schedule.clone(), attempt.wish.as_ref(), within)?);
@@ -202,28 +202,28 @@ fn run(
             options.scripts.push(exact_script(&relative, false)?);
         }
     }
-    if let Some(command) = plain.command {
+    if let Some(command) = settings.command {
         options.command = command.to_vec();
     }
     options.seed = attempt.seed;
-    options.isolate = plain.isolate;
+    options.isolate = settings.isolate;
     options.output = Output::File(folder.join(OUTPUT));
-    plain.bound(&mut options, left);
+    settings.bound(&mut options, left);
     let run = session::run(&options)?;
-    let missed = |why: String| Ok(Err(Missed { why, endless: run.timed_out }));
+    let missed = |why| Ok(Err(FailedAttempt { why, endless: run.timed_out }));
     if interrupt::asked() {
-        return missed("it was interrupted".into());
+        return missed(Missed::Interrupted);
     }
     let Some((process, new)) = same_program(&run, trace)? else {
-        return missed("the program could not be recorded again".into());
+        return missed(Missed::NotRecorded);
     };
     tries.pauses += process.pauses;
     tries.thrashes += process.thrashes;
-    if goal.shown(&new)?.is_none() {
+    if goal.occurrence(&new)?.is_none() {
         return missed(match &process.diverged {
-            Some(divergence) => divergence_text(divergence),
-            None if run.timed_out => "the run took too long".into(),
-            None => "it did not come to it".into(),
+            Some(divergence) => Missed::Diverged(divergence.clone()),
+            None if run.timed_out => Missed::TookTooLong,
+            None => Missed::DidNotHappen,
         });
     }
     reweave_trace::schedule::save(&schedule_of(&new)?, folder.join(SCHEDULE))?;
@@ -238,8 +238,8 @@ fn run(
     Ok(Ok(goal))
 }
 
-/// The process of a run that corresponds to that of a trace: the same program, in the same place among the processes if it can
-/// be, otherwise the first.
+/// The process of a run that corresponds to that of a trace: the same program, in the same place among the processes if
+/// it can be, otherwise the first.
 pub(crate) fn same_program<'a>(run: &'a Run, trace: &Trace) -> Result<Option<(&'a Collected, Trace)>> {
     let identity = |meta: &Meta| [meta.other.get("executable").cloned(), meta.other.get("forked").cloned()];
     let place = family_of(trace.path()).iter().position(|path| path == trace.path()).unwrap_or(0);
@@ -272,24 +272,6 @@ fn swapped(schedule: &Schedule) -> Option<Schedule> {
     schedule.push(second.thread, 1);
     schedule.push(thread, 1);
     Some(schedule)
-}
-
-pub fn divergence_text(divergence: &Divergence) -> String {
-    let Divergence { why, segment, thread } = divergence;
-    match *why {
-        shared::DIVERGED_NOT_ENABLED => {
-            format!("at segment {segment} of the schedule thread {thread} was due but could not run")
-        }
-        shared::DIVERGED_SHORT => {
-            format!("in segment {segment} of the schedule thread {thread} stopped before its steps were done")
-        }
-        shared::DIVERGED_INPUT => {
-            format!(
-                "in segment {segment} of the schedule thread {thread} asked for an input that was not recorded there"
-            )
-        }
-        other => format!("the schedule was left at segment {segment} (reason {other})"),
-    }
 }
 
 #[cfg(test)]

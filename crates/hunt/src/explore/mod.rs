@@ -33,26 +33,18 @@ use reweave_predict::analyses::destroyed::recorded::late_uses;
 use reweave_predict::endings::Freed;
 use reweave_trace::{Outcome, Trace};
 
+use crate::budget::{self, Bounds};
 use crate::classes::Class;
 use crate::confirm;
 use crate::jobs::side_by_side;
 use crate::replay::{base_options, is_failure, script};
 use reweave_launch::folder::PrivateFolder;
 use reweave_launch::interrupt;
-use reweave_launch::session::{self, Bounds, Run};
+use reweave_launch::session::{self, Run};
 use reweave_launch::target::Output;
 use reweave_launch::{FrontEnds, Result};
 use search::{Goal, Search, SearchResult, Target};
 use tree::Tree;
-
-/// States of one search. Each takes some hundred bytes.
-const STATES: usize = 300_000;
-/// Runs after one search, at first.
-const TARGETS: usize = 8;
-/// Longer runs are not explored: their model would take minutes to search.
-const LONGEST: u64 = 100_000;
-/// A run is given at least so long.
-const SHORTEST: Duration = Duration::from_millis(700);
 
 /// How far it came.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
@@ -89,8 +81,8 @@ impl Explorer {
 
     /// What to run next, until nothing new is to be expected: then an empty list.
     fn next(&mut self, deadline: Instant) -> (Vec<Target>, Explored) {
-        let targets = TARGETS.max(self.runs as usize / 2);
-        let limits = search::SearchBounds { states: STATES, targets, deadline };
+        let targets = budget::SEARCH_TARGETS.max(self.runs as usize / 2);
+        let limits = search::SearchBounds { states: budget::SEARCH_STATES, targets, deadline };
         let mut search = Search::new(&self.tree, &self.tried, limits);
         search.run();
         if !search.found.complete {
@@ -136,7 +128,7 @@ pub fn class_of(trace: &Trace) -> Result<Option<Class>> {
 
 /// Whether a run is short enough to be learned from.
 pub const fn is_short(events: u64) -> bool {
-    events <= LONGEST
+    events <= budget::EXPLORED_EVENTS
 }
 
 /// How long it may take.
@@ -230,6 +222,6 @@ pub fn follow(trace: &Trace, schedule: Schedule, limits: &ExploreLimits, folder:
     options.isolate = limits.isolate;
     options.output = Output::File(folder.path().join(confirm::OUTPUT));
     let left = limits.until.saturating_duration_since(Instant::now());
-    Bounds { time: (limits.took * 10).max(SHORTEST), events: limits.events }.set(&mut options, left);
+    Bounds { time: (limits.took * 10).max(budget::LEAST_EXPLORED_RUN), events: limits.events }.set(&mut options, left);
     session::run(&options)
 }

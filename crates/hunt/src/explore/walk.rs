@@ -7,11 +7,7 @@ use reweave_conductor::policy::Dice;
 use super::search::{Choice, ROOT, Search};
 use super::state::State;
 use super::tree::Who;
-
-/// Steps of one walk.
-const LONGEST: usize = 20_000;
-/// Walks in a row that may show nothing new.
-const IN_VAIN: u32 = 2_000;
+use crate::budget;
 
 /// How a walk chooses who goes on.
 enum Gait {
@@ -58,7 +54,7 @@ impl Search<'_> {
     /// Walks until there are that many goals in all, or walking shows nothing new.
     pub fn walk(&mut self, dice: &mut Dice, targets: usize) {
         let (mut in_vain, mut length) = (0, 64);
-        while self.found.targets.len() < targets && in_vain < IN_VAIN && !self.is_over() {
+        while self.found.targets.len() < targets && in_vain < budget::IDLE_WALKS && !self.is_over() {
             let known = self.found.targets.len();
             length = self.walk_once(dice, length);
             in_vain = if self.found.targets.len() > known { 0 } else { in_vain + 1 };
@@ -73,7 +69,7 @@ impl Search<'_> {
         for after in 0.. {
             self.settle(&mut state, last, &mut moves, ROOT);
             let choices = self.choices(&state);
-            if state.exited || moves.len() > LONGEST {
+            if state.exited || moves.len() > budget::WALK_STEPS {
                 return after;
             }
             self.hang(&state, &choices, ROOT, &moves);

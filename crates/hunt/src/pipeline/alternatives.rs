@@ -1,8 +1,9 @@
-//! What would have happened had a read seen another write? Prediction names the reads of a run that can see one with another
-//! value, and the way there; a run along it goes on differently from that point, is looked at like any other, and asked in turn.
+//! What would have happened had a read seen another write? Prediction names the reads of a run that can see one with
+//! another value, and the way there; a run along it goes on differently from that point, is looked at like any other,
+//! and asked in turn.
 //!
-//! Source: maximal causality reduction (Huang, PLDI 2015). No model of the program is needed, so that it works where
-//! [`explore`](crate::explore) does not come to its end: many threads, long runs, calls that nobody sees. Nothing is claimed to be
+//! Source: maximal causality reduction (Huang, PLDI 2015). No model of the program is needed, so it works where
+//! [`explore`](crate::explore) does not end: many threads, long runs, calls that nobody sees. Nothing is claimed to be
 //! covered: a pair of code positions is tried a few times only, and the same question is not asked of every run.
 
 use std::collections::{HashSet, VecDeque};
@@ -12,19 +13,13 @@ use reweave_model::{Finding, Pc, Schedule, ThreadId};
 use reweave_predict::{SearchLimits, analyses::nondeterminism::NondeterministicReads};
 use reweave_trace::Trace;
 
-use super::{GLANCE, Hunt, Look, Stage, left};
-use crate::explore;
+use super::hunt::{Hunt, Scrutiny};
+use super::{Stage, left};
+use crate::{budget, explore};
 use reweave_launch::Result;
 use reweave_launch::folder::PrivateFolder;
 use reweave_launch::interrupt;
 use reweave_launch::session::Run;
-
-/// The part of the time that is left.
-const SHARE: u32 = 3;
-/// The part of that for asking one run.
-const ASKING: u32 = 4;
-/// Runs of which nobody has asked yet.
-const WAITING: usize = 200;
 
 /// A place in the code by module and offset.
 type Place = (String, u64);
@@ -37,14 +32,18 @@ impl Hunt<'_> {
     pub(super) fn alternatives(&mut self, first: &Run, watch: &mut dyn FnMut(Stage<'_>)) -> Result<()> {
         let [process] = &first.processes[..] else { return Ok(()) };
         let began = Instant::now();
-        let total = self.left() / SHARE;
+        let total = self.left() / budget::ALTERNATIVES_SHARE;
         let until = began + total;
         let mut asked = HashSet::new();
         let mut waiting: VecDeque<(Trace, Option<PrivateFolder>)> =
             VecDeque::from([(Trace::open(&process.path)?, None)]);
         let mut runs = 0;
         while let Some((trace, _folder)) = waiting.pop_front().filter(|_| !left(until).is_zero()) {
-            for schedule in ask(&trace, Instant::now() + (left(until) / ASKING).max(GLANCE), &mut asked)? {
+            for schedule in ask(
+                &trace,
+                Instant::now() + (left(until) / budget::ALTERNATIVES_PER_RUN).max(budget::LEAST_PREDICTION),
+                &mut asked,
+            )? {
                 if Instant::now() + first.took >= until || interrupt::asked() {
                     break;
                 }
@@ -53,9 +52,9 @@ impl Hunt<'_> {
                 let limits = explore::ExploreLimits { until, ..self.limits_of_exploring(first) };
                 let run = explore::follow(&trace, schedule, &limits, &folder)?;
                 runs += 1;
-                if self.look_at(&run, Look::Closely, watch)?
+                if self.look_at(&run, Scrutiny::Close, watch)?
                     && !run.timed_out
-                    && waiting.len() < WAITING
+                    && waiting.len() < budget::ALTERNATIVES_WAITING
                     && let [process] = &run.processes[..]
                 {
                     waiting.push_back((Trace::open(&process.path)?, Some(folder)));
@@ -76,7 +75,7 @@ fn ask(trace: &Trace, deadline: Instant, asked: &mut HashSet<Question>) -> Resul
     };
     let findings = reweave_predict::predict(trace, &options, &mut |_, _| {})?.findings;
     let news = findings.into_iter().filter(|finding| question(trace, finding).is_some_and(|one| asked.insert(one)));
-    Ok(news.filter_map(|finding| Some(finding.witness?.schedule)).collect())
+    Ok(news.filter_map(|finding| Some(finding.into_witness()?.schedule)).collect())
 }
 
 /// `None`: it makes no difference to any thread.
@@ -86,8 +85,8 @@ fn question(trace: &Trace, finding: &Finding) -> Option<Question> {
         Some(module) => (module.path.clone(), pc.0.wrapping_sub(module.bias)),
         None => (String::new(), pc.0),
     };
-    let read = finding.accesses.get(view.read?)?;
+    let read = finding.accesses().get(view.read?)?;
     let same = view.seen_value.is_some() && view.seen_value == view.other_value;
-    let other = view.other.and_then(|other| finding.accesses.get(other));
+    let other = view.other.and_then(|other| finding.accesses().get(other));
     (!same).then(|| (read.thread, place(read.pc), other.map(|other| place(other.pc)), view.other_value))
 }

@@ -1,5 +1,5 @@
-//! Nondeterministic reads: information, no defects. So they come last, get a small share of the time, one for each line that reads,
-//! and nobody is told of them one by one. A run on the way to one that fails is a failure like any other.
+//! Nondeterministic reads: information, no defects. So they come last, get a small share of the time, one for each line
+//! that reads, and nobody is told of them one by one. A run on the way to one that fails is a failure like any other.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -7,33 +7,28 @@ use std::time::{Duration, Instant};
 use reweave_model::{Feeds, Finding, Strength};
 use reweave_predict::analyses::nondeterminism::NondeterministicReads;
 use reweave_predict::{Analysis, SearchLimits};
+use reweave_report::Describer;
 use reweave_report::place::Placed;
 use reweave_trace::{Outcome, Trace};
 
-use super::items::failure;
-use super::{Ended, Hunt, Stage, left};
-use crate::confirm::{self, Goal};
+use super::hunt::{EndedBy, Hunt};
+use super::own_runs::failure;
+use super::{Stage, left};
+use crate::budget;
 use crate::replay::{is_failure, same_outcome};
 use reweave_launch::Result;
 use reweave_launch::session::Run;
 
-/// Parts of the budget: what they get at most, and what is kept for them.
-const SHARE: u32 = 10;
-const KEPT: u32 = 30;
-/// Lines that read, in one trace.
-const LINES: usize = 40;
-
 /// Of the budget, for everything else.
-pub fn without_reads(budget: Duration) -> Duration {
-    budget - budget / KEPT
+pub fn without_reads(all: Duration) -> Duration {
+    all - all / budget::READS_KEPT
 }
 
 impl Hunt<'_> {
     /// Looks for reads of the recorded run that can see another write, and steers to them.
     pub(super) fn reads(&mut self, run: &Run, end: Instant, watch: &mut dyn FnMut(Stage<'_>)) -> Result<()> {
-        let budget = self.plan.budget;
-        let until = end.min(Instant::now() + budget / SHARE);
-        let known = self.items.len();
+        let until = end.min(Instant::now() + self.plan.budget / budget::READS_SHARE);
+        let known = self.candidates.len();
         for process in run.processes.iter().filter(|process| process.instrumented) {
             if left(until).is_zero() {
                 break;
@@ -44,19 +39,16 @@ impl Hunt<'_> {
             self.confirm(&trace, &findings, watch)?;
         }
         let recorded: Vec<_> = run.processes.iter().map(|process| process.outcome.clone()).collect();
-        for at in known..self.items.len() {
-            let item = &self.items[at];
-            let own = self.plan.folder.join(item.id.to_string());
-            let Some(goal) = Goal::load(&own.join(confirm::COMMAND)).filter(|_| item.schedule.is_some()) else {
-                continue;
-            };
+        for at in known..self.candidates.len() {
+            let Some(done) = self.candidates[at].confirmed() else { continue };
+            let (goal, own) = (done.goal.clone(), self.candidates[at].folder(&self.plan.folder));
             // A child's status is its parent's business.
             let childs = recorded.len() > 1 && matches!(goal.outcome, Outcome::Exited { .. });
-            let usual = childs || recorded.iter().any(|outcome| same_outcome(outcome, &goal.outcome));
-            if is_failure(&goal.outcome) && !usual {
+            let is_usual = childs || recorded.iter().any(|outcome| same_outcome(outcome, &goal.outcome));
+            if is_failure(&goal.outcome) && !is_usual {
                 let trace = Trace::open(own.join(&goal.trace))?;
-                let item = failure(self.next_id(), &trace, &goal.outcome, &self.plan.folder)?;
-                self.keep(item, Ended::ByItself, watch)?;
+                let candidate = failure(self.next_id(), &trace, &goal.outcome, &self.plan.folder)?;
+                self.keep(candidate, EndedBy::Itself, watch)?;
             }
         }
         Ok(())
@@ -64,26 +56,25 @@ impl Hunt<'_> {
 
     /// One finding for each line that reads, those that matter most.
     fn predict_reads(&mut self, trace: &Trace, deadline: Instant) -> Result<Vec<Finding>> {
+        let name = NondeterministicReads.id().name();
         let options = reweave_predict::Options {
             analyses: vec![&NondeterministicReads],
             limits: SearchLimits { deadline: Some(deadline), ..SearchLimits::default() },
             ..reweave_predict::Options::default()
         };
         let answer = reweave_predict::predict(trace, &options, &mut |_, _| {})?;
-        for (key, value) in
-            answer.stats.into_iter().filter(|(key, _)| key.starts_with(NondeterministicReads.id().name()))
-        {
+        for (key, value) in answer.stats.into_iter().filter(|(key, _)| key.starts_with(name)) {
             *self.stats.entry(key).or_default() += value;
         }
         let mut lines: BTreeMap<(String, u32), Finding> = BTreeMap::new();
         for finding in answer.findings {
-            let Some(read) = finding.view.and_then(|view| view.read).map(|read| &finding.accesses[read]) else {
+            let Some(read) = finding.view.and_then(|view| view.read).map(|read| &finding.accesses()[read]) else {
                 continue;
             };
             if finding.strength != Strength::Predicted {
                 continue;
             }
-            let at = Placed::new(read.pc, trace.stacks().walk(read.stack), trace.symbols()).at;
+            let at = Placed::new(read.pc, trace.stacks().walk(read.stack), Describer::of(trace)).at;
             // What no line is known for is nothing to show.
             if at.line == 0 {
                 continue;
@@ -96,9 +87,9 @@ impl Hunt<'_> {
         }
         let mut findings: Vec<Finding> = lines.into_values().collect();
         findings.sort_by_key(|finding| std::cmp::Reverse(weight(finding)));
-        let left_out = findings.len().saturating_sub(LINES) as u64;
-        findings.truncate(LINES);
-        *self.stats.entry(format!("{}.lines_left_out", NondeterministicReads.id())).or_default() += left_out;
+        let left_out = findings.len().saturating_sub(budget::READ_LINES) as u64;
+        findings.truncate(budget::READ_LINES);
+        *self.stats.entry(format!("{name}.lines_left_out")).or_default() += left_out;
         Ok(findings)
     }
 }

@@ -2,42 +2,33 @@
 
 use std::time::{Duration, Instant};
 
-use super::{GLANCE, Hunt, Look, RECORDING, Stage};
+use super::hunt::{Hunt, Scrutiny};
+use super::{RECORDING, Stage};
+use crate::budget::{self, Bounds};
 use crate::confirm;
 use reweave_launch::Result;
 use reweave_launch::folder::{PrivateFolder, beside};
 use reweave_launch::interrupt;
 use reweave_launch::region::Policy;
-use reweave_launch::session::{self, Bounds, QUANTUM, Run};
+use reweave_launch::session::{self, QUANTUM, Run};
 use reweave_launch::target::{Input, Output};
 
 /// Seeds of further schedules, for each seed of the user's.
 const SEEDS: u64 = 1 << 20;
-/// Threads that are kept from running, each in its turn.
-const VICTIMS: u64 = 8;
-/// So many in a row, over this part of the budget, may show nothing new.
-const IDLE: u32 = 15;
-const PATIENCE: u32 = 6;
-/// The part of the time for other schedules that is kept back for what they show.
-const RESERVE: u32 = 8;
-/// Schedules that are tried before anything else, with this part of the time at most: each goes through the program in another
-/// way, so that what one run is looked at for closely is not what chance made of the first.
-const GLIMPSES: u32 = 9;
-const GLIMPSING: u32 = 5;
 
 impl Hunt<'_> {
     /// A few very different schedules.
     pub(super) fn glimpses(&mut self, first: &Run, watch: &mut dyn FnMut(Stage<'_>)) -> Result<()> {
-        let time = self.left() / GLIMPSING;
-        self.glance = GLANCE.max(time / GLIMPSES);
-        let done = self.try_schedules(first, GLIMPSES.into(), time, watch);
-        self.glance = GLANCE;
+        let time = self.left() / budget::GLIMPSES_SHARE;
+        self.least_prediction = budget::LEAST_PREDICTION.max(time / budget::GLIMPSES);
+        let done = self.try_schedules(first, budget::GLIMPSES.into(), time, watch);
+        self.least_prediction = budget::LEAST_PREDICTION;
         done
     }
 
     /// Runs the program under other schedules: code that the first run did not reach is not looked at otherwise.
     pub(super) fn other_schedules(&mut self, first: &Run, watch: &mut dyn FnMut(Stage<'_>)) -> Result<()> {
-        self.try_schedules(first, u64::MAX, self.left() - self.left() / RESERVE, watch)
+        self.try_schedules(first, u64::MAX, self.left() - self.left() / budget::SCHEDULES_RESERVE, watch)
     }
 
     /// Goes on with the list of schedules, to that number at most.
@@ -54,7 +45,7 @@ impl Hunt<'_> {
         let (mut idle, mut news) = (0, began);
         while self.schedules < last {
             let number = self.schedules + 1;
-            let bored = idle >= IDLE && news.elapsed() > self.plan.budget / PATIENCE;
+            let bored = idle >= budget::IDLE_SCHEDULES && news.elapsed() > self.plan.budget / budget::IDLE_SHARE;
             if bored || began.elapsed() + first.took >= time || interrupt::asked() {
                 break;
             }
@@ -76,7 +67,7 @@ impl Hunt<'_> {
             options.output = Output::File(folder.path().join(confirm::OUTPUT));
             Bounds::of(first).set(&mut options, self.left());
             let run = session::run(&options)?;
-            if self.look_at(&run, Look::Closely, watch)? {
+            if self.look_at(&run, Scrutiny::Close, watch)? {
                 (idle, news) = (0, Instant::now());
             } else {
                 idle += 1;
@@ -92,7 +83,7 @@ impl Hunt<'_> {
 fn regular(threads: u64) -> Vec<(Policy, u32)> {
     let all = threads as u32;
     // Main first: without it, the others come as far as they can.
-    let others = threads.min(VICTIMS) as u32;
+    let others = threads.min(budget::STARVED_THREADS) as u32;
     let victims = || [0].into_iter().chain((1..others).rev()).map(Some);
     let turns = |by_writes, victim, crowd, length| (Policy::Turns { by_writes, victim, crowd }, length);
     let by_writes = victims().chain([None]).flat_map(|victim| [1, 2].map(|length| turns(true, victim, all, length)));

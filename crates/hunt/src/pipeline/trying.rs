@@ -3,29 +3,31 @@
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use reweave_model::{Finding, Kind, Strength};
 use reweave_report::{Item, resolve};
 use reweave_trace::Trace;
 
-use super::items::{replays, settle};
-use super::{Hunt, Stage, left, rank};
-use crate::confirm::Plain;
+use super::candidate::Candidate;
+use super::hunt::Hunt;
+use super::settle::{Found, repeats, settle};
+use super::{Stage, left};
+use crate::budget;
+use crate::confirm::RunSettings;
 use crate::jobs::side_by_side;
-use crate::replay::{Again, Recording};
+use crate::replay::{Recording, Repeats};
 use reweave_launch::Result;
 
-/// Findings of one kind in one trace.
-const MOST: usize = 60;
-/// Findings with the same identity that are tried, until one happens.
-const ALIKE: usize = 3;
-/// Runs that show a finding and make us try it, as long as it does not happen.
-const RUNS: u32 = 3;
-/// What one finding may take of the time that is left, in shares that are equal for all: most take less.
-const SHARES: u32 = 4;
-/// For trying what a run shows that is not the first, whatever it has cost to run the program so far.
-const TRY: Duration = Duration::from_secs(1);
+/// Findings that are one to people (many accesses inside one call of a library, say) and several to the analyses: one
+/// of them that happens is enough.
+struct Alike<'f> {
+    id: u32,
+    // invariant: at least one
+    findings: Vec<&'f Finding>,
+    /// The candidate that they are, if there is one.
+    known: Option<usize>,
+}
 
 impl Hunt<'_> {
     /// Tries to confirm what is not confirmed yet, several at a time.
@@ -35,83 +37,38 @@ impl Hunt<'_> {
         findings: &[Finding],
         watch: &mut dyn FnMut(Stage<'_>),
     ) -> Result<()> {
-        // What is one finding to people (many accesses inside one call of a library, say) may be several to the analyses: one of
-        // them that happens is enough.
-        let mut todo: Vec<(u32, Vec<&Finding>, Option<usize>)> = Vec::new();
-        let mut met: HashMap<String, usize> = HashMap::new();
-        let mut next = self.next_id();
-        for finding in findings {
-            // The same bug in another process or run is no other bug.
-            let fingerprint = resolve::item(0, finding, trace).fingerprint;
-            let known = self.items.iter().position(|item| item.fingerprint == fingerprint);
-            if known.is_some_and(|known| self.items[known].schedule.is_some()) {
-                continue;
-            }
-            // What did not happen in some runs will hardly in others, and they would take all the time.
-            if self.tried.get(&fingerprint).is_some_and(|&tried| tried >= RUNS) {
-                continue;
-            }
-            if let Some(&at) = met.get(&fingerprint) {
-                let (_, same, _): &mut (_, Vec<&Finding>, _) = &mut todo[at];
-                if same.len() < ALIKE {
-                    same.push(finding);
-                }
-                continue;
-            }
-            *self.tried.entry(fingerprint.clone()).or_default() += 1;
-            met.insert(fingerprint, todo.len());
-            let id = known.map_or(next, |known| self.items[known].id);
-            next += u32::from(known.is_none());
-            todo.push((id, vec![finding], known));
-        }
-        let usual = self.usual.as_ref().and_then(Option::as_ref);
-        let plain = Plain {
-            front_ends: self.plan.options.front_ends,
-            command: None,
-            bounds: self.bounds,
-            usual,
-            isolate: self.plan.options.isolate,
-            share: None,
-        };
-        // Runs that go round loops can take any time, and other schedules may show more: what is not tried now is tried again when
-        // it is seen in another run.
-        let deadline = Instant::now() + self.time_to_look(TRY);
-        let (folder, total) = (&self.plan.folder, todo.len());
+        let todo = self.worth_trying(trace, findings);
+        let normal = self.normal.as_ref().and_then(Option::as_ref);
+        let settings = RunSettings { normal, ..self.settings() };
+        // Runs that go round loops can take any time, and other schedules may show more: what is not tried now is tried
+        // again when it is seen in another run.
+        let deadline = Instant::now() + self.time_to_look(budget::LEAST_TRY);
         // What the run did itself stands and falls with the run.
         let did = findings.iter().any(|finding| finding.strength == Strength::Confirmed);
         let own_run = match did {
-            true => replays(
-                &Recording::of_trace(plain.front_ends, trace.path())?,
-                &plain,
+            true => repeats(
+                &Recording::of_trace(settings.front_ends, trace.path())?,
+                &settings,
                 Instant::now() + left(deadline) / 4,
             )?,
-            false => Again::Untried,
+            false => Repeats::Untried,
         };
-        let run = (trace, own_run);
-        // Others are still at work when one is confirmed: it is told at once.
+        let found = Found { trace, own_run, folder: &self.plan.folder };
+        // Others are still at work when one is confirmed: it is reported at once.
         let (tell, told) = mpsc::channel::<Item>();
         let begun = AtomicU32::new(0);
+        let total = todo.len();
         let settled = side_by_side(
             self.jobs,
             &todo,
-            |(id, alike, _)| {
+            |alike| {
                 let waiting = (total as u32).saturating_sub(begun.fetch_add(1, Ordering::Relaxed)).max(1);
-                let share = left(deadline) * self.jobs as u32 / waiting * SHARES;
-                let plain = Plain { share: Some(share), ..plain };
-                let mut settled = settle(*id, run, alike[0], folder, &plain, left(deadline));
-                for finding in &alike[1..] {
-                    if left(deadline).is_zero() || !settled.as_ref().is_ok_and(|item| item.schedule.is_none()) {
-                        break;
-                    }
-                    let other = settle(*id, run, finding, folder, &plain, left(deadline));
-                    if other.as_ref().is_ok_and(|item| item.schedule.is_some()) {
-                        settled = other;
-                    }
-                }
-                if let Ok(item) = &settled
-                    && item.schedule.is_some()
+                let share = left(deadline) * self.jobs as u32 / waiting * budget::SHARES;
+                let settled = alike.settle(found, &RunSettings { share: Some(share), ..settings }, deadline);
+                if let Ok(candidate) = &settled
+                    && candidate.confirmed().is_some()
                 {
-                    let _ = tell.send(item.clone());
+                    let _ = tell.send(candidate.item());
                 }
                 settled
             },
@@ -121,20 +78,66 @@ impl Hunt<'_> {
             },
         );
         told.try_iter().for_each(|item| watch(Stage::Found(&item)));
-        for ((_, _, known), item) in todo.into_iter().zip(settled) {
-            let item = item?;
-            match known {
-                None => self.items.push(item),
-                Some(known) if rank(&item) < rank(&self.items[known]) => self.items[known] = item,
-                Some(_) => {}
-            }
+        let known: Vec<Option<usize>> = todo.iter().map(|alike| alike.known).collect();
+        for (known, candidate) in known.into_iter().zip(settled) {
+            self.put(known, candidate?);
         }
         Ok(())
     }
+
+    /// What nobody has confirmed, or tried too often, yet.
+    fn worth_trying<'f>(&mut self, trace: &Trace, findings: &'f [Finding]) -> Vec<Alike<'f>> {
+        let mut todo: Vec<Alike<'f>> = Vec::new();
+        let mut met: HashMap<String, usize> = HashMap::new();
+        let mut next = self.next_id();
+        for finding in findings {
+            // The same bug in another process or run is no other bug.
+            let fingerprint = resolve::identity(finding, trace);
+            let known = self.known(&fingerprint);
+            if known.is_some_and(|known| self.candidates[known].confirmed().is_some()) {
+                continue;
+            }
+            // What did not happen in some runs will hardly in others, and they would take all the time.
+            if self.tried.get(&fingerprint).is_some_and(|&tried| tried >= budget::RUNS_TRIED_FROM) {
+                continue;
+            }
+            if let Some(&at) = met.get(&fingerprint) {
+                if todo[at].findings.len() < budget::ALIKE {
+                    todo[at].findings.push(finding);
+                }
+                continue;
+            }
+            *self.tried.entry(fingerprint.clone()).or_default() += 1;
+            met.insert(fingerprint, todo.len());
+            let id = known.map_or(next, |known| self.candidates[known].id);
+            next += u32::from(known.is_none());
+            todo.push(Alike { id, findings: vec![finding], known });
+        }
+        todo
+    }
 }
 
-/// Where hundreds of places use the same variable, any two of them are a finding, and nobody reads them all: so many of each kind
-/// stay, the strongest. Returns how many go.
+impl Alike<'_> {
+    /// Tries one after the other until one happens.
+    fn settle(&self, found: Found<'_>, settings: &RunSettings<'_>, deadline: Instant) -> Result<Candidate> {
+        let mut settled = settle(self.id, found, self.findings[0], settings, left(deadline))?;
+        for finding in &self.findings[1..] {
+            if left(deadline).is_zero() || settled.confirmed().is_some() {
+                break;
+            }
+            // The first one is worth more than an error about another.
+            if let Ok(other) = settle(self.id, found, finding, settings, left(deadline))
+                && other.confirmed().is_some()
+            {
+                settled = other;
+            }
+        }
+        Ok(settled)
+    }
+}
+
+/// Where hundreds of places use the same variable, any two of them are a finding, and nobody reads them all: so many of
+/// each kind stay, the strongest. Returns how many go.
 pub fn thin_out(findings: &mut Vec<Finding>) -> u64 {
     let before = findings.len();
     let mut kept: HashMap<Kind, usize> = HashMap::new();
@@ -142,7 +145,7 @@ pub fn thin_out(findings: &mut Vec<Finding>) -> u64 {
     findings.retain(|finding| {
         let kept = kept.entry(finding.kind).or_default();
         *kept += 1;
-        *kept <= MOST
+        *kept <= budget::FINDINGS_PER_KIND
     });
     (before - findings.len()) as u64
 }

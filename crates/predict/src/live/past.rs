@@ -6,11 +6,10 @@
 use std::collections::{HashMap, VecDeque};
 use std::rc::Rc;
 
-use reweave_model::{Addr, BlockedOn, Event, EventId, HeldLocks, ObjectId, Op, Pc, Sighted, StackId, ThreadId};
+use reweave_model::{Addr, BlockedOn, Event, EventId, HeldLocks, ObjectId, Op, OpName, Pc, Sighted, StackId, ThreadId};
 use reweave_trace::{Context, RawEvents, Stacks};
 
 use crate::linear::FastMap;
-use crate::lower::called;
 
 /// Chunks that are kept: 32 MB.
 const CHUNKS: usize = 32;
@@ -29,7 +28,7 @@ struct Gone {
     event: EventId,
     thread: ThreadId,
     stack: StackId,
-    op: &'static str,
+    op: OpName,
     addr: Option<Addr>,
     awaits: Option<Awaited>,
     locks_held: Rc<[Taken]>,
@@ -101,9 +100,9 @@ impl Past {
         let mut acting: Option<(ThreadId, Rc<[Taken]>)> = None;
         loop {
             let (event, op) = match events.next_access() {
-                Some(access) => (access.event(), if access.is_write() { "write" } else { "read" }),
+                Some(access) => (access.event(), if access.is_write() { OpName::Write } else { OpName::Read }),
                 None => match events.next() {
-                    Some(event) => (event, called(&event.op)),
+                    Some(event) => (event, OpName::of(&event.op)),
                     None => break,
                 },
             };
@@ -173,7 +172,7 @@ impl Past {
                         let Event { thread, pc, op, stack, .. } = event;
                         let locks_held = held.of(thread).to_vec();
                         let (event, exact) = (id, true);
-                        let (op, addr, awaits, stack) = (called(&op), address(&op), op.awaits(), walk(stack));
+                        let (op, addr, awaits, stack) = (OpName::of(&op), address(&op), op.awaits(), walk(stack));
                         found.insert(id, Sighted { event, thread, pc, stack, op, addr, awaits, locks_held, exact });
                     }
                     follow(&mut held, &event);
@@ -186,7 +185,7 @@ impl Past {
                 thread: ThreadId(0),
                 pc,
                 stack: Vec::new(),
-                op: "access",
+                op: OpName::Access,
                 addr: None,
                 awaits: None,
                 locks_held: Vec::new(),

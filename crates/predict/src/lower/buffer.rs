@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use reweave_model::{
-    Addr, AtomicKind, BlockedOn, Event, EventId, InputSource, MemoryOrder, Misuse, Op, Pc, RefusedWhy, StackId,
+    Addr, AtomicKind, BlockedOn, Event, EventId, InputSource, MemoryOrder, Misuse, Op, OpName, Pc, RefusedWhy, StackId,
     ThreadId, Value, WakeReason,
 };
 use reweave_trace::Trace;
@@ -63,7 +63,7 @@ pub(super) struct Kept {
     pub guarded: bool,
     pub doubtful: bool,
     /// What it is called.
-    pub called: &'static str,
+    pub called: OpName,
     pub what: What,
 }
 
@@ -125,7 +125,7 @@ impl Buffer {
         so_far.doubt(&event.op);
         so_far.blocked = None;
         let &Event { id, thread, pc, stack, .. } = event;
-        let (steps, called) = (so_far.steps, called(&event.op));
+        let (steps, called) = (so_far.steps, OpName::of(&event.op));
         if let Op::Blocked { on, object } = event.op {
             let what = What::Sync(Op::Blocked { on, object });
             let doubtful = so_far.doubtful;
@@ -146,44 +146,6 @@ impl Buffer {
         let mut blocked: Vec<Kept> = self.threads.values().filter_map(|so_far| so_far.blocked.clone()).collect();
         blocked.sort_unstable_by_key(|kept| kept.thread);
         blocked
-    }
-}
-
-/// What an access, or an operation that can block, is called in a finding.
-pub(crate) fn called(op: &Op<'_>) -> &'static str {
-    match op {
-        Op::Read { .. } => "read",
-        Op::Write { .. } => "write",
-        Op::Free { .. } => "free",
-        Op::Atomic { kind, .. } if !kind.writes() => "atomic load",
-        Op::Atomic { kind, .. } if !kind.reads() => "atomic store",
-        Op::Atomic { .. } => "atomic update",
-        Op::Acquire { .. } | Op::Blocked { on: BlockedOn::LockExclusive | BlockedOn::LockShared, .. } => "acquire",
-        Op::Woken { .. } => "acquire after a wait",
-        Op::Release { .. } => "release",
-        Op::Wait { .. } => "wait",
-        Op::Join { .. } | Op::Blocked { on: BlockedOn::Join, .. } => "join",
-        Op::BarrierArrive { .. } | Op::BarrierLeave { .. } => "barrier",
-        Op::SemaphoreTake { .. } | Op::Blocked { on: BlockedOn::Semaphore, .. } => "take",
-        Op::SemaphorePost { .. } => "post",
-        Op::Notify { .. } => "notify",
-        Op::Destroy { .. } => "destroy",
-        Op::Refused { on: BlockedOn::LockExclusive | BlockedOn::LockShared, .. } => "try to acquire",
-        Op::Refused { on: BlockedOn::Semaphore, .. } => "try to take",
-        Op::Fork { .. } => "fork",
-        Op::Begin => "begin",
-        Op::End => "end",
-        Op::Send { .. } => "send",
-        Op::Receive { .. } => "receive",
-        Op::AtomicEnter { .. } => "enter",
-        Op::Misused { what, .. } => match what {
-            Misuse::UnlockByNonOwner | Misuse::UnlockUnlocked => "unlock",
-            Misuse::DoubleLock => "lock",
-            Misuse::DestroyHeld => "destroy",
-            Misuse::DoubleFree => "free",
-            Misuse::JoinTwice => "join",
-        },
-        _ => "",
     }
 }
 

@@ -21,12 +21,12 @@ mod cells;
 mod sharing;
 mod world;
 
-use reweave_model::{EventId, Pc, StackId};
+use reweave_model::{EventId, OpName, Pc, StackId};
 use reweave_trace::{Result, Symbols, Trace};
 
 use crate::history::{History, Pos, Val};
+pub(crate) use buffer::steps;
 use buffer::{Buffer, Kept};
-pub(crate) use buffer::{called, steps};
 use sharing::Sharing;
 use world::World;
 
@@ -36,7 +36,7 @@ pub struct Origin {
     pub pc: Pc,
     pub stack: StackId,
     /// What it is called.
-    pub op: &'static str,
+    pub op: OpName,
     /// How many steps of a schedule its thread has done with this one.
     pub steps: u64,
 }

@@ -2,10 +2,8 @@
 
 use std::collections::{HashMap, HashSet};
 
-use reweave_model::{Accessor, EventId, HeldLocks, Op};
+use reweave_model::{Accessor, EventId, HeldLocks, Op, OpName};
 use reweave_trace::{Result, Trace};
-
-use crate::lower::called;
 
 /// These events as findings have them.
 pub fn accessors(trace: &Trace, wanted: HashSet<EventId>) -> Result<HashMap<EventId, Accessor>> {
@@ -21,9 +19,9 @@ pub fn accessors(trace: &Trace, wanted: HashSet<EventId>) -> Result<HashMap<Even
         }
         if wanted.contains(&event.id) {
             let (thread, pc, stack) = (event.thread, event.pc, event.stack);
-            let op = called(&event.op).to_owned();
+            let op = OpName::of(&event.op).into();
             let locks_held = held.of(thread).iter().map(|(_, event)| *event).collect();
-            found.insert(event.id, Accessor { event: event.id, thread, pc, stack, op, locks_held });
+            found.insert(event.id, Accessor { event: event.id, process: None, thread, pc, stack, op, locks_held });
         }
         if !waits {
             held.follow(event.thread, &event.op, event.id);

@@ -6,7 +6,7 @@
 
 use std::collections::HashSet;
 
-use reweave_model::{AnalysisId, AtomicBlock, EventId, Finding, Kind, Pc, Strength};
+use reweave_model::{AnalysisId, AtomicBlock, EventId, Finding, Kind, OpName, Pc, Strength};
 use reweave_trace::{Result, Trace};
 
 use super::{Prediction, accessors};
@@ -88,7 +88,7 @@ impl Prediction<'_> {
             for finding in found.findings {
                 let enter = finding.block.as_ref().map_or(Pc(0), |block| block.enter);
                 asked.violated.insert(enter);
-                if settled.insert((enter, finding.accesses.iter().map(|access| access.pc).collect())) {
+                if settled.insert((enter, finding.accesses().iter().map(|access| access.pc).collect())) {
                     self.answer.findings.push(finding);
                 }
             }
@@ -105,7 +105,7 @@ fn potential(trace: &Trace, analysis: AnalysisId, left: &[Candidate], blocks: &B
     let finding = |one: &Candidate| {
         let enter = found.get(&one.first)?;
         let span = blocks.at(enter.thread, one.first).filter(|span| span.first == one.first);
-        let declared = enter.op == "enter";
+        let declared = enter.op.is(OpName::Enter);
         let unknown = AtomicBlock { declared, enter: enter.pc, exit: enter.pc, label: None };
         let accesses = [Some(enter), found.get(&one.second)].into_iter().flatten().cloned().collect();
         let block = Some(span.map_or(unknown, |span| span.block.clone()));

@@ -69,7 +69,7 @@ impl Prediction<'_> {
             ("solving_ms", found.stats.solving.as_millis() as u64),
         ]);
         for mut finding in found.findings {
-            let mut pcs: Vec<Pc> = finding.accesses.iter().map(|access| access.pc).collect();
+            let mut pcs: Vec<Pc> = finding.accesses().iter().map(|access| access.pc).collect();
             pcs.sort_unstable();
             finding.analysis = first_by.get(&pcs).copied().unwrap_or(id);
             settled.insert(pcs);

@@ -111,7 +111,7 @@ pub fn predict(
         prediction.answer.stats.insert(CUT_SHORT.to_owned(), 1);
     }
     let mut answer = prediction.answer;
-    answer.findings.sort_by_key(|finding| finding.accesses.iter().map(|access| access.event).max());
+    answer.findings.sort_by_key(|finding| finding.accesses().iter().map(|access| access.event).max());
     Ok(answer)
 }
 
@@ -215,7 +215,7 @@ fn shown(trace: &Trace, analysis: AnalysisId, ways: &[Way]) -> Result<Vec<Findin
     let found = accessors(trace, ways.iter().flat_map(|way| [way.last.0, way.last.1]).collect())?;
     let finding = |(way, witness): (&Way, Option<Witness>)| {
         let accesses = vec![found.get(&way.last.0)?.clone(), found.get(&way.last.1)?.clone()];
-        Some(Finding { witness, ..Finding::new(Kind::Race, Strength::Potential, analysis, accesses) })
+        Some(Finding::new(Kind::Race, Strength::Potential, analysis, accesses).with_witness(witness))
     };
     Ok(ways.iter().zip(witnesses).filter_map(finding).collect())
 }

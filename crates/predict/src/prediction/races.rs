@@ -22,7 +22,7 @@ fn pcs(candidate: &Candidate) -> Pcs {
 }
 
 pub(super) fn pair_of(finding: &Finding) -> Pcs {
-    let pc = |i: usize| finding.accesses.get(i).map_or(Pc(0), |access: &Accessor| access.pc);
+    let pc = |i: usize| finding.accesses().get(i).map_or(Pc(0), |access: &Accessor| access.pc);
     (pc(0).min(pc(1)), pc(0).max(pc(1)))
 }
 

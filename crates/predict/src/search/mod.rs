@@ -100,10 +100,11 @@ pub fn accessor(window: &Lowered, pos: Pos) -> Accessor {
     let origin = window.origin(pos);
     Accessor {
         event: step.event.unwrap_or_default(),
+        process: None,
         thread: window.threads[step.thread.index()].unwrap_or_default(),
         pc: origin.pc,
         stack: origin.stack,
-        op: origin.op.to_owned(),
+        op: origin.op.into(),
         locks_held: held.into_iter().map(|(_, event)| event).collect(),
     }
 }

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 
 use reweave_model::wire;
 use reweave_model::{
-    AccessFlags, Addr, BlockedOn, EventId, Kind, LockMode, ObjectId, ObjectKind, Op, Pc, Sighting, StackId, ThreadId,
-    Value,
+    AccessFlags, Addr, BlockedOn, EventId, Kind, LockMode, ObjectId, ObjectKind, Op, OpName, Pc, Sighting, StackId,
+    ThreadId, Value,
 };
 use reweave_predict::AnalysisRef;
 use reweave_predict::linear::{Access, Bounds, Candidates, Front, Linear, Sync, Thread, Touch, Word, run, run_on};
@@ -253,7 +253,7 @@ fn cycles_of_living_locks_survive_those_that_come_and_go() {
     let [deadlock] = &told[..] else { panic!("{told:?}") };
     assert_eq!((deadlock.kind, deadlock.analysis), (Kind::Deadlock, by_name("goodlock").id()));
     let [one, two] = &deadlock.accesses[..] else { panic!("{deadlock:?}") };
-    assert_eq!((one.pc, one.op, one.awaits), (Pc(2), "acquire", Some((BlockedOn::LockExclusive, ObjectId(128)))));
+    assert_eq!((one.pc, one.op, one.awaits), (Pc(2), OpName::Acquire, Some((BlockedOn::LockExclusive, ObjectId(128)))));
     assert_eq!((one.locks_held.as_slice(), two.pc), (&[(ObjectId(64), Pc(1))][..], Pc(102)));
 }
 
@@ -439,7 +439,10 @@ fn a_sighting_tells_how_its_accesses_came_about() {
         let told = feed(&long_ago(between), &mut Live::new(&options("hb", false)), &mut Random::new(3));
         let [sighting] = &told[..] else { panic!("{told:?}") };
         let [first, second] = &sighting.accesses[..] else { panic!("two accesses") };
-        assert_eq!((first.thread, first.pc, first.op, first.addr), (ThreadId(0), Pc(100), "write", Some(Addr(0x1000))));
+        assert_eq!(
+            (first.thread, first.pc, first.op, first.addr),
+            (ThreadId(0), Pc(100), OpName::Write, Some(Addr(0x1000)))
+        );
         assert_eq!(first.stack, [Pc(22), Pc(11)]);
         assert_eq!(first.locks_held, [(ObjectId(64), Pc(33))]);
         assert!(first.exact && second.exact, "{between}");

@@ -93,10 +93,10 @@ fn the_ways_of_strategy_two_are_schedules_that_lead_there() {
         assert_eq!(answer.shown.len() as u64, answer.stats["lock-history.after_two"], "seed {seed}");
         for finding in &answer.shown {
             assert_eq!(finding.strength, Strength::Potential);
-            let pos = |at: usize| finding.accesses[at].pc.0.checked_sub(FIRST_PC).map(|pos| Pos(pos as u32));
+            let pos = |at: usize| finding.accesses()[at].pc.0.checked_sub(FIRST_PC).map(|pos| Pos(pos as u32));
             let (Some(one), Some(two)) = (pos(0), pos(1)) else { continue };
             shown += 1;
-            let schedule = &finding.witness.as_ref().expect("a way is a schedule").schedule;
+            let schedule = &finding.witness().expect("a way is a schedule").schedule;
             let Some(mut order) = order_along(&trace, schedule) else { continue };
             assert_eq!(order.split_off(order.len() - 2), [one, two], "seed {seed}: it ends with the accesses");
             let verdict = witness::check(&history, Mode::DataAbstract, &order, (one, two));
@@ -197,7 +197,7 @@ fn nothing_is_predicted_without_a_witness() {
     let answer = predict(&program.done(), &options, &mut |_, _| {}).expect("a sound trace");
     assert!(!answer.findings.is_empty());
     for finding in &answer.findings {
-        assert_eq!(finding.strength == Strength::Predicted, finding.witness.is_some(), "{finding:?}");
+        assert_eq!(finding.strength == Strength::Predicted, finding.witness().is_some(), "{finding:?}");
     }
     assert_eq!(answer.stats["lock-history.after_lockset"], 2);
     assert_eq!(answer.stats["lock-history.after_one"], 1);

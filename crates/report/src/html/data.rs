@@ -1,5 +1,5 @@
-//! The runs as compact JSON for the script of the page: strings and places stand once in tables, and a run that several findings
-//! show (the recorded one) stands once too.
+//! The runs as compact JSON for the script of the page: strings and places stand once in tables, and a run that several
+//! findings show (the recorded one) stands once too.
 
 use std::collections::HashMap;
 

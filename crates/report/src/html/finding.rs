@@ -2,10 +2,13 @@
 
 use std::io::{self, Write};
 
+use reweave_model::{Kind, Novelty};
+
 use crate::data::{AccessItem, Item, Location};
 use crate::dossier::Dossier;
 use crate::escape::{html, html_short};
 use crate::related::Group;
+use crate::story::Emphasis;
 use crate::view::cut;
 use crate::{reads, story, text};
 
@@ -41,10 +44,10 @@ fn one(
     out: &mut dyn Write,
 ) -> io::Result<()> {
     let id = item.id;
-    let state = match (&item.suppressed, item.baseline.as_deref()) {
+    let state = match (&item.suppressed, item.baseline) {
         (Some(_), _) => "<span class=\"badge\">suppressed</span>",
-        (None, Some("new")) => "<span class=\"badge\">new</span>",
-        (None, Some("known")) => "<span class=\"badge\">known</span>",
+        (None, Some(Novelty::New)) => "<span class=\"badge\">new</span>",
+        (None, Some(Novelty::Known)) => "<span class=\"badge\">known</span>",
         _ => "",
     };
     writeln!(
@@ -52,12 +55,12 @@ fn one(
         "<details class=\"finding\" id=\"finding-{id}\" data-id=\"{id}\" data-kind=\"{}\" data-strength=\"{}\"{attributes}{}>\n\
          <summary><h2><span class=\"id\">[{id}]</span> <span class=\"badge {}\">{}</span> \
          <span class=\"badge kind\">{}</span>{state} <span class=\"what\">{}</span></h2></summary>",
-        html(&item.kind),
-        html(&item.strength),
+        item.kind,
+        item.strength,
         if open { " open" } else { "" },
-        html(&item.strength),
-        html(&item.strength),
-        html(&item.kind),
+        item.strength,
+        item.strength,
+        item.kind,
         html_short(&item.summary)
     )?;
     if let Some(reason) = &item.suppressed {
@@ -88,10 +91,10 @@ fn accesses(dossier: &Dossier<'_>, item: &Item, out: &mut dyn Write) -> io::Resu
     for (number, access) in (1..).zip(&item.accesses) {
         write!(
             out,
-            "<li><p><span class=\"mark\">{number}</span> <b>{}</b>{} by thread {}{} at <span class=\"place\">{}</span></p>",
-            html_short(&access.op),
+            "<li><p><span class=\"mark\">{number}</span> <b>{}</b>{} by {}{} at <span class=\"place\">{}</span></p>",
+            html_short(&access.op.to_string()),
             html(reads::role(item, number)),
-            access.thread,
+            access.who(),
             access.library_function().map_or(String::new(), |name| format!(" in {}, called", html_short(&cut(name)))),
             place(dossier, &access.location)
         )?;
@@ -106,11 +109,10 @@ fn accesses(dossier: &Dossier<'_>, item: &Item, out: &mut dyn Write) -> io::Resu
             }
             write!(out, "</ul>")?;
         }
-        let held = access.locks_held.join(", ");
-        match held.as_str() {
-            "" if item.kind == "race" => write!(out, "<p class=\"held\">holding no lock</p>")?,
-            "" => {}
-            held => write!(out, "<p class=\"held\">holding {}</p>", html_short(held))?,
+        match access.locks_held[..] {
+            [] if item.kind == Kind::Race => write!(out, "<p class=\"held\">holding no lock</p>")?,
+            [] => {}
+            _ => write!(out, "<p class=\"held\">holding {}</p>", html_short(&access.held()))?,
         }
         writeln!(out, "</li>")?;
     }
@@ -132,6 +134,9 @@ fn excerpt(dossier: &Dossier<'_>, access: &AccessItem, out: &mut dyn Write) -> i
 }
 
 fn facts(dossier: &Dossier<'_>, item: &Item, out: &mut dyn Write) -> io::Result<()> {
+    if let Some(of_text) = &item.of_text {
+        writeln!(out, "<p class=\"note\">By the program's text: {}</p>", html_short(&of_text.why))?;
+    }
     if let Some(view) = &item.view {
         let mut lines = Vec::new();
         // Writing to memory cannot fail.
@@ -168,14 +173,12 @@ fn told(story: &story::Story, out: &mut dyn Write) -> io::Result<()> {
         for happening in &story.happenings {
             write!(out, "<li><b class=\"who\">{}</b><ul>", html_short(&happening.who))?;
             for clause in &happening.clauses {
-                let class = if clause.contains(" is lost") {
-                    " class=\"lost\""
-                } else if clause.starts_with('(') {
-                    " class=\"marked\""
-                } else {
-                    ""
+                let class = match clause.emphasis {
+                    Emphasis::Lost => " class=\"lost\"",
+                    Emphasis::Marked => " class=\"marked\"",
+                    Emphasis::None => "",
                 };
-                write!(out, "<li{class}>{}</li>", html_short(clause))?;
+                write!(out, "<li{class}>{}</li>", html_short(&clause.text))?;
             }
             writeln!(out, "</ul></li>")?;
         }

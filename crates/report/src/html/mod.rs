@@ -1,8 +1,9 @@
-//! A report as one HTML file that needs nothing else: no network, no other file. What people read first (findings, sources, the
-//! story) is plain markup and works without a script; the script adds filters, keys and the interleaving views, which it
-//! draws row by row as they come into sight.
+//! A report as one HTML file that needs nothing else: no network, no other file. What people read first (findings,
+//! sources, the story) is plain markup and works without a script; the script adds filters, keys and the interleaving
+//! views, which it draws row by row as they come into sight.
 //!
-//! Everything that comes from the program is escaped, and a content security policy allows this page's own script alone.
+//! Everything that comes from the program is escaped, and a content security policy allows this page's own script
+//! alone.
 
 mod data;
 mod finding;
@@ -10,6 +11,9 @@ mod finding;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
+use reweave_model::{Kind, Novelty, Strength};
+
+use crate::data::Item;
 use crate::dossier::Dossier;
 use crate::escape::{html, html_short, json_in_html};
 use crate::related;
@@ -19,8 +23,10 @@ const SCRIPT: &str = include_str!("page.js");
 /// Of [`SCRIPT`], for the content security policy. A test says what it has to be.
 const SCRIPT_SHA256: &str = include_str!("page.js.sha256");
 
-pub(crate) const KINDS: [&str; 6] = ["race", "deadlock", "atomicity", "failure", "misuse", "nondeterminism"];
-pub(crate) const STRENGTHS: [&str; 3] = ["confirmed", "predicted", "potential"];
+/// What is no defect comes last.
+const KINDS: [Kind; Kind::ALL.len()] =
+    [Kind::Race, Kind::Deadlock, Kind::Atomicity, Kind::Failure, Kind::Misuse, Kind::Nondeterminism];
+const STRENGTHS: [Strength; Strength::ALL.len()] = [Strength::Confirmed, Strength::Predicted, Strength::Potential];
 
 pub fn write(dossier: &Dossier<'_>, out: &mut dyn Write) -> io::Result<()> {
     let program = dossier.report.program.join(" ");
@@ -84,9 +90,9 @@ fn header(dossier: &Dossier<'_>, program: &str, out: &mut dyn Write) -> io::Resu
 
 /// How many of what.
 fn summary(dossier: &Dossier<'_>, out: &mut dyn Write) -> io::Result<()> {
-    let mut counts: BTreeMap<(&str, &str), usize> = BTreeMap::new();
+    let mut counts: BTreeMap<(Kind, Strength), usize> = BTreeMap::new();
     for item in &dossier.report.findings {
-        *counts.entry((item.kind.as_str(), item.strength.as_str())).or_default() += 1;
+        *counts.entry((item.kind, item.strength)).or_default() += 1;
     }
     if counts.is_empty() {
         return Ok(());
@@ -111,9 +117,8 @@ fn summary(dossier: &Dossier<'_>, out: &mut dyn Write) -> io::Result<()> {
     }
     writeln!(out, "</tbody></table>")?;
     if let Some(against) = &dossier.report.baseline {
-        let of =
-            |state: &str| dossier.report.findings.iter().filter(|item| item.baseline.as_deref() == Some(state)).count();
-        let (new, known, gone) = (of("new"), of("known"), against.gone.len());
+        let of = |state| dossier.report.findings.iter().filter(|item| item.baseline == Some(state)).count();
+        let (new, known, gone) = (of(Novelty::New), of(Novelty::Known), against.gone.len());
         writeln!(
             out,
             "<p>Against <code>{}</code>: {new} new, {known} known, {gone} gone.</p>",
@@ -134,10 +139,14 @@ fn filters(dossier: &Dossier<'_>, out: &mut dyn Write) -> io::Result<()> {
         return Ok(());
     }
     writeln!(out, "<form class=\"filters\" data-script aria-label=\"Filters\">")?;
-    let has = |name: &str| dossier.report.findings.iter().any(|item| item.kind == name || item.strength == name);
-    for (legend, names) in [("strength", &STRENGTHS[..]), ("kind", &KINDS[..])] {
+    let has = |is: &dyn Fn(&Item) -> bool| dossier.report.findings.iter().any(is);
+    let strengths = STRENGTHS.iter().filter(|strength| has(&|item| item.strength == **strength));
+    let kinds = KINDS.iter().filter(|kind| has(&|item| item.kind == **kind));
+    let strengths: Vec<&str> = strengths.map(|strength| strength.name()).collect();
+    let kinds: Vec<&str> = kinds.map(|kind| kind.name()).collect();
+    for (legend, names) in [("strength", strengths), ("kind", kinds)] {
         write!(out, "<fieldset><legend>{legend}</legend>")?;
-        for name in names.iter().filter(|name| has(name)) {
+        for name in names {
             write!(out, "<label><input type=\"checkbox\" data-{legend}=\"{name}\" checked> {name}</label>")?;
         }
         writeln!(out, "</fieldset>")?;
@@ -159,7 +168,7 @@ fn gone(dossier: &Dossier<'_>, out: &mut dyn Write) -> io::Result<()> {
     };
     writeln!(out, "<section aria-labelledby=\"gone\"><h2 id=\"gone\">Gone</h2><ul class=\"gone\">")?;
     for one in &against.gone {
-        writeln!(out, "<li>{} ({})</li>", html_short(&one.summary), html(&one.kind))?;
+        writeln!(out, "<li>{} ({})</li>", html_short(&one.summary), one.kind)?;
     }
     writeln!(out, "</ul></section>")
 }

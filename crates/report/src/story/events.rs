@@ -2,7 +2,9 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use super::{Happening, at, lock_name};
+use reweave_model::{Kind, OpKind};
+
+use super::{Clause, Emphasis, Happening, at};
 use crate::data::Item;
 use crate::view::{Class, Row, Run, Step};
 
@@ -13,12 +15,25 @@ const AFTER: usize = 5;
 const SINGLE: usize = 3;
 
 /// A clause, and whether it can be summed up with its neighbours.
-struct Clause {
+struct Draft {
     text: String,
     access: Option<Access>,
     marked: bool,
-    /// It says that something is lost.
-    telling: bool,
+    /// Steps that the view left out come before it.
+    later: bool,
+    /// It says what becomes of an earlier write.
+    overwrites: Option<Overwritten>,
+}
+
+impl Draft {
+    fn clause(&self) -> Clause {
+        let emphasis = match &self.overwrites {
+            Some(Overwritten { lost: true, .. }) => Emphasis::Lost,
+            _ if self.marked && !self.later => Emphasis::Marked,
+            _ => Emphasis::None,
+        };
+        Clause { text: self.text.clone(), emphasis }
+    }
 }
 
 struct Access {
@@ -30,7 +45,7 @@ struct Access {
 
 struct Turn {
     thread: u32,
-    clauses: Vec<Clause>,
+    clauses: Vec<Draft>,
 }
 
 pub fn happenings(item: &Item, run: &Run) -> Vec<Happening> {
@@ -44,13 +59,13 @@ pub fn happenings(item: &Item, run: &Run) -> Vec<Happening> {
             gap = true;
             continue;
         };
-        let stale = lost.see(step, &interest);
+        let overwrites = lost.see(step, &interest);
         if !interest.has(step) {
             continue;
         }
-        let mut clause = clause(step, stale, run);
+        let mut clause = clause(step, overwrites, run);
         if std::mem::take(&mut gap) && !turns.is_empty() {
-            clause.text = format!("later {}", clause.text);
+            (clause.text, clause.later) = (format!("later {}", clause.text), true);
             turns.push(Turn { thread: step.thread, clauses: vec![clause] });
             continue;
         }
@@ -63,7 +78,7 @@ pub fn happenings(item: &Item, run: &Run) -> Vec<Happening> {
     let (first, last) = match (turns.iter().position(marked), turns.iter().rposition(marked)) {
         (Some(first), Some(last)) => (first, last),
         // A failure that no place stands for: how the run ended.
-        _ if item.kind == "failure" && !turns.is_empty() => (turns.len() - 1, turns.len() - 1),
+        _ if item.kind == Kind::Failure && !turns.is_empty() => (turns.len() - 1, turns.len() - 1),
         _ => return Vec::new(),
     };
     let shown = first.saturating_sub(BEFORE)..(last + 1 + AFTER).min(turns.len());
@@ -85,13 +100,13 @@ impl Interest {
     fn of(item: &Item, run: &Run) -> Self {
         let marked = || run.shown().filter(|step| step.mark.is_some());
         let mut objects: BTreeSet<String> = marked().map(|step| step.object.clone()).collect();
-        let held = item.accesses.iter().flat_map(|access| &access.locks_held).map(|held| lock_name(held).to_owned());
+        let held = item.accesses.iter().flat_map(|access| &access.locks_held).map(|held| held.name.clone());
         objects.extend(held);
         objects.extend(marked().flat_map(|step| step.locks.iter().cloned()));
-        if item.kind == "failure" {
+        if item.kind == Kind::Failure {
             objects.extend(shared(run));
         }
-        for wait in marked().filter(|step| step.kind == "wait") {
+        for wait in marked().filter(|step| step.kind == OpKind::Wait) {
             objects.extend(looked_at(run, wait));
         }
         objects.remove("");
@@ -101,34 +116,30 @@ impl Interest {
     fn has(&self, step: &Step) -> bool {
         step.mark.is_some()
             || self.objects.contains(&step.object)
-            || step.class == Class::End && step.what != "exit 0"
-            || self.threads.contains(&step.thread) && matches!(step.kind, "end" | "atomic_enter" | "atomic_exit")
+            || step.class == Class::End && !step.is_normal_exit
+            || self.threads.contains(&step.thread)
+                && matches!(step.kind, OpKind::End | OpKind::AtomicEnter | OpKind::AtomicExit)
     }
 }
 
-/// What a thread that waits for a notify looked at before: memory that others change, too, and that has a name or was read under
-/// the mutex of the wait.
+/// What a thread that waits for a notify looked at before: memory that others change, too, and that has a name or was
+/// read under the mutex of the wait.
 fn looked_at(run: &Run, wait: &Step) -> impl Iterator<Item = String> {
     let guarded = |step: &Step| step.locks.iter().any(|lock| wait.locks.contains(lock));
     let before = run.shown().filter(|step| step.thread == wait.thread && step.event < wait.event);
     let reads = before.filter(|step| matches!(step.class, Class::Read | Class::Update));
     let read: BTreeSet<&str> =
-        reads.filter(|step| !is_address(&step.object) || guarded(step)).map(|step| step.object.as_str()).collect();
+        reads.filter(|step| step.has_name || guarded(step)).map(|step| step.object.as_str()).collect();
     let others = run.shown().filter(|step| step.thread != wait.thread);
     let writes = others.filter(|step| matches!(step.class, Class::Write | Class::Update));
     let written: BTreeSet<&str> = writes.map(|step| step.object.as_str()).collect();
     read.intersection(&written).map(|&object| object.to_owned()).collect::<Vec<_>>().into_iter()
 }
 
-/// It has no name.
-fn is_address(object: &str) -> bool {
-    object.starts_with("0x")
-}
-
 /// Named memory that several threads use and at least one changes.
 fn shared(run: &Run) -> impl Iterator<Item = String> {
     let mut users: HashMap<&str, (u32, bool, bool)> = HashMap::new();
-    for step in run.shown().filter(|step| !is_address(&step.object)) {
+    for step in run.shown().filter(|step| step.has_name) {
         let writes = match step.class {
             Class::Read => false,
             Class::Write | Class::Update => true,
@@ -142,12 +153,19 @@ fn shared(run: &Run) -> impl Iterator<Item = String> {
     shared.map(|(name, _)| name.to_owned()).collect::<Vec<_>>().into_iter()
 }
 
-/// Writes over what another thread wrote since the writer last looked. Whether what is written depends on what was read nobody
-/// knows, so that this is not told.
+/// Writes over what another thread wrote since the writer last looked. Whether what is written depends on what was read
+/// nobody knows, so that this is not told.
 #[derive(Default)]
 struct Lost {
     last_read: HashMap<(u32, String), (u64, Option<String>)>,
     last_write: HashMap<String, Written>,
+}
+
+/// What becomes of an earlier write.
+struct Overwritten {
+    text: String,
+    /// Nobody has read it.
+    lost: bool,
 }
 
 struct Written {
@@ -160,12 +178,12 @@ struct Written {
 
 impl Lost {
     /// What is lost by this write.
-    fn see(&mut self, step: &Step, interest: &Interest) -> Option<String> {
+    fn see(&mut self, step: &Step, interest: &Interest) -> Option<Overwritten> {
         if !interest.objects.contains(&step.object) {
             return None;
         }
         let key = (step.thread, step.object.clone());
-        if step.kind == "free" {
+        if step.kind == OpKind::Free {
             self.last_write.remove(&step.object);
             return None;
         }
@@ -188,7 +206,8 @@ impl Lost {
                 let value = |value: Option<String>| value.map_or(String::new(), |value| format!(" ({value})"));
                 let lost = if old.read { "is overwritten" } else { "is lost" };
                 let (by, wrote, seen) = (old.by, value(old.value), seen.as_deref().unwrap_or(&step.object));
-                return Some(format!("what T{by} wrote{wrote} {lost}, T{} had read {seen} before that", step.thread));
+                let text = format!("what T{by} wrote{wrote} {lost}, T{} had read {seen} before that", step.thread);
+                return Some(Overwritten { text, lost: !old.read });
             }
             _ => {}
         }
@@ -196,8 +215,8 @@ impl Lost {
     }
 }
 
-/// Who holds what a thread waits for: by what it did last before, and by what it holds when it next does something. What lies
-/// between is not always shown.
+/// Who holds what a thread waits for: by what it did last before, and by what it holds when it next does something.
+/// What lies between is not always shown.
 fn holder(waits: &Step, run: &Run) -> Option<u32> {
     let others = || run.shown().filter(|other| other.thread != waits.thread);
     let has_it = |thread: u32| {
@@ -205,9 +224,9 @@ fn holder(waits: &Step, run: &Run) -> Option<u32> {
         let before = own().take_while(|step| step.event < waits.event).last();
         let after = own().find(|step| step.event > waits.event);
         let took = before.is_some_and(|step| match step.kind {
-            "acquire" => step.object == waits.object || step.locks.contains(&waits.object),
-            "release" => step.object != waits.object && step.locks.contains(&waits.object),
-            "wait" => false,
+            OpKind::Acquire => step.object == waits.object || step.locks.contains(&waits.object),
+            OpKind::Release => step.object != waits.object && step.locks.contains(&waits.object),
+            OpKind::Wait => false,
             _ => step.locks.contains(&waits.object),
         });
         took && after.is_none_or(|step| step.locks.contains(&waits.object))
@@ -216,7 +235,7 @@ fn holder(waits: &Step, run: &Run) -> Option<u32> {
     threads.into_iter().find(|&thread| has_it(thread))
 }
 
-fn clause(step: &Step, stale: Option<String>, run: &Run) -> Clause {
+fn clause(step: &Step, overwrites: Option<Overwritten>, run: &Run) -> Draft {
     let mark = step.mark.map_or(String::new(), |number| format!("({number}) "));
     let through = if step.through.is_empty() { String::new() } else { format!(" in {}", step.through) };
     let place = if step.place.line == 0 { through } else { format!("{through} at {}", at(&step.place)) };
@@ -224,51 +243,50 @@ fn clause(step: &Step, stale: Option<String>, run: &Run) -> Clause {
     let object = &step.object;
     let text = match (step.class, step.kind) {
         (Class::Read, _) => format!("reads {object}{value}{place}"),
-        (Class::Write, "free") => format!("frees {object}{place}"),
+        (Class::Write, OpKind::Free) => format!("frees {object}{place}"),
         (Class::Write, _) => format!("writes {object}{value}{place}"),
         (Class::Update, _) => format!("updates {object}{value}{place}"),
-        (_, "acquire") => format!("takes {object}{place}"),
-        (_, "woken") => format!("is woken on {object}{place}"),
-        (_, "release") => format!("gives {object} back{place}"),
-        (_, "notify") => format!("{}{place}", step.what.replacen("notify", "notifies", 1)),
-        (_, "wait") => format!("waits for a notify on {object}{place}"),
-        (_, "create") => format!("creates {object}{place}"),
-        (_, "destroy") => format!("destroys {object}{place}"),
+        (_, OpKind::Acquire) => format!("takes {object}{place}"),
+        (_, OpKind::Woken) => format!("is woken on {object}{place}"),
+        (_, OpKind::Release) => format!("gives {object} back{place}"),
+        (_, OpKind::Notify) => format!("{}{place}", step.what.replacen("notify", "notifies", 1)),
+        (_, OpKind::Wait) => format!("waits for a notify on {object}{place}"),
+        (_, OpKind::Create) => format!("creates {object}{place}"),
+        (_, OpKind::Destroy) => format!("destroys {object}{place}"),
         (Class::Wait, _) => {
             let held = holder(step, run).map_or(String::new(), |thread| format!(", which T{thread} holds"));
             format!("{}{place}{held}", step.what)
         }
-        (Class::End, "hang") => "can do nothing more, and nobody else can: the run hangs".into(),
-        (Class::End, "fatal") => format!("is killed by {}{place}", step.what),
+        (Class::End, OpKind::Hang) => "can do nothing more, and nobody else can: the run hangs".into(),
+        (Class::End, OpKind::Fatal) => format!("is killed by {}{place}", step.what),
         (Class::End, _) => format!("ends the program with status {}", step.what.trim_start_matches("exit ")),
-        (_, "end") => "comes to its end".into(),
-        (_, "atomic_enter") => format!("enters the atomic block{place}"),
-        (_, "atomic_exit") => format!("leaves the atomic block{place}"),
-        (_, "fork") => format!("{}{place}", step.what.replacen("start", "starts", 1)),
+        (_, OpKind::End) => "ends".into(),
+        (_, OpKind::AtomicEnter) => format!("enters the atomic block{place}"),
+        (_, OpKind::AtomicExit) => format!("leaves the atomic block{place}"),
+        (_, OpKind::Fork) => format!("{}{place}", step.what.replacen("start", "starts", 1)),
         _ => format!("{}{place}", step.what),
     };
-    let after = stale.map_or(String::new(), |lost| format!(": {lost}"));
-    let told = !after.is_empty();
-    let accessed = matches!(step.class, Class::Read | Class::Write | Class::Update) && step.kind != "free";
-    let access = (accessed && step.mark.is_none() && !told).then(|| Access {
+    let after = overwrites.as_ref().map_or(String::new(), |overwritten| format!(": {}", overwritten.text));
+    let accessed = matches!(step.class, Class::Read | Class::Write | Class::Update) && step.kind != OpKind::Free;
+    let access = (accessed && step.mark.is_none() && overwrites.is_none()).then(|| Access {
         object: object.clone(),
         value: step.value.clone(),
         at: at(&step.place),
         writes: step.class != Class::Read,
     });
-    Clause { text: format!("{mark}{text}{after}"), access, marked: step.mark.is_some(), telling: told }
+    Draft { text: format!("{mark}{text}{after}"), access, marked: step.mark.is_some(), later: false, overwrites }
 }
 
 /// Joins accesses of the same variable where there are many in a row; locks around them go with them.
-fn summed_up(clauses: &[Clause]) -> Vec<String> {
+fn summed_up(clauses: &[Draft]) -> Vec<Clause> {
     let mut told = Vec::new();
     let mut rest = clauses;
     while !rest.is_empty() {
-        let quiet = rest.iter().take_while(|clause| !clause.marked && !clause.telling).count();
+        let quiet = rest.iter().take_while(|clause| !clause.marked && clause.overwrites.is_none()).count();
         let accesses: Vec<&Access> = rest[..quiet].iter().filter_map(|clause| clause.access.as_ref()).collect();
         if accesses.len() <= SINGLE {
             let whole = quiet.max(1);
-            told.extend(rest[..whole].iter().map(|clause| clause.text.clone()));
+            told.extend(rest[..whole].iter().map(Draft::clause));
             rest = &rest[whole..];
             continue;
         }
@@ -290,7 +308,8 @@ fn summed_up(clauses: &[Clause]) -> Vec<String> {
                 _ => String::new(),
             };
             let verb = if writes == 0 { "reads" } else { "reads and writes" };
-            told.push(format!("{verb} {object} {} times at {places}{values}", of.len()));
+            let text = format!("{verb} {object} {} times at {places}{values}", of.len());
+            told.push(Clause { text, emphasis: Emphasis::None });
         }
         rest = &rest[until + 1..];
     }

@@ -1,7 +1,10 @@
-//! What the recorded run did instead: the same accesses, in the order and at the distance in which it had them. A failure that no
-//! access stands for is told by what was read differently, and by where threads came that did not come there before.
+//! What the recorded run did instead: the same accesses, in the order and at the distance in which it had them. A
+//! failure that no access stands for is told by what was read differently, and by where threads came that did not come
+//! there before.
 
 use std::collections::{HashMap, HashSet};
+
+use reweave_model::Kind;
 
 use super::at;
 use crate::data::{Item, Location};
@@ -22,7 +25,7 @@ pub fn instead(item: &Item, run: &Run, evidence: &Evidence) -> Vec<String> {
             false => format!("It did it, too, along another schedule. {ended}"),
         }];
     }
-    if item.kind == "failure"
+    if item.kind == Kind::Failure
         && let Some(failing) = failing
     {
         let mut lines = differences(failing, run);
@@ -38,21 +41,21 @@ pub fn instead(item: &Item, run: &Run, evidence: &Evidence) -> Vec<String> {
         };
         lines.push(format!("{} {when}", told(step)));
     }
-    if failing.is_none() && item.kind == "race" {
+    if failing.is_none() && item.kind == Kind::Race {
         lines.push("No run had one right after the other so far.".into());
     }
     lines.push(ended);
     lines
 }
 
-/// What threads read at the same place, the same time through it, but with another value; and the first place that each came to
-/// only when it failed.
+/// What threads read at the same place, the same time through it, but with another value; and the first place that each
+/// came to only when it failed.
 fn differences(failing: &Run, observed: &Run) -> Vec<String> {
     type Read<'a> = (u32, &'a Location, &'a str, usize);
     let reads = |run| {
         let mut times: HashMap<(u32, &Location, &str), usize> = HashMap::new();
         let reads = Run::shown(run).filter(|step| matches!(step.class, Class::Read | Class::Update));
-        let named = reads.filter(|step| !step.object.starts_with("0x"));
+        let named = reads.filter(|step| step.has_name);
         named
             .map(|step| {
                 let time = times.entry((step.thread, &step.place, &step.object)).or_default();

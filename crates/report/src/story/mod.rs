@@ -1,5 +1,5 @@
-//! A finding told as a story: what happens in the run that shows it, why that is possible, and what the recorded run did
-//! instead. All of it is read off the runs; nothing is guessed about what the code means.
+//! A finding told as a story: what happens in the run that shows it, why that is possible, and what the recorded run
+//! did instead. All of it is read off the runs; nothing is guessed about what the code means.
 
 mod events;
 mod instead;
@@ -20,8 +20,30 @@ pub struct Happening {
     pub thread: u32,
     /// `T1 (deposit)`
     pub who: String,
-    /// What it does, in clauses.
-    pub clauses: Vec<String>,
+    /// What it does.
+    pub clauses: Vec<Clause>,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Clause {
+    pub text: String,
+    pub emphasis: Emphasis,
+}
+
+/// What makes a clause stand out.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Emphasis {
+    None,
+    /// It is one of the accesses of the finding.
+    Marked,
+    /// What another thread wrote is lost.
+    Lost,
+}
+
+impl Happening {
+    fn text(&self) -> String {
+        self.clauses.iter().map(|clause| clause.text.as_str()).collect::<Vec<_>>().join(",\n      ")
+    }
 }
 
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -71,13 +93,7 @@ impl Story {
         if !self.happenings.is_empty() {
             writeln!(out, "\n{}", self.title())?;
             for (number, happening) in self.happenings.iter().enumerate() {
-                writeln!(
-                    out,
-                    "  {:>2}. {} {}",
-                    number + 1,
-                    printable(&happening.who),
-                    printable(&happening.clauses.join(",\n      "))
-                )?;
+                writeln!(out, "  {:>2}. {} {}", number + 1, printable(&happening.who), printable(&happening.text()))?;
             }
         }
         for (title, lines) in self.sections() {
@@ -106,9 +122,4 @@ pub(crate) fn listed(words: &[String]) -> String {
         [one] => one.clone(),
         [most @ .., last] => format!("{} and {last}", most.join(", ")),
     }
-}
-
-/// The name of a lock without where it was taken.
-pub(crate) fn lock_name(held: &str) -> &str {
-    held.split_once(" (taken at ").map_or(held, |(name, _)| name)
 }

@@ -6,7 +6,8 @@ use super::at;
 use crate::escape::printable;
 use crate::view::{Row, Run};
 
-/// Shows `count` rows before the first access of the finding (without one, the end of the run) and a few after the last.
+/// Shows `count` rows before the first access of the finding (without one, the end of the run) and a few after the
+/// last.
 pub fn write(run: &Run, count: usize, out: &mut dyn Write) -> io::Result<()> {
     let marked = run.marked();
     let end = run.rows.len();

@@ -2,19 +2,24 @@
 
 use std::collections::BTreeSet;
 
-use super::{listed, lock_name};
-use crate::data::{AccessItem, Item};
+use reweave_model::{Kind, Strength};
+
+use super::listed;
+use crate::data::{AccessItem, HeldLock, Item, Operation};
 
 pub fn why(item: &Item) -> Vec<String> {
-    match item.kind.as_str() {
-        "race" => race(item),
-        "deadlock" => deadlock(item),
-        "atomicity" => atomicity(item),
-        "nondeterminism" => {
-            let shown = match item.strength.as_str() {
-                "potential" => "A pattern says so; no reordering shows it.",
-                "confirmed" => "A run did it.",
-                _ => "A checked reordering of the recorded run shows it.",
+    if let Some(of_text) = &item.of_text {
+        return vec![of_text.why.clone()];
+    }
+    match item.kind {
+        Kind::Race => race(item),
+        Kind::Deadlock => deadlock(item),
+        Kind::Atomicity => atomicity(item),
+        Kind::Nondeterminism => {
+            let shown = match item.strength {
+                Strength::Potential => "A pattern says so; no reordering shows it.",
+                Strength::Confirmed => "A run did it.",
+                Strength::Predicted => "A checked reordering of the recorded run shows it.",
             };
             vec![
                 "Nothing says who comes first: a lock only keeps the accesses apart, and no start or end of a thread, no wait and no \
@@ -23,7 +28,7 @@ pub fn why(item: &Item) -> Vec<String> {
                 shown.into(),
             ]
         }
-        "failure" => vec![match item.preemptions {
+        Kind::Failure => vec![match item.preemptions {
             Some(0) | None => {
                 "The schedule alone leads there: the same input and the same steps of each thread.".into()
             }
@@ -32,12 +37,12 @@ pub fn why(item: &Item) -> Vec<String> {
                 if n == 1 { "switch away from a thread that could have gone on" } else { "preemptions" }
             ),
         }],
-        _ => Vec::new(),
+        Kind::Misuse => Vec::new(),
     }
 }
 
 fn names(access: &AccessItem) -> BTreeSet<&str> {
-    access.locks_held.iter().map(|held| lock_name(held)).collect()
+    access.locks_held.iter().map(|held| held.name.as_str()).collect()
 }
 
 fn holds(number: usize, access: &AccessItem) -> String {
@@ -58,16 +63,16 @@ fn race(item: &Item) -> Vec<String> {
     } else {
         format!("{} and {}: they have no lock in common.", holds(1, one), holds(2, two))
     };
-    let rest = if item.summary.contains("(memory-order)") {
+    let rest = if item.facts.memory_order {
         "What stands between them does not order them by the rules of C11: atomics that are relaxed or no pair of release and \
          acquire, or a lock that both hold shared."
     } else {
-        match item.strength.as_str() {
-            "confirmed" => "Nothing else orders them either: the run did one right after the other.",
-            "predicted" => {
+        match item.strength {
+            Strength::Confirmed => "Nothing else orders them either: the run did one right after the other.",
+            Strength::Predicted => {
                 "Nothing else orders them either: a checked reordering of the recorded run has one right after the other."
             }
-            _ => "Something else may order them: no run and no reordering shows it.",
+            Strength::Potential => "Something else may order them: no run and no reordering shows it.",
         }
     };
     vec![locks, rest.into()]
@@ -79,17 +84,16 @@ fn deadlock(item: &Item) -> Vec<String> {
         .iter()
         .zip(1..)
         .map(|(access, number): (_, usize)| {
-            let held: Vec<String> = access.locks_held.clone();
+            let held: Vec<String> = access.locks_held.iter().map(ToString::to_string).collect();
             let holding = if held.is_empty() { "holds nothing".into() } else { format!("holds {}", listed(&held)) };
-            let waits = access.op.strip_prefix("wait for ").unwrap_or(&access.op);
+            let waits = access.op.awaited().unwrap_or_else(|| access.op.to_string());
             format!("({number}) T{} {holding} and waits for {waits}.", access.thread)
         })
         .collect();
     let next = item.accesses.iter().cycle().skip(1);
-    let around = item.accesses.iter().zip(next).all(|(access, next)| {
-        let awaited = access.op.strip_prefix("wait for lock ");
-        awaited.is_some_and(|lock| names(next).contains(lock))
-    });
+    let around = item.accesses.iter().zip(next).all(
+        |(access, next)| matches!(&access.op, Operation::WaitForLock(lock) if names(next).contains(lock.as_str())),
+    );
     lines.push(if around && item.accesses.len() > 1 {
         "Each waits for what the next one holds, and nothing keeps them from taking the locks in different orders at the same \
          time."
@@ -108,8 +112,9 @@ fn atomicity(item: &Item) -> Vec<String> {
     let inside = (1..).zip(&item.accesses).filter(|(n, a): &(usize, _)| a.thread != own && (first..last).contains(&n));
     let others: Vec<String> = inside.map(|(n, _)| format!("({n})")).collect();
     // Taken at the same place is not taken once, but taken at two places is taken twice.
-    let throughout: BTreeSet<&String> = from.locks_held.iter().filter(|held| to.locks_held.contains(held)).collect();
-    let given_up: BTreeSet<&str> = from.locks_held.iter().chain(&to.locks_held).map(|held| lock_name(held)).collect();
+    let throughout: BTreeSet<&HeldLock> = from.locks_held.iter().filter(|held| to.locks_held.contains(held)).collect();
+    let given_up: BTreeSet<&str> =
+        from.locks_held.iter().chain(&to.locks_held).map(|held| held.name.as_str()).collect();
     let given_up: Vec<String> = given_up.into_iter().map(str::to_owned).collect();
     let mut lines = Vec::new();
     if throughout.is_empty() && !given_up.is_empty() {

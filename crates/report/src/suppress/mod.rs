@@ -1,6 +1,6 @@
 //! Findings that nobody wants to hear of, and why.
 //!
-//! A file has one suppression per line; `#` begins a comment. Ours say what they cover and, behind a colon, why:
+//! A file has one suppression per line; `#` begins a comment. Ours say what they cover and, after a colon, why:
 //!
 //! ```text
 //! race function=log_* : the counters need not be exact
@@ -9,11 +9,14 @@
 //! deadlock fingerprint=92b43991cbe295bb : only at shutdown
 //! ```
 //!
-//! Several conditions on a line must all hold. Files of ThreadSanitizer (`race:log_*`, `deadlock:…`) are read as they are
-//! ([`tsan`]); what they say is kept as the reason. A suppressed finding stays in the report, with its reason, and fails nothing.
+//! Several conditions on a line must all hold. Files of ThreadSanitizer (`race:log_*`, `deadlock:…`) are read as they
+//! are ([`tsan`]); what they say is kept as the reason. A suppressed finding stays in the report, with its reason, and
+//! fails nothing.
 
 mod pattern;
 mod tsan;
+
+use reweave_model::Kind;
 
 use crate::data::{AccessItem, Item, Location, Report};
 use crate::describe::file_name;
@@ -36,13 +39,13 @@ impl std::fmt::Display for Mistake {
 
 impl std::error::Error for Mistake {}
 
-/// The kinds that can be named; `any` stands for all of them.
-const KINDS: [&str; 7] = ["any", "race", "deadlock", "atomicity", "nondeterminism", "failure", "misuse"];
+/// Stands for all kinds.
+const ANY: &str = "any";
 
 #[derive(Clone, PartialEq, Eq, Debug)]
 struct Suppression {
     /// None: of every kind.
-    kind: Option<String>,
+    kind: Option<Kind>,
     conditions: Vec<Condition>,
     reason: String,
 }
@@ -114,7 +117,7 @@ impl Suppressions {
 
 impl Suppression {
     fn covers(&self, item: &Item) -> bool {
-        self.kind.as_ref().is_none_or(|kind| *kind == item.kind) && self.conditions.iter().all(|one| one.holds(item))
+        self.kind.is_none_or(|kind| kind == item.kind) && self.conditions.iter().all(|one| one.holds(item))
     }
 }
 
@@ -159,23 +162,25 @@ impl Spot {
 fn parse(line: &str) -> Result<Suppression, String> {
     let Some((head, reason)) = line.split_once(" :").or_else(|| line.strip_suffix(':').map(|head| (head, ""))) else {
         return Err(
-            "no reason: say why behind a colon, as in `race function=log_* : the counters need not be exact`".into()
+            "no reason: say why after a colon, as in `race function=log_* : the counters need not be exact`".into()
         );
     };
     let reason = reason.trim();
     if reason.is_empty() {
-        return Err("the reason is empty: say behind the colon why nobody has to look at this".into());
+        return Err("the reason is empty: say after the colon why nobody has to look at this".into());
     }
     let mut words = head.split_whitespace();
-    let kind = words.next().unwrap_or_default();
-    if !KINDS.contains(&kind) {
-        return Err(format!("`{kind}` is no kind of finding: begin with one of {}", KINDS.join(", ")));
+    let word = words.next().unwrap_or_default();
+    let kind = Kind::from_name(word);
+    if kind.is_none() && word != ANY {
+        let all: Vec<&str> = [ANY].into_iter().chain(Kind::ALL.iter().map(|kind| kind.name())).collect();
+        return Err(format!("`{word}` is no kind of finding: begin with one of {}", all.join(", ")));
     }
     let conditions = words.map(condition).collect::<Result<Vec<_>, _>>()?;
     if conditions.is_empty() {
         return Err("nothing says which ones: add function=, file=, pair= or fingerprint= (function=* for all)".into());
     }
-    Ok(Suppression { kind: (kind != "any").then(|| kind.to_owned()), conditions, reason: reason.to_owned() })
+    Ok(Suppression { kind, conditions, reason: reason.to_owned() })
 }
 
 fn condition(word: &str) -> Result<Condition, String> {

@@ -23,8 +23,8 @@ impl Glob {
     }
 }
 
-/// Whether the pattern is found in the name: from its beginning, up to its end, or anywhere. Linear in both but for the number of
-/// stars.
+/// Whether the pattern is found in the name: from its beginning, up to its end, or anywhere. Linear in both but for the
+/// number of stars.
 pub fn glob(pattern: &str, name: &str, from_start: bool, to_end: bool) -> bool {
     let parts: Vec<&str> = pattern.split('*').collect();
     let (Some((first, rest)), true) = (parts.split_first(), !name.is_empty() || pattern.trim_matches('*').is_empty())

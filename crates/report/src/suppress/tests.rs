@@ -1,13 +1,17 @@
 //! Suppressions on made-up findings: both kinds of files, and what each pattern takes.
 
+use reweave_model::Strength;
+
 use super::*;
+use crate::data::Facts;
 
 fn access(function: &str, file: &str, line: u32, callers: &[&str]) -> AccessItem {
     let location = Location { file: file.into(), line, function: function.into() };
     let caller = |name: &&str| Location { file: "/src/app.c".into(), line: 1, function: (*name).into() };
     AccessItem {
         thread: 1,
-        op: "write".into(),
+        process: None,
+        op: reweave_model::OpName::Write.into(),
         location,
         stack: callers.iter().map(caller).collect(),
         through: Vec::new(),
@@ -20,14 +24,13 @@ fn bank() -> Item {
     Item {
         id: 1,
         fingerprint: "92b43991cbe295bb".into(),
-        kind: "race".into(),
-        strength: "confirmed".into(),
         summary: "data race on balance: write and read are not ordered".into(),
         accesses: vec![
             access("deposit", "/src/bank/bank.c", 24, &["teller", "main"]),
             access("withdraw", "/src/bank/bank.c", 15, &["customer"]),
         ],
-        ..Item::default()
+        facts: Facts { variable: Some("balance".into()), ..Facts::default() },
+        ..Item::new(Kind::Race, Strength::Confirmed)
     }
 }
 
@@ -128,7 +131,7 @@ fn suppressed_findings_stay_but_fail_nothing() {
         program: Vec::new(),
         findings: vec![bank()],
         stats: std::collections::BTreeMap::new(),
-        baseline: None,
+        ..Report::default()
     };
     assert!(report.has_findings());
     let mut all = Suppressions::default();

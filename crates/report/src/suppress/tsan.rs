@@ -1,7 +1,9 @@
-//! Suppression files of ThreadSanitizer, as its documentation describes them: `type:pattern`, where the pattern is found anywhere in
-//! the name of a function or a file of a stack, or of the global variable that a race is on; `*` stands for anything, `^` and `$` for the ends. `thread` is about threads that
-//! are never joined, `mutex` about other misuse; `signal` and `called_from_lib` are about what has no counterpart here and cover
-//! nothing.
+//! Suppression files of ThreadSanitizer, as its documentation describes them: `type:pattern`, where the pattern is
+//! found anywhere in the name of a function or a file of a stack, or of the global variable that a race is on; `*`
+//! stands for anything, `^` and `$` for the ends. `thread` is about threads that are never joined, `mutex` about other
+//! misuse; `signal` and `called_from_lib` are about what has no counterpart here and cover nothing.
+
+use reweave_model::Kind;
 
 use super::pattern::glob;
 use super::{Condition, Suppression};
@@ -9,7 +11,7 @@ use crate::data::{Item, Location};
 
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Template {
-    kind: &'static str,
+    kind: Kind,
     /// Only the innermost frame counts.
     top: bool,
     /// Threads that are never joined.
@@ -22,11 +24,11 @@ pub struct Template {
 pub fn template(line: &str) -> Option<Option<Template>> {
     let (kind, pattern) = line.split_once(':')?;
     let (kind, top, thread) = match kind {
-        "race" => ("race", false, false),
-        "race_top" => ("race", true, false),
-        "deadlock" => ("deadlock", false, false),
-        "thread" => ("misuse", false, true),
-        "mutex" => ("misuse", false, false),
+        "race" => (Kind::Race, false, false),
+        "race_top" => (Kind::Race, true, false),
+        "deadlock" => (Kind::Deadlock, false, false),
+        "thread" => (Kind::Misuse, false, true),
+        "mutex" => (Kind::Misuse, false, false),
         "signal" | "called_from_lib" => return Some(None),
         _ => return None,
     };
@@ -40,15 +42,15 @@ pub fn template(line: &str) -> Option<Option<Template>> {
 impl Template {
     pub fn suppression(self, file: &str, line: usize) -> Suppression {
         let reason = format!("`{}` in {file}:{line}", self.text);
-        Suppression { kind: Some(self.kind.to_owned()), conditions: vec![Condition::Tsan(self)], reason }
+        Suppression { kind: Some(self.kind), conditions: vec![Condition::Tsan(self)], reason }
     }
 
     pub fn covers(&self, item: &Item) -> bool {
-        if self.kind == "misuse" && self.thread != item.summary.contains("neither joined nor detached") {
+        if self.kind == Kind::Misuse && self.thread != item.facts.unjoined {
             return false;
         }
         let matches = |frame: &Location| self.matches(&frame.function) || self.matches(&frame.file);
-        if self.kind == "race" && variable(item).is_some_and(|name| self.matches(name)) {
+        if self.kind == Kind::Race && item.facts.variable.as_ref().is_some_and(|name| self.matches(name)) {
             return true;
         }
         item.accesses.iter().any(|access| matches(access.innermost()) || !self.top && access.frames().any(matches))
@@ -65,11 +67,4 @@ impl Template {
         };
         !name.is_empty() && glob(pattern, name, from_start, to_end)
     }
-}
-
-/// The global variable that a race is on, which a pattern may name, too.
-fn variable(item: &Item) -> Option<&str> {
-    let rest = item.summary.strip_prefix("data race on ")?;
-    let end = [": ", " (", "+"].iter().filter_map(|end| rest.find(end)).min().unwrap_or(rest.len());
-    Some(&rest[..end])
 }

@@ -3,9 +3,10 @@
 use std::io::{self, Write};
 
 use super::{Detail, Page};
-use crate::data::{AccessItem, Item, Location};
+use reweave_model::{Kind, Novelty, Strength};
+
+use crate::data::{AccessItem, HeldLock, Item, Location, StaticItem};
 use crate::escape::printable;
-use crate::place::is_library;
 use crate::reads;
 use crate::related::{Group, Relation};
 
@@ -14,7 +15,7 @@ const CALLERS: usize = 2;
 
 /// `read and write`
 fn operations(item: &Item) -> String {
-    item.accesses.iter().map(|access| access.op.as_str()).collect::<Vec<_>>().join(" and ")
+    item.accesses.iter().map(|access| access.op.to_string()).collect::<Vec<_>>().join(" and ")
 }
 
 /// A place, its file as seen from here.
@@ -37,20 +38,20 @@ impl Page<'_> {
         let item = group.lead;
         let item = &printable_item(item);
         let style = self.style;
-        let code = match item.strength.as_str() {
-            "confirmed" => "1;31",
-            "predicted" => "1;33",
-            _ => "1;36",
+        let code = match item.strength {
+            Strength::Confirmed => "1;31",
+            Strength::Predicted => "1;33",
+            Strength::Potential => "1;36",
         };
         // The summary of a race says that it is one.
-        let kind = if item.kind == "race" { String::new() } else { format!(" {}", item.kind) };
+        let kind = if item.kind == Kind::Race { String::new() } else { format!(" {}", item.kind) };
         let strength = style.paint(code, &format!("{}{kind}", item.strength));
         let state = match &item.suppressed {
             Some(_) => " (suppressed)",
-            None => match item.baseline.as_deref() {
-                Some("new") => " (new)",
-                Some("known") => " (known)",
-                _ => "",
+            None => match item.baseline {
+                Some(Novelty::New) => " (new)",
+                Some(Novelty::Known) => " (known)",
+                None => "",
             },
         };
         writeln!(out, "{}", style.wrap(&format!("[{}] {strength}{state}: {}", item.id, item.summary), 4))?;
@@ -59,6 +60,9 @@ impl Page<'_> {
         }
         for (number, access) in item.accesses.iter().enumerate() {
             self.write_access(item, number + 1, access, out)?;
+        }
+        if let Some(of_text) = &item.of_text {
+            writeln!(out, "{}", style.wrap(&format!("  by the program's text: {}", of_text.why), 4))?;
         }
         if let Some(view) = &item.view {
             reads::write(view, out)?;
@@ -88,7 +92,7 @@ impl Page<'_> {
         let role = reads::role(item, number);
         let place = style.paint("1", &shown(&access.location));
         let through = access.library_function().map_or(String::new(), |name| format!(" in {name}, called"));
-        let head = format!("  ({number}) {}{role} by thread {}{through} at {place}", access.op, access.thread);
+        let head = format!("  ({number}) {}{role} by {}{through} at {place}", access.op, access.who());
         writeln!(out, "{}", style.wrap(&head, 8))?;
         let Location { file, line, .. } = &access.location;
         if let Some(text) = self.sources.line(file, *line).filter(|text| !text.trim().is_empty()) {
@@ -96,7 +100,8 @@ impl Page<'_> {
         }
         // What a library does between two functions of the program's own is for who wants everything.
         let full = style.detail == Detail::Full;
-        let stack: Vec<&Location> = access.stack.iter().filter(|at| full || !is_library(&at.file)).collect();
+        let stack: Vec<&Location> =
+            access.stack.iter().filter(|at| full || !self.language.is_library(&at.file)).collect();
         let callers = if full { stack.len() } else { CALLERS };
         for frame in stack.iter().take(callers) {
             writeln!(out, "{}", style.wrap(&format!("        called from {}", shown(frame)), 10))?;
@@ -105,16 +110,16 @@ impl Page<'_> {
             writeln!(out, "        … and {} more", stack.len() - callers)?;
         }
         match access.locks_held[..] {
-            [] if item.kind == "race" => writeln!(out, "        holding no lock"),
+            [] if item.kind == Kind::Race => writeln!(out, "        holding no lock"),
             [] => Ok(()),
-            _ => writeln!(out, "{}", style.wrap(&format!("        holding {}", access.locks_held.join(", ")), 10)),
+            _ => writeln!(out, "{}", style.wrap(&format!("        holding {}", access.held()), 10)),
         }
     }
 
     /// A group in one line: what, and where.
     pub(super) fn write_line(&self, group: &Group<'_>, out: &mut dyn Write) -> io::Result<()> {
         let item = &printable_item(group.lead);
-        let kind = if item.kind == "race" { String::new() } else { format!(" {}", item.kind) };
+        let kind = if item.kind == Kind::Race { String::new() } else { format!(" {}", item.kind) };
         let strength = self.style.paint("1;33", &format!("{}{kind}", item.strength));
         let places: Vec<String> = item.accesses.iter().map(|access| crate::story::at(&access.location)).collect();
         let places = if places.is_empty() { String::new() } else { format!(" ({})", places.join(", ")) };
@@ -128,7 +133,7 @@ impl Page<'_> {
 /// A finding on one line, plain: `[1] data race on balance: … (bank.c:15, bank.c:24)`.
 pub fn headline(item: &Item) -> String {
     let item = printable_item(item);
-    let kind = if item.kind == "race" { String::new() } else { format!("{}: ", item.kind) };
+    let kind = if item.kind == Kind::Race { String::new() } else { format!("{}: ", item.kind) };
     let places: Vec<String> = item.accesses.iter().map(|access| crate::story::at(&access.location)).collect();
     let places = if places.is_empty() { String::new() } else { format!(" ({})", places.join(", ")) };
     format!("[{}] {kind}{}{places}", item.id, item.summary)
@@ -136,7 +141,7 @@ pub fn headline(item: &Item) -> String {
 
 /// The others of a group: races of the same lines differ only in what they do there and share a line.
 pub(crate) fn also(group: &Group<'_>) -> Vec<String> {
-    let is_same_race = |other: &Item| other.kind == "race" && group.lead.kind == "race";
+    let is_same_race = |other: &Item| other.kind == Kind::Race && group.lead.kind == Kind::Race;
     let strength = |other: &Item| match other.strength == group.lead.strength {
         true => String::new(),
         false => format!("{} ", other.strength),
@@ -165,13 +170,15 @@ fn one_line(item: &Item) -> bool {
 fn printable_item(item: &Item) -> Item {
     let text = |text: &String| printable(text).replace('\n', " ");
     let place = |at: &Location| Location { file: text(&at.file), line: at.line, function: text(&at.function) };
+    let held = |lock: &HeldLock| HeldLock { name: text(&lock.name), taken: lock.taken.as_ref().map(text) };
     let access = |access: &AccessItem| AccessItem {
         thread: access.thread,
-        op: text(&access.op),
+        process: access.process,
+        op: access.op.map(text),
         location: place(&access.location),
         through: access.through.iter().map(place).collect(),
         stack: access.stack.iter().map(place).collect(),
-        locks_held: access.locks_held.iter().map(text).collect(),
+        locks_held: access.locks_held.iter().map(held).collect(),
         event: access.event,
     };
     Item {
@@ -180,6 +187,7 @@ fn printable_item(item: &Item) -> Item {
         outcome: item.outcome.as_ref().map(text),
         why_unconfirmed: item.why_unconfirmed.as_ref().map(text),
         suppressed: item.suppressed.as_ref().map(text),
+        of_text: item.of_text.as_ref().map(|of_text| StaticItem { why: text(&of_text.why) }),
         ..item.clone()
     }
 }

@@ -1,11 +1,15 @@
-//! Findings for the terminal. Confirmed ones come first, a block each: the accesses are numbered (1) and (2), and the last line
-//! is the command that replays it; other findings of what seems the same bug are lines in it. Then a line for each predicted one, and
-//! how many are merely potential.
+//! Findings for the terminal. Confirmed ones come first, a block each: the accesses are numbered (1) and (2), and the
+//! last line is the command that replays it; other findings of what seems the same bug are lines in it. Then a line for
+//! each predicted one, and how many are merely potential.
 
 mod block;
 mod style;
 
+use std::cmp::Reverse;
 use std::io::{self, Write};
+
+use reweave_model::{Kind, Novelty, Strength};
+use reweave_trace::Language;
 
 use crate::data::{Item, Report};
 use crate::reads;
@@ -23,19 +27,23 @@ pub struct Page<'a> {
     pub folder: &'a str,
     pub style: Style,
     pub sources: &'a Sources,
+    /// Of the program: frames of its libraries are left out.
+    pub language: &'a Language,
 }
 
-/// One finding, in full.
-pub fn write_item(item: &Item, folder: &str, style: Style, out: &mut dyn Write) -> io::Result<()> {
-    Page { folder, style, sources: &Sources::default() }.write_item(item, out)
+/// One finding, in full, with every frame.
+pub fn write_item(item: &Item, style: Style, out: &mut dyn Write) -> io::Result<()> {
+    let style = style.with_detail(Detail::Full);
+    Page { folder: "", style, sources: &Sources::default(), language: &Language::default() }.write_item(item, out)
 }
 
 /// Everything, with a last line that counts.
 pub fn write(report: &Report, folder: &str, style: Style, out: &mut dyn Write) -> io::Result<()> {
-    Page { folder, style, sources: &Sources::default() }.write(report, out)
+    Page { folder, style, sources: &Sources::default(), language: &report.language }.write(report, out)
 }
 
-/// The numbers of the analyses, each under the name of its analysis. A number's name says whose it is before the first dot.
+/// The numbers of the analyses, each under the name of its analysis. A number's name says whose it is before the first
+/// dot.
 pub fn write_stats(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     let analysis = |name: &str| name.split_once('.').map_or(String::new(), |(analysis, _)| analysis.to_owned());
     let mut names: Vec<&String> = report.stats.keys().collect();
@@ -69,21 +77,21 @@ impl Page<'_> {
         if self.style.detail == Detail::Full { write_unsettled_reads(report, out) } else { Ok(()) }
     }
 
-    /// Blocks of confirmed findings, then lines of predicted ones. What is one bug to people stands together, unless everything
-    /// is asked for.
+    /// Blocks of confirmed findings, then lines of predicted ones. What is one bug to people stands together, unless
+    /// everything is asked for.
     fn write_findings(&self, report: &Report, out: &mut dyn Write) -> io::Result<()> {
         let full = self.style.detail == Detail::Full;
-        for strengths in [&["confirmed", "predicted"][..], &["potential"]] {
-            let shown = report.findings.iter().filter(|item| strengths.contains(&item.strength.as_str()));
+        for proven in [true, false] {
+            let shown = report.findings.iter().filter(|item| item.is_proven() == proven);
             let told = |item: &Item| item.is_news() && item.is_proven() && !item.is_information();
             let shown = shown.filter(|item| full || told(item));
             let mut shown: Vec<&Item> = shown.collect();
-            shown.sort_by_key(|item| strengths.iter().position(|strength| *strength == item.strength));
+            shown.sort_by_key(|item| Reverse(item.strength));
             let alone = |item| Group { lead: item, others: Vec::new() };
             let groups = if full { shown.into_iter().map(alone).collect() } else { related::groups(shown) };
             let mut lines = 0;
             for group in groups {
-                if full || group.lead.strength == "confirmed" {
+                if full || group.lead.strength == Strength::Confirmed {
                     self.write_group(&group, out)?;
                     writeln!(out)?;
                 } else {
@@ -100,8 +108,9 @@ impl Page<'_> {
 
     fn write_counts(&self, report: &Report, out: &mut dyn Write) -> io::Result<()> {
         let told = || report.findings.iter().filter(|item| item.suppressed.is_none());
-        let count = |strength: &str| told().filter(|item| item.strength == strength && !item.is_information()).count();
-        let (confirmed, predicted, potential) = (count("confirmed"), count("predicted"), count("potential"));
+        let count = |strength| told().filter(|item| item.strength == strength && !item.is_information()).count();
+        let (confirmed, predicted, potential) =
+            (count(Strength::Confirmed), count(Strength::Predicted), count(Strength::Potential));
         if report.findings.iter().all(Item::is_information) {
             writeln!(out, "no findings")?;
         } else {
@@ -131,16 +140,14 @@ impl Page<'_> {
             writeln!(out, "{suppressed} suppressed")?;
         }
         if let Some(against) = &report.baseline {
-            let count = |state: &str| {
-                told().filter(|item| item.baseline.as_deref() == Some(state) && !item.is_information()).count()
-            };
-            let gone = || against.gone.iter().filter(|gone| gone.kind != "nondeterminism");
+            let count = |state| told().filter(|item| item.baseline == Some(state) && !item.is_information()).count();
+            let gone = || against.gone.iter().filter(|gone| gone.kind != Kind::Nondeterminism);
             writeln!(
                 out,
                 "against {}: {} new, {} known, {} gone",
                 against.file,
-                count("new"),
-                count("known"),
+                count(Novelty::New),
+                count(Novelty::Known),
                 gone().count()
             )?;
             if self.style.detail > Detail::Quiet {
@@ -176,7 +183,7 @@ pub(crate) fn write_unsettled(report: &Report, out: &mut dyn Write) -> io::Resul
     if stat("stalls_not_looked_for") > 0 {
         writeln!(
             out,
-            "threads that wait for what nobody is left to do were not looked for everywhere: that takes the whole of a run in \
+            "threads that wait for something that no thread will do were not looked for everywhere: that takes the whole of a run in \
              which every thread began"
         )?;
     }

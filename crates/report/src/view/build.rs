@@ -9,7 +9,7 @@ use super::links::Linker;
 use super::phrase::{memory, phrase};
 use super::{Bar, Class, Lane, Link, LinkKind, Marks, Row, Run, Step};
 use crate::describe::{self, Describer};
-use crate::place::{Placed, is_library};
+use crate::place::Placed;
 
 /// How much of a run is kept.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -49,7 +49,7 @@ pub fn build(trace: &Trace, marks: &Marks, limits: Limits) -> Result<Run> {
     let kept = Kept::of(trace, marks, limits)?;
     let mut maker = Maker {
         trace,
-        describer: Describer { symbols: trace.symbols() },
+        describer: Describer::of(trace),
         marks,
         marked_memory: kept.memory.clone(),
         run: Run::default(),
@@ -151,8 +151,8 @@ impl Maker<'_> {
         let row = self.run.rows.len();
         self.begin(event);
         let phrase = phrase(&event.op, self.describer);
-        let symbols = self.trace.symbols();
-        let Placed { at, through, stack } = Placed::new(event.pc, self.trace.stacks().walk(event.stack), symbols);
+        let callers = self.trace.stacks().walk(event.stack);
+        let Placed { at, through, stack } = Placed::new(event.pc, callers, self.describer);
         let locks = self.held.get(&event.thread).into_iter().flatten();
         let locks = locks.map(|held| cut(&self.describer.object(held.object))).collect();
         self.run.rows.push(Row::Step(Box::new(Step {
@@ -160,9 +160,11 @@ impl Maker<'_> {
             number,
             thread: event.thread.0,
             class: phrase.class,
-            kind: describe::kind(&event.op),
+            kind: event.op.kind(),
+            is_normal_exit: matches!(event.op, Op::Exit { status: 0 }),
             what: cut(&phrase.what),
             object: cut(&phrase.object),
+            has_name: memory(&event.op).is_none_or(|(addr, _)| self.trace.symbols().variable(addr).is_some()),
             value: phrase.value,
             place: at,
             through: through.last().map_or(String::new(), |frame| cut(&frame.function)),
@@ -180,17 +182,17 @@ impl Maker<'_> {
         self.locks(event.thread, &event.op, row, false);
     }
 
-    /// The first place in the program's own code names the thread. Where a thread begins there is none yet, and what a library does
-    /// to start it (`std::thread`) says nothing.
+    /// The first place in the program's own code names the thread. Where a thread begins there is none yet, and what a
+    /// library does to start it (`std::thread`) says nothing.
     fn begin(&mut self, event: &reweave_model::Event<'_>) {
         let beginning = self.first.entry(event.thread).or_default();
         if beginning.own || event.pc.0 == 0 || beginning.tried == TRIES {
             return;
         }
         beginning.tried += 1;
-        let placed = Placed::new(event.pc, self.trace.stacks().walk(event.stack), self.trace.symbols());
+        let placed = Placed::new(event.pc, self.trace.stacks().walk(event.stack), self.describer);
         let outermost = placed.outermost();
-        beginning.own = outermost.line != 0 && !is_library(&outermost.file);
+        beginning.own = outermost.line != 0 && !self.describer.language.is_library(&outermost.file);
         if beginning.own || beginning.function.is_empty() {
             beginning.function.clone_from(&outermost.function);
         }
@@ -231,8 +233,8 @@ impl Maker<'_> {
         }
     }
 
-    /// Keeps the books of locks. In a fold a lock is held from, or to, the fold's own row; what is taken and given back inside is
-    /// not shown.
+    /// Keeps the books of locks. In a fold a lock is held from, or to, the fold's own row; what is taken and given back
+    /// inside is not shown.
     fn locks(&mut self, thread: ThreadId, op: &Op<'_>, row: usize, folded: bool) {
         let held = self.held.entry(thread).or_default();
         match op.lock_change() {
@@ -276,7 +278,7 @@ impl Maker<'_> {
     fn lane(&self, thread: ThreadId) -> Lane {
         let name = match self.names.get(&thread) {
             Some(name) => name.clone(),
-            None if thread.0 == 0 => "main".into(),
+            None if thread.0 == 0 => self.describer.language.entry.clone(),
             None => self.first.get(&thread).map(|first| first.function.clone()).unwrap_or_default(),
         };
         Lane { label: format!("T{thread}"), name: cut(&name), thread: thread.0 }

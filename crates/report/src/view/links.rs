@@ -1,5 +1,5 @@
-//! What ordered what in a run: the last release before an acquire, the notify that woke a waiter, the fork before a begin.
-//! Only edges between different threads: within one thread the order is plain.
+//! What ordered what in a run: the last release before an acquire, the notify that woke a waiter, the fork before a
+//! begin. Only edges between different threads: within one thread the order is plain.
 
 use std::collections::HashMap;
 

@@ -1,8 +1,8 @@
-//! One run as people look at it: a lane per thread, time downwards, who held which lock, and what ordered what. The HTML view,
-//! the story of `explain`, the thread flows of SARIF and the trace view are all made from this.
+//! One run as people look at it: a lane per thread, time downwards, who held which lock, and what ordered what. The
+//! HTML view, the story of `explain`, the thread flows of SARIF and the trace view are all made from this.
 //!
-//! Memory follows what is shown, not the length of the run: of a run that is too long, the surroundings of the accesses in
-//! question are kept, and what lies between is one row that counts.
+//! Memory follows what is shown, not the length of the run: of a run that is too long, the surroundings of the accesses
+//! in question are kept, and what lies between is one row that counts.
 
 mod build;
 mod links;
@@ -10,7 +10,7 @@ mod phrase;
 
 use std::collections::BTreeMap;
 
-use reweave_model::EventId;
+use reweave_model::{EventId, OpKind};
 use reweave_trace::{Result, Trace};
 use serde::Serialize;
 
@@ -88,11 +88,15 @@ pub struct Step {
     pub thread: u32,
     pub class: Class,
     /// The name of the operation, as `inspect --kind` takes it.
-    pub kind: &'static str,
+    pub kind: OpKind,
+    /// Of the end of the run: that nothing went wrong.
+    pub is_normal_exit: bool,
     /// `read balance = 100`
     pub what: String,
     /// The variable or object it is about, if there is one.
     pub object: String,
+    /// Whether that is what the program calls it, and no bare address.
+    pub has_name: bool,
     /// What was read or written, where it is known.
     pub value: Option<String>,
     pub place: Location,

@@ -130,7 +130,7 @@ pub fn phrase(op: &Op<'_>, describer: Describer<'_>) -> Phrase {
         Op::Begin => plain("begin".into()),
         Op::End => plain("end".into()),
         Op::Free { addr, .. } => about("free", describer.address(addr)),
-        Op::Hang => plain("nobody can go on".into()),
+        Op::Hang => plain("no thread can make progress".into()),
         Op::Exit { status } => plain(format!("exit {status}")),
         Op::Fatal { number, .. } => plain(describe::signal_name(number as i32)),
         Op::Misused { what, object: id } => {
@@ -140,7 +140,7 @@ pub fn phrase(op: &Op<'_>, describer: Describer<'_>) -> Phrase {
         Op::AtomicExit => plain("atomic block ends".into()),
         ref op => {
             let operands = describer.operands(op);
-            plain(format!("{} {operands}", describe::kind(op).replace('_', " ")).trim_end().to_owned())
+            plain(format!("{} {operands}", op.kind().name().replace('_', " ")).trim_end().to_owned())
         }
     }
 }

@@ -5,7 +5,7 @@ mod sync;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use reweave_model::{EventId, MemoryOrder, ObjectId, Op, Pc, StackId, ThreadId};
+use reweave_model::{EventId, MemoryOrder, ObjectId, Op, OpName, Pc, StackId, ThreadId};
 use reweave_trace::Symbols;
 
 use super::buffer::{Data, Kept, What};
@@ -219,7 +219,7 @@ impl Builder {
         let tried = of.is_some_and(|kept| tries(&kept.what));
         self.history.threads[thread.index()].push(pos);
         self.history.steps.push(Step { thread, action, guarded, after, event, tried, doubtful });
-        let nowhere = Origin { pc: Pc(0), stack: StackId(0), op: "", steps: 0 };
+        let nowhere = Origin { pc: Pc(0), stack: StackId(0), op: OpName::Unnamed, steps: 0 };
         self.origins.push(of.map_or(nowhere, |kept| {
             let &Kept { pc, stack, steps, .. } = kept;
             Origin { pc, stack, op: kept.called, steps }

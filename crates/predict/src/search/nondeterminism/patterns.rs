@@ -44,10 +44,9 @@ pub fn patterns(
     let mut findings: Vec<Finding> = found.into_values().collect();
     let mut fed = feeds::Known::default();
     for finding in &mut findings {
-        if let Some(view) = &mut finding.view
-            && let Some(read) = view.read
-        {
-            view.feeds = fed.of(trace, &finding.accesses[read])?;
+        if let Some(read) = finding.view.and_then(|view| view.read) {
+            let feeds = fed.of(trace, &finding.accesses()[read])?;
+            finding.view = finding.view.map(|view| reweave_model::View { feeds, ..view });
         }
     }
     Ok(Patterns { findings, stats })

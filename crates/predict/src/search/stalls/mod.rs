@@ -5,7 +5,7 @@ mod question;
 
 use std::collections::{BTreeMap, HashMap};
 
-use reweave_model::{Accessor, AnalysisId, Finding, Kind, Pc};
+use reweave_model::{Accessor, AnalysisId, Finding, Kind, OpName, Pc};
 use reweave_trace::{Result, Trace};
 
 use crate::feasible::{Feasibility, Question};
@@ -101,7 +101,7 @@ pub fn stalls(
         let window = window.blocked.as_deref().unwrap_or(window);
         let history = &window.history;
         let starts = |pos: Pos| history.threads[history.step(pos).thread.index()].first() == Some(&pos);
-        let waits = |pos: Pos| window.origin(pos).op == "join" || starts(pos);
+        let waits = |pos: Pos| window.origin(pos).op == OpName::Join || starts(pos);
         let endings = Endings { ended: &window.ended, waits: &waits };
         let mut groups: BTreeMap<Vec<Pc>, Vec<Cut>> = BTreeMap::new();
         for cut in cuts(history, &endings, limits, &|pos| window.origin(pos).pc) {
@@ -160,7 +160,7 @@ fn entered(history: &History, members: &[Pos]) -> Vec<Pos> {
 fn member(window: &Lowered, pos: Pos, cut: &Cut) -> Accessor {
     let mut accessor = search::accessor(window, pos);
     if cut.unnotified.contains(&window.history.step(pos).thread) {
-        accessor.op = "wait".to_owned();
+        accessor.op = OpName::Wait.into();
     }
     accessor
 }

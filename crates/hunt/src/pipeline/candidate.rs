@@ -1,0 +1,279 @@
+//! What a test works with: findings that are tried, and what came of it. Items of a report are made from them when one
+//! is written.
+
+use std::cmp::Reverse;
+use std::path::{Path, PathBuf};
+
+use reweave_model::{EventId, Finding, Harm, Kind, Strength};
+use reweave_report::data::{AccessItem, Facts, RECORDED_RUN, Tries};
+use reweave_report::resolve::{self, Description};
+use reweave_report::{Item, describe};
+use reweave_trace::{Outcome, Trace};
+
+use crate::confirm::{self, Ending, Goal, Missed};
+use crate::replay::Repeats;
+use reweave_launch::Result;
+
+/// A finding, and how far it is settled.
+#[derive(Clone, Debug)]
+pub struct Candidate {
+    /// Also the name of its folder.
+    pub id: u32,
+    pub finding: Finding,
+    /// The same in names and lines, as the run has it that did it.
+    pub description: Description,
+    pub account: Account,
+    pub state: State,
+    /// What it took to make it happen, if somebody tried.
+    pub tries: Option<Tries>,
+}
+
+/// What a candidate is told by.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Account {
+    /// What the finding is about.
+    Finding,
+    /// That a run failed.
+    Failure { run: WhichRun, outcome: Outcome },
+    /// That a run hung: by what its threads wait for.
+    Hang { run: WhichRun },
+    /// That a run goes round loops for ever.
+    Endless,
+    /// That freed memory is used, or freed once more.
+    FreedMemory { twice: bool },
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum WhichRun {
+    Recorded,
+    /// It takes a special schedule.
+    OtherSchedule,
+}
+
+#[derive(Clone, Debug)]
+pub enum State {
+    /// No run did it, or none that can be shown.
+    Open {
+        why: Option<Unconfirmed>,
+        /// The file with the predicted order.
+        witness: Option<String>,
+    },
+    /// A run did it, and its folder is kept.
+    Done(Box<Done>),
+}
+
+/// The run that did it.
+#[derive(Clone, Debug)]
+pub struct Done {
+    pub goal: Goal,
+    pub ending: Ending,
+    /// Of its schedule, if that was shrunk.
+    pub preemptions: Option<u32>,
+    /// Whether it does the same again.
+    pub repeats: Repeats,
+}
+
+/// Why a candidate is open.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Unconfirmed {
+    /// A run did it, and did something else when it was replayed.
+    NotReplayed,
+    /// A run did it, and nobody says that it should not be.
+    Harmless,
+    Interrupted,
+    OutOfTime,
+    Missed(Missed),
+}
+
+const NOT_REPLAYED: &str =
+    "a run did it, but it is not the same every time it is replayed: what comes from outside decides, too";
+const NO_TIME_TO_REPLAY: &str = "a run did it, and no time was left to replay it (see --budget)";
+
+impl Unconfirmed {
+    fn text(&self) -> String {
+        match self {
+            Self::NotReplayed => NOT_REPLAYED.into(),
+            Self::Harmless => "a run did it, and nothing came of it".into(),
+            Self::Interrupted => "it was interrupted".into(),
+            Self::OutOfTime => "the time was used up: raise it with --budget".into(),
+            Self::Missed(missed) => missed.to_string(),
+        }
+    }
+}
+
+impl Candidate {
+    /// As the run has it that it was found in. Events are kept of the recorded run only: no other is kept as it was.
+    pub fn found_in(trace: &Trace, id: u32, finding: &Finding, folder: &Path) -> Self {
+        let mut description = resolve::describe(finding, trace);
+        if trace.path().parent() != Some(folder) {
+            description.accesses.iter_mut().for_each(|access| access.event = None);
+        }
+        Self {
+            id,
+            finding: finding.clone(),
+            description,
+            account: Account::Finding,
+            state: State::Open { why: None, witness: None },
+            tries: None,
+        }
+    }
+
+    #[must_use]
+    pub fn open(self, why: Unconfirmed, witness: Option<String>) -> Self {
+        Self { state: State::Open { why: Some(why), witness }, ..self }
+    }
+
+    /// Where the run that did it is kept.
+    pub fn folder(&self, all: &Path) -> PathBuf {
+        all.join(self.id.to_string())
+    }
+
+    pub fn fingerprint(&self) -> &str {
+        &self.description.fingerprint
+    }
+
+    pub const fn done(&self) -> Option<&Done> {
+        match &self.state {
+            State::Done(done) => Some(done),
+            State::Open { .. } => None,
+        }
+    }
+
+    /// The run that did it, if it does it every time.
+    pub fn confirmed(&self) -> Option<&Done> {
+        self.done().filter(|done| done.repeats == Repeats::Yes)
+    }
+
+    pub fn harm(&self) -> Option<Harm> {
+        self.done().map(|done| done.ending.harm)
+    }
+
+    /// What a run did is confirmed if it is seen to do it again. Otherwise its trace shows it, and that is all there
+    /// is.
+    pub fn strength(&self) -> Strength {
+        match self.done() {
+            Some(done) if done.repeats == Repeats::Yes => Strength::Confirmed,
+            Some(_) => self.finding.strength.min(Strength::Predicted),
+            None => self.finding.strength,
+        }
+    }
+
+    pub fn rank(&self) -> Rank {
+        Rank::new(self.finding.kind, self.strength(), self.harm(), self.failed_as_recorded())
+    }
+
+    fn failed_as_recorded(&self) -> bool {
+        matches!(self.account, Account::Failure { run: WhichRun::Recorded, .. })
+    }
+
+    /// Puts the accesses of another run in the place of those of the recorded one, whose events stay known where the
+    /// same thread did the same.
+    pub fn restate(&mut self, mut accesses: Vec<AccessItem>) {
+        let before = &self.description.accesses;
+        for (at, new) in accesses.iter_mut().enumerate() {
+            let same = |old: &&AccessItem| (old.thread, &old.op, &old.location) == (new.thread, &new.op, &new.location);
+            let same_place = before.get(at).filter(same);
+            new.event = same_place.or_else(|| before.iter().find(same)).and_then(|old| old.event);
+        }
+        self.description.accesses = accesses;
+    }
+
+    /// Describes it as the run has it that did it: who, where and holding what.
+    pub fn restate_from(&mut self, run: &Trace, events: Vec<Option<EventId>>) -> Result<()> {
+        let Some(events) = events.into_iter().collect::<Option<Vec<EventId>>>() else { return Ok(()) };
+        // What a read can see instead is told of the run in which it saw something else.
+        if self.finding.kind == Kind::Nondeterminism || events.len() != self.finding.accesses().len() {
+            return Ok(());
+        }
+        let found = reweave_predict::accessors(run, events.iter().copied().collect())?;
+        let accesses = events.iter().filter_map(|event| found.get(event).cloned()).collect();
+        let done = resolve::describe(&self.finding.in_run(accesses), run);
+        // A block is the same in every run, and is named by addresses of the other one.
+        if self.finding.block.is_none() {
+            self.description.summary = done.summary;
+        }
+        self.restate(done.accesses);
+        Ok(())
+    }
+
+    /// As a report has it.
+    pub fn item(&self) -> Item {
+        let item = self.description.clone().item(self.id, &self.finding);
+        let facts = Facts { failed_as_recorded: self.failed_as_recorded(), ..item.facts.clone() };
+        let item = Item { strength: self.strength(), summary: self.summary(), tries: self.tries, facts, ..item };
+        match &self.state {
+            State::Open { why, witness } => {
+                Item { why_unconfirmed: why.as_ref().map(Unconfirmed::text), witness: witness.clone(), ..item }
+            }
+            State::Done(done) => Item {
+                schedule: self.confirmed().map(|_| format!("{}/{}", self.id, confirm::SCHEDULE)),
+                outcome: Some(done.ending.text.clone()),
+                harm: Some(done.ending.harm),
+                why_unconfirmed: self.why_not_repeated(done.repeats),
+                preemptions: done.preemptions,
+                facts: Facts { ended: done.ending.by_itself(), ..item.facts.clone() },
+                ..item
+            },
+        }
+    }
+
+    fn why_not_repeated(&self, repeats: Repeats) -> Option<String> {
+        let why = match repeats {
+            Repeats::Yes => return None,
+            Repeats::No => NOT_REPLAYED,
+            Repeats::Untried => NO_TIME_TO_REPLAY,
+        };
+        Some(format!("{why}; its trace is kept in folder {}", self.id))
+    }
+
+    fn summary(&self) -> String {
+        let which = |run| match run {
+            WhichRun::Recorded => RECORDED_RUN,
+            WhichRun::OtherSchedule => "a run under another schedule",
+        };
+        match &self.account {
+            Account::Finding => self.description.summary.clone(),
+            Account::Failure { run, outcome } => {
+                format!("{} {}", which(*run), describe::outcome(outcome).unwrap_or_default())
+            }
+            Account::Hang { run } => format!("{} hung: {}", which(*run), self.waits()),
+            Account::Endless => format!("a run does not end: {}", self.waits()),
+            Account::FreedMemory { twice } => format!("the program {}", confirm::freed_text(*twice)),
+        }
+    }
+
+    /// What its threads wait for.
+    fn waits(&self) -> String {
+        let wait = |at: &AccessItem| format!("T{} has to {}", at.thread, at.op);
+        self.description.accesses.iter().map(wait).collect::<Vec<_>>().join(", ")
+    }
+}
+
+/// Defects before information, then the surest first, and of those the worst; that a run failed comes behind what
+/// explains it, unless the recorded one did: that takes no special schedule. The least comes first.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Rank {
+    is_information: bool,
+    strength: Reverse<Strength>,
+    /// Of what no run did nobody knows the harm.
+    is_harm_unknown: bool,
+    harm: Option<Harm>,
+    is_explained: bool,
+}
+
+impl Rank {
+    fn new(kind: Kind, strength: Strength, harm: Option<Harm>, failed_as_recorded: bool) -> Self {
+        Self {
+            is_information: kind == Kind::Nondeterminism,
+            strength: Reverse(strength),
+            is_harm_unknown: harm.is_none(),
+            harm,
+            is_explained: kind == Kind::Failure && !failed_as_recorded,
+        }
+    }
+
+    /// Of a finding in an earlier report.
+    pub fn of_item(item: &Item) -> Self {
+        Self::new(item.kind, item.strength, item.harm, item.facts.failed_as_recorded)
+    }
+}

@@ -1,0 +1,218 @@
+//! A test under way: what is known so far, and how much time is left for what.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::fs;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use reweave_model::{Harm, InputSource, Op, ThreadId};
+use reweave_report::{Report, data};
+use reweave_trace::{Language, Trace};
+
+use super::candidate::{Candidate, State};
+use super::own_runs::minimise;
+use super::settle::repeats;
+use super::{Plan, Stage, folder, left, save_report};
+use crate::budget::{self, Bounds};
+use crate::classes::Class;
+use crate::confirm::{NormalBehaviour, RunSettings};
+use crate::names::Code;
+use crate::replay::Recording;
+use reweave_launch::Result;
+use reweave_launch::session::{Options, Run};
+
+pub struct Hunt<'p> {
+    pub plan: &'p Plan,
+    pub deadline: Instant,
+    pub candidates: Vec<Candidate>,
+    pub stats: BTreeMap<String, u64>,
+    /// What runs did so far, and where they came.
+    pub classes: HashSet<Class>,
+    pub code: HashSet<(ThreadId, Code)>,
+    /// For one run.
+    pub bounds: Option<Bounds>,
+    /// Folders up to this number may be somebody else's.
+    taken: u32,
+    /// The recorded run did not end by itself.
+    pub ended_by_hand: bool,
+    /// What the program does when nothing goes wrong; `Some(None)`: nobody knows.
+    pub normal: Option<Option<NormalBehaviour>>,
+    /// How many runs made us try each finding, by fingerprint.
+    pub tried: HashMap<String, u32>,
+    /// For predicting from a run that is not the first, at least.
+    pub least_prediction: Duration,
+    /// Other schedules that were tried.
+    pub schedules: u64,
+    /// When the recorded run had been looked at, and how much of the time since then went into looking at others.
+    pub others: Option<(Instant, Duration)>,
+    /// Runs at a time.
+    pub jobs: usize,
+    /// Of the program, once it is recorded.
+    language: Arc<Language>,
+}
+
+/// Who ended a run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum EndedBy {
+    Itself,
+    /// It would have gone on for ever.
+    Us,
+}
+
+/// How much is done with a run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Scrutiny {
+    Close,
+    /// Even if an earlier one read the same.
+    CloseAgain,
+    /// Only if it failed, or a thread came to code that it came to in no run before.
+    Quick,
+}
+
+impl<'p> Hunt<'p> {
+    pub fn new(plan: &'p Plan, deadline: Instant, taken: u32) -> Self {
+        Self {
+            plan,
+            deadline,
+            candidates: Vec::new(),
+            stats: BTreeMap::from([("unknown_pairs".to_owned(), 0)]),
+            classes: HashSet::new(),
+            code: HashSet::new(),
+            bounds: None,
+            normal: None,
+            ended_by_hand: false,
+            taken,
+            tried: HashMap::new(),
+            schedules: 0,
+            least_prediction: budget::LEAST_PREDICTION,
+            others: None,
+            jobs: plan.jobs,
+            language: Arc::default(),
+        }
+    }
+
+    /// Takes notice of the first run.
+    pub fn recorded(&mut self, run: &Run, ended_by_hand: bool) -> Result<()> {
+        self.ended_by_hand = ended_by_hand;
+        self.language = folder::language(&self.plan.folder);
+        self.bounds = Some(Bounds::of(run));
+        if self.plan.jobs > 1 && !self.plan.jobs_asked_for && meets_others(run)? {
+            self.jobs = 1;
+        }
+        if run.timed_out {
+            self.normal = Some(None);
+        }
+        Ok(())
+    }
+
+    /// From here on it is about other runs.
+    pub fn first_run_is_done(&mut self) {
+        self.ended_by_hand = false;
+        self.others = Some((Instant::now(), Duration::ZERO));
+    }
+
+    pub fn left(&self) -> Duration {
+        left(self.deadline)
+    }
+
+    /// For runs that repeat something.
+    pub fn settings(&self) -> RunSettings<'_> {
+        let Options { front_ends, isolate, .. } = self.plan.options;
+        RunSettings { front_ends, bounds: self.bounds, isolate, ..RunSettings::default() }
+    }
+
+    /// Writes down what is known: whoever ends the test by force finds it.
+    pub fn save(&mut self) -> Result<Report> {
+        // The strongest first; ids are folder names already and stay.
+        self.candidates.sort_by_key(|candidate| (candidate.rank(), candidate.id));
+        let report = Report {
+            reweave: env!("CARGO_PKG_VERSION").into(),
+            schema: data::SCHEMA,
+            program: self.plan.options.command.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
+            findings: self.candidates.iter().map(Candidate::item).collect(),
+            stats: self.stats.clone(),
+            baseline: None,
+            language: Arc::clone(&self.language),
+        };
+        save_report(&report, &self.plan.folder)?;
+        Ok(report)
+    }
+
+    /// Half of what is left for the recorded run; for all others together as much as running them took, so that neither
+    /// starves.
+    pub fn time_to_look(&self, least: Duration) -> Duration {
+        let most = self.left() / 2;
+        match self.others {
+            None => most,
+            Some((since, looking)) => since.elapsed().saturating_sub(looking * 2).max(least).min(most),
+        }
+    }
+
+    /// Ids are folder names: none is given twice.
+    pub fn next_id(&self) -> u32 {
+        self.candidates.iter().map(|candidate| candidate.id).max().unwrap_or(0).max(self.taken) + 1
+    }
+
+    /// Where the candidate with this fingerprint is.
+    pub fn known(&self, fingerprint: &str) -> Option<usize> {
+        self.candidates.iter().position(|candidate| candidate.fingerprint() == fingerprint)
+    }
+
+    /// The stronger of two that are the same finding stays. Says whether the new one does.
+    pub fn put(&mut self, known: Option<usize>, candidate: Candidate) -> bool {
+        match known {
+            None => self.candidates.push(candidate),
+            Some(known) if candidate.rank() < self.candidates[known].rank() => self.candidates[known] = candidate,
+            Some(_) => return false,
+        }
+        true
+    }
+
+    /// What a run did is kept unless it is known. One that hung is announced later: it may be reported as a deadlock
+    /// yet.
+    pub fn keep(&mut self, mut candidate: Candidate, ended: EndedBy, watch: &mut dyn FnMut(Stage<'_>)) -> Result<()> {
+        let own = candidate.folder(&self.plan.folder);
+        let known = self.known(candidate.fingerprint());
+        if known.is_some_and(|known| self.candidates[known].confirmed().is_some()) {
+            let _ = fs::remove_dir_all(own);
+            return Ok(());
+        }
+        let settings = self.settings();
+        if ended == EndedBy::Itself {
+            minimise(&mut candidate, &own, &settings, Instant::now() + self.left() / budget::OWN_RUN_SHARE)?;
+        }
+        let until = Instant::now() + self.left() / budget::OWN_RUN_SHARE;
+        let repeats = repeats(&Recording::open(settings.front_ends, &own)?, &settings, until)?;
+        if let State::Done(done) = &mut candidate.state {
+            done.repeats = repeats;
+        }
+        let announced = candidate.harm() != Some(Harm::Hang) || ended == EndedBy::Us;
+        if announced && candidate.confirmed().is_some() {
+            watch(Stage::Found(&candidate.item()));
+        }
+        if !self.put(known, candidate) {
+            let _ = fs::remove_dir_all(own);
+        }
+        Ok(())
+    }
+}
+
+/// Whether a run dealt with something that other runs at the same time would deal with, too: it read or wrote
+/// descriptors, or is of several processes. Which of them are files and which are its own pipes is not known; it costs
+/// time, not findings.
+fn meets_others(run: &Run) -> Result<bool> {
+    if run.processes.len() > 1 {
+        return Ok(true);
+    }
+    for process in &run.processes {
+        let trace = Trace::open(&process.path)?;
+        let mut events = trace.events();
+        while let Some(event) = events.next()? {
+            if matches!(event.op, Op::Input { source: InputSource::Read | InputSource::Poll | InputSource::Other, .. })
+            {
+                return Ok(true);
+            }
+        }
+    }
+    Ok(false)
+}

@@ -1,0 +1,153 @@
+//! What is known of the accesses of a finding beside the finding itself: from a trace, from a program that is being
+//! watched, or nothing.
+
+use reweave_model::{Accessor, Addr, BlockedOn, EventId, Finding, ObjectId, Op, OpName, Pc, Sighted, Sighting};
+use reweave_trace::{Language, Symbols, Trace};
+
+use crate::data::Location;
+use crate::describe::Describer;
+use crate::place::Placed;
+
+pub trait Source {
+    fn describer(&self) -> Describer<'_>;
+
+    /// Return addresses, innermost call first.
+    fn callers(&self, _access: &Accessor) -> Vec<Pc> {
+        Vec::new()
+    }
+
+    /// Each with where it was taken.
+    fn locks_held(&self, _access: &Accessor) -> Vec<(ObjectId, Location)> {
+        Vec::new()
+    }
+
+    fn awaited(&self, _access: &Accessor) -> Option<(BlockedOn, ObjectId)> {
+        None
+    }
+
+    /// The memory that a finding is about.
+    fn address(&self, _finding: &Finding) -> Option<Addr> {
+        None
+    }
+
+    /// The number under which somebody finds the event again.
+    fn event(&self, _access: &Accessor) -> Option<u64> {
+        None
+    }
+
+    /// Shows the operation of an event, if it is kept.
+    fn look_at(&self, _event: EventId, _see: &mut dyn FnMut(&Op<'_>)) {}
+}
+
+/// Nothing but the program's text.
+pub struct ProgramText<'a> {
+    language: &'a Language,
+    symbols: Symbols,
+}
+
+impl<'a> ProgramText<'a> {
+    pub fn new(language: &'a Language) -> Self {
+        Self { language, symbols: Symbols::default() }
+    }
+}
+
+impl Source for ProgramText<'_> {
+    fn describer(&self) -> Describer<'_> {
+        Describer { symbols: &self.symbols, language: self.language }
+    }
+}
+
+/// What the operation of an event gives.
+pub(super) fn operation<R>(event: EventId, source: &dyn Source, give: impl Fn(&Op<'_>) -> Option<R>) -> Option<R> {
+    let mut given = None;
+    source.look_at(event, &mut |op| given = give(op));
+    given
+}
+
+impl Source for Trace {
+    fn describer(&self) -> Describer<'_> {
+        Describer::of(self)
+    }
+
+    fn callers(&self, access: &Accessor) -> Vec<Pc> {
+        self.stacks().walk(access.stack).collect()
+    }
+
+    fn locks_held(&self, access: &Accessor) -> Vec<(ObjectId, Location)> {
+        let taken = |event: &EventId| {
+            let mut events = self.events_from(*event).ok()?;
+            let event = events.next().ok()??;
+            let (Op::Acquire { object, .. } | Op::Woken { mutex: object, .. }) = event.op else { return None };
+            Some((object, Placed::new(event.pc, self.stacks().walk(event.stack), Describer::of(self)).at))
+        };
+        access.locks_held.iter().filter_map(taken).collect()
+    }
+
+    fn awaited(&self, access: &Accessor) -> Option<(BlockedOn, ObjectId)> {
+        operation(access.event, self, |op| match *op {
+            Op::Woken { condition, .. } | Op::Wait { condition, .. } if access.op.is(OpName::Wait) => {
+                Some((BlockedOn::Notify, condition))
+            }
+            ref op => op.awaits(),
+        })
+    }
+
+    fn address(&self, finding: &Finding) -> Option<Addr> {
+        operation(finding.accesses().first()?.event, self, |op| match *op {
+            Op::Read { addr, .. } | Op::Write { addr, .. } | Op::Atomic { addr, .. } | Op::Free { addr, .. } => {
+                Some(addr)
+            }
+            _ => None,
+        })
+    }
+
+    fn event(&self, access: &Accessor) -> Option<u64> {
+        // What prediction had to invent is no event.
+        (access.event != EventId::default()).then_some(access.event.0)
+    }
+
+    fn look_at(&self, event: EventId, see: &mut dyn FnMut(&Op<'_>)) {
+        if let Ok(mut events) = self.events_from(event)
+            && let Ok(Some(event)) = events.next()
+        {
+            see(&event.op);
+        }
+    }
+}
+
+/// A finding made while the program runs knows everything itself but what addresses mean.
+pub(super) struct Watched<'a> {
+    pub sighting: &'a Sighting,
+    pub describer: Describer<'a>,
+}
+
+impl Watched<'_> {
+    fn sighted(&self, access: &Accessor) -> Option<&Sighted> {
+        self.sighting.accesses.iter().find(|sighted| (sighted.event, sighted.pc) == (access.event, access.pc))
+    }
+}
+
+impl Source for Watched<'_> {
+    fn describer(&self) -> Describer<'_> {
+        self.describer
+    }
+
+    fn callers(&self, access: &Accessor) -> Vec<Pc> {
+        self.sighted(access).map(|sighted| sighted.stack.clone()).unwrap_or_default()
+    }
+
+    fn locks_held(&self, access: &Accessor) -> Vec<(ObjectId, Location)> {
+        let taken = |pc| Placed::new(pc, std::iter::empty(), self.describer).at;
+        let held = self.sighted(access).map_or(&[][..], |sighted| &sighted.locks_held);
+        held.iter().map(|&(object, pc)| (object, taken(pc))).collect()
+    }
+
+    fn awaited(&self, access: &Accessor) -> Option<(BlockedOn, ObjectId)> {
+        self.sighted(access)?.awaits
+    }
+
+    /// Of an access that was too long ago it may not be known.
+    fn address(&self, _finding: &Finding) -> Option<Addr> {
+        self.sighting.accesses.iter().rev().find_map(|access| access.addr)
+    }
+}

@@ -98,9 +98,13 @@ fn the_analyses_are_what_their_modules_say() {
     let mut told = BTreeSet::new();
     for analysis in reweave_predict::ANALYSES {
         let name = analysis.id();
-        text += &format!("\n## {name}{}\n\n{}.\n", if analysis.is_default() { " *" } else { "" }, analysis.summary());
+        text += &format!(
+            "\n## {name}{}\n\n{}.\n",
+            if analysis.about().is_default { " *" } else { "" },
+            analysis.about().summary
+        );
         // One module may hold several.
-        let file = format!("analyses/{}", analysis.module());
+        let file = format!("analyses/{}", analysis.about().module());
         let paths = [sources.join(format!("{file}.rs")), sources.join(&file).join("mod.rs")];
         let doc = paths.iter().find_map(|path| module_doc(path)).unwrap_or_else(|| panic!("{name}: no module {file}"));
         assert!(!doc.trim().is_empty(), "{file} has no module doc");

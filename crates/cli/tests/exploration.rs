@@ -9,7 +9,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use common::{FRONT_ENDS, Scratch, root};
-use reweave_hunt::explore::{self, Explored, Limits};
+use reweave_hunt::explore::{self, ExploreLimits, Explored};
 use reweave_hunt::replay::{base_options, script};
 use reweave_launch::{Collected, Input, Options, Output, session};
 use reweave_model::{Event, InputSource, Op, Schedule, ThreadId, ThreadName};
@@ -74,7 +74,7 @@ fn explore(scratch: &Scratch, first: &Collected) -> (Explored, Ends) {
     let trace = Trace::open(&first.path).expect("the trace");
     let mut ends = Ends::from([end(&first.outcome)]);
     let until = Instant::now() + Duration::from_secs(60);
-    let limits = Limits {
+    let limits = ExploreLimits {
         front_ends: FRONT_ENDS,
         until,
         took: Duration::from_millis(100),

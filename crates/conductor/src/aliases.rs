@@ -1,11 +1,12 @@
-//! Memory that has two addresses: a file that the program maps twice. The trace knows only the first one. The target keeps a
-//! table in the shared region, and whoever takes the chunks puts accesses through the second address where they belong: so
-//! nothing is asked at the accesses themselves. A chunk ends where the table changes.
+//! Memory that has two addresses: a file that the program maps twice. The trace knows only the first one. The target
+//! keeps a table in the shared region, and whoever takes the chunks puts accesses through the second address where they
+//! belong: so nothing is asked at the accesses themselves. A chunk ends where the table changes.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use crate::recorder::Recorder;
 use crate::thread::Thread;
+use crate::world::World;
 
 /// Second addresses of one process, ever; further ones are taken for memory of their own.
 pub const ALIASES: usize = 32;
@@ -49,10 +50,10 @@ impl Aliases {
     }
 }
 
-impl Recorder {
+impl<W: World> Recorder<W> {
     /// From here on `size` bytes at `from` are those at `to`.
-    pub fn alias(&mut self, thread: &mut Thread, from: u64, size: u64, to: u64) {
-        let aliases = &self.region.header().aliases;
+    pub fn alias(&mut self, thread: &Thread<W::Row>, from: u64, size: u64, to: u64) {
+        let aliases = &self.region().header().aliases;
         let count = aliases.count.load(Ordering::Relaxed);
         let Some(row) = aliases.rows.get(count as usize) else { return };
         self.settle(thread);
@@ -70,7 +71,7 @@ impl Recorder {
     }
 
     /// These bytes are gone, by whichever address.
-    pub fn forget_aliases(&mut self, thread: &mut Thread, addr: u64, size: u64) {
+    pub fn forget_aliases(&mut self, thread: &Thread<W::Row>, addr: u64, size: u64) {
         let overlaps = |at: &AtomicU64, row: &Alias| {
             let at = at.load(Ordering::Relaxed);
             at < addr.saturating_add(size) && addr < at.saturating_add(row.size.load(Ordering::Relaxed))
@@ -78,7 +79,7 @@ impl Recorder {
         let ends = |row: &&Alias| {
             row.until.load(Ordering::Relaxed) == u64::MAX && (overlaps(&row.from, row) || overlaps(&row.to, row))
         };
-        let region = self.region;
+        let region = self.region();
         if !region.header().aliases.rows().iter().any(|row| ends(&row)) {
             return;
         }

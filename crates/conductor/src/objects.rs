@@ -94,12 +94,14 @@ impl Idle for Condition {
     }
 }
 
-/// Objects that come into being at first use (static initialisers run no code) and that many never destroy (a `std::mutex` needs
-/// no destructor). Idle ones are as good as none: they are kept for their next use and forgotten when there are too many.
+/// Objects that come into being at first use (static initialisers run no code) and that many never destroy (a
+/// `std::mutex` needs no destructor). Idle ones are as good as none: they are kept for their next use and forgotten
+/// when there are too many.
 pub struct InUse<V> {
     map: AddressMap<V>,
     /// So many are kept before it is looked which of them are idle.
-    // invariant: at least twice as many as were not when it was last looked, so that it costs each a share that does not grow
+    // invariant: at least twice as many as were not when it was last looked, so that it costs each a share that does
+    // not grow
     room: usize,
 }
 
@@ -167,8 +169,6 @@ pub type PlaceMap<V> = BTreeMap<u64, V>;
 pub struct Objects {
     pub locks: InUse<Lock>,
     pub conditions: InUse<Condition>,
-    /// Threads that wait on a futex word.
-    pub futexes: InUse<Condition>,
     pub barriers: PlaceMap<Barrier>,
     pub semaphores: PlaceMap<Semaphore>,
     pub onces: PlaceMap<Once>,
@@ -177,8 +177,8 @@ pub struct Objects {
 }
 
 impl Objects {
-    /// Memory went back to the system, and with it what nobody has destroyed in it. A lock that is held stays held, and who waits
-    /// goes on waiting: the trace would not be about one object otherwise.
+    /// Memory went back to the system, and with it what nobody has destroyed in it. A lock that is held stays held, and
+    /// who waits goes on waiting: the trace would not be about one object otherwise.
     pub fn forget_within(&mut self, start: u64, size: u64) {
         fn forget<V>(map: &mut PlaceMap<V>, start: u64, end: u64) {
             while let Some((&object, _)) = map.range(start..end).next() {

@@ -41,7 +41,8 @@ pub struct Header {
     pub pct_depth: u32,
     pub launcher_pid: u32,
     pub pct_length: u64,
-    /// Turns: a thread that runs only when nobody else can, or [`NO_THREAD`](crate::NO_THREAD); whether they are measured in writes.
+    /// Turns: a thread that runs only when nobody else can, or [`NO_THREAD`](crate::NO_THREAD); whether they are
+    /// measured in writes.
     pub victim: u32,
     pub by_writes: u32,
     /// And how many threads are to be there before they begin.
@@ -60,7 +61,8 @@ pub struct Header {
     pub holder_os: AtomicU32,
     /// Threads that wait for the token and could run.
     pub waiting: AtomicU32,
-    /// The watchdog asks to take the token from this thread if the trace is still at `revoke_at`; `NO_THREAD`: no request.
+    /// The watchdog asks to take the token from this thread if the trace is still at `revoke_at`; `NO_THREAD`: no
+    /// request.
     pub revoke: AtomicU32,
     pub revoke_at: AtomicU64,
     /// The watchdog gives up waiting for a thread that replay wants.

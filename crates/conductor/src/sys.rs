@@ -1,6 +1,8 @@
-//! The few system calls of the core, made directly: a hook must not enter the target's libc.
+//! The system calls of the core: waiting, waking, and whom to wake. Made directly, because a hook must not enter the
+//! target's C library. This is the only module of the core that knows the operating system; front ends make theirs
+//! through [`syscall`].
 
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::AtomicU32;
 
 pub const SYS_FUTEX: usize = 202;
 const FUTEX_WAIT: usize = 0;
@@ -56,42 +58,15 @@ pub fn alive(pid: u32) -> bool {
     unsafe { syscall(62, [pid as usize, 0, 0, 0, 0, 0]) != ESRCH }
 }
 
+/// Lets another thread have the processor.
+pub fn yield_now() {
+    // SAFETY: sched_yield has no arguments.
+    unsafe { syscall(24, [0; 6]) };
+}
+
 pub fn monotonic_now() -> u64 {
     let mut now = Timespec { seconds: 0, nanoseconds: 0 };
     // SAFETY: clock_gettime(CLOCK_MONOTONIC) fills the struct.
     unsafe { syscall(228, [1, &raw mut now as usize, 0, 0, 0, 0]) };
     now.seconds as u64 * 1_000_000_000 + now.nanoseconds as u64
-}
-
-/// A lock for the short moments in which threads without the token touch the thread table. Never held across a
-/// wake-up: a woken thread would run into it at once (0.7 s became 49 s).
-pub struct Spin(AtomicU32);
-
-impl Spin {
-    pub const fn new() -> Self {
-        Self(AtomicU32::new(0))
-    }
-
-    pub fn lock(&self) {
-        let mut tries = 0u32;
-        while self.0.compare_exchange_weak(0, 1, Ordering::Acquire, Ordering::Relaxed).is_err() {
-            tries += 1;
-            if tries < 64 {
-                std::hint::spin_loop();
-            } else {
-                // SAFETY: sched_yield has no arguments.
-                unsafe { syscall(24, [0; 6]) };
-            }
-        }
-    }
-
-    pub fn unlock(&self) {
-        self.0.store(0, Ordering::Release);
-    }
-}
-
-impl Default for Spin {
-    fn default() -> Self {
-        Self::new()
-    }
 }

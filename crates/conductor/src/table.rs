@@ -1,21 +1,50 @@
-//! The thread table: the rows of the threads that are there, and of nobody else. A program that runs for hours makes any number
-//! of threads, so that nothing may be kept of one that has ended; its number alone stays its own.
+//! The thread table: the rows of the threads that are there, and of nobody else. A program that runs for hours makes
+//! any number of threads, so nothing may be kept of one that has ended; its number alone stays its own.
+//!
+//! The table is behind the spin lock: threads that nobody announced enter themselves without the token. Rows go by the
+//! hand of the token's holder alone.
 
 use crate::shared::{Header, SLOTS};
 use crate::thread::Thread;
+use reweave_model::ThreadName;
+use std::ptr::NonNull;
 use std::sync::atomic::Ordering;
 
-#[derive(Default)]
-pub struct Threads {
-    // invariant: ids ascending; each row is a box that nobody else owns, so that its address stays
-    rows: Vec<(u32, *mut Thread)>,
+pub struct Threads<R> {
+    // invariant: ids ascending; each row is a box that nobody else owns, so its address stays
+    rows: Vec<(u32, NonNull<Thread<R>>)>,
     /// The number of the next thread. Numbers are not used again: the trace is about all threads there ever were.
     next: u32,
     /// Slots of threads that are gone.
     free_slots: Vec<u32>,
+    /// Threads that nobody announced, ever.
+    unannounced: u32,
+    /// Those that the next election has to look up in its schedule.
+    pub(crate) newcomers: Vec<u32>,
+    /// Real time at which the token was last found free, while it is.
+    pub(crate) idle_since: u64,
+    /// Where the watchdog first asked for the token of a thread that a replay waits for, and when.
+    pub(crate) stuck_since: (u64, u64),
 }
 
-impl Threads {
+// SAFETY: rows are owned by the table; the module `thread` says who may touch what in them.
+unsafe impl<R> Send for Threads<R> {}
+
+impl<R> Default for Threads<R> {
+    fn default() -> Self {
+        Self {
+            rows: Vec::new(),
+            next: 0,
+            free_slots: Vec::new(),
+            unannounced: 0,
+            newcomers: Vec::new(),
+            idle_since: 0,
+            stuck_since: (u64::MAX, 0),
+        }
+    }
+}
+
+impl<R> Threads<R> {
     fn place(&self, id: u32) -> Result<usize, usize> {
         self.rows.binary_search_by_key(&id, |&(id, _)| id)
     }
@@ -25,15 +54,18 @@ impl Threads {
     }
 
     /// The row of a thread, if it has not ended.
-    pub fn get(&self, id: u32) -> Option<&'static mut Thread> {
-        let (_, row) = self.rows[self.place(id).ok()?];
-        // SAFETY: rows in the table are live boxes. The token or the spin lock makes the access exclusive.
-        Some(unsafe { &mut *row })
+    pub fn get(&self, id: u32) -> Option<&Thread<R>> {
+        // SAFETY: rows in the table are live boxes.
+        self.pointer(id).map(|row| unsafe { row.as_ref() })
     }
 
-    pub fn iter(&self) -> impl Iterator<Item = &'static mut Thread> {
-        // SAFETY: as in `get`.
-        self.rows.iter().map(|&(_, row)| unsafe { &mut *row })
+    pub(crate) fn pointer(&self, id: u32) -> Option<NonNull<Thread<R>>> {
+        Some(self.rows[self.place(id).ok()?].1)
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = &Thread<R>> {
+        // SAFETY: rows in the table are live boxes.
+        self.rows.iter().map(|(_, row)| unsafe { row.as_ref() })
     }
 
     pub fn len(&self) -> usize {
@@ -44,13 +76,13 @@ impl Threads {
         self.rows.is_empty()
     }
 
-    /// The number that the next thread gets.
-    pub const fn next_id(&self) -> u32 {
-        self.next
+    /// Whether there has never been a thread.
+    pub(crate) const fn is_new(&self) -> bool {
+        self.next == 0
     }
 
-    /// A new row. `new` makes it from its number and its slot among the wake-up words.
-    pub fn add(&mut self, header: &Header, new: impl FnOnce(u32, u32) -> Thread) -> &'static mut Thread {
+    /// A new row for a child of this name.
+    pub(crate) fn add(&mut self, header: &Header, (parent, nth): (u32, u32), row: R) -> NonNull<Thread<R>> {
         let slot = self.free_slots.pop().unwrap_or_else(|| {
             let slot = header.slots.fetch_add(1, Ordering::Relaxed);
             assert!((slot as usize) < SLOTS, "more than {SLOTS} threads at once");
@@ -58,18 +90,25 @@ impl Threads {
         });
         let id = self.next;
         self.next += 1;
-        let row = Box::into_raw(Box::new(new(id, slot)));
+        let row = NonNull::from(Box::leak(Box::new(Thread::new(id, slot, parent, nth, row))));
         self.rows.push((id, row));
-        // SAFETY: just made.
-        unsafe { &mut *row }
+        row
+    }
+
+    /// A new row for a thread that nobody announced.
+    pub(crate) fn add_unannounced(&mut self, header: &Header, row: R) -> NonNull<Thread<R>> {
+        let nth = ThreadName::FOREIGN | self.unannounced;
+        self.unannounced += 1;
+        self.newcomers.push(self.next);
+        self.add(header, (0, nth), row)
     }
 
     /// Takes a row out of the table. From here on only the caller has it: it is freed with what is returned.
-    pub fn strike_off(&mut self, id: u32) -> Box<Thread> {
+    pub(crate) fn strike_off(&mut self, id: u32) -> Box<Thread<R>> {
         let Ok(place) = self.place(id) else { panic!("thread {id} is struck off twice") };
         let (_, row) = self.rows.remove(place);
-        // SAFETY: made by `add`, and no longer in the table.
-        let row = unsafe { Box::from_raw(row) };
+        // SAFETY: leaked by `add`, and no longer in the table.
+        let row = unsafe { Box::from_raw(row.as_ptr()) };
         self.free_slots.push(row.slot);
         row
     }

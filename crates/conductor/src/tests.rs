@@ -1,10 +1,10 @@
 //! The core without a target: one system thread plays all of its threads, one after the other.
 
-use crate::policy::wish::{Meeting, Position, Target, Wish};
+use crate::policy::meeting::{Meeting, MeetingPlan, Position, Target};
 use crate::policy::{Active, Candidate, Choice, Dice, Next, Pct, Policy, Runner, View};
 use crate::recorder;
 use crate::shared::{Region, SLOTS};
-use crate::{Conductor, Deadline, NO_THREAD, Status, Thread, Timer, Timers, World};
+use crate::{Conductor, Deadline, NO_THREAD, NewThread, Status, World};
 use reweave_model::{LockMode, ObjectKind};
 use std::alloc::{Layout, alloc_zeroed};
 use std::sync::atomic::Ordering;
@@ -13,30 +13,13 @@ use std::sync::atomic::Ordering;
 struct Quiet;
 
 impl World for Quiet {
-    fn poll(&self, _: &mut [&mut Thread], _: u64) {}
-    fn may_be_woken(&self) -> bool {
-        false
-    }
-    fn others_work(&self) -> bool {
-        false
-    }
-    fn had_strangers(&self) -> bool {
-        false
-    }
-    fn has_strangers(&self) -> bool {
-        false
-    }
-    fn takes(&self, _: &Thread, _: u32) -> bool {
-        true
-    }
-    fn signal(&self, thread: &mut Thread, number: u32, _: Option<&Timer>) {
-        thread.signals.insert(number);
-    }
-    fn hand_over(&self, _: &mut Timers, _: u64) {}
+    type Row = ();
 }
 
-/// A conductor whose events go nowhere, and its main thread, which holds the token.
-fn start() -> (Conductor, &'static mut Thread) {
+type Token<'a> = crate::Token<'a, Quiet>;
+
+/// A conductor whose events go nowhere.
+fn conductor() -> Conductor<Quiet> {
     let layout = Layout::from_size_align(Region::size(0), 4096).expect("a valid layout");
     // SAFETY: memory of that size, which is never freed.
     let region = unsafe { Region::new(alloc_zeroed(layout)) };
@@ -46,50 +29,71 @@ fn start() -> (Conductor, &'static mut Thread) {
     header.discard.store(1, Ordering::Relaxed);
     // SAFETY: nobody else has it.
     unsafe { region.header_mut().quantum = 1000 };
-    let mut conductor = Conductor::new(region, Box::new(Quiet));
-    let main = conductor.register(None);
-    conductor.start(main);
-    (conductor, main)
+    Conductor::new(region, Quiet)
 }
 
-fn holder(conductor: &Conductor) -> u32 {
-    conductor.region().header().holder.load(Ordering::Relaxed)
+/// A child that could run.
+fn child(main: &mut Token<'_>) -> NewThread<Quiet> {
+    let child = main.register_child();
+    main.make_ready(child.row().id);
+    child
 }
 
-fn no_signals(_: &mut Thread) {}
+/// The token of a thread that has got it, as that thread would have it.
+fn token_of<'a>(conductor: &'a Conductor<Quiet>, thread: &NewThread<Quiet>) -> Token<'a> {
+    assert_eq!(conductor.holder(), thread.row().id);
+    // SAFETY: it holds the token; the one system thread plays all of them, one after the other.
+    unsafe { Token::assume(conductor, thread.pointer()) }
+}
 
 #[test]
 fn a_row_goes_with_its_thread_and_its_number_stays() {
-    let (mut conductor, main) = start();
+    let conductor = conductor();
+    let mut main = conductor.start();
     for number in 1..=3 * SLOTS as u32 {
-        let child = conductor.register(Some(main)).id;
-        assert_eq!(child, number);
-        conductor.leave(main);
-        assert_eq!(holder(&conductor), child, "the only one that is ready");
-        conductor.retire(child);
-        assert_eq!(holder(&conductor), NO_THREAD);
-        assert!(!conductor.is_alive(child) && conductor.threads.get(child).is_none());
-        conductor.arrive(main);
+        let child = child(&mut main);
+        assert_eq!(child.row().id, number);
+        main.outside(|()| {
+            // The only one that is ready.
+            token_of(&conductor, &child).retire();
+            assert_eq!(conductor.holder(), NO_THREAD);
+            assert!(!conductor.is_alive(number));
+        });
+        assert!(main.thread(number).is_none());
     }
-    assert_eq!(conductor.threads.len(), 1);
+    assert_eq!(conductor.threads.lock().len(), 1);
     assert_eq!(conductor.region().header().slots.load(Ordering::Relaxed), 2, "slots are used again");
 }
 
 #[test]
 fn a_thread_that_could_not_be_made_leaves_nothing() {
-    let (mut conductor, main) = start();
-    let child = conductor.register(Some(main)).id;
-    conductor.unregister(child);
-    assert!(conductor.threads.len() == 1 && !conductor.is_alive(child));
-    assert_eq!(conductor.register(Some(main)).id, child + 1, "its number is not used again");
+    let conductor = conductor();
+    let mut main = conductor.start();
+    let child = main.register_child().row().id;
+    main.unregister_child(child);
+    assert!(conductor.threads.lock().len() == 1 && !conductor.is_alive(child));
+    assert_eq!(main.register_child().row().id, child + 1, "its number is not used again");
+}
+
+#[test]
+fn a_thread_that_nobody_announced_is_named_when_it_is_chosen() {
+    let conductor = conductor();
+    let main = conductor.start();
+    let own = conductor.adopt();
+    assert_eq!((own.row().status(), conductor.threads.lock().newcomers.len()), (Status::Outside, 1));
+    main.leave();
+    assert_eq!(conductor.holder(), NO_THREAD, "nobody is ready");
+    // SAFETY: as `token_of`.
+    let token = unsafe { Token::arrive(&conductor, own.pointer()) };
+    assert_eq!((token.id(), conductor.threads.lock().newcomers.len()), (1, 0));
 }
 
 #[test]
 fn timeouts_and_the_world_outside_come_before_a_paused_thread_is_let_go() {
-    let (conductor, _) = start();
+    let conductor = conductor();
     let target = |place| Target::anyone(Position { module: 0, offset: 100 + u64::from(place) }, place);
-    let wish = Wish { meeting: Meeting::Race, targets: vec![target(0), target(1)] };
-    let mut policy = Active::new(conductor.region(), &wish.encode());
+    let plan = MeetingPlan { meeting: Meeting::Race, targets: vec![target(0), target(1)] };
+    let mut policy = Active::new(conductor.region(), &plan.encode());
     let waits = |id| Candidate { id, enabled: false, timed: true, outside: true, exiting: false, scheduled_as: id };
     let ready = |id| Candidate { enabled: true, timed: false, outside: false, ..waits(id) };
     let pick = |policy: &mut Active, candidates: [Candidate; 2]| {
@@ -115,76 +119,78 @@ fn timeouts_and_the_world_outside_come_before_a_paused_thread_is_let_go() {
 
 #[test]
 fn few_idle_objects_are_kept_and_all_that_are_in_use() {
-    let (mut conductor, main) = start();
+    let conductor = conductor();
+    let mut main = conductor.start();
     let held: Vec<u64> = (0..1000).map(|i| 8 * (1 + i)).collect();
     for &lock in &held {
-        assert_eq!(conductor.acquire(main, 1, lock, LockMode::Exclusive, Deadline::Never, no_signals), Ok(()));
+        assert_eq!(main.acquire(1, lock, LockMode::Exclusive, Deadline::Never), Ok(()));
     }
     for at in (0x10_0000..).step_by(8).take(50_000) {
         for mode in [LockMode::Exclusive, LockMode::Shared] {
-            assert_eq!(conductor.acquire(main, 1, at, mode, Deadline::Never, no_signals), Ok(()));
-            assert_eq!(conductor.release(main, 1, at), Ok(()));
-            assert!(conductor.release(main, 1, at).is_err());
+            assert_eq!(main.acquire(1, at, mode, Deadline::Never), Ok(()));
+            assert_eq!(main.release(1, at), Ok(()));
+            assert!(main.release(1, at).is_err());
         }
-        assert_eq!(conductor.acquire(main, 1, at, LockMode::Exclusive, Deadline::Never, no_signals), Ok(()));
-        conductor.reenter(at);
-        assert_eq!(conductor.release(main, 1, at), Ok(()));
-        assert_eq!(conductor.owner(at), main.id, "taken twice, released once");
-        assert_eq!(conductor.release(main, 1, at), Ok(()));
-        conductor.notify(main, 1, at, false);
-        conductor.futex_wake(main, 1, at, 1);
+        assert_eq!(main.acquire(1, at, LockMode::Exclusive, Deadline::Never), Ok(()));
+        main.reenter(at);
+        assert_eq!(main.release(1, at), Ok(()));
+        assert_eq!(main.owner(at), main.id(), "taken twice, released once");
+        assert_eq!(main.release(1, at), Ok(()));
+        main.notify(1, at, false);
     }
-    assert!(conductor.objects.locks.len() <= 2 * held.len() + 1 && conductor.objects.conditions.is_empty());
-    assert!(held.iter().all(|&lock| conductor.owner(lock) == main.id), "what is held is not forgotten");
+    assert!(main.objects().locks.len() <= 2 * held.len() + 1 && main.objects().conditions.is_empty());
+    assert!(held.iter().all(|&lock| main.owner(lock) == main.id()), "what is held is not forgotten");
 }
 
 #[test]
 fn few_idle_conditions_are_kept() {
-    let (mut conductor, main) = start();
+    let conductor = conductor();
+    let mut main = conductor.start();
     let mutex = 0x1000;
-    assert_eq!(conductor.acquire(main, 1, mutex, LockMode::Exclusive, Deadline::Never, no_signals), Ok(()));
+    assert_eq!(main.acquire(1, mutex, LockMode::Exclusive, Deadline::Never), Ok(()));
     for at in (0x10_0000..).step_by(8).take(10_000) {
         // Nobody notifies: the clock goes to the deadline.
-        let soon = Deadline::At(conductor.now(main) + 1000);
-        conductor.wait(main, 1, at, mutex, soon, no_signals);
-        conductor.futex_wait(main, 1, at, 0, soon);
+        let soon = Deadline::At(main.now() + 1000);
+        main.wait(1, at, mutex, soon);
     }
-    assert!(conductor.objects.conditions.len() <= 257 && conductor.objects.futexes.len() <= 257);
-    assert_eq!(conductor.owner(mutex), main.id);
+    assert!(main.objects().conditions.len() <= 257);
+    assert_eq!(main.owner(mutex), main.id());
 }
 
 #[test]
 fn a_notify_passes_over_waiters_that_are_gone() {
-    let (mut conductor, main) = start();
-    let gone = conductor.register(Some(main)).id;
-    let waiter = conductor.register(Some(main));
-    conductor.objects.conditions.at(0x2000).waiters.extend([gone, waiter.id]);
-    conductor.unregister(gone);
-    conductor.notify(main, 1, 0x2000, false);
-    assert!(waiter.woken, "it is the first one left");
-    assert!(conductor.objects.conditions.at(0x2000).waiters.is_empty());
+    let conductor = conductor();
+    let mut main = conductor.start();
+    let gone = child(&mut main).row().id;
+    let waiter = child(&mut main);
+    main.objects().conditions.at(0x2000).waiters.extend([gone, waiter.row().id]);
+    main.unregister_child(gone);
+    main.notify(1, 0x2000, false);
+    assert!(waiter.row().wait.woken.get(), "it is the first one left");
+    assert!(main.objects().conditions.at(0x2000).waiters.is_empty());
 }
 
 #[test]
 fn objects_go_with_their_memory() {
-    let (mut conductor, main) = start();
+    let conductor = conductor();
+    let mut main = conductor.start();
     for at in [0xfff, 0x1000, 0x1fff, 0x2000] {
-        conductor.create(main, 1, at, ObjectKind::Semaphore, 1);
-        conductor.create(main, 1, at, ObjectKind::Barrier, 1);
-        conductor.objects.onces.entry(at).or_default();
-        conductor.send(main, 1, at, 1);
-        assert_eq!(conductor.acquire(main, 1, at, LockMode::Exclusive, Deadline::Never, no_signals), Ok(()));
+        main.create(1, at, ObjectKind::Semaphore, 1);
+        main.create(1, at, ObjectKind::Barrier, 1);
+        main.objects().onces.entry(at).or_default();
+        main.send(1, at, 1);
+        assert_eq!(main.acquire(1, at, LockMode::Exclusive, Deadline::Never), Ok(()));
     }
-    conductor.objects.forget_within(0x1000, 0x1000);
-    let objects = &conductor.objects;
+    main.objects().forget_within(0x1000, 0x1000);
+    let objects = main.objects();
     let left = [0xfff, 0x2000];
     assert!(objects.semaphores.keys().eq(&left) && objects.barriers.keys().eq(&left));
     assert!(objects.onces.keys().eq(&left) && objects.channels.keys().eq(&left));
-    assert!([0xfff, 0x1000, 0x1fff, 0x2000].iter().all(|&at| conductor.owner(at) == main.id), "held locks stay held");
+    assert!([0xfff, 0x1000, 0x1fff, 0x2000].iter().all(|&at| main.owner(at) == main.id()), "held locks stay held");
 }
 
 /// As the watchdog does when the trace does not move.
-fn ask_for_token_of(conductor: &Conductor, id: u32) {
+fn ask_for_token_of(conductor: &Conductor<Quiet>, id: u32) {
     let header = conductor.region().header();
     header.revoke_at.store(recorder::position(&conductor.region()), Ordering::Relaxed);
     header.revoke.store(id, Ordering::Relaxed);
@@ -192,28 +198,36 @@ fn ask_for_token_of(conductor: &Conductor, id: u32) {
 
 #[test]
 fn the_token_is_given_away_once() {
-    let (mut conductor, main) = start();
-    let other = conductor.register(Some(main));
-    ask_for_token_of(&conductor, main.id);
-    conductor.await_token(other);
-    assert_eq!((holder(&conductor), main.status), (other.id, Status::Outside));
+    let conductor = conductor();
+    let mut main = conductor.start();
+    let (id, row) = (main.id(), main.pointer());
+    let third = child(&mut main);
+    let other = child(&mut main);
+    let other_id = other.row().id;
+    ask_for_token_of(&conductor, id);
+    third.row().scheduling.status.set(Status::Outside);
+    let _other = other.begin(&conductor);
+    assert_eq!((conductor.holder(), main.me().status()), (other_id, Status::Outside));
     // Main has come to the scheduler meanwhile, and thinks that it still has the token.
-    let third = conductor.register(Some(main)).id;
-    conductor.leave(main);
-    assert_eq!(holder(&conductor), other.id, "it was not main's to give");
-    conductor.retire(third);
-    assert_eq!(holder(&conductor), other.id);
+    main.leave();
+    assert_eq!(conductor.holder(), other_id, "it was not main's to give");
+    // SAFETY: as a thread whose token was taken away has it; the one system thread plays all of them.
+    unsafe { Token::assume(&conductor, third.pointer()) }.retire();
+    assert_eq!(conductor.holder(), other_id);
+    // SAFETY: main's row is still there.
+    assert_eq!(unsafe { row.as_ref() }.status(), Status::Outside);
 }
 
 #[test]
 fn who_waits_in_the_scheduler_keeps_the_token() {
     for status in [Status::Blocked, Status::Ended] {
-        let (mut conductor, main) = start();
-        conductor.register(Some(main));
-        main.status = status;
-        ask_for_token_of(&conductor, main.id);
+        let conductor = conductor();
+        let mut main = conductor.start();
+        child(&mut main);
+        main.me().scheduling.status.set(status);
+        ask_for_token_of(&conductor, main.id());
         conductor.revoke();
-        assert_eq!((holder(&conductor), main.status), (main.id, status));
+        assert_eq!((conductor.holder(), main.me().status()), (main.id(), status));
     }
 }
 

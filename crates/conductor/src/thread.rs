@@ -1,8 +1,14 @@
-//! The thread table's rows.
+//! The thread table's rows, in groups by who may touch them.
+//!
+//! A row is shared: everybody who may look at it has a `&Thread`. What only the holder of the token touches, or whoever
+//! has found the token free under the spin lock, is a [`Cell`]; a `&Thread` for that comes from a
+//! [`Token`](crate::Token) or an election and cannot outlive it. What others touch as well is a [word](crate::words).
 
+use crate::interrupts::InterruptSet;
 use crate::policy::Next;
+use crate::words::{Flag, Long, StatusWord, Word};
 use reweave_model::BlockedOn;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::cell::Cell;
 
 pub const NO_THREAD: u32 = u32::MAX;
 /// No thread's id, and not what the holder is when nobody has the token.
@@ -11,211 +17,291 @@ const NOBODY: u32 = NO_THREAD - 1;
 pub const NEVER: u64 = u64::MAX;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
 pub enum Status {
     /// Wants the token (or holds it).
-    Ready,
-    /// Waits for something the core models; see `Thread::{on, object, deadline}`.
-    Blocked,
-    /// Runs without the token: in a call that may block, or revoked by the watchdog.
-    Outside,
-    Ended,
+    Ready = 0,
+    /// Waits for something the core models; see [`Wait`].
+    Blocked = 1,
+    /// Runs without the token: in a call that may block, or the watchdog took it.
+    Outside = 2,
+    Ended = 3,
 }
 
-/// What a replay knows about a wait for a descriptor from the recorded run.
+/// What a replay knows from the recorded run about a wait for the world outside.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Foretold {
-    Nothing,
+pub enum RecordedWait {
+    Unknown,
     /// Ready when the schedule comes to it.
     Ready,
-    TimeRunsOut,
+    TimesOut,
 }
 
-/// One thread of the target. The first fields are the per-access hot set.
+/// One thread of the target. `R` is the front end's part.
 #[repr(C)]
-pub struct Thread {
+pub struct Thread<R> {
+    pub own: Own,
     pub id: u32,
-    /// Steps left in this slice. 0 sends the next hook into the slow path.
-    pub budget: u32,
-    /// The write record whose value is filled in at the next hook, or null; its address and size.
-    pub pending: *mut u64,
-    pub pending_addr: u64,
-    pub pending_size: u32,
-    /// Inside the runtime: hooks on this thread do nothing.
-    pub inside: u32,
-    /// What the holder must be for an access to be recorded at once: `id`, or `NOBODY` while the program asks for some
-    /// accesses to be ignored. Comparing with this instead of `id` makes ignoring free for everybody else.
-    // invariant: `id` exactly if `ignored` is all 0
-    pub gate: u32,
-    /// Stack id and chunk number that records should show, and those last written.
-    pub stack_wanted: u64,
-    pub stack_said: u64,
-
-    pub slice: u32,
-    /// Steps of slices that are over, and those that only say that the thread has to wait.
-    pub done: u64,
-    pub waits: u64,
-    /// Steps of the slice that come after a stop: for the debugger, or for a signal.
-    pub after_stop: u32,
-    pub slot: u32,
-    pub os: u32,
-    pub status: Status,
-    pub on: BlockedOn,
-    pub object: u64,
-    /// For a wait: the mutex to take back. For a futex: the value its word had.
-    pub second: u64,
-    pub deadline: u64,
-    /// The deadline of a wait that a replay waits out because the recorded run did: it holds again once the replay has left its
-    /// schedule.
-    pub put_aside: u64,
-    /// How its wait for a descriptor ends, whatever the kernel says.
-    pub foretold: Foretold,
-    /// Woken by a notify, futex wake or barrier; the number of the notify.
-    pub woken: bool,
-    pub notify: u32,
-    /// Signals to deliver when the thread next runs; makes an interruptible wait end.
-    pub signals: SignalSet,
-    /// Those of them that the schedule being replayed brought.
-    // invariant: none that is not in `signals` or on its way
-    pub ordered: u64,
-    /// Signals that the scheduler has sent for real, because the thread is in a call.
-    pub expected: SignalSet,
-    /// The [position](Thread::position) at which the schedule brings the next signal, or `NEVER`.
-    pub signal_at: u64,
-    pub interruptible: bool,
-    pub cancelled: bool,
-    /// The program has turned cancellation off for this thread.
-    pub cancel_off: bool,
-    /// For descriptors: the answer of the last poll.
-    pub descriptor_ready: bool,
-    pub no_preempt: u32,
-    /// How often the program asked for reads and writes to be ignored.
-    pub ignored: [u32; 2],
-    /// Outside in a call that may block: a signal handler may take the token in place.
-    pub in_call: bool,
-
-    /// What it is about to do, as far as it has said.
-    pub next: Next,
-
+    pub(crate) slot: u32,
+    pub slice: Slice,
+    pub scheduling: Scheduling,
+    pub wait: Wait,
+    pub replay: Replayed,
+    /// Interruptions that are to be delivered when the thread next runs; they end an interruptible wait.
+    pub interrupts: InterruptSet,
     /// Name across runs: index of the parent, and which child of it.
     pub parent: u32,
     pub nth: u32,
-    pub children: u32,
-    /// Index in the schedule being replayed, `NO_THREAD` if unknown there.
-    pub scheduled_as: u32,
+    pub row: R,
+}
+
+/// The per-access hot set. Touched by the thread itself while it holds the token; the first three also without it.
+/// Others write there only on behalf of a thread that cannot run: when it gets the token, and when the watchdog takes
+/// it away.
+#[repr(C)]
+pub struct Own {
+    /// Steps left in this slice. 0 sends the next hook into the slow path.
+    pub budget: Word,
+    /// Inside the runtime: hooks on this thread do nothing.
+    pub inside: Word,
+    /// What the holder must be for an access to be recorded at once: the thread, or nobody while the program asks for
+    /// some accesses to be ignored. Comparing with this instead of the thread's id makes ignoring free for everybody
+    /// else.
+    // invariant: the thread's id exactly if `ignored` is all 0
+    gate: Word,
+    /// The write record whose value is filled in at the next hook, or null; its address and size.
+    pub(crate) pending: Cell<*mut u64>,
+    pub(crate) pending_addr: Cell<u64>,
+    pub(crate) pending_size: Cell<u32>,
+    /// How often the program asked for reads and writes to be ignored.
+    ignored: Cell<[u32; 2]>,
+    /// Stack id and chunk number that records should show, and those last written.
+    pub(crate) stack_wanted: Cell<u64>,
+    pub(crate) stack_said: Cell<u64>,
+}
+
+/// How far the thread has come. Touched by the holder of the token; `size` by an interruption of the thread, too.
+pub struct Slice {
+    /// Steps of this slice: those done and those left.
+    pub size: Word,
+    /// Steps of slices that are over, and those that only say that the thread has to wait.
+    pub(crate) done: Cell<u64>,
+    pub(crate) waits: Cell<u64>,
+    /// Steps of the slice that come after a stop: for the debugger, or for an interruption.
+    pub(crate) after_stop: Cell<u32>,
+}
+
+/// What the scheduler knows about the thread.
+pub struct Scheduling {
+    /// Changed by the thread itself or by whoever decides who runs, both under the spin lock unless the thread holds
+    /// the token.
+    pub status: StatusWord,
+    /// The system's id; 0: not known yet. Set by the thread itself.
+    pub os: Word,
     /// It is about to end the process.
-    pub exiting: bool,
-    /// Front end's own data.
-    pub user: *mut u8,
+    pub exiting: Cell<bool>,
+    /// The slice must not end while this is not 0.
+    pub no_preempt: Cell<u32>,
+    /// What it is about to do, as far as it has said.
+    pub next: Cell<Next>,
+    pub(crate) children: Cell<u32>,
 }
 
-/// Numbers of signals. Atomic, since a signal handler of the thread itself adds to it while the holder of the token may, too.
-#[derive(Debug, Default)]
-pub struct SignalSet(AtomicU64);
-
-impl SignalSet {
-    pub const fn new() -> Self {
-        Self(AtomicU64::new(0))
-    }
-
-    const fn bit(number: u32) -> u64 {
-        1 << (number - 1)
-    }
-
-    pub fn insert(&self, number: u32) {
-        self.0.fetch_or(Self::bit(number), Ordering::Relaxed);
-    }
-
-    /// Whether it was there.
-    pub fn remove(&self, number: u32) -> bool {
-        self.0.fetch_and(!Self::bit(number), Ordering::Relaxed) & Self::bit(number) != 0
-    }
-
-    pub fn contains(&self, number: u32) -> bool {
-        self.bits() & Self::bit(number) != 0
-    }
-
-    pub fn is_empty(&self) -> bool {
-        self.bits() == 0
-    }
-
-    /// The lowest number, if there is any.
-    pub fn first(&self) -> Option<u32> {
-        let bits = self.bits();
-        (bits != 0).then(|| bits.trailing_zeros() + 1)
-    }
-
-    /// Number 1 is the lowest bit.
-    pub fn bits(&self) -> u64 {
-        self.0.load(Ordering::Relaxed)
-    }
+/// What a blocked thread waits for. Set by the thread before it waits, answered by the holder of the token.
+pub struct Wait {
+    pub on: Cell<BlockedOn>,
+    pub object: Cell<u64>,
+    /// The mutex to take back, for a wait on a condition; else the front end's.
+    pub second: Cell<u64>,
+    /// Read by the waiting thread itself, without the token.
+    pub deadline: Long,
+    /// Woken by a notify or a barrier; the number of the notify.
+    pub woken: Cell<bool>,
+    pub notify: Cell<u32>,
+    /// For a wait for the world outside: its last answer.
+    pub ready: Cell<bool>,
+    /// A cancellation ends it.
+    pub interruptible: Cell<bool>,
+    /// The thread is to end: interruptible waits are over.
+    pub cancelled: Flag,
 }
 
-impl Thread {
-    /// Whether a cancellation ends its wait.
-    pub const fn cancellable(&self) -> bool {
-        self.cancelled && self.interruptible && !self.cancel_off
-    }
+/// What a schedule that is followed says about the thread.
+pub struct Replayed {
+    /// Index in the schedule, `NO_THREAD` if unknown there.
+    pub scheduled_as: Cell<u32>,
+    /// The deadline of a wait that a replay waits out because the recorded run did: it holds again once the replay has
+    /// left its schedule.
+    pub put_aside: Cell<u64>,
+    /// How its wait for the world outside ends, whatever the world says.
+    pub recorded: Cell<RecordedWait>,
+    /// Those of the pending interruptions that the schedule brought.
+    // invariant: none that is neither pending nor on its way
+    pub ordered: Cell<u64>,
+    /// The [position](Thread::position) at which the schedule brings the next interruption, or `NEVER`.
+    pub interrupt_at: Cell<u64>,
+}
 
-    /// How far it has come, in steps of its own. Waiting is left out: in another order of threads it may not have to.
-    pub const fn position(&self) -> u64 {
-        self.done + (self.slice - self.budget) as u64 - self.waits
-    }
+/// What a thread waits for, kept while a handler that may itself wait runs in between.
+pub struct SuspendedWait {
+    on: BlockedOn,
+    object: u64,
+    second: u64,
+    deadline: u64,
+    woken: Option<u32>,
+    interruptible: bool,
+}
 
-    pub const fn new(id: u32, slot: u32, parent: u32, nth: u32) -> Self {
-        Self {
-            id,
-            budget: 0,
-            pending: std::ptr::null_mut(),
-            pending_addr: 0,
-            pending_size: 0,
-            inside: 0,
-            gate: id,
-            stack_wanted: 0,
-            stack_said: u64::MAX,
-            slice: 0,
-            done: 0,
-            waits: 0,
-            after_stop: 0,
-            slot,
-            os: 0,
-            status: Status::Ready,
-            on: BlockedOn::Sleep,
-            object: 0,
-            second: 0,
-            deadline: NEVER,
-            put_aside: NEVER,
-            foretold: Foretold::Nothing,
-            woken: false,
-            notify: 0,
-            signals: SignalSet::new(),
-            ordered: 0,
-            expected: SignalSet::new(),
-            signal_at: NEVER,
-            interruptible: false,
-            cancelled: false,
-            cancel_off: false,
-            descriptor_ready: false,
-            no_preempt: 0,
-            ignored: [0; 2],
-            in_call: false,
-            next: Next::UNKNOWN,
-            parent,
-            nth,
-            children: 0,
-            scheduled_as: NO_THREAD,
-            exiting: false,
-            user: std::ptr::null_mut(),
+impl Wait {
+    pub fn suspend(&self) -> SuspendedWait {
+        SuspendedWait {
+            on: self.on.get(),
+            object: self.object.get(),
+            second: self.second.get(),
+            deadline: self.deadline.get(),
+            woken: self.woken.get().then(|| self.notify.get()),
+            interruptible: self.interruptible.get(),
         }
     }
 
-    /// Starts or ends a part whose reads or writes are not recorded; parts nest.
-    pub fn ignore(&mut self, writes: bool, begin: bool) {
-        let count = &mut self.ignored[usize::from(writes)];
-        *count = if begin { *count + 1 } else { count.saturating_sub(1) };
-        self.gate = if self.ignored == [0; 2] { self.id } else { NOBODY };
+    /// The handler is done. One that was woken before stays woken.
+    pub fn resume(&self, before: &SuspendedWait) {
+        self.on.set(before.on);
+        self.object.set(before.object);
+        self.second.set(before.second);
+        self.deadline.set(before.deadline);
+        self.interruptible.set(before.interruptible);
+        if let Some(notify) = before.woken {
+            self.woken.set(true);
+            self.notify.set(notify);
+        }
     }
 
-    pub const fn ignores(&self, write: bool) -> bool {
-        self.ignored[write as usize] != 0
+    /// Whether a cancellation ends it.
+    pub fn is_cancelled(&self) -> bool {
+        self.cancelled.get() && self.interruptible.get()
+    }
+}
+
+impl Own {
+    /// See [`Own::gate`].
+    #[inline(always)]
+    pub fn gate(&self) -> u32 {
+        self.gate.get()
+    }
+
+    /// Whether records must be preceded by the thread's context.
+    #[inline(always)]
+    pub fn shows_stack(&self) -> bool {
+        self.stack_said.get() == self.stack_wanted.get()
+    }
+
+    /// The id of the stack that records show.
+    pub fn stack(&self) -> u32 {
+        self.stack_wanted.get() as u32
+    }
+
+    /// Where the value of the announced write goes, the write's address and its size. Null: none is announced.
+    #[inline(always)]
+    pub fn announced(&self) -> (*mut u64, u64, u32) {
+        (self.pending.get(), self.pending_addr.get(), self.pending_size.get())
+    }
+
+    pub fn ignores(&self, write: bool) -> bool {
+        self.ignored.get()[usize::from(write)] != 0
+    }
+}
+
+impl<R> Thread<R> {
+    pub(crate) fn new(id: u32, slot: u32, parent: u32, nth: u32, row: R) -> Self {
+        Self {
+            own: Own {
+                budget: Word::new(0),
+                inside: Word::new(0),
+                gate: Word::new(id),
+                pending: Cell::new(std::ptr::null_mut()),
+                pending_addr: Cell::new(0),
+                pending_size: Cell::new(0),
+                ignored: Cell::new([0; 2]),
+                stack_wanted: Cell::new(0),
+                stack_said: Cell::new(u64::MAX),
+            },
+            id,
+            slot,
+            slice: Slice { size: Word::new(0), done: Cell::new(0), waits: Cell::new(0), after_stop: Cell::new(0) },
+            scheduling: Scheduling {
+                status: StatusWord::new(Status::Ready),
+                os: Word::new(0),
+                exiting: Cell::new(false),
+                no_preempt: Cell::new(0),
+                next: Cell::new(Next::UNKNOWN),
+                children: Cell::new(0),
+            },
+            wait: Wait {
+                on: Cell::new(BlockedOn::Sleep),
+                object: Cell::new(0),
+                second: Cell::new(0),
+                deadline: Long::new(NEVER),
+                woken: Cell::new(false),
+                notify: Cell::new(0),
+                ready: Cell::new(false),
+                interruptible: Cell::new(false),
+                cancelled: Flag::new(false),
+            },
+            replay: Replayed {
+                scheduled_as: Cell::new(NO_THREAD),
+                put_aside: Cell::new(NEVER),
+                recorded: Cell::new(RecordedWait::Unknown),
+                ordered: Cell::new(0),
+                interrupt_at: Cell::new(NEVER),
+            },
+            interrupts: InterruptSet::new(),
+            parent,
+            nth,
+            row,
+        }
+    }
+
+    pub fn status(&self) -> Status {
+        self.scheduling.status.get()
+    }
+
+    pub(crate) fn is_blocked(&self) -> bool {
+        self.status() == Status::Blocked
+    }
+
+    /// Whether it waits for the world outside.
+    pub(crate) fn waits_outside(&self) -> bool {
+        self.is_blocked() && self.wait.on.get() == BlockedOn::Descriptor
+    }
+
+    /// Whether real time or the world outside can end its wait.
+    pub(crate) fn looks_outside(&self) -> bool {
+        self.is_blocked() && (self.wait.on.get() == BlockedOn::Descriptor || self.wait.deadline.get() != NEVER)
+    }
+
+    /// Steps of this slice that are done.
+    pub(crate) fn steps_of_slice(&self) -> u32 {
+        let size = self.slice.size.get();
+        size - self.own.budget.get().min(size)
+    }
+
+    /// How far it has come, in steps of its own. Waiting is left out: in another order of threads it may not have to.
+    pub fn position(&self) -> u64 {
+        self.slice.done.get() + u64::from(self.steps_of_slice()) - self.slice.waits.get()
+    }
+
+    /// Whether one of the pending interruptions was brought by the schedule.
+    pub(crate) fn has_ordered_interrupt(&self) -> bool {
+        self.interrupts.bits() & self.replay.ordered.get() != 0
+    }
+
+    /// Starts or ends a part whose reads or writes are not recorded; parts nest.
+    pub fn ignore(&self, writes: bool, begin: bool) {
+        let mut ignored = self.own.ignored.get();
+        let count = &mut ignored[usize::from(writes)];
+        *count = if begin { *count + 1 } else { count.saturating_sub(1) };
+        self.own.ignored.set(ignored);
+        self.own.gate.set(if ignored == [0; 2] { self.id } else { NOBODY });
     }
 }

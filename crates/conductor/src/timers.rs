@@ -1,17 +1,22 @@
-//! Timers of the program whose signals it handles: they live on the virtual clock, so that they fire at the same place in every
-//! run of a schedule. A timer fires at a scheduling decision once the clock has passed its deadline; the clock jumps there only
-//! when nobody can run, as it does for sleeps. No policy fires one early: a program that gives itself a minute must not be told
-//! that it failed to keep it because somebody else's sleep was cut short ([`Timers::put_back`]).
+//! Timers of the program whose interruptions it handles: they live on the virtual clock, so that they fire at the same
+//! place in every run of a schedule. A timer fires at a scheduling decision once the clock has passed its deadline; the
+//! clock jumps there only when nobody can run, as it does for sleeps. No policy fires one early: a program that gives
+//! itself a minute must not fail to keep it because somebody else's sleep was cut short ([`Timers::put_back`]).
 //!
-//! While a schedule is followed, expired timers wait until the schedule brings their signal ([`crate::arrivals`]).
+//! While a schedule is followed, expired timers wait until the schedule brings their interruption
+//! ([`crate::interrupts`]).
 
-use crate::conductor::Conductor;
-use crate::thread::{NEVER, Status, Thread};
+use crate::conductor::{Conductor, State};
+use crate::table::Threads;
+use crate::thread::{NEVER, Thread};
+use crate::world::World;
 use reweave_model::BlockedOn;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Ticks in a row that find their threads waiting and end no wait, after which time passes for real: timers alone are no progress, and must not fill a trace. If
-/// nothing that a handler does can help ([`Conductor::waits_for_itself`]) that is a hang; otherwise it may go on some day.
+/// Ticks in a row that find their threads waiting and end no wait, after which time passes for real: timers alone are
+/// no progress, and must not fill a trace. If nothing that a handler does can help
+/// ([`Threads::all_wait_for_each_other`]) that is a hang; otherwise it may go on some day.
 pub const IDLE_TICKS: u32 = 1000;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -19,17 +24,17 @@ pub struct Timer {
     /// The front end's name for it.
     pub key: u64,
     pub number: u32,
-    /// What the handler is told.
+    /// What the handler gets.
     pub value: u64,
-    /// The system's number of the only thread that is meant; 0: whoever takes the signal.
+    /// The system's number of the only thread that is meant; 0: whoever takes it.
     pub target: u32,
     /// Virtual time, [`NEVER`] if it is not armed.
     pub deadline: u64,
     /// 0: fires once.
     pub period: u64,
-    /// Expirations that were not told one by one.
+    /// Expirations that were not delivered one by one.
     pub overruns: u32,
-    /// The kernel has it: nobody handles its signal, or everybody is outside.
+    /// The system has it: nobody handles its interruption, or everybody is outside.
     // invariant: then it is never expired here
     pub real: bool,
 }
@@ -45,7 +50,7 @@ impl Timer {
         };
     }
 
-    /// As if what was due before had been told.
+    /// As if what was due before had been delivered.
     pub fn skip(&mut self, now: u64) {
         if self.deadline <= now {
             self.expire(now);
@@ -60,11 +65,11 @@ impl Timer {
 #[derive(Default)]
 pub struct Timers {
     rows: Vec<Timer>,
-    /// Expired, not yet with a thread: everybody blocks the signal, or a schedule says when it comes.
+    /// Expired, not yet with a thread: everybody blocks it, or a schedule says when it comes.
     // invariant: one for each timer at most
     pending: Vec<Timer>,
     /// For threads without the token: whether somebody must look after the clock.
-    ticking: AtomicBool,
+    pub(crate) ticking: Arc<AtomicBool>,
     /// See [`IDLE_TICKS`].
     pub(crate) idle: u32,
 }
@@ -98,7 +103,8 @@ impl Timers {
         self.ticking.store(self.next() != NEVER, Ordering::Relaxed);
     }
 
-    pub(crate) fn is_ticking(&self) -> bool {
+    #[cfg(test)]
+    fn is_ticking(&self) -> bool {
         self.ticking.load(Ordering::Relaxed)
     }
 
@@ -128,9 +134,9 @@ impl Timers {
         self.changed();
     }
 
-    /// A thread is given a timer's signal.
-    pub(crate) fn ticked(&mut self, thread: &Thread) {
-        self.idle += u32::from(thread.status == Status::Blocked);
+    /// A thread is given a timer's interruption. `waits`: it is blocked.
+    pub(crate) fn ticked(&mut self, waits: bool) {
+        self.idle += u32::from(waits);
     }
 
     /// A policy let a sleep end early: for timers that time has not passed.
@@ -140,13 +146,14 @@ impl Timers {
         }
     }
 
-    /// Whether a timer with this signal can fire. One of the kernel's may have fired already, which is not known.
+    /// Whether a timer of this number can fire. One of the system's may have fired already, which is not known.
     pub(crate) fn may_fire(&self, number: u32) -> bool {
         let armed = self.rows.iter().filter(|timer| timer.is_armed());
         self.pending.iter().chain(armed).any(|timer| timer.number == number)
     }
 
-    /// The timer whose signal a schedule brings now: one that waits for it, or the next to fire; and its deadline.
+    /// The timer whose interruption a schedule brings now: one that waits for it, or the next to fire; and its
+    /// deadline.
     pub(crate) fn take(&mut self, number: u32) -> Option<(Timer, u64)> {
         if let Some(at) = self.pending.iter().position(|timer| timer.number == number) {
             return Some((self.pending.remove(at), 0));
@@ -164,11 +171,10 @@ impl Timers {
     }
 }
 
-impl Conductor {
-    /// Timers whose time has come: their signals go to threads that take them. For the holder of the token, or under the
-    /// spin lock while nobody is.
-    pub fn fire_timers(&mut self, now: u64) {
-        if self.region().header().hang.load(Ordering::Relaxed) != 0 {
+impl<W: World> State<W> {
+    /// Timers whose time has come: their interruptions go to threads that take them.
+    pub(crate) fn fire_timers(&mut self, conductor: &Conductor<W>, threads: &Threads<W::Row>, now: u64) {
+        if conductor.region().header().hang.load(Ordering::Relaxed) != 0 {
             // That is the end of the run, as soon as it is noticed.
             return;
         }
@@ -177,42 +183,41 @@ impl Conductor {
             return;
         }
         for timer in std::mem::take(&mut self.timers.pending) {
-            // One signal of a number at a time: another would take its place, and what it has to tell.
-            let waiting = self.threads.iter().any(|thread| thread.signals.contains(timer.number));
-            match self.taker(&timer).filter(|_| !waiting) {
+            // One interruption of a number at a time: another would take its place, and what it has to say.
+            let waiting = threads.iter().any(|thread| thread.interrupts.contains(timer.number));
+            // The first that does not block it.
+            let meant = |thread: &&Thread<W::Row>| timer.target == 0 || thread.scheduling.os.get() == timer.target;
+            let taker = threads.iter().filter(meant).find(|thread| conductor.world.takes(thread, timer.number));
+            match taker.filter(|_| !waiting) {
                 Some(thread) => {
-                    self.timers.ticked(thread);
-                    self.world.signal(thread, timer.number, Some(&timer));
+                    self.timers.ticked(thread.is_blocked());
+                    conductor.world.interrupt(thread, timer.number, Some(&timer));
                 }
                 None => self.timers.pending.push(timer),
             }
         }
     }
+}
 
-    /// Who takes the signal: the first that does not block it.
-    fn taker(&self, timer: &Timer) -> Option<&'static mut Thread> {
-        let meant = |thread: &Thread| timer.target == 0 || thread.os == timer.target;
-        self.threads.iter().find(|thread| meant(thread) && self.world.takes(thread, timer.number))
-    }
-
-    /// Whether all threads wait for what only other threads do: of all that ends a wait, a handler may only post semaphores and
-    /// write to descriptors.
-    pub(crate) fn waits_for_itself(&self) -> bool {
-        let on_another = |thread: &Thread| {
-            let only_threads = match thread.on {
+impl<R> Threads<R> {
+    /// Whether all threads wait for what only other threads do: of all that ends a wait, a handler may only post
+    /// semaphores and do something to the world outside.
+    pub(crate) fn all_wait_for_each_other(&self) -> bool {
+        let on_another = |thread: &Thread<R>| {
+            let only_threads = match thread.wait.on.get() {
                 BlockedOn::LockExclusive | BlockedOn::LockShared | BlockedOn::Join => true,
                 BlockedOn::Notify | BlockedOn::Barrier | BlockedOn::Once => true,
                 BlockedOn::Semaphore | BlockedOn::Futex | BlockedOn::Descriptor => false,
                 BlockedOn::Signal | BlockedOn::Sleep => false,
             };
-            only_threads && thread.status == Status::Blocked && thread.deadline == NEVER
+            only_threads && thread.is_blocked() && thread.wait.deadline.get() == NEVER
         };
-        !self.threads.is_empty() && self.threads.iter().all(|thread| on_another(thread))
+        !self.is_empty() && self.iter().all(on_another)
     }
 
-    /// Whether somebody waits for any signal at all: then everything may yet go on.
-    pub(crate) fn awaits_signal(&self) -> bool {
-        self.threads.iter().any(|thread| thread.status == Status::Blocked && thread.on == BlockedOn::Signal)
+    /// Whether somebody waits for any interruption at all: then everything may yet go on.
+    pub(crate) fn any_awaits_interrupt(&self) -> bool {
+        self.iter().any(|thread| thread.is_blocked() && thread.wait.on.get() == BlockedOn::Signal)
     }
 }
 
@@ -225,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn a_period_that_is_over_several_times_is_told_once() {
+    fn a_period_that_is_over_several_times_is_delivered_once() {
         let mut timers = Timers::default();
         timers.set(timer(1, 100, 10));
         timers.expire(99);
@@ -250,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn a_schedule_takes_the_next_timer_of_that_signal() {
+    fn a_schedule_takes_the_next_timer_of_that_number() {
         let mut timers = Timers::default();
         timers.set(timer(1, 300, 0));
         timers.set(timer(2, 200, 50));
@@ -260,7 +265,7 @@ mod tests {
         assert_eq!(timers.next(), 100);
         timers.remove(1);
         timers.remove(2);
-        assert!(timers.may_fire(14), "the kernel's may");
+        assert!(timers.may_fire(14), "the system's may");
         timers.remove(4);
         assert!(!timers.may_fire(14) && timers.may_fire(10));
     }

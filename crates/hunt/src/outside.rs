@@ -3,8 +3,8 @@
 
 use std::collections::HashMap;
 
-use reweave_conductor::arrivals::{signal_channel, timer_channel};
-use reweave_conductor::policy::replay::{Place, RecordedInput, RecordedSignal, WAITED};
+use reweave_conductor::interrupts::{interrupt_channel, timer_channel};
+use reweave_conductor::policy::replay::{Place, RecordedInput, RecordedInterrupt, WAITED};
 use reweave_model::{BlockedOn, InputSource, Op, RefusedWhy, ThreadId};
 use reweave_trace::Trace;
 
@@ -21,23 +21,23 @@ struct Reader {
     /// That step was the end of a wait which a signal cut short, and which comes before the signal.
     cut_short: bool,
     /// A signal whose next step will tell where it came from.
-    signal: Option<RecordedSignal>,
+    signal: Option<RecordedInterrupt>,
 }
 
 impl Reader {
     /// The next step. Returns a signal that came by itself once that is known.
-    fn step(&mut self, thread: ThreadId, op: &Op<'_>) -> Option<RecordedSignal> {
+    fn step(&mut self, thread: ThreadId, op: &Op<'_>) -> Option<RecordedInterrupt> {
         let came = self.signal.take().and_then(|signal| match *op {
-            Op::Receive { channel, .. } if channel.0 == signal_channel(signal.number) => None,
+            Op::Receive { channel, .. } if channel.0 == interrupt_channel(signal.number) => None,
             Op::Receive { channel, .. } => {
-                Some(RecordedSignal { timer: channel.0 == timer_channel(signal.number), ..signal })
+                Some(RecordedInterrupt { timer: channel.0 == timer_channel(signal.number), ..signal })
             }
             _ => Some(signal),
         });
         if let Op::Signal { number } = *op {
             let place = self.place.unwrap_or(Place::Running);
             let position = self.position - u64::from(self.cut_short);
-            self.signal = Some(RecordedSignal { thread: thread.0, number, timer: false, place, position });
+            self.signal = Some(RecordedInterrupt { thread: thread.0, number, timer: false, place, position });
         }
         self.steps += 1;
         self.position += u64::from(!matches!(op, Op::Blocked { .. }));
@@ -59,7 +59,7 @@ pub fn from_outside(
     trace: &Trace,
     wanted: impl Fn(ThreadId, u64, InputSource) -> bool,
     waits: bool,
-) -> Result<(Vec<RecordedInput>, Vec<RecordedSignal>)> {
+) -> Result<(Vec<RecordedInput>, Vec<RecordedInterrupt>)> {
     let (mut inputs, mut signals) = (Vec::new(), Vec::new());
     let mut indices = HashMap::from([(ThreadId(0), ThreadId(0))]);
     let mut threads: HashMap<ThreadId, Reader> = HashMap::new();
@@ -117,7 +117,7 @@ mod tests {
     #[test]
     fn signals_of_the_program_itself_are_left_out() {
         let signal = Op::Signal { number: ALARM };
-        assert_eq!(came(&[Op::Begin, signal, receive(signal_channel(ALARM))]), []);
+        assert_eq!(came(&[Op::Begin, signal, receive(interrupt_channel(ALARM))]), []);
         assert_eq!(came(&[Op::Begin, signal, receive(timer_channel(ALARM))]), [(1, Place::Running, true)]);
         assert_eq!(came(&[Op::Begin, signal, Op::SignalReturn { number: ALARM }]), [(1, Place::Running, false)]);
     }

@@ -5,8 +5,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use reweave_conductor::policy::meeting::MeetingPlan;
 use reweave_conductor::policy::replay::{Inputs, encode};
-use reweave_conductor::policy::wish::Wish;
 use reweave_model::{InputSource, Schedule, Segment, ThreadId};
 use reweave_trace::{Meta, Outcome, PARTIAL, RunSet, Trace, schedule_of};
 
@@ -189,7 +189,7 @@ pub fn base_options(front_ends: FrontEnds, meta: &Meta, trace: PathBuf) -> Optio
 pub fn script(
     trace: &Trace,
     mut schedule: Schedule,
-    wish: Option<&Wish>,
+    wish: Option<&MeetingPlan>,
     wanted: impl Fn(ThreadId, u64, InputSource) -> bool,
 ) -> Result<Script> {
     let (inputs, mut signals) = from_outside(trace, wanted, false)?;

@@ -12,7 +12,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use common::{Hidden, Random, Size, random_problem};
-use reweave_order::{Answer, Budget, smt, solve, solve_by_search};
+use reweave_order::{Budget, Solution, smt, solve, solve_by_search};
 
 fn main() -> io::Result<()> {
     let arguments: Vec<String> = std::env::args().collect();
@@ -46,9 +46,9 @@ fn main() -> io::Result<()> {
         search += u64::from(stats.conflicts > 0);
         conflicts += stats.conflicts;
         let word = match answer {
-            Answer::Sat(_) => "sat",
-            Answer::Unsat => "unsat",
-            Answer::Unknown(_) => "unknown",
+            Solution::Sat(_) => "sat",
+            Solution::Unsat => "unsat",
+            Solution::Unknown(_) => "unknown",
         };
         let asked = if word == "sat" { pieces.problem(pieces.clauses.len()) } else { problem };
         let mut out = BufWriter::new(File::create(folder.join(format!("{seed}.smt2")))?);

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use common::Random;
 use reweave_order::{
-    Answer, Budget, Chain, Clauses, Lazy, Literal, Node, Order, Problem, Stage, solve, solve_by_search,
+    Budget, Chain, Clauses, Lazy, Literal, Node, Order, Problem, Solution, Stage, solve, solve_by_search,
 };
 
 #[derive(Default)]
@@ -158,9 +158,9 @@ fn main() {
         let (answer, stats) = by(&mut problem, &mut &history, budget);
         let took = start.elapsed();
         let word = match answer {
-            Answer::Sat(_) => "sat",
-            Answer::Unsat => "unsat",
-            Answer::Unknown(_) => "unknown",
+            Solution::Sat(_) => "sat",
+            Solution::Unsat => "unsat",
+            Solution::Unknown(_) => "unknown",
         };
         let entry = seen.entry((word, stats.stage)).or_default();
         *entry = (entry.0 + 1, entry.1 + took, entry.2.max(took));

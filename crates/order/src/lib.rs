@@ -28,4 +28,4 @@ mod solve;
 pub use budget::{Budget, Why};
 pub use linear::Order;
 pub use problem::{Bool, Chain, Clauses, Literal, Node, Problem};
-pub use solve::{Answer, Complete, Lazy, Stage, Stats, solve, solve_by_search};
+pub use solve::{Complete, Lazy, Solution, Stage, Stats, solve, solve_by_search};

@@ -30,7 +30,7 @@ impl<F: FnMut(&Order, &mut Clauses)> Lazy for F {
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Answer {
+pub enum Solution {
     Sat(Order),
     Unsat,
     Unknown(Why),
@@ -64,25 +64,25 @@ pub struct Stats {
 }
 
 /// Looks for an order. What `lazy` adds stays in the problem.
-pub fn solve(problem: &mut Problem, lazy: &mut dyn Lazy, budget: Budget) -> (Answer, Stats) {
+pub fn solve(problem: &mut Problem, lazy: &mut dyn Lazy, budget: Budget) -> (Solution, Stats) {
     staged(false, problem, lazy, budget)
 }
 
 /// As [`solve`] by search alone: for tests and measurements of it on problems that the other stages would decide.
-pub fn solve_by_search(problem: &mut Problem, lazy: &mut dyn Lazy, budget: Budget) -> (Answer, Stats) {
+pub fn solve_by_search(problem: &mut Problem, lazy: &mut dyn Lazy, budget: Budget) -> (Solution, Stats) {
     staged(true, problem, lazy, budget)
 }
 
-fn staged(search_only: bool, problem: &mut Problem, lazy: &mut dyn Lazy, budget: Budget) -> (Answer, Stats) {
+fn staged(search_only: bool, problem: &mut Problem, lazy: &mut dyn Lazy, budget: Budget) -> (Solution, Stats) {
     let meter = Meter::new(budget);
     let mut stats = Stats::default();
     let answer = match stages(search_only, problem, lazy, &meter, &mut stats) {
         Ok(order) => {
             assert!(problem.satisfied_by(&order), "an answer satisfies the problem");
-            Answer::Sat(order)
+            Solution::Sat(order)
         }
-        Err(Stop::Conflict) => Answer::Unsat,
-        Err(Stop::Budget(why)) => Answer::Unknown(why),
+        Err(Stop::Conflict) => Solution::Unsat,
+        Err(Stop::Budget(why)) => Solution::Unknown(why),
     };
     (answer, stats)
 }

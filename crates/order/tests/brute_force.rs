@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use common::{Hidden, Pieces, Random, Size, random_problem};
-use reweave_order::{Answer, Budget, Complete, Literal, Node, Order, Stage, Why, solve, solve_by_search};
+use reweave_order::{Budget, Complete, Literal, Node, Order, Solution, Stage, Why, solve, solve_by_search};
 
 /// Whether some order of all orders satisfies everything.
 fn satisfiable(pieces: &Pieces) -> bool {
@@ -60,16 +60,16 @@ fn agrees_with_all_permutations() {
                 let mut lazy = Hidden { clauses: &pieces.clauses[visible..], at_once };
                 let (answer, stats) = by(&mut problem, &mut lazy, Budget::default());
                 match &answer {
-                    Answer::Sat(order) => {
+                    Solution::Sat(order) => {
                         assert!(expected, "seed {seed}, {visible} visible: there is no order, got {order:?}");
                         assert!(pieces.problem(count).satisfied_by(order), "seed {seed}: {order:?} violates a clause");
                         sat += 1;
                     }
-                    Answer::Unsat => {
+                    Solution::Unsat => {
                         assert!(!expected, "seed {seed}, {visible} visible: there is an order");
                         unsat += 1;
                     }
-                    Answer::Unknown(why) => panic!("seed {seed}: {why:?} without a budget"),
+                    Solution::Unknown(why) => panic!("seed {seed}: {why:?} without a budget"),
                 }
                 stages[stats.stage as usize][usize::from(expected)] += 1;
             }
@@ -105,17 +105,17 @@ fn pigeons(count: usize) -> reweave_order::Problem {
 fn budgets_end_the_search() {
     let answer = |budget| solve(&mut pigeons(12), &mut Complete, budget).0;
     let conflicts = Budget { conflicts: Some(200), ..Budget::default() };
-    assert_eq!(answer(conflicts), Answer::Unknown(Why::Conflicts));
+    assert_eq!(answer(conflicts), Solution::Unknown(Why::Conflicts));
 
     let start = Instant::now();
     let deadline = Budget { deadline: Some(start + Duration::from_millis(200)), ..Budget::default() };
-    assert_eq!(answer(deadline), Answer::Unknown(Why::Deadline));
+    assert_eq!(answer(deadline), Solution::Unknown(Why::Deadline));
     assert!(start.elapsed() < Duration::from_millis(600), "took {:?}", start.elapsed());
 
     let interrupt = AtomicBool::new(true);
     let interrupted = Budget { interrupt: Some(&interrupt), ..Budget::default() };
-    assert_eq!(answer(interrupted), Answer::Unknown(Why::Interrupted));
-    assert_eq!(solve(&mut pigeons(5), &mut Complete, Budget::default()).0, Answer::Unsat);
+    assert_eq!(answer(interrupted), Solution::Unknown(Why::Interrupted));
+    assert_eq!(solve(&mut pigeons(5), &mut Complete, Budget::default()).0, Solution::Unsat);
 }
 
 #[test]
@@ -123,14 +123,14 @@ fn the_observed_order_is_kept_where_nothing_forbids_it() {
     let mut problem = reweave_order::Problem::new();
     let nodes: Vec<Node> = (0..8).map(|number| problem.add_node(reweave_order::Chain(number % 3))).collect();
     let (answer, stats) = solve(&mut problem, &mut Complete, Budget::default());
-    let Answer::Sat(order) = answer else { panic!("{answer:?}") };
+    let Solution::Sat(order) = answer else { panic!("{answer:?}") };
     assert_eq!(order.sequence(), nodes);
     assert_eq!((stats.stage, stats.candidates), (Stage::Repair, 1));
 
     // A node that has to wait stops its chain (1, 4, 7) and nothing else.
     problem.clause([Literal::Before(nodes[5], nodes[1])]);
     let (answer, _) = solve(&mut problem, &mut Complete, Budget::default());
-    let Answer::Sat(order) = answer else { panic!("{answer:?}") };
+    let Solution::Sat(order) = answer else { panic!("{answer:?}") };
     assert_eq!(order.sequence(), [0, 2, 3, 5, 1, 4, 6, 7].map(|number| nodes[number]));
 }
 
@@ -149,14 +149,14 @@ fn booleans_made_lazily_count() {
         }
     };
     let (answer, _) = solve(&mut problem, &mut lazy, Budget::default());
-    let Answer::Sat(order) = answer else { panic!("{answer:?}") };
+    let Solution::Sat(order) = answer else { panic!("{answer:?}") };
     assert!(order.before(b, a) && made.is_some_and(|fresh| order.value(fresh)));
 }
 
 #[test]
 fn empty_problems_have_an_order() {
     let mut problem = reweave_order::Problem::new();
-    assert!(matches!(solve(&mut problem, &mut Complete, Budget::default()).0, Answer::Sat(_)));
+    assert!(matches!(solve(&mut problem, &mut Complete, Budget::default()).0, Solution::Sat(_)));
     problem.clause([]);
-    assert_eq!(solve(&mut problem, &mut Complete, Budget::default()).0, Answer::Unsat);
+    assert_eq!(solve(&mut problem, &mut Complete, Budget::default()).0, Solution::Unsat);
 }

@@ -11,7 +11,7 @@ use std::time::Instant;
 
 use reweave_predict::analyses::{hb, lock_history, lockset};
 use reweave_predict::linear::{Linear, run};
-use reweave_predict::lock_history::Limits;
+use reweave_predict::lock_history::HistoryLimits;
 use reweave_trace::{Result, Trace};
 
 /// A set of analyses by name.
@@ -20,7 +20,7 @@ fn analyses(name: &str) -> Vec<Box<dyn Linear>> {
     match name {
         "hb" => vec![hb()],
         "lockset" => vec![hb(), Box::<lockset::LocksetRaces>::default()],
-        "live" => vec![hb(), Box::new(lock_history::LockHistoryRaces::new(Limits::LIVE))],
+        "live" => vec![hb(), Box::new(lock_history::LockHistoryRaces::new(HistoryLimits::LIVE))],
         _ => vec![hb(), Box::<lock_history::LockHistoryRaces>::default()],
     }
 }

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use reweave_predict::analyses::nondeterminism::NondeterministicReads;
 use reweave_predict::search::nondeterminism::views::{Verdict, Views};
 use reweave_predict::search::nondeterminism::{self, Options, published};
-use reweave_predict::{Analysis, Limits, lower};
+use reweave_predict::{Analysis, SearchLimits, lower};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let mut arguments = std::env::args().skip(1);
@@ -30,15 +30,20 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
 
     let began = cpu();
-    let found =
-        nondeterminism::exact(&trace, NondeterministicReads.id(), Options::default(), &Limits::default(), &mut |_| ())?;
+    let found = nondeterminism::exact(
+        &trace,
+        NondeterministicReads.id(),
+        Options::default(),
+        &SearchLimits::default(),
+        &mut |_| (),
+    )?;
     println!("exact rule, by pairs of lines: {:?}, {} findings", cpu() - began, found.findings.len());
     println!("  {:?}", found.stats);
 
     let (began, until) = (cpu(), Instant::now() + Duration::from_secs(seconds));
     let views = Views::new(history);
     let (mut pairs, mut asked, mut seen, mut left) = (0u64, 0u64, 0u64, 0u64);
-    let limits = Limits { deadline: Some(until), ..Limits::default() };
+    let limits = SearchLimits { deadline: Some(until), ..SearchLimits::default() };
     for couple in published::couples(history) {
         let Some(read) = couple.reader else { continue };
         let writers = std::iter::once(None).chain(views.writers(couple.cell).map(Some));

@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 
 use reweave_model::{AccessFlags, Addr, LockMode, ObjectId, Op, Pc, ThreadId, Value};
 use reweave_order::{Budget, smt};
-use reweave_predict::feasible::{Answer, Index, Question};
+use reweave_predict::feasible::{Feasibility, Index, Question};
 use reweave_predict::history::{Mode, Pos};
 use reweave_predict::lower::Windows;
 use reweave_predict::testing::Random;
@@ -57,9 +57,9 @@ fn main() -> Result<(), Box<dyn Error>> {
         let (answer, _, problem) = question.ask_and_keep(Budget::default());
         let took = began.elapsed();
         let expected = match answer {
-            Answer::Reordering(_) => (0, "sat"),
-            Answer::No => (1, "unsat"),
-            Answer::Unknown(_) => (2, "unknown"),
+            Feasibility::Reordering(_) => (0, "sat"),
+            Feasibility::No => (1, "unsat"),
+            Feasibility::Unknown(_) => (2, "unknown"),
         };
         if answers[expected.0] == MOST {
             continue;

@@ -4,49 +4,79 @@
 //! that streams gives its [pass](Analysis::pass) to the common reading of the trace; every one then gets its
 //! [turn](Analysis::run), in which it asks the searches ([`search`](crate::search)) and adds its findings.
 
-use reweave_model::{AnalysisId, Kind};
+use reweave_model::{AnalysisId, Claim, Kind};
 use reweave_trace::Result;
 
 use crate::history::Mode;
 use crate::linear::Linear;
 use crate::prediction::Prediction;
-use crate::search::Limits;
+use crate::search::SearchLimits;
 use crate::search::atomicity::serializability::Pattern;
 
 /// An analysis of the list.
 pub type AnalysisRef = &'static dyn Analysis;
 
-pub trait Analysis: Sync {
-    fn id(&self) -> AnalysisId;
-
-    /// What it finds, in one line: for the help and the book. The book adds the doc of [the module](Analysis::module).
-    fn summary(&self) -> &'static str;
-
-    /// The module in [`analyses`](crate::analyses) that holds it; one may hold several.
-    fn module(&self) -> &'static str;
-
+/// What an analysis says of itself.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct About {
+    pub id: AnalysisId,
     /// What kind of findings it makes.
-    fn finds(&self) -> Kind;
-
-    fn guarantee(&self) -> Guarantee;
-
+    pub finds: Kind,
+    pub guarantee: Guarantee,
+    /// What it finds, in one line: for the help and the book, which adds the doc of its module.
+    pub summary: &'static str,
+    /// The module in [`analyses`](crate::analyses) that holds it, if that has another name.
+    module: Option<&'static str>,
     /// Part of the default run.
-    fn is_default(&self) -> bool {
-        false
-    }
-
+    pub is_default: bool,
     /// It keeps something of every event, or needs the whole trace at once: on long traces it runs only if asked for.
-    fn is_costly(&self) -> bool {
-        false
+    pub is_costly: bool,
+    /// Asked for alone, its candidates are shown as they are: no witnesses are looked for.
+    pub lists_only: bool,
+}
+
+impl About {
+    pub const fn new(name: &'static str, finds: Kind, guarantee: Guarantee, summary: &'static str) -> Self {
+        let id = AnalysisId::new(name, Claim::Other);
+        Self { id, finds, guarantee, summary, module: None, is_default: false, is_costly: false, lists_only: false }
     }
 
-    /// Asked for alone, its candidates are shown as they are: no witnesses are looked for.
-    fn lists_only(&self) -> bool {
-        false
+    pub const fn claiming(self, claim: Claim) -> Self {
+        Self { id: AnalysisId::new(self.id.name(), claim), ..self }
+    }
+
+    pub const fn by_default(self) -> Self {
+        Self { is_default: true, ..self }
+    }
+
+    pub const fn costly(self) -> Self {
+        Self { is_costly: true, ..self }
+    }
+
+    pub const fn listing_only(self) -> Self {
+        Self { lists_only: true, ..self }
+    }
+
+    /// For a module that holds several.
+    pub const fn in_module(self, module: &'static str) -> Self {
+        Self { module: Some(module), ..self }
+    }
+
+    /// The module in [`analyses`](crate::analyses) that holds it.
+    pub fn module(&self) -> String {
+        self.module.map_or_else(|| self.id.name().replace('-', "_"), str::to_owned)
+    }
+}
+
+pub trait Analysis: Sync {
+    fn about(&self) -> About;
+
+    fn id(&self) -> AnalysisId {
+        self.about().id
     }
 
     /// What it asks the engine about on its own, beside what others list.
-    fn asks(&self, limits: &Limits<'_>) -> Option<Questions> {
+    fn asks(&self, limits: &SearchLimits<'_>) -> Option<Questions> {
         let _ = limits;
         None
     }

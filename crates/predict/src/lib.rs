@@ -19,25 +19,42 @@ macro_rules! index {
     };
 }
 
+// Tests look into more than others may use: see the feature `testing`.
 pub mod abstraction;
 pub mod analyses;
 mod analysis;
 pub mod endings;
+#[cfg(not(feature = "testing"))]
+mod feasible;
+#[cfg(feature = "testing")]
 pub mod feasible;
+#[cfg(not(feature = "testing"))]
+mod history;
+#[cfg(feature = "testing")]
 pub mod history;
 pub mod linear;
 pub mod live;
+#[cfg(not(feature = "testing"))]
+mod lock_history;
+#[cfg(feature = "testing")]
 pub mod lock_history;
+#[cfg(not(feature = "testing"))]
+mod lower;
+#[cfg(feature = "testing")]
 pub mod lower;
-#[cfg(any(test, feature = "testing"))]
+#[cfg(feature = "testing")]
 pub mod oracle;
 mod prediction;
 pub mod search;
-#[cfg(any(test, feature = "testing"))]
+#[cfg(feature = "testing")]
 pub mod testing;
+#[cfg(not(feature = "testing"))]
+mod witness;
+#[cfg(feature = "testing")]
 pub mod witness;
 
 pub use analyses::{ANALYSES, find};
-pub use analysis::{Analysis, AnalysisRef, Guarantee, Questions, Watching};
-pub use prediction::{Answer, Options, Prediction, accessors, predict};
-pub use search::Limits;
+pub use analysis::{About, Analysis, AnalysisRef, Guarantee, Questions, Watching};
+pub use history::Mode;
+pub use prediction::{Options, Prediction, PredictionResult, accessors, predict};
+pub use search::SearchLimits;

@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 
 use reweave_order::Budget;
-use reweave_predict::feasible::{Answer, Index};
+use reweave_predict::feasible::{Feasibility, Index};
 use reweave_predict::history::{History, Mode};
 use reweave_predict::oracle::atomicity::violated;
 use reweave_predict::search::Context;
@@ -44,9 +44,9 @@ fn found(
         for cycle in candidates.cycles {
             totals.questions += 1;
             match ask(&index, mode, &cycle, Budget::default()) {
-                Answer::No => {}
-                Answer::Unknown(doubt) => return Err(format!("{mode:?} {cycle:?}: {doubt:?}")),
-                Answer::Reordering(order) => {
+                Feasibility::No => {}
+                Feasibility::Unknown(doubt) => return Err(format!("{mode:?} {cycle:?}: {doubt:?}")),
+                Feasibility::Reordering(order) => {
                     check_violation(history, mode, &order, transactions, block)
                         .map_err(|rejection| format!("{mode:?} {cycle:?} by {order:?}: {rejection}"))?;
                     violated.insert(block);

@@ -13,7 +13,7 @@ use reweave_predict::oracle::Oracle;
 use reweave_predict::search::deadlocks::{Verdict, ask, groups};
 use reweave_predict::search::stalls::{self, Endings};
 use reweave_predict::testing::{Draft, FIRST_PC, generate, generate_locking, is_history, shrink, trace_of};
-use reweave_predict::{Limits, witness};
+use reweave_predict::{SearchLimits, witness};
 use reweave_trace::Trace;
 
 const MODES: [Mode; 3] = [Mode::ControlFlow, Mode::Prefix, Mode::DataAbstract];
@@ -33,7 +33,7 @@ fn maximal(history: &History, mode: Mode) -> Result<Cycles, String> {
     if more || groups.iter().any(|group| group.more) {
         return Err("not all cycles were looked at".to_owned());
     }
-    let limits = Limits { mode, ..Limits::default() };
+    let limits = SearchLimits { mode, ..SearchLimits::default() };
     let mut found = Cycles::new();
     for cycle in groups.iter().flat_map(|group| &group.cycles) {
         match ask(&index, history, &limits, cycle) {
@@ -50,7 +50,7 @@ fn maximal(history: &History, mode: Mode) -> Result<Cycles, String> {
 fn stalls(history: &History, mode: Mode) -> Result<Cycles, String> {
     let ended = vec![true; history.threads.len()];
     let endings = Endings { ended: &ended, waits: &|_| true };
-    let limits = Limits { mode, ..Limits::default() };
+    let limits = SearchLimits { mode, ..SearchLimits::default() };
     let mut found = Cycles::new();
     for cut in stalls::cuts(history, &endings, &limits, &|pos| Pc(pos.0.into())) {
         match stalls::ask(history, &endings, &limits, &cut) {

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use reweave_order::Budget;
-use reweave_predict::feasible::{Answer, Index, Question};
+use reweave_predict::feasible::{Feasibility, Index, Question};
 use reweave_predict::history::{History, Mode, Pos};
 use reweave_predict::oracle::Oracle;
 use reweave_predict::testing::{generate, shrink};
@@ -25,13 +25,13 @@ fn asks(history: &History, index: &Index<'_>, mode: Mode, pair: (Pos, Pos)) -> R
     for goals in orders {
         let Some(question) = Question::new(index, mode, goals) else { continue };
         match question.ask(Budget::default()).0 {
-            Answer::Reordering(order) => {
+            Feasibility::Reordering(order) => {
                 witness::check(history, mode, &order, pair)
                     .map_err(|rejection| format!("{mode:?} {pair:?} by {order:?}: {rejection}"))?;
                 return Ok(true);
             }
-            Answer::No => {}
-            Answer::Unknown(doubt) => return Err(format!("{mode:?} {pair:?}: {doubt:?}")),
+            Feasibility::No => {}
+            Feasibility::Unknown(doubt) => return Err(format!("{mode:?} {pair:?}: {doubt:?}")),
         }
     }
     Ok(false)

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use reweave_model::Pc;
 use reweave_order::Budget;
-use reweave_predict::feasible::{Answer, Index, Question};
+use reweave_predict::feasible::{Feasibility, Index, Question};
 use reweave_predict::history::{History, Mode, Pos};
 use reweave_predict::lower::{self, Lowered, Windows};
 use reweave_predict::oracle::Oracle;
@@ -79,7 +79,7 @@ fn engine_races(lowered: &Lowered, mode: Mode) -> Pairs {
             let orders: &[[Pos; 2]] = if mode == Mode::Said { &[[one, two], [two, one]] } else { &[[one, two]] };
             let race = |goals: &[Pos; 2]| {
                 let question = Question::new(&index, mode, goals);
-                question.is_some_and(|question| matches!(question.ask(Budget::default()).0, Answer::Reordering(_)))
+                question.is_some_and(|question| matches!(question.ask(Budget::default()).0, Feasibility::Reordering(_)))
             };
             if history.step(one).event.is_some() && history.step(two).event.is_some() && orders.iter().any(race) {
                 found.insert((name(one).min(name(two)), name(one).max(name(two))));

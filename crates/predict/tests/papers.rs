@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use reweave_model::MemoryOrder;
 use reweave_order::Budget;
-use reweave_predict::feasible::{Answer, Index, Question};
+use reweave_predict::feasible::{Feasibility, Index, Question};
 use reweave_predict::history::{Action, Condition, History, Lock, Mode, Pos, Waking};
 use reweave_predict::oracle::Oracle;
 use reweave_predict::testing::{Draft, is_history};
@@ -31,9 +31,9 @@ fn by_engine(history: &History, mode: Mode) -> BTreeSet<(Pos, Pos)> {
             && history.conflict(one, two)
             && ways.iter().filter_map(|goals| Question::new(&index, mode, goals)).any(|question| {
                 match question.ask(Budget::default()).0 {
-                    Answer::Reordering(order) => witness::check(history, mode, &order, (one, two)).is_ok(),
+                    Feasibility::Reordering(order) => witness::check(history, mode, &order, (one, two)).is_ok(),
                     answer => {
-                        assert_eq!(answer, Answer::No);
+                        assert_eq!(answer, Feasibility::No);
                         false
                     }
                 }

@@ -7,7 +7,7 @@ use reweave_predict::analyses::{cp, hb, lockset, maximal, shb, syncp, wcp};
 use reweave_predict::history::{Action, Condition, History, Lock, Mode, Waking};
 use reweave_predict::linear::{self, Linear};
 use reweave_predict::oracle::Oracle;
-use reweave_predict::search::{Limits, races};
+use reweave_predict::search::{SearchLimits, races};
 use reweave_predict::testing::{Construct, Draft, FIRST_PC, generate, generate_aimed, shrink, trace_of};
 use reweave_trace::Trace;
 
@@ -26,7 +26,7 @@ fn listed(trace: &Trace, mut analysis: impl Linear) -> Pairs {
 
 /// What the engine finds; memory-order races apart.
 fn found(trace: &Trace, mode: Mode) -> (Pairs, Pairs) {
-    let limits = Limits { mode, ..Limits::default() };
+    let limits = SearchLimits { mode, ..SearchLimits::default() };
     let found = races::races(trace, maximal::id(mode), &limits, None, &mut |_| {}).expect("it is in memory");
     assert_eq!((found.stats.refused, found.stats.unknown), (0, 0), "{mode:?}");
     let (mut plain, mut weak) = (Pairs::new(), Pairs::new());

@@ -1,7 +1,7 @@
 //! Each rule of the definition is needed: without it, the engine differs from the oracle within a few random histories.
 
 use reweave_order::Budget;
-use reweave_predict::feasible::{Answer, Goal, Index, Question, Rule};
+use reweave_predict::feasible::{Feasibility, Goal, Index, Question, Rule};
 use reweave_predict::history::{Action, Condition, History, Lock, Mode, Pos, Waking};
 use reweave_predict::oracle::Oracle;
 use reweave_predict::testing::{Construct, Draft, Random, generate_aimed};
@@ -25,11 +25,11 @@ fn is_missed(rule: Rule, history: &History) -> bool {
     let races = Oracle::new(history, mode).races();
     pairs(history).into_iter().any(|pair| {
         let question = Question::without(rule, &index, mode, &[pair.0, pair.1]);
-        let answer = question.map_or(Answer::No, |question| question.ask(Budget::default()).0);
+        let answer = question.map_or(Feasibility::No, |question| question.ask(Budget::default()).0);
         match answer {
-            Answer::Reordering(_) => !races.contains(&pair),
-            Answer::No => races.contains(&pair),
-            Answer::Unknown(_) => false,
+            Feasibility::Reordering(_) => !races.contains(&pair),
+            Feasibility::No => races.contains(&pair),
+            Feasibility::Unknown(_) => false,
         }
     })
 }
@@ -45,8 +45,8 @@ fn last_write_is_missed(history: &History, index: &Index<'_>) -> bool {
                 accesses(writer).is_some_and(|access| access.writes.iter().any(|(other, _)| *other == cell)) && {
                     let goal = Goal::reads_from(read, cell, Some(writer));
                     let question = Question::without(Rule::LastWrite, index, mode, goal);
-                    let answer = question.map_or(Answer::No, |question| question.ask(Budget::default()).0);
-                    matches!(answer, Answer::Reordering(_)) != views.contains(&(read, cell, Some(writer)))
+                    let answer = question.map_or(Feasibility::No, |question| question.ask(Budget::default()).0);
+                    matches!(answer, Feasibility::Reordering(_)) != views.contains(&(read, cell, Some(writer)))
                 }
             })
         })

@@ -2,28 +2,13 @@
 
 use std::path::Path;
 
-use reweave_model::wire::{self, Encoder, Record};
+use reweave_model::wire::{Record, append};
 use reweave_model::{EventId, Op, Pc, StackId, ThreadId};
 
 use crate::{Footer, Meta, Result, Symbols, Trace, Writer};
 
 /// Chunks are handed over once they reach this many words: small enough to stream, large enough to pack well.
 const CHUNK_WORDS: usize = 128 << 10;
-
-/// Puts a record behind others.
-pub(crate) fn append(words: &mut Vec<u64>, record: &Record<'_>) {
-    let payload = match record {
-        Record::Event { op: Op::Read { size, .. } | Op::Write { size, .. }, .. } => *size as usize,
-        Record::Event { op: Op::Input { bytes, .. }, .. } => bytes.len(),
-        Record::Event { op: Op::Module { path, .. }, .. } => path.len(),
-        Record::Event { op: Op::ThreadName { name, .. }, .. } => name.len(),
-        _ => 0,
-    };
-    let start = words.len();
-    words.resize(start + wire::words_needed(payload.min(wire::MAX_PAYLOAD)), 0);
-    let len = Encoder::new(&mut words[start..]).record(record);
-    words.truncate(start + len);
-}
 
 /// Takes events one after the other and writes the context records (thread switches, stacks) between them.
 pub struct TraceBuilder {

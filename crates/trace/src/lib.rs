@@ -20,7 +20,7 @@ pub mod text;
 pub use builder::TraceBuilder;
 pub use error::{Error, Result};
 pub use format::reader::{Damage, Trace};
-pub use format::{Context, Events, RawChunk, RawEvents, WordAccess, Writer, kind_name};
+pub use format::{Context, Events, RawChunk, RawEvents, WordAccess, Writer};
 pub use language::{Language, StackMemory};
 pub use meta::{ARGUMENTS, Aslr, Footer, Meta, Outcome, PARTIAL};
 pub use schedule::schedule_of;

@@ -4,13 +4,12 @@
 
 use std::collections::{HashMap, HashSet};
 
-use reweave_model::wire::{self, Record};
+use reweave_model::wire::{self, Record, append};
 use reweave_model::{
     BlockedOn, Descent, Event, EventId, LockChange, LockMode, ObjectId, Op, Pc, Schedule, StackId, ThreadId,
     ThreadName, Value,
 };
 
-use crate::builder::append;
 use crate::{Footer, Result, Trace, TraceBuilder};
 
 /// Longer runs are not reordered: all of it is in memory, somebody is to look at it, and the schedule of a witness counts steps

@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 
 use reweave_launch::{Error, exit, interrupt};
 use reweave_model::{Kind, Strength};
-use reweave_predict::history::Mode;
+use reweave_predict::Mode;
 use reweave_predict::search::nondeterminism::{self, Rule};
-use reweave_predict::{ANALYSES, AnalysisRef, Answer, Limits};
+use reweave_predict::{ANALYSES, AnalysisRef, PredictionResult, SearchLimits};
 use reweave_report::{Item, Report, Style, data, resolve, text};
 use reweave_trace::{RunSet, Trace};
 
@@ -104,8 +104,8 @@ impl ModeName {
 fn after_help() -> String {
     let mut text = String::from("Analyses (* by default):\n");
     for analysis in ANALYSES {
-        let mark = if analysis.is_default() { '*' } else { ' ' };
-        text += &format!("  {mark} {:<24} {}\n", analysis.id().name(), analysis.summary());
+        let mark = if analysis.about().is_default { '*' } else { ' ' };
+        text += &format!("  {mark} {:<24} {}\n", analysis.id().name(), analysis.about().summary);
     }
     text + "\nExamples:\n  \
         reweave predict reweave.rwt\n  \
@@ -157,7 +157,7 @@ fn predict(args: &Args, analyses: Vec<AnalysisRef>) -> Result<Report, Error> {
         for_trial: false,
         shown: false,
         atomic: args.atomic.as_deref().map(crate::atomic::function_names).transpose()?.unwrap_or_default(),
-        limits: Limits {
+        limits: SearchLimits {
             mode: args.mode.mode(),
             window: args.window.map(|window| window as usize),
             deadline: args.budget.map(|budget| Instant::now() + budget),
@@ -227,7 +227,7 @@ fn predict_one(path: &Path, options: &reweave_predict::Options) -> Result<Report
     Ok(report(&trace, answer))
 }
 
-fn report(trace: &Trace, answer: Answer) -> Report {
+fn report(trace: &Trace, answer: PredictionResult) -> Report {
     let items = answer.findings.iter().zip(1..).map(|(finding, id)| {
         let mut item = resolve::item(id, finding, trace);
         let what = if finding.witness().is_some() { "only predicted" } else { "no reordering shows it" };

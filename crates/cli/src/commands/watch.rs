@@ -55,7 +55,7 @@ fn after_help() -> String {
     let mut text = String::from("Analyses (* by default):\n");
     for (analysis, watching) in known() {
         let mark = if watching.is_default { '*' } else { ' ' };
-        text += &format!("  {mark} {:<12} {}\n", analysis.id().name(), analysis.summary());
+        text += &format!("  {mark} {:<12} {}\n", analysis.id().name(), analysis.about().summary);
     }
     text + "\nCtrl-C goes to the program; a second one ends it. Either way the summary comes.\n\
         \nExamples:\n  \

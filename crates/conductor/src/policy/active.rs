@@ -1,16 +1,17 @@
-//! Active testing (Sen, PLDI 2008; Joshi, Park, Sen, Naik, PLDI 2009; Park and Sen, FSE 2008): a random scheduler that pauses
-//! threads at chosen code positions until they meet as wanted.
+//! Active testing (Sen, PLDI 2008; Joshi, Park, Sen, Naik, PLDI 2009; Park and Sen, FSE 2008): a random scheduler that
+//! pauses threads at chosen code positions until they meet as wanted.
 //!
-//! A thread that comes to a *target* is paused, others run. When paused threads **meet** (as [`Meeting`] says), they go on
-//! one right after the other and from then on everybody runs. No guarantee: it raises probabilities.
+//! A thread that comes to a *target* is paused, others run. When paused threads **meet** (as [`Meeting`] says), they go
+//! on one right after the other and from then on everybody runs. No guarantee: it raises probabilities.
 //!
-//! From the papers: when all enabled threads are paused, one of them is let go (a *thrash*); the probability to pause at a
-//! target falls each time that was in vain; a thread yields before it takes the first lock of a cycle ([`YIELDS`]); threads, locks
-//! and the locks held meanwhile can be told apart (the launcher decides which ones are meant, see [`Target`]). Ours: one that
-//! yields waits until nobody else can go on; a timeout is let happen, and the world outside is waited for, before a paused thread
-//! is let go; and a thread that is paused for very long is let go, so that one that spins for its sake does not spin for ever.
+//! From the papers: when all enabled threads are paused, one of them is let go (a *thrash*); the probability to pause
+//! at a target falls each time that was in vain; a thread yields before it takes the first lock of a cycle
+//! ([`YIELDS`]); threads, locks and the locks held meanwhile can be told apart (the launcher decides which ones are
+//! meant, see [`Target`]). Ours: one that yields waits until nobody else can go on; a timeout is let happen, and the
+//! world outside is waited for, before a paused thread is let go; and a thread that is paused for very long is let go,
+//! so that one that spins for its sake does not spin for ever.
 
-use super::wish::{Meeting, Object, PLACES, Position, Target, Wish, YIELDS};
+use super::meeting::{Meeting, MeetingPlan, Object, PLACES, Position, Target, YIELDS};
 use super::{Candidate, Choice, Dice, Policy, Random, Runner, View};
 use crate::shared::Region;
 use reweave_model::module_id;
@@ -74,8 +75,8 @@ const BACK_OFF: u64 = 90;
 const SWITCH: u64 = 64;
 /// Decisions after which a paused thread is let go.
 const PATIENCE: u32 = 4000;
-/// Timeouts that are let happen rather than let a paused thread go: for one, and in a run. Where one thread sleeps again and again,
-/// the first that is paused must not use them all up.
+/// Timeouts that are let happen rather than let a paused thread go: for one, and in a run. Where one thread sleeps
+/// again and again, the first that is paused must not use them all up.
 const TIMEOUTS: [u32; 2] = [50, 1000];
 /// Looks at the world outside, some milliseconds apart, likewise.
 const LOOKS: [u32; 2] = [50, 200];
@@ -84,7 +85,7 @@ pub struct Active {
     region: Region,
     dice: Dice,
     rest: Random,
-    wish: Wish,
+    plan: MeetingPlan,
     modules: Vec<Module>,
     /// Objects by who initialised them, and how many each thread has initialised.
     created: BTreeMap<u64, Object>,
@@ -108,14 +109,14 @@ pub struct Active {
 }
 
 impl Active {
-    /// `wish`: as encoded by the launcher.
-    pub fn new(region: Region, wish: &[u8]) -> Self {
+    /// `plan`: as encoded by the launcher.
+    pub fn new(region: Region, plan: &[u8]) -> Self {
         let seed = region.header().seed;
         Self {
             region,
             dice: Dice::new(seed),
             rest: Random::new(seed ^ 1),
-            wish: Wish::read(wish).unwrap_or(Wish { meeting: Meeting::Together, targets: Vec::new() }),
+            plan: MeetingPlan::read(plan).unwrap_or(MeetingPlan { meeting: Meeting::Together, targets: Vec::new() }),
             modules: Vec::new(),
             created: BTreeMap::new(),
             creations: BTreeMap::new(),
@@ -153,15 +154,15 @@ impl Active {
             && (target.objects.is_empty() || target.objects.contains(&object()))
     }
 
-    /// The target that a thread has come to: several threads can be wanted at the same place. The first that nobody stands at;
-    /// of a sequence the first that is still to be passed.
+    /// The target that a thread has come to: several threads can be wanted at the same place. The first that nobody
+    /// stands at; of a sequence the first that is still to be passed.
     fn target(&self, who: Runner, next: &Next) -> Option<(u32, u32)> {
         if next.pc == 0 {
             return None;
         }
         let at = self.position(next.pc);
-        let here = || self.wish.targets.iter().filter(|target| self.is_meant(target, who, next, at));
-        let is_free = |target: &&Target| match self.wish.meeting {
+        let here = || self.plan.targets.iter().filter(|target| self.is_meant(target, who, next, at));
+        let is_free = |target: &&Target| match self.plan.meeting {
             Meeting::Sequence => target.place >= self.passed && self.may_play(who.id, target.number),
             _ => !self.paused.iter().any(|paused| paused.place == target.place),
         };
@@ -178,7 +179,7 @@ impl Active {
 
     /// Threads that meet if `one` stands at its place, in the order in which they go.
     fn meeting(&mut self, one: &Paused) -> Option<Vec<u32>> {
-        match self.wish.meeting {
+        match self.plan.meeting {
             Meeting::Race => {
                 let fits = |other: &&Paused| {
                     other.thread != one.thread
@@ -191,7 +192,7 @@ impl Active {
                 Some(if first { vec![one.thread, other.thread] } else { vec![other.thread, one.thread] })
             }
             Meeting::Together => {
-                let places = self.wish.targets.iter().map(|target| target.place).filter(|place| *place != YIELDS);
+                let places = self.plan.targets.iter().map(|target| target.place).filter(|place| *place != YIELDS);
                 let places: std::collections::BTreeSet<u32> = places.collect();
                 let mut going = vec![one.thread];
                 for place in places.into_iter().filter(|place| *place != one.place) {
@@ -209,7 +210,7 @@ impl Active {
     fn pass(&mut self, one: &Paused) {
         self.cast[(one.number % PLACES) as usize] = Some(one.thread);
         self.passed = one.place + 1;
-        if self.wish.targets.iter().all(|target| target.place < self.passed || target.place == YIELDS) {
+        if self.plan.targets.iter().all(|target| target.place < self.passed || target.place == YIELDS) {
             self.meet(Vec::new());
         }
     }
@@ -234,7 +235,7 @@ impl Active {
             self.meet(going);
             return false;
         }
-        if self.wish.meeting == Meeting::Sequence {
+        if self.plan.meeting == Meeting::Sequence {
             let whose = self.cast[(number % PLACES) as usize];
             if place == self.passed && self.may_play(thread, number) {
                 self.pass(&one);
@@ -266,13 +267,13 @@ impl Active {
         *probability = *probability * BACK_OFF / 100;
         self.region.header().thrashes.fetch_add(1, Ordering::Relaxed);
         if self.cast.contains(&Some(thread)) {
-            // A sequence that it was part of will not come to its end.
+            // A sequence that it was part of will not be completed.
             (self.passed, self.cast) = (0, vec![None; PLACES as usize]);
         }
         thread
     }
 
-    /// `None`: as if nothing were wished for.
+    /// `None`: as if no meeting were planned.
     fn choose(&mut self, view: &View<'_>) -> Option<Choice> {
         let run = |thread| Some(Choice::Run { thread, steps: 1 });
         while let Some(thread) = self.going.pop() {
@@ -287,7 +288,7 @@ impl Active {
         self.paused.retain(is_there);
         self.yielding.retain(is_there);
         self.paused.iter_mut().chain(&mut self.yielding).for_each(|paused| paused.age += 1);
-        if self.wish.meeting == Meeting::Sequence
+        if self.plan.meeting == Meeting::Sequence
             && let Some(due) =
                 self.paused.iter().position(|one| one.place == self.passed && self.may_play(one.thread, one.number))
         {

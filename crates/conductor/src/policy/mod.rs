@@ -1,12 +1,12 @@
 //! Policies decide who runs next and for how many steps.
 
 pub mod active;
+pub mod meeting;
 mod pct;
 mod quantum;
 mod random;
 pub mod replay;
 mod turns;
-pub mod wish;
 
 pub use active::{Active, Next};
 pub use pct::Pct;
@@ -42,9 +42,9 @@ pub struct Runner {
     pub scheduled_as: u32,
 }
 
-impl From<&mut Thread> for Runner {
-    fn from(thread: &mut Thread) -> Self {
-        Self { id: thread.id, scheduled_as: thread.scheduled_as }
+impl<R> From<&Thread<R>> for Runner {
+    fn from(thread: &Thread<R>) -> Self {
+        Self { id: thread.id, scheduled_as: thread.replay.scheduled_as.get() }
     }
 }
 

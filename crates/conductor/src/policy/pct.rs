@@ -14,15 +14,16 @@ pub struct Pct {
     /// Of the threads that are there; higher runs first.
     // invariant: ids ascending
     priorities: Vec<(u32, u64)>,
-    /// Threads seen so far: each number gets its priority by one throw, in order, whether its thread is still there or not.
+    /// Threads seen so far: each number gets its priority by one throw, in order, whether its thread is still there or
+    /// not.
     seen: u32,
     /// Steps at which the running thread sinks, ascending.
     changes: Vec<u64>,
     next_change: usize,
     floor: u64,
     last: u32,
-    /// Whether a deadline passes when its thread has the highest priority, or only when nobody else can run. It sinks then: else
-    /// one that looks again and again would keep everybody else from running.
+    /// Whether a deadline passes when its thread has the highest priority, or only when nobody else can run. It sinks
+    /// then: else one that looks again and again would keep everybody else from running.
     eager: bool,
 }
 

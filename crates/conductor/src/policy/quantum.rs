@@ -1,8 +1,8 @@
 //! Round robin by quantum: cheap, fair, for recording. The seed shifts where the slices end. They are never all of one
 //! length: a loop that takes and frees a lock could otherwise end every slice while holding it.
 //!
-//! Deadlines do not wait for those who could run for ever: whoever sleeps is woken after some slices of the others, so that one
-//! that spins until another has slept does not spin through all that time.
+//! Deadlines do not wait for those who could run for ever: whoever sleeps is woken after some slices of the others, so
+//! that one that spins until another has slept does not spin through all that time.
 
 use super::{Choice, Dice, Policy, View};
 

@@ -4,7 +4,8 @@ use super::{Choice, Dice, Policy, View};
 
 pub struct Random {
     dice: Dice,
-    /// One in so many decisions lets a timeout come first although others could run: in some runs hardly any, in others most.
+    /// One in so many decisions lets a timeout come first although others could run: in some runs hardly any, in others
+    /// most.
     patience: u64,
 }
 

@@ -1,8 +1,8 @@
-//! Follows a schedule; after its end, or where the run leaves it (which is said once), goes on by [active testing](super::active)
-//! if the launcher wishes for a meeting, otherwise by quantum, beginning with whoever runs: a schedule that ends early means no
-//! preemption.
+//! Follows a schedule; after its end, or where the run leaves it (which is said once), goes on by [active
+//! testing](super::active) if the launcher plans a meeting, otherwise by quantum, beginning with whoever runs: a
+//! schedule that ends early means no preemption.
 
-use super::wish::Wish;
+use super::meeting::MeetingPlan;
 use super::{Active, Choice, Next, Policy, Quantum, Runner, View};
 use crate::shared::{self, Region};
 use crate::thread::NO_THREAD;
@@ -10,13 +10,13 @@ use reweave_model::{InputSource, Schedule, ThreadName};
 use std::sync::atomic::Ordering;
 
 const REVOKED: u32 = 1 << 31;
-/// In place of the source of an input: the thread had to wait for a descriptor.
+/// In place of the source of an input: the thread had to wait for the world outside.
 pub const WAITED: u8 = u8::MAX;
-/// A wish follows the inputs.
-const WISH: u32 = 1;
-/// The inputs are those of this very schedule, waits for descriptors among them.
+/// A plan for a meeting follows the inputs.
+const PLAN: u32 = 1;
+/// The inputs are those of this very schedule, waits for the world outside among them.
 const EXACT: u32 = 2;
-/// What came through descriptors is played back.
+/// What came from the world outside is played back.
 const PLAYS: u32 = 4;
 
 /// Whose inputs a schedule comes with.
@@ -24,10 +24,10 @@ const PLAYS: u32 = 4;
 pub enum Inputs {
     /// Those of a run with another schedule.
     Others,
-    /// Of this very schedule, waits for descriptors among them. What comes through descriptors comes from whoever is there now,
-    /// who may do something else than in the recorded run.
+    /// Of this very schedule, waits for the world outside among them. What comes from there comes from whoever is there
+    /// now, who may do something else than in the recorded run.
     Own,
-    /// Likewise, and everybody does what they did: what came through descriptors is played back.
+    /// Likewise, and everybody does what they did: what came from outside is played back.
     OwnPlayedBack,
 }
 
@@ -39,7 +39,7 @@ pub struct RecordedInput {
     pub bytes: Vec<u8>,
 }
 
-/// What a thread was doing when a signal came.
+/// What a thread was doing when an interruption came.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u32)]
 pub enum Place {
@@ -50,9 +50,9 @@ pub enum Place {
     Anywhere = 2,
 }
 
-/// A signal of the recorded run that came by itself.
+/// An interruption of the recorded run that came by itself.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct RecordedSignal {
+pub struct RecordedInterrupt {
     pub thread: u32,
     pub number: u32,
     /// From a timer; else from outside.
@@ -62,17 +62,17 @@ pub struct RecordedSignal {
     pub position: u64,
 }
 
-/// Bytes of the header, and of a signal.
+/// Bytes of the header, and of a interrupt.
 const HEADER: usize = 24;
-const SIGNAL: usize = 24;
+const INTERRUPT: usize = 24;
 
 /// The bytes behind the chunks of the shared region.
 pub fn encode(
     schedule: &Schedule,
     inputs: &[RecordedInput],
-    signals: &[RecordedSignal],
+    interrupts: &[RecordedInterrupt],
     whose: Inputs,
-    wish: Option<&Wish>,
+    plan: Option<&MeetingPlan>,
 ) -> Vec<u8> {
     let mut out = Vec::new();
     let mut word = |value: u32| out.extend_from_slice(&value.to_le_bytes());
@@ -84,8 +84,8 @@ pub fn encode(
         Inputs::Own => EXACT,
         Inputs::OwnPlayedBack => EXACT | PLAYS,
     };
-    word(if wish.is_some() { WISH } else { 0 } | exact);
-    word(signals.len() as u32);
+    word(if plan.is_some() { PLAN } else { 0 } | exact);
+    word(interrupts.len() as u32);
     word(0);
     for thread in &schedule.threads {
         word(thread.parent);
@@ -96,13 +96,13 @@ pub fn encode(
         assert!(segment.steps < REVOKED, "a segment of 2^31 steps");
         word(segment.steps | if segment.revoked { REVOKED } else { 0 });
     }
-    for signal in signals {
-        word(signal.thread);
-        word(signal.number);
-        word(signal.timer.into());
-        word(signal.place as u32);
-        word(signal.position as u32);
-        word((signal.position >> 32) as u32);
+    for interrupt in interrupts {
+        word(interrupt.thread);
+        word(interrupt.number);
+        word(interrupt.timer.into());
+        word(interrupt.place as u32);
+        word(interrupt.position as u32);
+        word((interrupt.position >> 32) as u32);
     }
     for input in inputs {
         let mut word = |value: u32| out.extend_from_slice(&value.to_le_bytes());
@@ -115,11 +115,11 @@ pub fn encode(
         out.extend_from_slice(&input.bytes);
         out.resize(out.len().next_multiple_of(8), 0);
     }
-    out.extend(wish.map(Wish::encode).unwrap_or_default());
+    out.extend(plan.map(MeetingPlan::encode).unwrap_or_default());
     out
 }
 
-/// How a thread of the recorded run fared at a descriptor.
+/// How a wait for the world outside went in the recorded run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Waited {
     /// It was ready.
@@ -138,15 +138,15 @@ pub struct Replay {
     next: usize,
     /// Per scheduled thread: offsets of its inputs still to come, last first.
     inputs: Vec<Vec<usize>>,
-    /// They tell of waits for descriptors, too.
+    /// Waits for the world outside are among them.
     exact: bool,
-    /// What came through descriptors is played back.
+    /// What came from the world outside is played back.
     plays: bool,
-    /// Likewise its signals.
-    signals: Vec<Vec<RecordedSignal>>,
+    /// Likewise its interruptions.
+    interrupts: Vec<Vec<RecordedInterrupt>>,
     rest: Box<dyn Policy>,
     /// Whether `rest` is to bring about a meeting.
-    wishes: bool,
+    plans_meeting: bool,
     diverged: bool,
     /// Steps that each scheduled thread has done beyond its segments, because no other could come in between.
     ahead: Vec<u32>,
@@ -168,9 +168,9 @@ impl Replay {
             inputs: Vec::new(),
             exact: false,
             plays: false,
-            signals: Vec::new(),
+            interrupts: Vec::new(),
             rest: Box::new(Quantum::new(header.quantum, 0)),
-            wishes: false,
+            plans_meeting: false,
             diverged: false,
             ahead: Vec::new(),
             scheduled: false,
@@ -178,24 +178,24 @@ impl Replay {
         };
         let threads = replay.word(0) as usize;
         replay.count = replay.word(4) as usize;
-        let (inputs, signals) = (replay.word(8), replay.word(16));
+        let (inputs, interrupts) = (replay.word(8), replay.word(16));
         for i in 0..threads {
             let name = ThreadName { parent: replay.word(HEADER + i * 8), nth: replay.word(HEADER + 4 + i * 8) };
             replay.threads.push(name);
         }
         replay.segments = HEADER + threads * 8;
         replay.inputs = vec![Vec::new(); threads];
-        replay.signals = vec![Vec::new(); threads];
+        replay.interrupts = vec![Vec::new(); threads];
         replay.ahead = vec![0; threads];
         let mut at = replay.segments + replay.count * 8;
-        for _ in 0..signals {
-            let signal = replay.signal_at(at);
-            if let Some(list) = replay.signals.get_mut(signal.thread as usize) {
-                list.push(signal);
+        for _ in 0..interrupts {
+            let interrupt = replay.interrupt_at(at);
+            if let Some(list) = replay.interrupts.get_mut(interrupt.thread as usize) {
+                list.push(interrupt);
             }
-            at += SIGNAL;
+            at += INTERRUPT;
         }
-        replay.signals.iter_mut().for_each(|list| list.reverse());
+        replay.interrupts.iter_mut().for_each(|list| list.reverse());
         for _ in 0..inputs {
             let thread = replay.word(at) as usize;
             if let Some(list) = replay.inputs.get_mut(thread) {
@@ -206,12 +206,12 @@ impl Replay {
         replay.inputs.iter_mut().for_each(|list| list.reverse());
         replay.exact = replay.word(12) & EXACT != 0;
         replay.plays = replay.word(12) & PLAYS != 0;
-        if replay.word(12) & WISH != 0 {
+        if replay.word(12) & PLAN != 0 {
             let len = (header.schedule_bytes as usize).saturating_sub(at);
             // SAFETY: the launcher put it behind the inputs; the region stays mapped.
-            let wish = unsafe { std::slice::from_raw_parts(region.schedule().add(at), len) };
-            replay.rest = Box::new(Active::new(region, wish));
-            replay.wishes = true;
+            let plan = unsafe { std::slice::from_raw_parts(region.schedule().add(at), len) };
+            replay.rest = Box::new(Active::new(region, plan));
+            replay.plans_meeting = true;
         }
         replay
     }
@@ -221,8 +221,8 @@ impl Replay {
         unsafe { self.region.schedule().add(at).cast::<u32>().read_unaligned() }
     }
 
-    fn signal_at(&self, at: usize) -> RecordedSignal {
-        RecordedSignal {
+    fn interrupt_at(&self, at: usize) -> RecordedInterrupt {
+        RecordedInterrupt {
             thread: self.word(at),
             number: self.word(at + 4),
             timer: self.word(at + 8) != 0,
@@ -271,14 +271,14 @@ impl Replay {
         current.is_some_and(|current| self.word(self.segments + current * 8 + 4) & REVOKED != 0)
     }
 
-    /// The next signal that the schedule brings this thread.
-    pub(crate) fn signal(&self, scheduled_as: u32) -> Option<RecordedSignal> {
-        self.signals.get(scheduled_as as usize)?.last().copied().filter(|_| self.is_steering())
+    /// The next interruption that the schedule brings this thread.
+    pub(crate) fn interrupt(&self, scheduled_as: u32) -> Option<RecordedInterrupt> {
+        self.interrupts.get(scheduled_as as usize)?.last().copied().filter(|_| self.is_steering())
     }
 
-    /// That signal is with the thread.
+    /// That interruption is with the thread.
     pub(crate) fn brought(&mut self, scheduled_as: u32) {
-        if let Some(list) = self.signals.get_mut(scheduled_as as usize) {
+        if let Some(list) = self.interrupts.get_mut(scheduled_as as usize) {
             list.pop();
         }
     }
@@ -305,7 +305,7 @@ impl Replay {
         Some((value as i64, bytes))
     }
 
-    /// Whether the recorded run had to wait for a descriptor here, and whether in vain. `None`: nobody knows.
+    /// Whether the recorded run had to wait for the world outside here, and whether in vain. `None`: nobody knows.
     pub fn waited(&mut self, scheduled_as: u32) -> Option<Waited> {
         if self.diverged || !self.exact {
             return None;
@@ -334,8 +334,8 @@ impl Replay {
         }
     }
 
-    /// The holder stopped with `left` steps of its segment undone. Then it was the one to go on in the recorded run too:
-    /// after a timeout, say, or when its own wait was over at once.
+    /// The holder stopped with `left` steps of its segment undone. Then it was the one to go on in the recorded run
+    /// too: after a timeout, say, or when its own wait was over at once.
     pub fn stopped_short(&mut self, thread: u32, left: u32) {
         self.unfinished = (left > 0 && self.scheduled && !self.diverged).then_some((thread, left));
     }
@@ -386,7 +386,7 @@ impl Policy for Replay {
             }
         }
         let ends = std::mem::take(&mut self.scheduled);
-        if ends && !self.wishes && !view.yielded && view.enabled().any(|c| c.id == view.current) {
+        if ends && !self.plans_meeting && !view.yielded && view.enabled().any(|c| c.id == view.current) {
             return Choice::Run { thread: view.current, steps: self.region.header().quantum.max(1) };
         }
         self.rest.pick(view)

@@ -1,8 +1,8 @@
-//! Everybody in turn, for as many steps or writes: loops that do the same are taken through it hand in hand, which chance would
-//! hardly do.
+//! Everybody in turn, for as many steps or writes: loops that do the same are taken through it hand in hand, which
+//! chance would hardly do.
 //!
-//! One thread can be kept from running as long as anything else can happen: others run, deadlines pass, yields count for
-//! nothing. So time limits expire that nobody expects to, and whoever must not be late is.
+//! One thread can be kept from running as long as anything else can happen: others run, deadlines pass, yields count
+//! for nothing. So time limits expire that nobody expects to, and whoever must not be late is.
 //!
 //! Turns may begin only when a crowd has gathered: until so many threads have been made, whoever makes them goes first.
 //! Otherwise short threads are over before the next one is there.

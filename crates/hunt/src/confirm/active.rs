@@ -7,7 +7,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use reweave_conductor::policy::wish::{Meeting, Object, Target, Wish, YIELDS};
+use reweave_conductor::policy::meeting::{Meeting, MeetingPlan, Object, Target, YIELDS};
 use reweave_model::{Descent, EventId, Finding, Kind, ObjectId, Op, Schedule, ThreadId};
 use reweave_predict::abstraction::{self, Index};
 use reweave_trace::{Trace, schedule_of};
@@ -87,7 +87,7 @@ pub fn trial(
 }
 
 /// What is wished for, if pausing threads can help.
-pub fn wish(trace: &Trace, finding: &Finding, goal: &Goal, manner: Manner) -> Result<Option<Wish>> {
+pub fn wish(trace: &Trace, finding: &Finding, goal: &Goal, manner: Manner) -> Result<Option<MeetingPlan>> {
     let meeting = match finding.kind {
         Kind::Race if !goal.memory_order => Meeting::Race,
         Kind::Deadlock => Meeting::Together,
@@ -111,7 +111,7 @@ pub fn wish(trace: &Trace, finding: &Finding, goal: &Goal, manner: Manner) -> Re
         }
         targets.push(target);
     }
-    Ok(Some(Wish { meeting, targets }))
+    Ok(Some(MeetingPlan { meeting, targets }))
 }
 
 /// What the recorded run knows of its threads and locks.

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::str::FromStr;
 use std::time::Instant;
 
-use reweave_conductor::policy::wish::{Meeting, Target, Wish};
+use reweave_conductor::policy::meeting::{Meeting, MeetingPlan, Target};
 use reweave_model::{InputSource, Schedule};
 use reweave_trace::{Outcome, Trace, schedule_of};
 
@@ -83,7 +83,7 @@ pub fn break_at(
         let target = |code: Code| Target::anyone(code, place as u32);
         targets.extend(codes.into_iter().map(target));
     }
-    let wish = Wish { meeting: Meeting::Together, targets };
+    let wish = MeetingPlan { meeting: Meeting::Together, targets };
     let mut tries = Tries::default();
     for seed in 1..=budget::BREAKPOINT_RUNS {
         let left = deadline.saturating_duration_since(Instant::now());

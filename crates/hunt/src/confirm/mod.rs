@@ -21,7 +21,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use reweave_conductor::policy::wish::Wish;
+use reweave_conductor::policy::meeting::MeetingPlan;
 use reweave_model::{Finding, InputSource, Kind, OpName, Schedule, ThreadId};
 use reweave_predict::endings::Freed;
 use reweave_trace::{Meta, Outcome, Trace, schedule_of};
@@ -76,7 +76,7 @@ struct FailedAttempt {
 /// One way to try.
 struct Attempt {
     schedule: Schedule,
-    wish: Option<Wish>,
+    wish: Option<MeetingPlan>,
     seed: u64,
 }
 

@@ -1,6 +1,6 @@
 //! Where threads spin for ever, as findings have it.
 
-use reweave_conductor::arrivals::is_timer_channel;
+use reweave_conductor::interrupts::is_timer_channel;
 use reweave_model::{AccessOp, Accessor, Awaited};
 use reweave_predict::endings::{self, Spinning};
 use reweave_trace::Trace;

@@ -5,7 +5,7 @@
 //! only if nothing that other threads can do before it, by all that is known, depends on it.
 
 use super::state::State;
-use super::tree::{Ask, NodeId, Thing, Tree, Who, Whos};
+use super::tree::{NodeId, Request, Thing, Tree, Who, Whos};
 
 #[derive(Clone, PartialEq, Eq, Default)]
 struct Bits(Vec<u64>);
@@ -59,32 +59,32 @@ pub struct Futures {
 
 const ALONE: u32 = u32::MAX;
 
-fn uses(tree: &Tree, ask: &Ask) -> Vec<(Thing, Use)> {
+fn uses(tree: &Tree, ask: &Request) -> Vec<(Thing, Use)> {
     match *ask {
-        Ask::Access { ref parts, writes, .. } => {
+        Request::Access { ref parts, writes, .. } => {
             let kind = if writes { Use::Changes } else { Use::Looks };
             parts.iter().map(|part| (part.word, kind)).collect()
         }
-        Ask::Free { ref words, block } => {
+        Request::Free { ref words, block } => {
             let words = words.iter().map(|&word| (word, Use::Changes));
             words.chain(tree.within(block).iter().map(|&object| (object, Use::Tries))).collect()
         }
-        Ask::Acquire { lock, tried, .. } => vec![(lock, if tried { Use::Tries } else { Use::Changes })],
-        Ask::Release { lock, .. } => vec![(lock, Use::Frees)],
-        Ask::Wait { condition, lock } => vec![(condition, Use::Changes), (lock, Use::Frees)],
-        Ask::Wake { condition, lock, timed } => {
+        Request::Acquire { lock, tried, .. } => vec![(lock, if tried { Use::Tries } else { Use::Changes })],
+        Request::Release { lock, .. } => vec![(lock, Use::Frees)],
+        Request::Wait { condition, lock } => vec![(condition, Use::Changes), (lock, Use::Frees)],
+        Request::Wake { condition, lock, timed } => {
             let condition = (condition, if timed { Use::Tries } else { Use::Changes });
             vec![condition, (lock, Use::Changes)]
         }
-        Ask::Notify { condition, .. } => vec![(condition, Use::Changes)],
-        Ask::Arrive { barrier, .. } => vec![(barrier, Use::Changes)],
-        Ask::Leave { .. } => Vec::new(),
-        Ask::Post { semaphore } => vec![(semaphore, Use::Frees)],
-        Ask::Take { semaphore, tried } => vec![(semaphore, if tried { Use::Tries } else { Use::Changes })],
+        Request::Notify { condition, .. } => vec![(condition, Use::Changes)],
+        Request::Arrive { barrier, .. } => vec![(barrier, Use::Changes)],
+        Request::Leave { .. } => Vec::new(),
+        Request::Post { semaphore } => vec![(semaphore, Use::Frees)],
+        Request::Take { semaphore, tried } => vec![(semaphore, if tried { Use::Tries } else { Use::Changes })],
         // Even what only frees depends on it.
-        Ask::Create { object, .. } | Ask::Destroy { object } => vec![(object, Use::Tries)],
-        Ask::Once { object } | Ask::OnceEnd { object } => vec![(object, Use::Changes)],
-        Ask::Fork { .. } | Ask::Join { .. } | Ask::End | Ask::Exit => Vec::new(),
+        Request::Create { object, .. } | Request::Destroy { object } => vec![(object, Use::Tries)],
+        Request::Once { object } | Request::OnceEnd { object } => vec![(object, Use::Changes)],
+        Request::Fork { .. } | Request::Join { .. } | Request::End | Request::Exit => Vec::new(),
     }
 }
 
@@ -153,7 +153,7 @@ impl Futures {
             }
         }
         match *ask {
-            Ask::Fork { child } => {
+            Request::Fork { child } => {
                 let child = &children[usize::from(child)];
                 future.used.join(&child.used);
                 future.changed.join(&child.changed);
@@ -162,14 +162,14 @@ impl Futures {
                 // Who ends the process there does so without joining anybody else, for all we know.
                 future.joined &= child.joined;
             }
-            Ask::Join { child, tried } => {
+            Request::Join { child, tried } => {
                 if tried {
                     future.asked |= 1 << child;
                 } else {
                     future.joined |= 1 << child;
                 }
             }
-            Ask::Exit => future.joined = 0,
+            Request::Exit => future.joined = 0,
             _ => {}
         }
         future
@@ -186,10 +186,12 @@ impl Futures {
         let mut next = Some(node);
         while let Some(node) = next.map(|id| tree.node(id)) {
             match &node.ask {
-                None | Some(Ask::Exit | Ask::Wake { timed: true, .. } | Ask::Join { tried: true, .. }) => return false,
+                None | Some(Request::Exit | Request::Wake { timed: true, .. } | Request::Join { tried: true, .. }) => {
+                    return false;
+                }
                 Some(ask) => {
                     uses.extend(self::uses(tree, ask));
-                    ends |= *ask == Ask::End;
+                    ends |= *ask == Request::End;
                 }
             }
             // What cannot be held up goes with it.

@@ -43,7 +43,7 @@ use reweave_launch::interrupt;
 use reweave_launch::session::{self, Run};
 use reweave_launch::target::Output;
 use reweave_launch::{FrontEnds, Result};
-use search::{Found, Goal, Search, Target};
+use search::{Goal, Search, SearchResult, Target};
 use tree::Tree;
 
 /// How far it came.
@@ -82,7 +82,7 @@ impl Explorer {
     /// What to run next, until nothing new is to be expected: then an empty list.
     fn next(&mut self, deadline: Instant) -> (Vec<Target>, Explored) {
         let targets = budget::SEARCH_TARGETS.max(self.runs as usize / 2);
-        let limits = search::Limits { states: budget::SEARCH_STATES, targets, deadline };
+        let limits = search::SearchBounds { states: budget::SEARCH_STATES, targets, deadline };
         let mut search = Search::new(&self.tree, &self.tried, limits);
         search.run();
         if !search.found.complete {
@@ -94,7 +94,7 @@ impl Explorer {
         (found.targets, explored)
     }
 
-    fn explored(&self, found: &Found) -> Explored {
+    fn explored(&self, found: &SearchResult) -> Explored {
         let doubts = self.tree.doubts;
         // A hang that was run into stays one.
         let unreached = found.unreached.iter().any(|goal| !self.shown.contains(goal));
@@ -133,7 +133,7 @@ pub const fn is_short(events: u64) -> bool {
 
 /// How long it may take.
 #[derive(Clone, Copy, Debug)]
-pub struct Limits {
+pub struct ExploreLimits {
     pub front_ends: FrontEnds,
     pub until: Instant,
     /// What a run took.
@@ -151,7 +151,7 @@ pub struct Limits {
 pub type Visit<'v> = dyn FnMut(Option<(&Run, bool)>, &Explored) -> Result<()> + 'v;
 
 /// Explores from a recorded run on.
-pub fn explore(trace: &Trace, limits: &Limits, visit: &mut Visit<'_>) -> Result<Explored> {
+pub fn explore(trace: &Trace, limits: &ExploreLimits, visit: &mut Visit<'_>) -> Result<Explored> {
     let mut explorer = Explorer::new(limits.seed);
     explorer.learn(trace)?;
     loop {
@@ -212,7 +212,7 @@ pub fn explore(trace: &Trace, limits: &Limits, visit: &mut Visit<'_>) -> Result<
 }
 
 /// Runs the program of a trace along a schedule.
-pub fn follow(trace: &Trace, schedule: Schedule, limits: &Limits, folder: &PrivateFolder) -> Result<Run> {
+pub fn follow(trace: &Trace, schedule: Schedule, limits: &ExploreLimits, folder: &PrivateFolder) -> Result<Run> {
     let mut options = base_options(limits.front_ends, trace.meta(), folder.path().join(confirm::TRACE));
     let lengths = schedule.lengths();
     let within = |thread: ThreadId, step, source| {

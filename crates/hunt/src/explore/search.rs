@@ -8,13 +8,13 @@ use reweave_model::{Schedule, ThreadId};
 
 use super::futures::Futures;
 use super::state::{Slots, State};
-use super::tree::{Answer, Ask, NodeId, Tree, Who};
+use super::tree::{NodeId, Request, StepResult, Tree, Who};
 use crate::classes::Class;
 use crate::names::Code;
 use reweave_launch::interrupt;
 
 #[derive(Clone, Copy, Debug)]
-pub struct Limits {
+pub struct SearchBounds {
     pub states: usize,
     pub targets: usize,
     pub deadline: Instant,
@@ -24,7 +24,7 @@ pub struct Limits {
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Goal {
     /// What a thread does when it is told this.
-    Learn { node: NodeId, answer: Answer },
+    Learn { node: NodeId, answer: StepResult },
     /// Nobody can move: threads by where they stand.
     Hang { at: Vec<NodeId> },
     /// A thread uses memory that has been freed.
@@ -43,7 +43,7 @@ pub struct Target {
 
 /// What a search came to.
 #[derive(Clone, Debug, Default)]
-pub struct Found {
+pub struct SearchResult {
     pub targets: Vec<Target>,
     /// Ways to end that are known.
     pub classes: HashSet<Class>,
@@ -75,7 +75,7 @@ pub struct Search<'t> {
     pub tree: &'t Tree,
     /// Goals that runs have tried before.
     tried: &'t HashSet<Goal>,
-    limits: Limits,
+    limits: SearchBounds,
     futures: Futures,
     pub slots: Slots,
     visited: HashSet<u64>,
@@ -83,14 +83,14 @@ pub struct Search<'t> {
     /// States to go on from, by preemptions.
     frontier: Vec<Vec<(State, u32, Option<Who>)>>,
     wanted: HashSet<Goal>,
-    pub found: Found,
+    pub found: SearchResult,
 }
 
 /// What a thread is to be told next.
-pub type Choice = (Who, NodeId, Answer);
+pub type Choice = (Who, NodeId, StepResult);
 
 impl<'t> Search<'t> {
-    pub fn new(tree: &'t Tree, tried: &'t HashSet<Goal>, limits: Limits) -> Self {
+    pub fn new(tree: &'t Tree, tried: &'t HashSet<Goal>, limits: SearchBounds) -> Self {
         let futures = Futures::new(tree);
         let slots = Slots::new(tree, |thing| futures.is_shared(thing));
         let foreign = tree.unexplained.iter().any(|&word| slots.keeps(word)) || slots.is_told_otherwise(tree);
@@ -104,7 +104,7 @@ impl<'t> Search<'t> {
             records: Vec::new(),
             frontier: Vec::new(),
             wanted: HashSet::new(),
-            found: Found { foreign, ..Found::default() },
+            found: SearchResult { foreign, ..SearchResult::default() },
         }
     }
 
@@ -150,7 +150,7 @@ impl<'t> Search<'t> {
     }
 
     /// A thread's next operation would be the same again, as so often.
-    fn is_tired(&self, node: NodeId, answer: Answer) -> bool {
+    fn is_tired(&self, node: NodeId, answer: StepResult) -> bool {
         self.tree.node(node).tiring.contains(&answer)
     }
 
@@ -249,7 +249,7 @@ impl<'t> Search<'t> {
             return (who, FAR);
         }
         // One that gives up has begun to wait before; one that only tries takes a step more than it needs.
-        (who, node.lead + if answer == Answer::Refused { 2 } else { 1 })
+        (who, node.lead + if answer == StepResult::Refused { 2 } else { 1 })
     }
 
     /// Does everything that matters to nobody else, and what cannot be held up.
@@ -306,10 +306,10 @@ impl<'t> Search<'t> {
     }
 }
 
-fn conflict(one: &Ask, two: &Ask) -> bool {
+fn conflict(one: &Request, two: &Request) -> bool {
     let (
-        Ask::Access { parts: a, writes: a_writes, atomic: a_atomic, .. },
-        Ask::Access { parts: b, writes: b_writes, atomic: b_atomic, .. },
+        Request::Access { parts: a, writes: a_writes, atomic: a_atomic, .. },
+        Request::Access { parts: b, writes: b_writes, atomic: b_atomic, .. },
     ) = (one, two)
     else {
         return false;

@@ -7,7 +7,7 @@ use std::hash::{Hash, Hasher};
 
 use reweave_model::LockMode;
 
-use super::tree::{Answer, Ask, NodeId, Part, Thing, Tree, Who, Whos, bits, value_of, write};
+use super::tree::{NodeId, Part, Request, StepResult, Thing, Tree, Who, Whos, bits, value_of, write};
 
 /// Which words a state keeps: those that more than one thread can tell something by. What a thread finds in the others, it
 /// put there itself.
@@ -32,10 +32,10 @@ impl Slots {
         };
         for node in &tree.nodes {
             match &node.ask {
-                Some(Ask::Access { parts, .. }) if parts.iter().any(|part| is_shared(part.word)) => {
+                Some(Request::Access { parts, .. }) if parts.iter().any(|part| is_shared(part.word)) => {
                     parts.iter().for_each(|part| keep(part.word));
                 }
-                Some(Ask::Free { words, .. }) => {
+                Some(Request::Free { words, .. }) => {
                     words.iter().filter(|word| is_shared(**word)).for_each(|&word| keep(word))
                 }
                 _ => {}
@@ -51,7 +51,7 @@ impl Slots {
     /// Whether a thread ever found something else in what it alone uses, having been told the same before.
     pub fn is_told_otherwise(&self, tree: &Tree) -> bool {
         tree.nodes.iter().any(|node| match &node.ask {
-            Some(Ask::Access { parts, reads: true, .. }) => {
+            Some(Request::Access { parts, reads: true, .. }) => {
                 node.edges.len() > 1 && !parts.iter().any(|part| self.keeps(part.word))
             }
             _ => false,
@@ -158,67 +158,67 @@ impl State {
     }
 
     /// What the next operation of a thread can be told now; empty if it cannot be done. An operation nobody knows yet can be
-    /// told [`Answer::Unknown`].
-    pub fn answers(&self, tree: &Tree, slots: &Slots, who: Who) -> Vec<Answer> {
+    /// told [`StepResult::Unknown`].
+    pub fn answers(&self, tree: &Tree, slots: &Slots, who: Who) -> Vec<StepResult> {
         let Some(node) = self.node(who).filter(|_| !self.is_over(who)).map(|node| tree.node(node)) else {
             return Vec::new();
         };
-        let Some(ask) = &node.ask else { return vec![Answer::Unknown] };
+        let Some(ask) = &node.ask else { return vec![StepResult::Unknown] };
         let bit: Whos = 1 << who;
-        let when = |possible: bool| if possible { vec![Answer::Done] } else { Vec::new() };
+        let when = |possible: bool| if possible { vec![StepResult::Done] } else { Vec::new() };
         match *ask {
-            Ask::Access { ref parts, reads: true, .. } => {
-                let own = || node.edges.first().map_or(Answer::Unknown, |edge| edge.answer);
+            Request::Access { ref parts, reads: true, .. } => {
+                let own = || node.edges.first().map_or(StepResult::Unknown, |edge| edge.answer);
                 vec![self.read(slots, parts).unwrap_or_else(own)]
             }
-            Ask::Acquire { lock, mode, tried } => match self.is_free(lock, mode) {
-                true => vec![Answer::Done],
-                false if tried => vec![Answer::Refused],
+            Request::Acquire { lock, mode, tried } => match self.is_free(lock, mode) {
+                true => vec![StepResult::Done],
+                false if tried => vec![StepResult::Refused],
                 false => Vec::new(),
             },
-            Ask::Destroy { object } => {
+            Request::Destroy { object } => {
                 let idle = self.is_free(object, LockMode::Exclusive) && get(&self.queues, object).is_none();
-                vec![if idle { Answer::Done } else { Answer::Refused }]
+                vec![if idle { StepResult::Done } else { StepResult::Refused }]
             }
-            Ask::Wake { lock, timed, .. } => match self.is_free(lock, LockMode::Exclusive) {
-                true if self.woken & bit != 0 => vec![Answer::Notified],
-                true if timed => vec![Answer::TimedOut],
+            Request::Wake { lock, timed, .. } => match self.is_free(lock, LockMode::Exclusive) {
+                true if self.woken & bit != 0 => vec![StepResult::Notified],
+                true if timed => vec![StepResult::TimedOut],
                 _ => Vec::new(),
             },
-            Ask::Leave { .. } if self.woken & bit != 0 => vec![Answer::Serial(self.serial & bit != 0)],
-            Ask::Leave { .. } => Vec::new(),
-            Ask::Take { semaphore, tried } => match self.count(tree, semaphore) {
-                0 if tried => vec![Answer::Refused],
+            Request::Leave { .. } if self.woken & bit != 0 => vec![StepResult::Serial(self.serial & bit != 0)],
+            Request::Leave { .. } => Vec::new(),
+            Request::Take { semaphore, tried } => match self.count(tree, semaphore) {
+                0 if tried => vec![StepResult::Refused],
                 0 => Vec::new(),
-                _ => vec![Answer::Done],
+                _ => vec![StepResult::Done],
             },
-            Ask::Once { object } => match get(&self.onces, object) {
-                None => vec![Answer::First(true)],
-                Some(None) => vec![Answer::First(false)],
+            Request::Once { object } => match get(&self.onces, object) {
+                None => vec![StepResult::First(true)],
+                Some(None) => vec![StepResult::First(false)],
                 Some(Some(_)) => Vec::new(),
             },
-            Ask::Join { child, tried } => match self.ended >> child & 1 == 1 {
-                true => vec![Answer::Done],
-                false if tried => vec![Answer::Refused],
+            Request::Join { child, tried } => match self.ended >> child & 1 == 1 {
+                true => vec![StepResult::Done],
+                false if tried => vec![StepResult::Refused],
                 false => Vec::new(),
             },
             // How the process ends is the thread's own affair.
-            Ask::Exit => vec![node.edges.first().map_or(Answer::Unknown, |edge| edge.answer)],
+            Request::Exit => vec![node.edges.first().map_or(StepResult::Unknown, |edge| edge.answer)],
             _ => when(true),
         }
     }
 
     /// What a read would return; `None`: the only thing it ever can.
-    fn read(&self, slots: &Slots, parts: &[Part]) -> Option<Answer> {
+    fn read(&self, slots: &Slots, parts: &[Part]) -> Option<StepResult> {
         let mut bytes = Vec::with_capacity(8);
         for part in parts {
             let (known, value) = self.memory[slots.get(part.word)?];
             if known & part.mask != part.mask {
-                return Some(Answer::Unknown);
+                return Some(StepResult::Unknown);
             }
             bytes.extend((0..8).filter(|byte| part.mask & 1 << byte != 0).map(|byte| (value >> (byte * 8)) as u8));
         }
-        Some(Answer::Value(value_of(&bytes)))
+        Some(StepResult::Value(value_of(&bytes)))
     }
 
     fn put(&mut self, slots: &Slots, word: Thing, mask: u8, value: u64) {
@@ -230,45 +230,45 @@ impl State {
     }
 
     /// A thread does its next operation and is told this. `None`: no run has shown what it does then.
-    pub fn step(&mut self, tree: &Tree, slots: &Slots, who: Who, answer: Answer) -> Option<u32> {
+    pub fn step(&mut self, tree: &Tree, slots: &Slots, who: Who, answer: StepResult) -> Option<u32> {
         let node = self.node(who)?;
         let edge = tree.edge(node, answer)?;
         let bit: Whos = 1 << who;
         match tree.node(node).ask.as_ref()? {
-            Ask::Access { .. } => {
+            Request::Access { .. } => {
                 for &(word, mask, value) in &edge.writes {
                     self.put(slots, word, mask, value);
                     // As a static initialiser does.
                     self.gone.retain(|object| !tree.is_of(word, *object));
                 }
             }
-            Ask::Free { words, block } => {
+            Request::Free { words, block } => {
                 for slot in words.iter().filter_map(|&word| slots.get(word)) {
                     self.memory[slot] = FREED;
                 }
                 tree.within(*block).iter().for_each(|&object| self.end(object));
             }
-            &Ask::Destroy { object } if answer == Answer::Done => self.end(object),
-            &Ask::Acquire { lock, mode, .. } if answer == Answer::Done => self.acquire(lock, mode, who),
-            &Ask::Release { lock, .. } => self.release(lock, who),
-            &Ask::Wait { condition, lock } => {
+            &Request::Destroy { object } if answer == StepResult::Done => self.end(object),
+            &Request::Acquire { lock, mode, .. } if answer == StepResult::Done => self.acquire(lock, mode, who),
+            &Request::Release { lock, .. } => self.release(lock, who),
+            &Request::Wait { condition, lock } => {
                 self.release(lock, who);
                 entry(&mut self.queues, condition).push(who);
                 self.woken &= !bit;
             }
-            &Ask::Wake { condition, lock, .. } => {
+            &Request::Wake { condition, lock, .. } => {
                 self.leave_queue(condition, who);
                 self.woken &= !bit;
                 self.acquire(lock, LockMode::Exclusive, who);
             }
-            &Ask::Notify { condition, all } => {
+            &Request::Notify { condition, all } => {
                 let waiting = get(&self.queues, condition).cloned().unwrap_or_default();
                 for other in waiting.into_iter().take(if all { usize::MAX } else { 1 }) {
                     self.woken |= 1 << other;
                     self.leave_queue(condition, other);
                 }
             }
-            &Ask::Arrive { barrier, count } => {
+            &Request::Arrive { barrier, count } => {
                 let queue = entry(&mut self.queues, barrier);
                 queue.push(who);
                 self.woken &= !bit;
@@ -281,28 +281,30 @@ impl State {
                     self.queues.retain(|(_, queue)| !queue.is_empty());
                 }
             }
-            Ask::Leave { .. } => {
+            Request::Leave { .. } => {
                 self.woken &= !bit;
                 self.serial &= !bit;
             }
-            &Ask::Post { semaphore } => {
+            &Request::Post { semaphore } => {
                 let count = self.count(tree, semaphore) + 1;
                 *entry(&mut self.counts, semaphore) = count;
             }
-            &Ask::Take { semaphore, .. } if answer == Answer::Done => {
+            &Request::Take { semaphore, .. } if answer == StepResult::Done => {
                 let count = self.count(tree, semaphore) - 1;
                 *entry(&mut self.counts, semaphore) = count;
             }
-            &Ask::Create { object, value } => {
+            &Request::Create { object, value } => {
                 *entry(&mut self.counts, object) = value;
                 self.onces.retain(|(once, _)| *once != object);
                 self.gone.retain(|gone| *gone != object);
             }
-            &Ask::Once { object } if answer == Answer::First(true) => *entry(&mut self.onces, object) = Some(who),
-            &Ask::OnceEnd { object } => *entry(&mut self.onces, object) = None,
-            &Ask::Fork { child } => self.at[usize::from(child)] = tree.roots[usize::from(child)],
-            Ask::End => self.ended |= bit,
-            Ask::Exit => self.exited = true,
+            &Request::Once { object } if answer == StepResult::First(true) => {
+                *entry(&mut self.onces, object) = Some(who)
+            }
+            &Request::OnceEnd { object } => *entry(&mut self.onces, object) = None,
+            &Request::Fork { child } => self.at[usize::from(child)] = tree.roots[usize::from(child)],
+            Request::End => self.ended |= bit,
+            Request::Exit => self.exited = true,
             _ => {}
         }
         self.at[usize::from(who)] = edge.to;
@@ -346,12 +348,14 @@ impl State {
         }
         let is_gone = |object: Thing| self.gone.binary_search(&object).is_ok();
         match self.node(who).and_then(|node| tree.node(node).ask.as_ref()) {
-            Some(&(Ask::Acquire { lock, .. } | Ask::Release { lock, .. } | Ask::Wake { lock, .. })) => is_gone(lock),
-            Some(&Ask::Wait { condition, lock }) => is_gone(condition) || is_gone(lock),
-            Some(&Ask::Notify { condition: object, .. })
-            | Some(&Ask::Arrive { barrier: object, .. })
-            | Some(&(Ask::Post { semaphore: object } | Ask::Take { semaphore: object, .. }))
-            | Some(&Ask::Destroy { object }) => is_gone(object),
+            Some(&(Request::Acquire { lock, .. } | Request::Release { lock, .. } | Request::Wake { lock, .. })) => {
+                is_gone(lock)
+            }
+            Some(&Request::Wait { condition, lock }) => is_gone(condition) || is_gone(lock),
+            Some(&Request::Notify { condition: object, .. })
+            | Some(&Request::Arrive { barrier: object, .. })
+            | Some(&(Request::Post { semaphore: object } | Request::Take { semaphore: object, .. }))
+            | Some(&Request::Destroy { object }) => is_gone(object),
             _ => false,
         }
     }
@@ -360,8 +364,8 @@ impl State {
     pub fn uses_freed(&self, tree: &Tree, slots: &Slots, who: Who) -> bool {
         let is_freed = |word: Thing| slots.get(word).is_some_and(|slot| self.memory[slot] == FREED);
         match self.node(who).and_then(|node| tree.node(node).ask.as_ref()) {
-            Some(Ask::Access { parts, .. }) => parts.iter().any(|part| is_freed(part.word)),
-            Some(Ask::Free { words, .. }) => words.iter().any(|&word| is_freed(word)),
+            Some(Request::Access { parts, .. }) => parts.iter().any(|part| is_freed(part.word)),
+            Some(Request::Free { words, .. }) => words.iter().any(|&word| is_freed(word)),
             _ => false,
         }
     }

@@ -32,7 +32,7 @@ pub struct Part {
 
 /// What a thread does next.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Ask {
+pub enum Request {
     Access {
         parts: Box<[Part]>,
         reads: bool,
@@ -109,7 +109,7 @@ pub enum Ask {
 
 /// What it is told.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
-pub enum Answer {
+pub enum StepResult {
     Done,
     /// What it read, or a hash of that.
     Value(u64),
@@ -119,7 +119,7 @@ pub enum Answer {
     Notified,
     TimedOut,
     Serial(bool),
-    /// Of [`Ask::Once`]: it runs the initialiser, or finds it done.
+    /// Of [`Request::Once`]: it runs the initialiser, or finds it done.
     First(bool),
 }
 
@@ -128,7 +128,7 @@ pub type Written = (Thing, u8, u64);
 
 #[derive(Clone, Debug)]
 pub struct Edge {
-    pub answer: Answer,
+    pub answer: StepResult,
     /// Of a schedule.
     pub steps: u32,
     pub writes: Box<[Written]>,
@@ -138,7 +138,7 @@ pub struct Edge {
 #[derive(Clone, Debug)]
 pub struct Node {
     /// `None`: no run went further.
-    pub ask: Option<Ask>,
+    pub ask: Option<Request>,
     /// Steps before that only the thread itself takes notice of.
     pub lead: u32,
     pub edges: Vec<Edge>,
@@ -148,7 +148,7 @@ pub struct Node {
     pub digest: Digest,
     pub code: Code,
     /// Answers the thread has had here, round after round, without doing anything.
-    pub tiring: Vec<Answer>,
+    pub tiring: Vec<StepResult>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -267,7 +267,7 @@ impl Tree {
     }
 
     /// The edge with this answer.
-    pub fn edge(&self, node: NodeId, answer: Answer) -> Option<&Edge> {
+    pub fn edge(&self, node: NodeId, answer: StepResult) -> Option<&Edge> {
         self.node(node).edges.iter().find(|edge| edge.answer == answer)
     }
 }

@@ -10,7 +10,7 @@ use std::collections::{HashSet, VecDeque};
 use std::time::Instant;
 
 use reweave_model::{Finding, Pc, Schedule, ThreadId};
-use reweave_predict::{Limits, analyses::nondeterminism::NondeterministicReads};
+use reweave_predict::{SearchLimits, analyses::nondeterminism::NondeterministicReads};
 use reweave_trace::Trace;
 
 use super::hunt::{Hunt, Scrutiny};
@@ -49,7 +49,7 @@ impl Hunt<'_> {
                 }
                 watch(Stage::Trying { done: began.elapsed(), total });
                 let folder = PrivateFolder::new()?;
-                let limits = explore::Limits { until, ..self.limits_of_exploring(first) };
+                let limits = explore::ExploreLimits { until, ..self.limits_of_exploring(first) };
                 let run = explore::follow(&trace, schedule, &limits, &folder)?;
                 runs += 1;
                 if self.look_at(&run, Scrutiny::Close, watch)?
@@ -70,7 +70,7 @@ impl Hunt<'_> {
 fn ask(trace: &Trace, deadline: Instant, asked: &mut HashSet<Question>) -> Result<Vec<Schedule>> {
     let options = reweave_predict::Options {
         analyses: vec![&NondeterministicReads],
-        limits: Limits { deadline: Some(deadline), ..Limits::default() },
+        limits: SearchLimits { deadline: Some(deadline), ..SearchLimits::default() },
         ..reweave_predict::Options::default()
     };
     let findings = reweave_predict::predict(trace, &options, &mut |_, _| {})?.findings;

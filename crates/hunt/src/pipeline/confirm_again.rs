@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use reweave_model::{Finding, Kind, Strength};
 use reweave_predict::analyses::lock_history::LockHistory;
-use reweave_predict::{Analysis, AnalysisRef, Limits};
+use reweave_predict::{Analysis, AnalysisRef, SearchLimits};
 use reweave_report::{Report, resolve};
 use reweave_trace::Trace;
 
@@ -44,7 +44,7 @@ pub fn confirm_again(folder: &Path, request: &ConfirmRequest<'_>) -> Result<Repo
         analyses: request.analyses.to_vec(),
         for_trial: true,
         shown: request.analyses.iter().any(|analysis| analysis.id() == LockHistory.id()),
-        limits: Limits { deadline: Some(Instant::now() + request.budget / 2), ..Limits::default() },
+        limits: SearchLimits { deadline: Some(Instant::now() + request.budget / 2), ..SearchLimits::default() },
         ..reweave_predict::Options::default()
     };
     let answer = reweave_predict::predict(&trace, &options, &mut |_, _| {})?;

@@ -20,7 +20,7 @@ impl Hunt<'_> {
         }
         let share = if self.plan.explore { self.left() } else { (self.left() / 2).min(budget::EXPLORING) };
         let trace = Trace::open(&process.path)?;
-        let limits = explore::Limits { until: Instant::now() + share, ..self.limits_of_exploring(first) };
+        let limits = explore::ExploreLimits { until: Instant::now() + share, ..self.limits_of_exploring(first) };
         let explored = explore::explore(&trace, &limits, &mut |run, explored| {
             watch(Stage::Exploring(explored));
             let Some((run, again)) = run else { return Ok(()) };
@@ -36,8 +36,8 @@ impl Hunt<'_> {
         Ok(Some(explored))
     }
 
-    pub(super) fn limits_of_exploring(&self, first: &Run) -> explore::Limits {
-        explore::Limits {
+    pub(super) fn limits_of_exploring(&self, first: &Run) -> explore::ExploreLimits {
+        explore::ExploreLimits {
             front_ends: self.plan.options.front_ends,
             until: self.deadline,
             took: first.took,

@@ -25,7 +25,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use reweave_predict::Limits;
+use reweave_predict::SearchLimits;
 use reweave_report::{Item, Report};
 use reweave_trace::Trace;
 
@@ -167,8 +167,8 @@ pub fn predict(
     deadline: Instant,
     atomic: &[String],
     watch: &mut dyn FnMut(Stage<'_>),
-) -> Result<reweave_predict::Answer> {
-    let limits = Limits { deadline: Some(deadline), ..Limits::default() };
+) -> Result<reweave_predict::PredictionResult> {
+    let limits = SearchLimits { deadline: Some(deadline), ..SearchLimits::default() };
     let options = reweave_predict::Options {
         limits,
         atomic: atomic.to_vec(),

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use reweave_model::{Feeds, Finding, Strength};
 use reweave_predict::analyses::nondeterminism::NondeterministicReads;
-use reweave_predict::{Analysis, Limits};
+use reweave_predict::{Analysis, SearchLimits};
 use reweave_report::Describer;
 use reweave_report::place::Placed;
 use reweave_trace::{Outcome, Trace};
@@ -59,7 +59,7 @@ impl Hunt<'_> {
         let name = NondeterministicReads.id().name();
         let options = reweave_predict::Options {
             analyses: vec![&NondeterministicReads],
-            limits: Limits { deadline: Some(deadline), ..Limits::default() },
+            limits: SearchLimits { deadline: Some(deadline), ..SearchLimits::default() },
             ..reweave_predict::Options::default()
         };
         let answer = reweave_predict::predict(trace, &options, &mut |_, _| {})?;

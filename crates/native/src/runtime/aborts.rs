@@ -1,8 +1,8 @@
-//! Where a thread gives up: SIGABRT comes from inside libc, what is of interest is who called `abort` or failed an assertion.
+//! Where a thread gives up: SIGABRT comes from inside libc, what is of interest is who called `abort` or failed an
+//! assertion.
 
-use super::tls;
+use super::{Thread, own_row};
 use libc::{c_char, c_int, c_uint};
-use reweave_conductor::Thread;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 /// The thread that gave up last, and where.
@@ -10,8 +10,7 @@ static DYING: AtomicU32 = AtomicU32::new(u32::MAX);
 static DIES_AT: AtomicU64 = AtomicU64::new(0);
 
 fn gives_up(pc: u64) {
-    // SAFETY: this thread's own row.
-    if let Some(thread) = unsafe { tls::thread().as_ref() } {
+    if let Some(thread) = own_row() {
         DIES_AT.store(pc, Ordering::Relaxed);
         DYING.store(thread.id, Ordering::Relaxed);
     }

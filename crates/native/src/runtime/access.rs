@@ -1,93 +1,92 @@
 //! Plain memory accesses: the hot path. The hook comes before the access: a read's value is taken now (nobody else can
 //! run in between), a write's value is filled in at the thread's next hook.
 
+use super::copies::{follows_write, is_copying};
+use super::load::load;
 use super::register::Hook;
-use super::{active, conductor, hold, threads, tls};
-use reweave_conductor::Thread;
+use super::{Native, Thread, Token, conductor_of_thread, threads, tls};
 use reweave_conductor::policy::Next;
-use reweave_conductor::recorder::{Recorder, load};
+use reweave_conductor::recorder::Recorder;
 use reweave_model::AccessFlags;
 use reweave_model::wire::{self, kind};
-use std::sync::atomic::Ordering;
+use std::ptr::NonNull;
 
 /// Nothing here calls anything, so that the compiler saves no registers: whatever is not plain goes to [`cold`].
 #[inline(always)]
 fn access<const WRITE: bool>(addr: u64, size: u32, flags: u8, pc: u64) {
-    let thread = tls::thread();
-    if thread.is_null() {
+    let Some(row) = NonNull::new(tls::thread()) else {
+        return cold::<WRITE>(addr, size, flags, pc);
+    };
+    // SAFETY: this thread has a row.
+    let (conductor, own) = unsafe { (conductor_of_thread(), &row.as_ref().own) };
+    if own.budget.get() == 0 || conductor.holder() != own.gate() {
         return cold::<WRITE>(addr, size, flags, pc);
     }
-    // SAFETY: the row of this very thread.
-    let thread = unsafe { &mut *thread };
-    let recorder = &mut conductor().recorder;
-    let holder = recorder.region.header().holder.load(Ordering::Relaxed);
-    if thread.budget == 0
-        || holder != thread.gate
-        || thread.stack_said != thread.stack_wanted
-        || recorder.cursor >= recorder.limit
-        || !(if WRITE { recorder.settle_word(thread) } else { recorder.settle_word_before_read(thread, size) })
+    // SAFETY: the row of this very thread, which has just been seen to hold the token. If it is inside the runtime,
+    // where another token may be in use, nothing of the state is borrowed: the runtime's own code has no hooks.
+    let mut token = unsafe { Token::assume(conductor, row) };
+    let (recorder, me) = token.recorder();
+    if !own.shows_stack()
+        || recorder.is_full()
+        || !(!WRITE && follows_write(recorder, me, size) || recorder.settle_word(me))
     {
         return cold::<WRITE>(addr, size, flags, pc);
     }
-    put::<WRITE>(recorder, thread, addr, size, flags, pc);
+    put::<WRITE>(recorder, me, addr, size, flags, pc);
 }
 
 /// Writes the record.
 #[inline(always)]
-fn put<const WRITE: bool>(recorder: &mut Recorder, thread: &mut Thread, addr: u64, size: u32, flags: u8, pc: u64) {
-    thread.budget -= 1;
-    // For a write, what was there before: see [`Recorder::is_copying`].
+fn put<const WRITE: bool>(recorder: &mut Recorder<Native>, me: &Thread, addr: u64, size: u32, flags: u8, pc: u64) {
+    me.own.budget.set(me.own.budget.get() - 1);
+    // For a write, what was there before: see [`is_copying`].
     let value = load(addr, size);
     let kind = if WRITE { kind::WRITE } else { kind::READ };
-    // SAFETY: `limit` leaves room for the context and this record.
-    unsafe {
-        *recorder.cursor = wire::access_word(kind, size as u8, flags, pc);
-        *recorder.cursor.add(1) = addr;
-        *recorder.cursor.add(2) = value;
-    }
-    if WRITE {
-        recorder.announce(thread, 2, addr, size);
-    }
-    recorder.advance(wire::ACCESS_WORDS);
+    let head = wire::access_word(kind, size as u8, flags, pc);
+    // SAFETY: callers have made room, shown the stack and settled the write before.
+    unsafe { recorder.put_access::<WRITE>(me, head, (addr, size), value) };
 }
 
 /// The whole path.
 #[cold]
 #[inline(never)]
 fn cold<const WRITE: bool>(addr: u64, size: u32, flags: u8, pc: u64) {
-    let thread = tls::thread();
-    if thread.is_null() {
-        return foreign::<WRITE>(addr, size, flags, pc);
-    }
-    // SAFETY: the row of this very thread.
-    let thread = unsafe { &mut *thread };
-    let conductor = conductor();
-    let holder = conductor.recorder.region.header().holder.load(Ordering::Relaxed);
-    let copying = !WRITE && conductor.recorder.is_copying(thread, addr, size);
+    let Some(row) = NonNull::new(tls::thread()) else {
+        return unannounced::<WRITE>(addr, size, flags, pc);
+    };
+    // SAFETY: this thread has a row.
+    let (conductor, own) = unsafe { (conductor_of_thread(), &row.as_ref().own) };
+    // SAFETY: as in `access`; that it holds the token is made sure of before the state is touched.
+    let mut token = unsafe { Token::assume(conductor, row) };
+    let held = conductor.holder() == token.id();
+    let copying = !WRITE && held && {
+        let (recorder, me) = token.recorder();
+        is_copying(recorder, me, addr, size)
+    };
     if copying {
-        conductor.go_on(thread);
+        token.go_on();
     }
-    if thread.budget == 0 || holder != thread.gate {
-        slow(thread, Next::access(pc, addr, size.into(), WRITE));
-        if thread.inside != 0 {
+    if own.budget.get() == 0 || conductor.holder() != own.gate() {
+        if own.inside.get() != 0 {
             return;
         }
-        if thread.ignores(WRITE) {
+        slow(&mut token, Next::access(pc, addr, size.into(), WRITE));
+        if own.ignores(WRITE) {
             // The last write's value is still its own.
-            return conductor.recorder.settle(thread);
+            return token.settle();
         }
     }
-    let recorder = &mut conductor.recorder;
+    let (recorder, me) = token.recorder();
     if !copying {
-        recorder.settle(thread);
-        if recorder.cursor >= recorder.limit {
-            recorder.publish(thread);
+        recorder.settle(me);
+        if recorder.is_full() {
+            recorder.publish(me);
         }
     }
-    if thread.stack_said != thread.stack_wanted {
-        recorder.context(thread);
+    if !own.shows_stack() {
+        recorder.context(me);
     }
-    put::<WRITE>(recorder, thread, addr, size, flags, pc);
+    put::<WRITE>(recorder, me, addr, size, flags, pc);
 }
 
 /// How far up the stack an access is taken to be to a variable of its own thread.
@@ -96,28 +95,25 @@ const FRAMES: u64 = 16 << 10;
 /// The slice is over, the token is gone, or some accesses are ignored.
 #[cold]
 #[inline(never)]
-fn slow(thread: &mut Thread, next: Next) {
-    if thread.inside != 0 {
-        return;
-    }
-    thread.inside = 1;
-    hold(thread);
+fn slow(token: &mut Token<'_>, next: Next) {
+    token.me().own.inside.set(1);
+    token.keep();
     // Frames of the callers lie above this one.
     let here = &raw const next as u64;
-    thread.next = Next { local: (here..here + FRAMES).contains(&next.at), ..next };
-    conductor().point(thread);
-    while !thread.signals.is_empty() {
-        super::signals::deliver(thread);
+    token.announce(Next { local: (here..here + FRAMES).contains(&next.at), ..next });
+    token.point();
+    while !token.me().interrupts.is_empty() {
+        super::signals::deliver(token);
         // The handler may have used up the slice.
-        conductor().point(thread);
+        token.point();
     }
-    thread.inside = 0;
+    token.me().own.inside.set(0);
 }
 
 #[cold]
 #[inline(never)]
-fn foreign<const WRITE: bool>(addr: u64, size: u32, flags: u8, pc: u64) {
-    if active() && threads::adopt().is_some() {
+fn unannounced<const WRITE: bool>(addr: u64, size: u32, flags: u8, pc: u64) {
+    if threads::adopt().is_some() {
         access::<WRITE>(addr, size, flags, pc);
     }
 }

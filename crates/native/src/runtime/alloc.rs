@@ -1,8 +1,8 @@
 //! The runtime's own memory: size classes over mmapped slabs. The target's malloc must not be entered from a hook.
 
-use reweave_conductor::sys::{self, Spin};
+use reweave_conductor::spin::Spin;
+use reweave_conductor::sys;
 use std::alloc::{GlobalAlloc, Layout};
-use std::cell::UnsafeCell;
 use std::ptr::null_mut;
 
 const SLAB: usize = 1 << 20;
@@ -15,19 +15,13 @@ struct Slabs {
     left: usize,
 }
 
-struct Allocator {
-    spin: Spin,
-    slabs: UnsafeCell<Slabs>,
-}
+// SAFETY: its pointers are to memory that belongs to no thread.
+unsafe impl Send for Slabs {}
 
-// SAFETY: the slabs are only touched under the spin lock.
-unsafe impl Sync for Allocator {}
+struct Allocator(Spin<Slabs>);
 
 #[global_allocator]
-static ALLOCATOR: Allocator = Allocator {
-    spin: Spin::new(),
-    slabs: UnsafeCell::new(Slabs { free: [null_mut(); CLASSES], next: null_mut(), left: 0 }),
-};
+static ALLOCATOR: Allocator = Allocator(Spin::new(Slabs { free: [null_mut(); CLASSES], next: null_mut(), left: 0 }));
 
 /// Fresh zeroed pages, without touching libc. Null if there are none.
 pub fn map(bytes: usize) -> *mut u8 {
@@ -56,11 +50,9 @@ unsafe impl GlobalAlloc for Allocator {
             return map(size);
         }
         let bytes = 16 << class;
-        self.spin.lock();
-        // SAFETY: under the lock.
-        let slabs = unsafe { &mut *self.slabs.get() };
+        let mut slabs = self.0.lock();
         let block = slabs.free[class];
-        let block = if block.is_null() {
+        if block.is_null() {
             // Aligned to its own size, so that alignments up to a page hold.
             let skip = (slabs.next as usize).wrapping_neg() & (bytes.min(4096) - 1);
             if slabs.left < bytes + skip {
@@ -82,9 +74,7 @@ unsafe impl GlobalAlloc for Allocator {
             // SAFETY: a free block holds the next one's address.
             slabs.free[class] = unsafe { *block.cast::<*mut u8>() };
             block
-        };
-        self.spin.unlock();
-        block
+        }
     }
 
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
@@ -93,13 +83,9 @@ unsafe impl GlobalAlloc for Allocator {
         if class >= CLASSES {
             return unmap(block, size);
         }
-        self.spin.lock();
-        // SAFETY: under the lock; the block is ours and large enough for a pointer.
-        unsafe {
-            let slabs = &mut *self.slabs.get();
-            *block.cast::<*mut u8>() = slabs.free[class];
-            slabs.free[class] = block;
-        }
-        self.spin.unlock();
+        let mut slabs = self.0.lock();
+        // SAFETY: the block is ours and large enough for a pointer.
+        unsafe { *block.cast::<*mut u8>() = slabs.free[class] };
+        slabs.free[class] = block;
     }
 }

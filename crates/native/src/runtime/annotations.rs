@@ -9,9 +9,8 @@
 #![expect(non_snake_case, reason = "hooks are named as the program calls them")]
 
 use super::register::Hook;
-use super::{conductor, enter, ranges};
+use super::{Token, enter, ranges};
 use libc::{c_char, c_int, c_uint};
-use reweave_conductor::Thread;
 use reweave_model::{Addr, BlockedOn, LockMode, ObjectId, ObjectKind, Op, RefusedWhy, ThreadId};
 use std::ffi::CStr;
 
@@ -34,9 +33,10 @@ macro_rules! hooks {
                 }
 
                 extern "C-unwind" fn body($($arg: $ty,)* $pc: u64) $(-> $ret)? {
-                    // Not every hook looks at all it is told.
+                    // Not every hook looks at all its arguments.
                     let _ = ($($arg,)* $pc);
-                    let Some($inside) = enter() else { return Default::default() };
+                    let Some(mut guard) = enter() else { return Default::default() };
+                    let $inside = &mut guard;
                     $body
                 }
             }
@@ -54,218 +54,219 @@ const RECURSIVE_LOCK: c_uint = 1 << 6;
 const RECURSIVE_UNLOCK: c_uint = 1 << 7;
 
 /// The thread has taken a lock of the program's own making.
-fn locked(thread: &mut Thread, pc: u64, lock: u64, mode: LockMode, levels: u32, tried: bool) {
-    let conductor = conductor();
-    let state = conductor.objects.locks.at(lock);
+fn locked(token: &mut Token<'_>, pc: u64, lock: u64, mode: LockMode, levels: u32, tried: bool) {
+    let id = token.id();
+    let state = token.objects().locks.at(lock);
     match mode {
-        LockMode::Exclusive if state.owner == thread.id => {
+        LockMode::Exclusive if state.owner == id => {
             state.depth += levels;
             return;
         }
         LockMode::Exclusive => {
-            state.owner = thread.id;
+            state.owner = id;
             state.depth = levels;
         }
-        LockMode::Shared => match state.readers.iter_mut().find(|(reader, _)| *reader == thread.id) {
+        LockMode::Shared => match state.readers.iter_mut().find(|(reader, _)| *reader == id) {
             Some((_, times)) => {
                 *times += 1;
                 return;
             }
-            None => state.readers.push((thread.id, 1)),
+            None => state.readers.push((id, 1)),
         },
     }
     // Without asking the scheduler: the lock is taken, and others may notice before this says so.
-    conductor.step(thread, pc, Op::Acquire { object: ObjectId(lock), mode, tried });
+    token.step(pc, Op::Acquire { object: ObjectId(lock), mode, tried });
 }
 
-fn released(thread: &mut Thread, pc: u64, lock: u64) {
+fn released(token: &mut Token<'_>, pc: u64, lock: u64) {
     // A release of what is not held is recorded as misuse, no more.
-    let _ = conductor().release(thread, pc, lock);
+    let _ = token.release(pc, lock);
 }
 
 fn mode(shared: bool) -> LockMode {
     if shared { LockMode::Shared } else { LockMode::Exclusive }
 }
 
-fn destroyed(thread: &mut Thread, pc: u64, lock: u64) {
-    if conductor().destroy(thread, pc, lock, ObjectKind::RwLock).is_err() {
+fn destroyed(token: &mut Token<'_>, pc: u64, lock: u64) {
+    if token.destroy(pc, lock, ObjectKind::RwLock).is_err() {
         // Said as misuse; the object is gone all the same.
-        conductor().force_release(lock);
+        token.force_release(lock);
     }
 }
 
 /// Everything before a send of `place` comes before everything after a later receive.
-fn send(thread: &mut Thread, pc: u64, place: u64) {
-    conductor().send(thread, pc, place, 1);
+fn send(token: &mut Token<'_>, pc: u64, place: u64) {
+    token.send(pc, place, 1);
 }
 
-fn receive(thread: &mut Thread, pc: u64, place: u64) {
-    conductor().receive(thread, pc, place, None);
+fn receive(token: &mut Token<'_>, pc: u64, place: u64) {
+    token.receive(pc, place, None);
 }
 
 /// An access announced by the program; its value is what is there.
-fn access(thread: &mut Thread, pc: u64, place: u64, write: bool) {
+fn access(token: &mut Token<'_>, pc: u64, place: u64, write: bool) {
     let at = place as *const u8;
-    if write { ranges::writes(thread, at, 1, pc) } else { ranges::reads(thread, at, 1, pc) }
+    if write { ranges::writes(token, at, 1, pc) } else { ranges::reads(token, at, 1, pc) }
 }
 
 hooks! {
     fn __tsan_acquire(place: u64; inside, pc) {
-        receive(inside.thread, pc, place);
+        receive(inside, pc, place);
     }
 
     fn __tsan_release(place: u64; inside, pc) {
-        send(inside.thread, pc, place);
+        send(inside, pc, place);
     }
 
     fn __tsan_mutex_create(lock: u64, flags: c_uint; inside, pc) {
-        conductor().create(inside.thread, pc, lock, ObjectKind::RwLock, 0);
+        inside.create(pc, lock, ObjectKind::RwLock, 0);
     }
 
     fn __tsan_mutex_destroy(lock: u64, flags: c_uint; inside, pc) {
-        destroyed(inside.thread, pc, lock);
+        destroyed(inside, pc, lock);
     }
 
     /// The one place where the scheduler may decide who gets the lock. A try and its outcome are one step.
     fn __tsan_mutex_pre_lock(lock: u64, flags: c_uint; inside, pc) {
-        conductor().sync_point(inside.thread);
+        inside.sync_point();
         if flags & TRY_LOCK != 0 {
-            inside.thread.no_preempt += 1;
+            inside.forbid_preemption();
         }
     }
 
     fn __tsan_mutex_post_lock(lock: u64, flags: c_uint, recursion: c_int; inside, pc) {
         let shared = flags & READ_LOCK != 0;
         if flags & TRY_LOCK != 0 {
-            inside.thread.no_preempt = inside.thread.no_preempt.saturating_sub(1);
+            inside.allow_preemption();
         }
         if flags & TRY_LOCK_FAILED != 0 {
             let on = if shared { BlockedOn::LockShared } else { BlockedOn::LockExclusive };
             let op = Op::Refused { object: ObjectId(lock), on, why: RefusedWhy::Busy };
-            conductor().step(inside.thread, pc, op);
+            inside.step(pc, op);
         } else {
             let levels = if flags & RECURSIVE_LOCK != 0 { recursion.max(1) as u32 } else { 1 };
-            locked(inside.thread, pc, lock, mode(shared), levels, flags & TRY_LOCK != 0);
+            locked(inside, pc, lock, mode(shared), levels, flags & TRY_LOCK != 0);
         }
     }
 
     /// Nobody else runs until the lock really is open: who tries it meanwhile would be refused a free lock.
     fn __tsan_mutex_pre_unlock(lock: u64, flags: c_uint; inside, pc) -> c_int {
         let mut levels = 0;
+        let id = inside.id();
         if flags & RECURSIVE_UNLOCK != 0
-            && let Some(state) = conductor().objects.locks.get_mut(lock)
-            && state.owner == inside.thread.id
+            && let Some(state) = inside.objects().locks.get_mut(lock)
+            && state.owner == id
         {
             // All levels at once; the caller hands them back to __tsan_mutex_post_lock.
             levels = std::mem::replace(&mut state.depth, 1);
         }
-        released(inside.thread, pc, lock);
-        inside.thread.no_preempt += 1;
+        released(inside, pc, lock);
+        inside.forbid_preemption();
         levels as c_int
     }
 
     fn __tsan_mutex_post_unlock(lock: u64, flags: c_uint; inside, pc) {
-        inside.thread.no_preempt = inside.thread.no_preempt.saturating_sub(1);
+        inside.allow_preemption();
     }
 
     fn __tsan_external_read(place: u64, caller: u64, tag: u64; inside, pc) {
-        access(inside.thread, caller, place, false);
+        access(inside, caller, place, false);
     }
 
     fn __tsan_external_write(place: u64, caller: u64, tag: u64; inside, pc) {
-        access(inside.thread, caller, place, true);
+        access(inside, caller, place, true);
     }
 
     fn __reweave_atomic_begin(name: u64; inside, pc) {
-        conductor().point(inside.thread);
-        conductor().step(inside.thread, pc, Op::AtomicEnter { name: Addr(name) });
+        inside.point();
+        inside.step(pc, Op::AtomicEnter { name: Addr(name) });
     }
 
     fn __reweave_atomic_end(; inside, pc) {
-        conductor().point(inside.thread);
-        conductor().step(inside.thread, pc, Op::AtomicExit);
+        inside.point();
+        inside.step(pc, Op::AtomicExit);
     }
 
     fn AnnotateHappensBefore(file: u64, line: c_int, place: u64; inside, pc) {
-        send(inside.thread, pc, place);
+        send(inside, pc, place);
     }
 
     fn AnnotateHappensAfter(file: u64, line: c_int, place: u64; inside, pc) {
-        receive(inside.thread, pc, place);
+        receive(inside, pc, place);
     }
 
     fn WTFAnnotateHappensBefore(file: u64, line: c_int, place: u64; inside, pc) {
-        send(inside.thread, pc, place);
+        send(inside, pc, place);
     }
 
     fn WTFAnnotateHappensAfter(file: u64, line: c_int, place: u64; inside, pc) {
-        receive(inside.thread, pc, place);
+        receive(inside, pc, place);
     }
 
     fn AnnotatePCQPut(file: u64, line: c_int, place: u64; inside, pc) {
-        send(inside.thread, pc, place);
+        send(inside, pc, place);
     }
 
     fn AnnotatePCQGet(file: u64, line: c_int, place: u64; inside, pc) {
-        receive(inside.thread, pc, place);
+        receive(inside, pc, place);
     }
 
     fn AnnotateRWLockCreate(file: u64, line: c_int, lock: u64; inside, pc) {
-        conductor().create(inside.thread, pc, lock, ObjectKind::RwLock, 0);
+        inside.create(pc, lock, ObjectKind::RwLock, 0);
     }
 
     fn AnnotateRWLockCreateStatic(file: u64, line: c_int, lock: u64; inside, pc) {
-        conductor().create(inside.thread, pc, lock, ObjectKind::RwLock, 0);
+        inside.create(pc, lock, ObjectKind::RwLock, 0);
     }
 
     fn AnnotateRWLockDestroy(file: u64, line: c_int, lock: u64; inside, pc) {
-        destroyed(inside.thread, pc, lock);
+        destroyed(inside, pc, lock);
     }
 
     fn AnnotateRWLockAcquired(file: u64, line: c_int, lock: u64, exclusive: u64; inside, pc) {
-        locked(inside.thread, pc, lock, mode(exclusive == 0), 1, false);
+        locked(inside, pc, lock, mode(exclusive == 0), 1, false);
     }
 
     fn AnnotateRWLockReleased(file: u64, line: c_int, lock: u64, exclusive: u64; inside, pc) {
-        released(inside.thread, pc, lock);
+        released(inside, pc, lock);
     }
 
     fn __tsan_ignore_thread_begin(; inside, pc) {
-        inside.thread.ignore(false, true);
-        inside.thread.ignore(true, true);
+        inside.me().ignore(false, true);
+        inside.me().ignore(true, true);
     }
 
     fn __tsan_ignore_thread_end(; inside, pc) {
-        inside.thread.ignore(false, false);
-        inside.thread.ignore(true, false);
+        inside.me().ignore(false, false);
+        inside.me().ignore(true, false);
     }
 
     fn AnnotateIgnoreReadsBegin(file: u64, line: c_int; inside, pc) {
-        inside.thread.ignore(false, true);
+        inside.me().ignore(false, true);
     }
 
     fn AnnotateIgnoreReadsEnd(file: u64, line: c_int; inside, pc) {
-        inside.thread.ignore(false, false);
+        inside.me().ignore(false, false);
     }
 
     fn AnnotateIgnoreWritesBegin(file: u64, line: c_int; inside, pc) {
-        inside.thread.ignore(true, true);
+        inside.me().ignore(true, true);
     }
 
     fn AnnotateIgnoreWritesEnd(file: u64, line: c_int; inside, pc) {
-        inside.thread.ignore(true, false);
+        inside.me().ignore(true, false);
     }
 
     /// What was there before is another location.
     fn AnnotateNewMemory(file: u64, line: c_int, place: u64, size: u64; inside, pc) {
-        conductor().point(inside.thread);
-        conductor().step(inside.thread, pc, Op::Alloc { addr: Addr(place), size });
+        inside.point();
+        inside.step(pc, Op::Alloc { addr: Addr(place), size });
     }
 
     fn AnnotateThreadName(file: u64, line: c_int, name: *const c_char; inside, pc) {
         // SAFETY: the program's own string.
         let name = unsafe { CStr::from_ptr(name) }.to_bytes();
-        let thread = ThreadId(inside.thread.id);
-        conductor().recorder.event(inside.thread, pc, Op::ThreadName { thread, name });
+        let thread = ThreadId(inside.id());
+        inside.event(pc, Op::ThreadName { thread, name });
     }
 }

@@ -31,7 +31,7 @@ fn record<T: Word>(
     let (read, written, size) = (read.bytes(), written.bytes(), size_of::<T>());
     let (read, written) = (value(&read, size), value(&written, size));
     let op = Op::Atomic { kind, order, addr: Addr(addr as u64), size: size as u32, read, written };
-    super::conductor().step(inside.thread, pc, op);
+    inside.step(pc, op);
 }
 
 /// A value that an atomic operation works on.
@@ -112,10 +112,10 @@ impl Word for u128 {
 unsafe fn perform<T: Word>(addr: *mut T, kind: AtomicKind, mo: i32, pc: u64, new: impl FnOnce(T) -> T) -> T {
     let mut inside = enter();
     if let Some(inside) = &mut inside {
-        inside.thread.next = Next::access(pc, addr as u64, size_of::<T>() as u64, kind.writes());
-        super::conductor().sync_point(inside.thread);
-        if !inside.thread.signals.is_empty() {
-            super::signals::deliver(inside.thread);
+        inside.announce(Next::access(pc, addr as u64, size_of::<T>() as u64, kind.writes()));
+        inside.sync_point();
+        if !inside.me().interrupts.is_empty() {
+            super::signals::deliver(inside);
         }
     }
     // SAFETY: the program's own atomic.
@@ -136,8 +136,8 @@ unsafe fn perform<T: Word>(addr: *mut T, kind: AtomicKind, mo: i32, pc: u64, new
 unsafe fn compare_exchange<T: Word>(addr: *mut T, expected: T, new: T, mo: i32, fail: i32, pc: u64) -> T {
     let mut inside = enter();
     if let Some(inside) = &mut inside {
-        inside.thread.next = Next::access(pc, addr as u64, size_of::<T>() as u64, true);
-        super::conductor().sync_point(inside.thread);
+        inside.announce(Next::access(pc, addr as u64, size_of::<T>() as u64, true));
+        inside.sync_point();
     }
     // SAFETY: the program's own atomic.
     let read = unsafe { T::load(addr) };
@@ -221,8 +221,8 @@ macro_rules! width {
                     let read = compare_exchange(addr, wanted, value, mo, fail, pc);
                     if read != wanted {
                         *expected = read;
-                        if let Some(inside) = enter() {
-                            super::super::ranges::wrote(inside.thread, expected.cast(), size_of::<T>(), pc);
+                        if let Some(mut inside) = enter() {
+                            super::super::ranges::wrote(&mut inside, expected.cast(), size_of::<T>(), pc);
                         }
                     }
                     (read == wanted).into()
@@ -256,9 +256,9 @@ width!(bits128, u128);
 unsafe extern "C" fn thread_fence_body(mo: i32) {
     let pc = tls::caller_pc();
     std::sync::atomic::fence(SeqCst);
-    if let Some(inside) = enter() {
-        super::conductor().sync_point(inside.thread);
-        super::conductor().step(inside.thread, pc, Op::Fence { order: order(mo) });
+    if let Some(mut inside) = enter() {
+        inside.sync_point();
+        inside.step(pc, Op::Fence { order: order(mo) });
     }
 }
 hook!(thread_fence, thread_fence_body);

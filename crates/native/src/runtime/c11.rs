@@ -3,7 +3,7 @@
 //!
 //! `thrd_exit`, `thrd_current`, `thrd_equal` and `tss_*` need nothing: they end up where pthreads do.
 
-use super::{Inside, conductor, enter, locks, once, ranges, sync, threads, time};
+use super::{Inside, enter, locks, once, ranges, sync, threads, time};
 use libc::{c_int, c_void, pthread_cond_t, pthread_mutex_t, pthread_once_t, pthread_t, timespec};
 use reweave_conductor::Deadline;
 use reweave_model::ObjectKind;
@@ -58,7 +58,7 @@ interpose! {
         let status = real!(pthread_join: Join)(handle, &mut value);
         if status == 0 && !out.is_null() {
             *out = value as usize as c_int;
-            ranges::wrote(inside.thread, out.cast(), size_of::<c_int>(), pc);
+            ranges::wrote(&mut inside, out.cast(), size_of::<c_int>(), pc);
         }
         result(status)
     }
@@ -82,8 +82,8 @@ interpose! {
     fn mtx_init(mutex: *mut pthread_mutex_t, kind: c_int; pc) -> c_int {
         // libc writes the type into the mutex.
         let status = real!(mtx_init: unsafe extern "C-unwind" fn(*mut pthread_mutex_t, c_int) -> c_int)(mutex, kind);
-        if status == SUCCESS && let Some(inside) = enter() {
-            conductor().create(inside.thread, pc, mutex as u64, ObjectKind::Mutex, kind as u32 & 1);
+        if status == SUCCESS && let Some(mut inside) = enter() {
+            inside.create(pc, mutex as u64, ObjectKind::Mutex, kind as u32 & 1);
         }
         status
     }

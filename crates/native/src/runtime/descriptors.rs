@@ -3,37 +3,45 @@
 
 use super::channels::{self, NETWORK, channel, inode};
 use super::playback::{self, Answer};
-use super::{Inside, conductor, enter, ranges, signals, system, threads, time};
-use libc::{
-    c_int, c_long, c_void, iovec, msghdr, off_t, pollfd, size_t, sockaddr, socklen_t, ssize_t, timespec, timeval,
-};
+use super::{Inside, Token, ranges, signals, system, threads, time};
+use libc::{c_int, iovec, pollfd, sockaddr, socklen_t, ssize_t, timespec, timeval};
 use reweave_conductor::policy::replay::Waited as Recorded;
-use reweave_conductor::thread::{Foretold, NEVER};
-use reweave_conductor::{Deadline, Thread, Wakeup};
+use reweave_conductor::thread::{NEVER, RecordedWait};
+use reweave_conductor::{Deadline, ExternalWait, Wakeup};
 use reweave_model::wire::MAX_PAYLOAD;
 use reweave_model::{BlockedOn, InputSource, ObjectId, Op, RefusedWhy};
 use std::mem::zeroed;
 
-/// Asks the kernel which descriptor waits could go on, those excepted of which a replay knows it.
-pub fn poll_waiters(waiters: &mut [&mut Thread], timeout: u64) {
+/// Asks the kernel which descriptor waits could go on.
+pub fn poll_waits(waits: &mut [ExternalWait], timeout: u64) {
     let mut all: Vec<pollfd> = Vec::new();
-    for thread in waiters.iter_mut() {
-        if thread.foretold != Foretold::Nothing {
-            thread.descriptor_ready = thread.foretold == Foretold::Ready;
-            continue;
-        }
+    for wait in waits.iter() {
         // SAFETY: the waiting thread's own array, which lives while it waits.
-        let own = unsafe { std::slice::from_raw_parts(thread.object as *const pollfd, thread.second as usize) };
+        let own = unsafe { std::slice::from_raw_parts(wait.object as *const pollfd, wait.second as usize) };
         all.extend(own.iter().map(|one| pollfd { revents: 0, ..*one }));
     }
     let span = timespec { tv_sec: (timeout / 1_000_000_000) as i64, tv_nsec: (timeout % 1_000_000_000) as i64 };
     // SAFETY: ppoll on a local array.
     unsafe { system::raw(271, [all.as_mut_ptr() as usize, all.len(), &raw const span as usize, 0, 8, 0]) };
     let mut at = 0;
-    for thread in waiters.iter_mut().filter(|thread| thread.foretold == Foretold::Nothing) {
-        let count = thread.second as usize;
-        thread.descriptor_ready = all[at..at + count].iter().any(|one| one.revents != 0);
+    for wait in waits {
+        let count = wait.second as usize;
+        wait.ready = all[at..at + count].iter().any(|one| one.revents != 0);
         at += count;
+    }
+}
+
+/// Whether the descriptors that the thread is about to wait for are ready: as the recorded run says, or as the kernel
+/// does.
+fn is_ready_now(token: &mut Token<'_>) -> bool {
+    match token.me().replay.recorded.get() {
+        RecordedWait::Ready => true,
+        RecordedWait::TimesOut => false,
+        RecordedWait::Unknown => {
+            let mut wait = [ExternalWait::of(token.me())];
+            poll_waits(&mut wait, 0);
+            wait[0].ready
+        }
     }
 }
 
@@ -45,73 +53,80 @@ pub enum Waited {
 
 /// Waits until one of the descriptors is ready.
 pub fn wait(inside: &mut Inside, pc: u64, set: &mut [pollfd], deadline: Deadline) -> Waited {
-    let conductor = conductor();
-    conductor.sync_point(inside.thread);
-    inside.thread.object = set.as_mut_ptr() as u64;
-    inside.thread.second = set.len() as u64;
+    inside.sync_point();
+    inside.me().wait.object.set(set.as_mut_ptr() as u64);
+    inside.me().wait.second.set(set.len() as u64);
+    // A replay waits where the recorded run did, and looks as if it had not where that did not: whoever makes the
+    // descriptor ready may be another process.
+    let recorded = inside.recorded_wait();
+    let plays = inside.plays_back();
+    inside.me().replay.recorded.set(match recorded {
+        Some(Recorded::Not | Recorded::ForIt) if plays => RecordedWait::Ready,
+        Some(Recorded::InVain) if plays => RecordedWait::TimesOut,
+        _ => RecordedWait::Unknown,
+    });
+    let is_ready = is_ready_now(inside);
+    inside.me().wait.ready.set(is_ready);
     let mut outcome = Waited::Ready;
-    // A replay waits where the recorded run did, and looks as if it had not where that did not: whoever makes the descriptor
-    // ready may be another process.
-    let recorded = conductor.recorded_wait(inside.thread);
-    inside.thread.foretold = match recorded {
-        Some(Recorded::Not | Recorded::ForIt) if conductor.plays_back() => Foretold::Ready,
-        Some(Recorded::InVain) if conductor.plays_back() => Foretold::TimeRunsOut,
-        _ => Foretold::Nothing,
-    };
-    poll_waiters(&mut [&mut *inside.thread], 0);
-    let ready = inside.thread.descriptor_ready && matches!(recorded, None | Some(Recorded::Not));
-    if !ready && deadline != Deadline::Now {
-        let object = ObjectId(set.first().map_or(0, |one| one.fd as u64));
-        if recorded != Some(Recorded::Not) {
-            conductor.step(inside.thread, pc, Op::Blocked { on: BlockedOn::Descriptor, object });
-        }
-        let deadline = match (recorded, deadline) {
-            (Some(Recorded::Not | Recorded::ForIt), Deadline::At(time)) => {
-                inside.thread.put_aside = time;
-                Deadline::Never
-            }
-            _ => deadline,
-        };
-        inside.thread.interruptible = true;
-        outcome = loop {
-            match conductor.block(inside.thread, BlockedOn::Descriptor, set.as_mut_ptr() as u64, deadline) {
-                Wakeup::Granted => break Waited::Ready,
-                Wakeup::TimedOut => break Waited::TimedOut,
-                Wakeup::Signalled => {
-                    let restart = signals::restarts(&inside.thread.signals);
-                    signals::deliver(inside.thread);
-                    if !restart {
-                        break Waited::Interrupted;
-                    }
-                }
-                Wakeup::Cancelled => {
-                    inside.outside(threads::cancel_point);
-                    break Waited::Interrupted;
-                }
-            }
-        };
-        inside.thread.interruptible = false;
-        inside.thread.put_aside = NEVER;
-        let why = match outcome {
-            Waited::Ready => None,
-            Waited::TimedOut => Some(RefusedWhy::TimedOut),
-            Waited::Interrupted => Some(RefusedWhy::Interrupted),
-        };
-        if let Some(why) = why {
-            conductor.point(inside.thread);
-            conductor.step(inside.thread, pc, Op::Refused { object, on: BlockedOn::Descriptor, why });
-        }
+    let need_not = is_ready && matches!(recorded, None | Some(Recorded::Not));
+    if !need_not && deadline != Deadline::Now {
+        outcome = block(inside, pc, set, recorded, deadline);
     }
-    inside.thread.second = 0;
-    inside.thread.foretold = Foretold::Nothing;
+    inside.me().wait.second.set(0);
+    inside.me().replay.recorded.set(RecordedWait::Unknown);
     outcome
 }
 
-/// Waits until a call on one descriptor, which the kernel is asked for in any case, would not block. False: interrupted, errno is
-/// set.
+/// Waits in the scheduler.
+fn block(inside: &mut Inside, pc: u64, set: &mut [pollfd], recorded: Option<Recorded>, deadline: Deadline) -> Waited {
+    let object = ObjectId(set.first().map_or(0, |one| one.fd as u64));
+    if recorded != Some(Recorded::Not) {
+        inside.step(pc, Op::Blocked { on: BlockedOn::Descriptor, object });
+    }
+    let deadline = match (recorded, deadline) {
+        (Some(Recorded::Not | Recorded::ForIt), Deadline::At(time)) => {
+            inside.me().replay.put_aside.set(time);
+            Deadline::Never
+        }
+        _ => deadline,
+    };
+    inside.me().wait.interruptible.set(true);
+    let outcome = loop {
+        match inside.block(BlockedOn::Descriptor, set.as_mut_ptr() as u64, deadline) {
+            Wakeup::Granted => break Waited::Ready,
+            Wakeup::TimedOut => break Waited::TimedOut,
+            Wakeup::Interrupted => {
+                let restart = signals::restarts(&inside.me().interrupts);
+                signals::deliver(inside);
+                if !restart {
+                    break Waited::Interrupted;
+                }
+            }
+            Wakeup::Cancelled => {
+                inside.call_back(threads::cancel_point);
+                break Waited::Interrupted;
+            }
+        }
+    };
+    inside.me().wait.interruptible.set(false);
+    inside.me().replay.put_aside.set(NEVER);
+    let why = match outcome {
+        Waited::Ready => None,
+        Waited::TimedOut => Some(RefusedWhy::TimedOut),
+        Waited::Interrupted => Some(RefusedWhy::Interrupted),
+    };
+    if let Some(why) = why {
+        inside.point();
+        inside.step(pc, Op::Refused { object, on: BlockedOn::Descriptor, why });
+    }
+    outcome
+}
+
+/// Waits until a call on one descriptor, which the kernel is asked for in any case, would not block. False:
+/// interrupted, errno is set.
 pub fn really_ready(inside: &mut Inside, pc: u64, descriptor: c_int, events: i16) -> bool {
     let ready = ready(inside, pc, descriptor, events);
-    if ready && conductor().plays_back() {
+    if ready && inside.plays_back() {
         playback::await_partner(descriptor, events);
     }
     ready
@@ -122,11 +137,11 @@ fn ready(inside: &mut Inside, pc: u64, descriptor: c_int, events: i16) -> bool {
     // SAFETY: asks for the flags.
     let flags = unsafe { system::raw(72, [descriptor as usize, libc::F_GETFL as usize, 0, 0, 0, 0]) };
     if flags < 0 || flags as c_int & libc::O_NONBLOCK != 0 {
-        conductor().sync_point(inside.thread);
+        inside.sync_point();
         return true;
     }
     let mut set = [pollfd { fd: descriptor, events, revents: 0 }];
-    let deadline = socket_timeout(descriptor, events).map_or(Deadline::Never, |span| time::after(inside.thread, span));
+    let deadline = socket_timeout(descriptor, events).map_or(Deadline::Never, |span| time::after(inside, span));
     let errno = match wait(inside, pc, &mut set, deadline) {
         Waited::Ready => return true,
         Waited::Interrupted => libc::EINTR,
@@ -153,13 +168,13 @@ fn socket_timeout(descriptor: c_int, events: i16) -> Option<u64> {
 
 /// What a call deals with beside bytes (addresses, descriptors) is not recorded.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Carries {
+pub enum Carries {
     Bytes,
     More,
 }
 
-/// A call that takes bytes out of a descriptor; `parts` tells where they went.
-fn receiving(
+/// A call that takes bytes out of a descriptor; `parts` says where they went.
+pub fn receiving(
     inside: &mut Inside,
     pc: u64,
     descriptor: c_int,
@@ -168,19 +183,19 @@ fn receiving(
     parts: &[iovec],
 ) -> ssize_t {
     if flags & libc::MSG_DONTWAIT != 0 {
-        conductor().sync_point(inside.thread);
+        inside.sync_point();
     } else if !ready(inside, pc, descriptor, libc::POLLIN) {
         return -1;
     }
     // Bytes are recorded in the order in which they were taken: nobody comes between the call and its events.
-    inside.thread.no_preempt += 1;
+    inside.forbid_preemption();
     let kind = inode(descriptor).map_or(libc::S_IFREG, |(_, kind)| kind);
-    // A device (random numbers, a terminal) gives something else every time, and so does whoever is at the other end: what
-    // they give is kept and played back. A file is what it was.
+    // A device (random numbers, a terminal) gives something else every time, and so does whoever is at the other end:
+    // what they give is kept and played back. A file is what it was.
     let (kept, device) = (kind != libc::S_IFREG, kind == libc::S_IFCHR);
-    let repeats = kept && conductor().plays_back();
+    let repeats = kept && inside.plays_back();
     let plays = repeats && carries == Carries::Bytes;
-    let recorded = conductor().recorded_input(inside.thread, InputSource::Read).filter(|_| plays || device);
+    let recorded = inside.recorded_input(InputSource::Read).filter(|_| plays || device);
     let (got, errno) = match recorded.and_then(Answer::of) {
         Some(Answer::Failed(errno)) => (-1, errno),
         Some(Answer::Gave(bytes)) => {
@@ -202,20 +217,20 @@ fn receiving(
     if kept && got as usize <= MAX_PAYLOAD {
         playback::gather(got, parts, &mut bytes);
     }
-    conductor().step(inside.thread, pc, input(InputSource::Read, got, errno, &bytes));
+    inside.step(pc, input(InputSource::Read, got, errno, &bytes));
     if got >= 0 {
-        if let Some((_, channel)) = channel(descriptor) {
+        if let Some((_, channel)) = channel(inside, descriptor) {
             let size = channels::is_stream(channel).then_some(got as u64);
-            conductor().receive(inside.thread, pc, channel, size);
+            inside.receive(pc, channel, size);
         }
         let mut left = got as usize;
         for part in parts {
             let here = left.min(part.iov_len);
-            ranges::wrote(inside.thread, part.iov_base.cast(), here, pc);
+            ranges::wrote(inside, part.iov_base.cast(), here, pc);
             left -= here;
         }
     }
-    inside.thread.no_preempt -= 1;
+    inside.allow_preemption();
     system::set_errno(errno);
     got
 }
@@ -227,7 +242,7 @@ pub fn input(source: InputSource, result: ssize_t, errno: c_int, bytes: &[u8]) -
 }
 
 /// A call that puts bytes into a descriptor.
-fn sending(
+pub fn sending(
     inside: &mut Inside,
     pc: u64,
     descriptor: c_int,
@@ -236,22 +251,22 @@ fn sending(
     parts: &[iovec],
 ) -> ssize_t {
     for part in parts {
-        ranges::reads(inside.thread, part.iov_base.cast(), part.iov_len, pc);
+        ranges::reads(inside, part.iov_base.cast(), part.iov_len, pc);
     }
     if flags & libc::MSG_DONTWAIT != 0 {
-        conductor().sync_point(inside.thread);
+        inside.sync_point();
     } else if !ready(inside, pc, descriptor, libc::POLLOUT) {
         return -1;
     }
     // The send must be in the trace before anybody can receive it; only its size is known afterwards.
-    inside.thread.no_preempt += 1;
+    inside.forbid_preemption();
     // Into files and devices everything is written anew, and what the program says is said again.
     let partner = |(_, kind)| kind != libc::S_IFREG && kind != libc::S_IFCHR;
     let to_others = descriptor > libc::STDERR_FILENO && carries == Carries::Bytes;
-    let plays = to_others && conductor().plays_back() && inode(descriptor).is_some_and(partner);
-    let recorded = conductor().recorded_input(inside.thread, InputSource::Other).filter(|_| plays);
+    let plays = to_others && inside.plays_back() && inode(descriptor).is_some_and(partner);
+    let recorded = inside.recorded_input(InputSource::Other).filter(|_| plays);
     let (put, errno) = match recorded {
-        Some((value @ ..-1, _)) => (-1, -value as c_int),
+        Some((value @ ..=-2, _)) => (-1, -value as c_int),
         Some((value @ 0.., _)) => {
             playback::give(descriptor, value as usize, call, parts);
             (value as ssize_t, 0)
@@ -261,19 +276,19 @@ fn sending(
             (put, system::errno())
         }
     };
-    conductor().step(inside.thread, pc, input(InputSource::Other, put, errno, &[]));
+    inside.step(pc, input(InputSource::Other, put, errno, &[]));
     if put > 0
-        && let Some((channel, _)) = channel(descriptor)
+        && let Some((channel, _)) = channel(inside, descriptor)
     {
-        conductor().send(inside.thread, pc, channel, put as u64);
+        inside.send(pc, channel, put as u64);
     }
-    inside.thread.no_preempt -= 1;
+    inside.allow_preemption();
     system::set_errno(errno);
     put
 }
 
-/// A call that takes a connection; who made it is told at `address`.
-fn accepting(
+/// A call that takes a connection; who made it is said at `address`.
+pub fn accepting(
     inside: &mut Inside,
     pc: u64,
     descriptor: c_int,
@@ -285,13 +300,13 @@ fn accepting(
     if !ready(inside, pc, descriptor, libc::POLLIN) {
         return -1;
     }
-    inside.thread.no_preempt += 1;
-    let plays = conductor().plays_back();
-    let recorded = conductor().recorded_input(inside.thread, InputSource::Read).filter(|_| plays);
+    inside.forbid_preemption();
+    let plays = inside.plays_back();
+    let recorded = inside.recorded_input(InputSource::Read).filter(|_| plays);
     // SAFETY: the program's own arguments: room for so many bytes.
     let room = if address.is_null() || len.is_null() { 0 } else { unsafe { *len as usize } };
     let (got, errno) = match recorded {
-        Some((value @ ..-1, _)) => (-1, -value as c_int),
+        Some((value @ ..=-2, _)) => (-1, -value as c_int),
         // Older recordings do not say who made it.
         Some((value @ 0.., bytes)) if room == 0 || !bytes.is_empty() => {
             playback::await_partner(descriptor, libc::POLLIN);
@@ -312,289 +327,19 @@ fn accepting(
             (got, system::errno())
         }
     };
+    // SAFETY: the program's own argument.
     let filled = if got < 0 || room == 0 { 0 } else { unsafe { *len as usize }.min(room) };
     // SAFETY: just filled.
     let bytes = if filled == 0 { &[] } else { unsafe { std::slice::from_raw_parts(address.cast(), filled) } };
-    conductor().step(inside.thread, pc, input(InputSource::Read, got as ssize_t, errno, bytes));
+    inside.step(pc, input(InputSource::Read, got as ssize_t, errno, bytes));
     if got >= 0 {
-        conductor().receive(inside.thread, pc, NETWORK, None);
+        inside.receive(pc, NETWORK, None);
     }
     if filled > 0 {
-        ranges::wrote(inside.thread, len.cast(), 4, pc);
-        ranges::wrote(inside.thread, address.cast(), filled, pc);
+        ranges::wrote(inside, len.cast(), 4, pc);
+        ranges::wrote(inside, address.cast(), filled, pc);
     }
-    inside.thread.no_preempt -= 1;
+    inside.allow_preemption();
     system::set_errno(errno);
     got
-}
-
-fn part(base: *const c_void, len: size_t) -> [iovec; 1] {
-    [iovec { iov_base: base.cast_mut(), iov_len: len }]
-}
-
-unsafe fn carries(message: *const msghdr) -> Carries {
-    // SAFETY: the program's own message.
-    let more = unsafe { !(*message).msg_name.is_null() || !(*message).msg_control.is_null() };
-    if more { Carries::More } else { Carries::Bytes }
-}
-
-unsafe fn slice<'a>(parts: *const iovec, count: usize) -> &'a [iovec] {
-    // SAFETY: the program's own array.
-    unsafe { if parts.is_null() { &[] } else { std::slice::from_raw_parts(parts, count) } }
-}
-
-type Read = unsafe extern "C-unwind" fn(c_int, *mut c_void, size_t) -> ssize_t;
-type Write = unsafe extern "C-unwind" fn(c_int, *const c_void, size_t) -> ssize_t;
-type Vector = unsafe extern "C-unwind" fn(c_int, *const iovec, c_int) -> ssize_t;
-type Receive = unsafe extern "C-unwind" fn(c_int, *mut c_void, size_t, c_int) -> ssize_t;
-type Send = unsafe extern "C-unwind" fn(c_int, *const c_void, size_t, c_int) -> ssize_t;
-type Message = unsafe extern "C-unwind" fn(c_int, *mut msghdr, c_int) -> ssize_t;
-
-interpose! {
-    fn read(descriptor: c_int, buffer: *mut c_void, size: size_t; pc) -> ssize_t {
-        let read = real!(read: Read);
-        match enter() {
-            Some(mut inside) => receiving(&mut inside, pc, descriptor, (0, Carries::Bytes), || read(descriptor, buffer, size), &part(buffer, size)),
-            None => read(descriptor, buffer, size),
-        }
-    }
-
-    fn __read_chk(descriptor: c_int, buffer: *mut c_void, size: size_t, room: size_t; pc) -> ssize_t {
-        if size > room {
-            libc::abort();
-        }
-        read::body(descriptor, buffer, size, pc)
-    }
-
-    fn write(descriptor: c_int, buffer: *const c_void, size: size_t; pc) -> ssize_t {
-        let write = real!(write: Write);
-        match enter() {
-            Some(mut inside) => sending(&mut inside, pc, descriptor, (0, Carries::Bytes), || write(descriptor, buffer, size), &part(buffer, size)),
-            None => write(descriptor, buffer, size),
-        }
-    }
-
-    // libc's own go to the kernel directly.
-    fn eventfd_write(descriptor: c_int, value: u64; pc) -> c_int {
-        if write::body(descriptor, (&raw const value).cast(), size_of::<u64>(), pc) == 8 { 0 } else { -1 }
-    }
-
-    fn eventfd_read(descriptor: c_int, value: *mut u64; pc) -> c_int {
-        if read::body(descriptor, value.cast(), size_of::<u64>(), pc) == 8 { 0 } else { -1 }
-    }
-
-    fn pread(descriptor: c_int, buffer: *mut c_void, size: size_t, at: off_t; pc) -> ssize_t {
-        let read = real!(pread64: unsafe extern "C-unwind" fn(c_int, *mut c_void, size_t, off_t) -> ssize_t);
-        match enter() {
-            Some(mut inside) => receiving(&mut inside, pc, descriptor, (0, Carries::Bytes), || read(descriptor, buffer, size, at), &part(buffer, size)),
-            None => read(descriptor, buffer, size, at),
-        }
-    }
-
-    fn pread64(descriptor: c_int, buffer: *mut c_void, size: size_t, at: off_t; pc) -> ssize_t {
-        pread::body(descriptor, buffer, size, at, pc)
-    }
-
-    fn pwrite(descriptor: c_int, buffer: *const c_void, size: size_t, at: off_t; pc) -> ssize_t {
-        let write = real!(pwrite64: unsafe extern "C-unwind" fn(c_int, *const c_void, size_t, off_t) -> ssize_t);
-        match enter() {
-            Some(mut inside) => sending(&mut inside, pc, descriptor, (0, Carries::Bytes), || write(descriptor, buffer, size, at), &part(buffer, size)),
-            None => write(descriptor, buffer, size, at),
-        }
-    }
-
-    fn pwrite64(descriptor: c_int, buffer: *const c_void, size: size_t, at: off_t; pc) -> ssize_t {
-        pwrite::body(descriptor, buffer, size, at, pc)
-    }
-
-    fn readv(descriptor: c_int, parts: *const iovec, count: c_int; pc) -> ssize_t {
-        let read = real!(readv: Vector);
-        match enter() {
-            Some(mut inside) => receiving(&mut inside, pc, descriptor, (0, Carries::Bytes), || read(descriptor, parts, count), slice(parts, count.max(0) as usize)),
-            None => read(descriptor, parts, count),
-        }
-    }
-
-    fn writev(descriptor: c_int, parts: *const iovec, count: c_int; pc) -> ssize_t {
-        let write = real!(writev: Vector);
-        match enter() {
-            Some(mut inside) => sending(&mut inside, pc, descriptor, (0, Carries::Bytes), || write(descriptor, parts, count), slice(parts, count.max(0) as usize)),
-            None => write(descriptor, parts, count),
-        }
-    }
-
-    fn recv(descriptor: c_int, buffer: *mut c_void, size: size_t, flags: c_int; pc) -> ssize_t {
-        let receive = real!(recv: Receive);
-        match enter() {
-            Some(mut inside) => {
-                receiving(&mut inside, pc, descriptor, (flags, Carries::Bytes), || receive(descriptor, buffer, size, flags), &part(buffer, size))
-            }
-            None => receive(descriptor, buffer, size, flags),
-        }
-    }
-
-    fn send(descriptor: c_int, buffer: *const c_void, size: size_t, flags: c_int; pc) -> ssize_t {
-        let send = real!(send: Send);
-        match enter() {
-            Some(mut inside) => {
-                sending(&mut inside, pc, descriptor, (flags, Carries::Bytes), || send(descriptor, buffer, size, flags), &part(buffer, size))
-            }
-            None => send(descriptor, buffer, size, flags),
-        }
-    }
-
-    fn recvmsg(descriptor: c_int, message: *mut msghdr, flags: c_int; pc) -> ssize_t {
-        let receive = real!(recvmsg: Message);
-        match enter() {
-            Some(mut inside) => {
-                let parts = slice((*message).msg_iov, (*message).msg_iovlen);
-                receiving(&mut inside, pc, descriptor, (flags, carries(message)), || receive(descriptor, message, flags), parts)
-            }
-            None => receive(descriptor, message, flags),
-        }
-    }
-
-    fn sendmsg(descriptor: c_int, message: *mut msghdr, flags: c_int; pc) -> ssize_t {
-        let send = real!(sendmsg: Message);
-        match enter() {
-            Some(mut inside) => {
-                let parts = slice((*message).msg_iov, (*message).msg_iovlen);
-                sending(&mut inside, pc, descriptor, (flags, carries(message)), || send(descriptor, message, flags), parts)
-            }
-            None => send(descriptor, message, flags),
-        }
-    }
-
-    fn accept(descriptor: c_int, address: *mut sockaddr, len: *mut socklen_t; pc) -> c_int {
-        accept4::body(descriptor, address, len, 0, pc)
-    }
-
-    fn accept4(descriptor: c_int, address: *mut sockaddr, len: *mut socklen_t, flags: c_int; pc) -> c_int {
-        let accept = real!(accept4: unsafe extern "C-unwind" fn(c_int, *mut sockaddr, *mut socklen_t, c_int) -> c_int);
-        match enter() {
-            Some(mut inside) => {
-                accepting(&mut inside, pc, descriptor, flags, address, len, || accept(descriptor, address, len, flags))
-            }
-            None => accept(descriptor, address, len, flags),
-        }
-    }
-
-    fn connect(descriptor: c_int, address: *const sockaddr, len: socklen_t; pc) -> c_int {
-        let connect = real!(connect: unsafe extern "C-unwind" fn(c_int, *const sockaddr, socklen_t) -> c_int);
-        match enter() {
-            Some(mut inside) => {
-                conductor().send(inside.thread, pc, NETWORK, 1);
-                system::blocking(&mut inside, pc, libc::SYS_connect as u32, || connect(descriptor, address, len))
-            }
-            None => connect(descriptor, address, len),
-        }
-    }
-
-    fn pipe(ends: *mut c_int; pc) -> c_int {
-        pipe2::body(ends, 0, pc)
-    }
-
-    fn pipe2(ends: *mut c_int, flags: c_int; pc) -> c_int {
-        let pipe = real!(pipe2: unsafe extern "C-unwind" fn(*mut c_int, c_int) -> c_int);
-        let Some(inside) = enter() else { return pipe(ends, flags) };
-        conductor().sync_point(inside.thread);
-        let status = pipe(ends, flags);
-        if status == 0 {
-            channels::pipe_made(*ends);
-            ranges::wrote(inside.thread, ends.cast(), 8, pc);
-        }
-        status
-    }
-
-    fn socketpair(domain: c_int, kind: c_int, protocol: c_int, ends: *mut c_int; pc) -> c_int {
-        let pair = real!(socketpair: unsafe extern "C-unwind" fn(c_int, c_int, c_int, *mut c_int) -> c_int);
-        let Some(inside) = enter() else { return pair(domain, kind, protocol, ends) };
-        conductor().sync_point(inside.thread);
-        let status = pair(domain, kind, protocol, ends);
-        if status == 0 {
-            channels::pair_made(*ends, *ends.add(1));
-            ranges::wrote(inside.thread, ends.cast(), 8, pc);
-        }
-        status
-    }
-}
-
-type ReceiveFrom =
-    unsafe extern "C-unwind" fn(c_int, *mut c_void, size_t, c_int, *mut sockaddr, *mut socklen_t) -> ssize_t;
-type SendTo = unsafe extern "C-unwind" fn(c_int, *const c_void, size_t, c_int, *const sockaddr, socklen_t) -> ssize_t;
-
-/// # Safety
-/// As for libc's recvfrom.
-#[unsafe(naked)]
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn recvfrom() {
-    super::tls::pc_in_tls!(recvfrom_body)
-}
-
-unsafe extern "C-unwind" fn recvfrom_body(
-    descriptor: c_int,
-    buffer: *mut c_void,
-    size: size_t,
-    flags: c_int,
-    from: *mut sockaddr,
-    len: *mut socklen_t,
-) -> ssize_t {
-    let (pc, receive) = (super::tls::caller_pc(), real!(recvfrom: ReceiveFrom));
-    // SAFETY: the program's own call.
-    let call = || unsafe { receive(descriptor, buffer, size, flags, from, len) };
-    let carries = if from.is_null() { Carries::Bytes } else { Carries::More };
-    match enter() {
-        Some(mut inside) => receiving(&mut inside, pc, descriptor, (flags, carries), call, &part(buffer, size)),
-        None => call(),
-    }
-}
-
-/// # Safety
-/// As for libc's sendto.
-#[unsafe(naked)]
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn sendto() {
-    super::tls::pc_in_tls!(sendto_body)
-}
-
-unsafe extern "C-unwind" fn sendto_body(
-    descriptor: c_int,
-    buffer: *const c_void,
-    size: size_t,
-    flags: c_int,
-    to: *const sockaddr,
-    len: socklen_t,
-) -> ssize_t {
-    let (pc, send) = (super::tls::caller_pc(), real!(sendto: SendTo));
-    // SAFETY: the program's own call.
-    let call = || unsafe { send(descriptor, buffer, size, flags, to, len) };
-    match enter() {
-        Some(mut inside) => sending(&mut inside, pc, descriptor, (flags, Carries::Bytes), call, &part(buffer, size)),
-        None => call(),
-    }
-}
-
-/// A system call made through `syscall()`. Those that may block do so without the token.
-///
-/// # Safety
-/// As for the system call.
-pub unsafe fn other_syscall(number: c_long, arguments: [usize; 6], pc: u64) -> isize {
-    const MAY_BLOCK: [c_long; 8] = [
-        libc::SYS_read,
-        libc::SYS_write,
-        libc::SYS_ppoll,
-        libc::SYS_poll,
-        libc::SYS_epoll_pwait,
-        libc::SYS_wait4,
-        libc::SYS_futex,
-        libc::SYS_io_getevents,
-    ];
-    // SAFETY: by the contract.
-    let call = || unsafe { system::raw(number as usize, arguments) };
-    if MAY_BLOCK.contains(&number)
-        && let Some(mut inside) = enter()
-    {
-        return system::blocking(&mut inside, pc, number as u32, || call() as i64) as isize;
-    }
-    call()
 }

@@ -1,7 +1,7 @@
 //! GLib's mutexes and condition variables: its own are futexes inside an uninstrumented library, so mutual exclusion
 //! would be there but nobody would see it.
 
-use super::{conductor, enter, locks, sync};
+use super::{enter, locks, sync};
 use libc::{c_int, c_void};
 use reweave_conductor::Deadline;
 use reweave_model::{LockMode, ObjectKind};
@@ -41,8 +41,8 @@ macro_rules! locks {
                 }
 
                 fn $clear(mutex: *mut c_void; pc) {
-                    if let Some(inside) = enter() {
-                        let _ = conductor().destroy(inside.thread, pc, mutex as u64, ObjectKind::Mutex);
+                    if let Some(mut inside) = enter() {
+                        let _ = inside.destroy(pc, mutex as u64, ObjectKind::Mutex);
                     }
                     real!($clear: Call)(mutex)
                 }
@@ -60,8 +60,8 @@ locks! {
 interpose! {
     fn g_rw_lock_reader_lock(lock: *mut c_void; pc) {
         match enter() {
-            Some(inside) => {
-                let _ = conductor().acquire(inside.thread, pc, lock as u64, LockMode::Shared, Deadline::Never, super::super::signals::deliver);
+            Some(mut inside) => {
+                let _ = inside.acquire(pc, lock as u64, LockMode::Shared, Deadline::Never);
             }
             None => real!(g_rw_lock_reader_lock: Call)(lock),
         }
@@ -92,14 +92,14 @@ interpose! {
 
     fn g_cond_signal(condition: *mut c_void; pc) {
         match enter() {
-            Some(inside) => conductor().notify(inside.thread, pc, condition as u64, false),
+            Some(mut inside) => inside.notify(pc, condition as u64, false),
             None => real!(g_cond_signal: Call)(condition),
         }
     }
 
     fn g_cond_broadcast(condition: *mut c_void; pc) {
         match enter() {
-            Some(inside) => conductor().notify(inside.thread, pc, condition as u64, true),
+            Some(mut inside) => inside.notify(pc, condition as u64, true),
             None => real!(g_cond_broadcast: Call)(condition),
         }
     }

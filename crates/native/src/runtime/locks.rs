@@ -1,7 +1,7 @@
-//! Mutexes, spin locks and read-write locks: wholly modelled, libc's own state is never touched. Mutexes that are robust or
-//! shared between processes are the exception: those calls go to libc.
+//! Mutexes, spin locks and read-write locks: wholly modelled, libc's own state is never touched. Mutexes that are
+//! robust or shared between processes are the exception: those calls go to libc.
 
-use super::{Inside, conductor, enter, signals, time};
+use super::{Inside, enter, time};
 use libc::{
     c_int, pthread_mutex_t, pthread_mutexattr_t, pthread_rwlock_t, pthread_rwlockattr_t, pthread_spinlock_t, timespec,
 };
@@ -31,24 +31,23 @@ pub fn lock_mutex(inside: &mut Inside, pc: u64, mutex: *mut pthread_mutex_t, dea
 
 /// `kind`: recursive and error-checking mutexes answer a second lock by their owner differently.
 pub fn lock(inside: &mut Inside, pc: u64, lock: u64, kind: c_int, deadline: Deadline) -> c_int {
-    let conductor = conductor();
-    if conductor.owner(lock) == inside.thread.id {
+    if inside.owner(lock) == inside.id() {
         match kind {
             RECURSIVE => {
-                conductor.reenter(lock);
+                inside.reenter(lock);
                 return 0;
             }
             ERRORCHECK if deadline != Deadline::Now => {
-                conductor.misused(inside.thread, pc, Misuse::DoubleLock, lock);
+                inside.misused(pc, Misuse::DoubleLock, lock);
                 return libc::EDEADLK;
             }
             _ if deadline == Deadline::Never => {
-                conductor.misused(inside.thread, pc, Misuse::DoubleLock, lock);
+                inside.misused(pc, Misuse::DoubleLock, lock);
             }
             _ => {}
         }
     }
-    refusal(conductor.acquire(inside.thread, pc, lock, LockMode::Exclusive, deadline, signals::deliver))
+    refusal(inside.acquire(pc, lock, LockMode::Exclusive, deadline))
 }
 
 fn refusal(result: Result<(), RefusedWhy>) -> c_int {
@@ -67,19 +66,19 @@ pub fn checks_owner(mutex: *const pthread_mutex_t) -> bool {
 }
 
 pub fn unlock(inside: &mut Inside, pc: u64, lock: u64, checks: bool) -> c_int {
-    match conductor().release(inside.thread, pc, lock) {
+    match inside.release(pc, lock) {
         Ok(()) => 0,
         Err(_) if checks => libc::EPERM,
         Err(_) => {
             // What libc does with a normal mutex: it is open afterwards, whoever held it.
-            conductor().force_release(lock);
+            inside.force_release(lock);
             0
         }
     }
 }
 
 fn destroy(inside: &mut Inside, pc: u64, object: u64, kind: ObjectKind) -> c_int {
-    match conductor().destroy(inside.thread, pc, object, kind) {
+    match inside.destroy(pc, object, kind) {
         Ok(()) => 0,
         Err(_) => libc::EBUSY,
     }
@@ -94,8 +93,8 @@ interpose! {
         type Init = unsafe extern "C-unwind" fn(*mut pthread_mutex_t, *const pthread_mutexattr_t) -> c_int;
         // libc writes the type into the mutex.
         let status = real!(pthread_mutex_init: Init)(mutex, attributes);
-        if let Some(inside) = enter() {
-            conductor().create(inside.thread, pc, mutex as u64, ObjectKind::Mutex, kind_of(mutex) as u32 & 3);
+        if let Some(mut inside) = enter() {
+            inside.create(pc, mutex as u64, ObjectKind::Mutex, kind_of(mutex) as u32 & 3);
         }
         status
     }
@@ -153,8 +152,8 @@ interpose! {
 
     fn pthread_spin_init(spin: *mut pthread_spinlock_t, shared: c_int; pc) -> c_int {
         let status = real!(pthread_spin_init: unsafe extern "C-unwind" fn(*mut pthread_spinlock_t, c_int) -> c_int)(spin, shared);
-        if let Some(inside) = enter() {
-            conductor().create(inside.thread, pc, spin as u64, ObjectKind::SpinLock, 0);
+        if let Some(mut inside) = enter() {
+            inside.create(pc, spin as u64, ObjectKind::SpinLock, 0);
         }
         status
     }
@@ -194,20 +193,19 @@ type RwClock = unsafe extern "C-unwind" fn(*mut pthread_rwlock_t, libc::clockid_
 
 /// Locks a read-write lock; a thread that would wait for itself gets EDEADLK, as in libc.
 fn rw(inside: &mut Inside, pc: u64, lock: *mut pthread_rwlock_t, mode: LockMode, deadline: Deadline) -> c_int {
-    let conductor = conductor();
-    if conductor.owner(lock as u64) == inside.thread.id && deadline != Deadline::Now {
-        conductor.misused(inside.thread, pc, Misuse::DoubleLock, lock as u64);
+    if inside.owner(lock as u64) == inside.id() && deadline != Deadline::Now {
+        inside.misused(pc, Misuse::DoubleLock, lock as u64);
         return libc::EDEADLK;
     }
-    refusal(conductor.acquire(inside.thread, pc, lock as u64, mode, deadline, signals::deliver))
+    refusal(inside.acquire(pc, lock as u64, mode, deadline))
 }
 
 interpose! {
     fn pthread_rwlock_init(lock: *mut pthread_rwlock_t, attributes: *const pthread_rwlockattr_t; pc) -> c_int {
         type Init = unsafe extern "C-unwind" fn(*mut pthread_rwlock_t, *const pthread_rwlockattr_t) -> c_int;
         let status = real!(pthread_rwlock_init: Init)(lock, attributes);
-        if let Some(inside) = enter() {
-            conductor().create(inside.thread, pc, lock as u64, ObjectKind::RwLock, 0);
+        if let Some(mut inside) = enter() {
+            inside.create(pc, lock as u64, ObjectKind::RwLock, 0);
         }
         status
     }

@@ -1,10 +1,9 @@
 //! Files that are mapped, and mapped again: the same bytes at two addresses are one location, see
 //! [`reweave_conductor::aliases`].
 
-use super::guarded::Guarded;
-use super::{conductor, system};
+use super::{Token, system};
 use libc::{c_int, c_void, off_t, stat};
-use reweave_conductor::Thread;
+use reweave_guest::Guarded;
 use std::mem::zeroed;
 
 /// A file's bytes in memory.
@@ -30,12 +29,13 @@ impl Mapping {
 }
 
 /// Shared mappings of files, the first ones of what they hold. Touched by the holder of the token only.
-static FIRST: Guarded<Vec<Mapping>> = Guarded::new(Vec::new());
+// SAFETY: for the holder of the token of the one conductor.
+static FIRST: Guarded<Vec<Mapping>> = unsafe { Guarded::new(Vec::new()) };
 
 /// The program has mapped something.
-pub fn mapped(thread: &mut Thread, addr: *mut c_void, size: usize, flags: c_int, file: c_int, offset: off_t) {
+pub fn mapped(token: &mut Token<'_>, addr: *mut c_void, size: usize, flags: c_int, file: c_int, offset: off_t) {
     // In the place of something else.
-    unmapped(thread, addr, size);
+    unmapped(token, addr, size);
     let shared = matches!(flags & libc::MAP_TYPE, libc::MAP_SHARED | libc::MAP_SHARED_VALIDATE);
     if !shared || flags & libc::MAP_ANONYMOUS != 0 || file < 0 {
         return;
@@ -59,27 +59,31 @@ pub fn mapped(thread: &mut Thread, addr: *mut c_void, size: usize, flags: c_int,
         size: size as u64,
         addr: addr as u64,
     };
-    let mut known = false;
-    for shared in FIRST.get().iter().filter_map(|first| new.shares(first)) {
-        let (from, to, size) = shared;
-        conductor().recorder.alias(thread, from, size, to);
-        known = true;
+    let shared: Vec<_> = FIRST.get(token).iter().filter_map(|first| new.shares(first)).collect();
+    if shared.is_empty() {
+        FIRST.get(token).push(new);
     }
-    if !known {
-        FIRST.get().push(new);
+    for (from, to, size) in shared {
+        let (recorder, me) = token.recorder();
+        recorder.alias(me, from, size, to);
     }
 }
 
 /// The program has given memory back, or is about to map something in its place.
-pub fn unmapped(thread: &mut Thread, addr: *mut c_void, size: usize) {
+pub fn unmapped(token: &mut Token<'_>, addr: *mut c_void, size: usize) {
     let (addr, size) = (addr as u64, size as u64);
-    if !FIRST.get().is_empty() {
-        FIRST.get().retain(|first| addr.saturating_add(size) <= first.addr || first.addr + first.size <= addr);
-        conductor().recorder.forget_aliases(thread, addr, size);
+    if !FIRST.get(token).is_empty() {
+        FIRST.get(token).retain(|first| addr.saturating_add(size) <= first.addr || first.addr + first.size <= addr);
+        let (recorder, me) = token.recorder();
+        recorder.forget_aliases(me, addr, size);
     }
 }
 
 /// The child of a fork has a trace of its own, in which every address stands for itself.
-pub fn forget() {
-    FIRST.get().clear();
+///
+/// # Safety
+/// The caller is alone.
+pub unsafe fn forget() {
+    // SAFETY: by the contract.
+    unsafe { FIRST.get_alone() }.clear();
 }

@@ -1,11 +1,10 @@
 //! The malloc family and mappings: a reused address is another location, and `free` writes the whole block.
 
-use super::guarded::Guarded;
-use super::{conductor, enter, mappings};
+use super::{Token, enter, mappings};
 use libc::{c_int, c_void, off_t, size_t};
-use reweave_conductor::Thread;
 use reweave_conductor::objects::AddressMap;
 use reweave_conductor::policy::Next;
+use reweave_guest::Guarded;
 use reweave_model::{Addr, Misuse, ObjectId, Op};
 use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 
@@ -19,19 +18,12 @@ unsafe extern "C" {
 }
 
 /// Sizes of the blocks that were allocated under control. Touched by the holder of the token only.
-static BLOCKS: Guarded<Option<AddressMap<u64>>> = Guarded::new(None);
+// SAFETY: for the holder of the token of the one conductor.
+static BLOCKS: Guarded<Option<AddressMap<u64>>> = unsafe { Guarded::new(None) };
 
-fn blocks() -> &'static mut AddressMap<u64> {
-    BLOCKS.made()
-}
-
-pub fn start() {
-    blocks();
-}
-
-/// Blocks that went back under control and were not given out again since, as far as a table without chains holds them: one that is
-/// overwritten is forgotten, so that a second free may be missed but none is made up. Whoever allocates takes
-/// them out, under control or not, hence the atomics.
+/// Blocks that went back under control and were not given out again since, as far as a table without chains holds them:
+/// one that is overwritten is forgotten, so that a second free may be missed but none is made up. Whoever allocates
+/// takes them out, under control or not, hence the atomics.
 static GONE: [AtomicU64; GONE_SLOTS] = [const { AtomicU64::new(0) }; GONE_SLOTS];
 const GONE_SLOTS: usize = 1 << 15;
 
@@ -49,43 +41,43 @@ fn given(block: *mut c_void) -> *mut c_void {
     block
 }
 
-fn allocated(thread: &mut Thread, pc: u64, block: *mut c_void, size: usize) {
+fn allocated(token: &mut Token<'_>, pc: u64, block: *mut c_void, size: usize) {
     if !block.is_null() {
-        blocks().insert(block as u64, size as u64);
-        let conductor = conductor();
-        conductor.step(thread, pc, Op::Alloc { addr: Addr(block as u64), size: size as u64 });
+        BLOCKS.made(token).insert(block as u64, size as u64);
+        token.step(pc, Op::Alloc { addr: Addr(block as u64), size: size as u64 });
     }
 }
 
 /// The block goes back; returns its size. Recorded before libc can give it to anybody else.
-fn freed(thread: &mut Thread, pc: u64, block: *mut c_void) -> u64 {
+fn freed(token: &mut Token<'_>, pc: u64, block: *mut c_void) -> u64 {
     let slot = gone(block);
-    let Some(size) = blocks().remove(&(block as u64)) else {
+    let Some(size) = BLOCKS.made(token).remove(&(block as u64)) else {
         if slot.load(Ordering::Relaxed) == block as u64 {
             let object = ObjectId(block as u64);
-            conductor().step(thread, pc, Op::Misused { what: Misuse::DoubleFree, object });
+            token.step(pc, Op::Misused { what: Misuse::DoubleFree, object });
         }
         return 0;
     };
     slot.store(block as u64, Ordering::Relaxed);
-    conductor().step(thread, pc, Op::Free { addr: Addr(block as u64), size });
+    token.step(pc, Op::Free { addr: Addr(block as u64), size });
     size
 }
 
 interpose! {
     fn malloc(size: size_t; pc) -> *mut c_void {
         match enter() {
-            Some(inside) => {
-                conductor().point(inside.thread);
+            Some(mut inside) => {
+                inside.point();
                 let block = given(__libc_malloc(size));
-                allocated(inside.thread, pc, block, size);
+                allocated(&mut inside, pc, block, size);
                 block
             }
             None => given(__libc_malloc(size)),
         }
     }
 
-    /// All blocks are glibc's, also in a program that is linked with another allocator, which would look for them among its own.
+    /// All blocks are glibc's, also in a program that is linked with another allocator, which would look for them among
+    /// its own.
     fn malloc_usable_size(block: *mut c_void; pc) -> size_t {
         static CELL: AtomicPtr<()> = AtomicPtr::new(std::ptr::null_mut());
         let found = super::super::real::find_in_libc(&CELL, c"malloc_usable_size");
@@ -97,13 +89,13 @@ interpose! {
 
     fn calloc(count: size_t, size: size_t; pc) -> *mut c_void {
         match enter() {
-            Some(inside) => {
-                conductor().point(inside.thread);
+            Some(mut inside) => {
+                inside.point();
                 let block = given(__libc_calloc(count, size));
                 let total = count.saturating_mul(size);
-                allocated(inside.thread, pc, block, total);
+                allocated(&mut inside, pc, block, total);
                 if !block.is_null() {
-                    super::super::ranges::wrote(inside.thread, block.cast(), total.min(u32::MAX as usize), pc);
+                    super::super::ranges::wrote(&mut inside, block.cast(), total.min(u32::MAX as usize), pc);
                 }
                 block
             }
@@ -113,28 +105,28 @@ interpose! {
 
     fn realloc(block: *mut c_void, size: size_t; pc) -> *mut c_void {
         match enter() {
-            Some(inside) => {
-                conductor().point(inside.thread);
-                let old = blocks().get(&(block as u64)).copied().unwrap_or(0);
+            Some(mut inside) => {
+                inside.point();
+                let old = BLOCKS.made(&mut inside).get(&(block as u64)).copied().unwrap_or(0);
                 let kept = old.min(size as u64) as usize;
                 if kept > 0 {
-                    super::super::ranges::reads(inside.thread, block.cast(), kept, pc);
+                    super::super::ranges::reads(&mut inside, block.cast(), kept, pc);
                 }
                 if !block.is_null() {
-                    freed(inside.thread, pc, block);
+                    freed(&mut inside, pc, block);
                 }
                 let new = given(__libc_realloc(block, size));
                 if new.is_null() && size > 0 {
                     if old > 0 {
-                        allocated(inside.thread, pc, block, old as usize);
+                        allocated(&mut inside, pc, block, old as usize);
                     }
                 } else {
                     // What stays in its place stays what it is.
                     if new != block {
-                        conductor().objects.forget_within(block as u64, old);
+                        inside.objects().forget_within(block as u64, old);
                     }
-                    allocated(inside.thread, pc, new, size);
-                    super::super::ranges::wrote(inside.thread, new.cast(), kept, pc);
+                    allocated(&mut inside, pc, new, size);
+                    super::super::ranges::wrote(&mut inside, new.cast(), kept, pc);
                 }
                 new
             }
@@ -146,23 +138,23 @@ interpose! {
         if block.is_null() {
             return;
         }
-        if let Some(inside) = enter() {
-            inside.thread.next = Next::access(pc, block as u64, 1, true);
-            conductor().point(inside.thread);
-            let size = freed(inside.thread, pc, block);
-            conductor().objects.forget_within(block as u64, size);
+        if let Some(mut inside) = enter() {
+            inside.announce(Next::access(pc, block as u64, 1, true));
+            inside.point();
+            let size = freed(&mut inside, pc, block);
+            inside.objects().forget_within(block as u64, size);
             // libc may write into the block or give its pages back.
-            conductor().recorder.settle(inside.thread);
+            inside.settle();
         }
         __libc_free(block);
     }
 
     fn memalign(align: size_t, size: size_t; pc) -> *mut c_void {
         match enter() {
-            Some(inside) => {
-                conductor().point(inside.thread);
+            Some(mut inside) => {
+                inside.point();
                 let block = given(__libc_memalign(align, size));
-                allocated(inside.thread, pc, block, size);
+                allocated(&mut inside, pc, block, size);
                 block
             }
             None => given(__libc_memalign(align, size)),
@@ -182,8 +174,8 @@ interpose! {
             return libc::ENOMEM;
         }
         *out = block;
-        if let Some(inside) = enter() {
-            super::super::ranges::wrote(inside.thread, out.cast(), size_of::<*mut c_void>(), pc);
+        if let Some(mut inside) = enter() {
+            super::super::ranges::wrote(&mut inside, out.cast(), size_of::<*mut c_void>(), pc);
         }
         0
     }
@@ -195,15 +187,15 @@ interpose! {
     fn munmap(at: *mut c_void, size: size_t; pc) -> c_int {
         let unmap = real!(munmap: unsafe extern "C-unwind" fn(*mut c_void, size_t) -> c_int);
         match enter() {
-            Some(inside) => {
-                conductor().point(inside.thread);
-                if blocks().remove(&(at as u64)).is_some() {
-                    conductor().step(inside.thread, pc, Op::Free { addr: Addr(at as u64), size: size as u64 });
+            Some(mut inside) => {
+                inside.point();
+                if BLOCKS.made(&mut inside).remove(&(at as u64)).is_some() {
+                    inside.step(pc, Op::Free { addr: Addr(at as u64), size: size as u64 });
                 }
                 let status = unmap(at, size);
                 if status == 0 {
-                    conductor().objects.forget_within(at as u64, size as u64);
-                    mappings::unmapped(inside.thread, at, size);
+                    inside.objects().forget_within(at as u64, size as u64);
+                    mappings::unmapped(&mut inside, at, size);
                 }
                 status
             }
@@ -241,13 +233,13 @@ unsafe extern "C-unwind" fn mmap_body(
     let pc = super::tls::caller_pc();
     let map = real!(mmap: Map);
     // SAFETY: the program's own call.
-    let Some(inside) = enter() else { return unsafe { map(at, size, protection, flags, file, offset) } };
-    conductor().point(inside.thread);
+    let Some(mut inside) = enter() else { return unsafe { map(at, size, protection, flags, file, offset) } };
+    inside.point();
     // SAFETY: the program's own call.
     let mapped = unsafe { map(at, size, protection, flags, file, offset) };
     if mapped != libc::MAP_FAILED {
-        allocated(inside.thread, pc, mapped, size);
-        mappings::mapped(inside.thread, mapped, size, flags, file, offset);
+        allocated(&mut inside, pc, mapped, size);
+        mappings::mapped(&mut inside, mapped, size, flags, file, offset);
     }
     mapped
 }

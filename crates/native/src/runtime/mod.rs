@@ -19,10 +19,11 @@ mod atomics;
 mod c11;
 mod calls;
 mod channels;
-mod connect;
+mod copies;
 mod descriptors;
+mod futexes;
 mod glib;
-mod guarded;
+mod load;
 mod locks;
 mod mappings;
 mod memory;
@@ -45,20 +46,31 @@ mod threads;
 mod time;
 mod timers;
 mod tls;
+mod transfers;
 mod trees;
+mod world;
 
-use reweave_conductor::{Conductor, Thread};
+use std::ptr::NonNull;
 use std::sync::atomic::{AtomicPtr, Ordering};
+use world::{Native, Row};
+
+/// What the core and the other front ends have, for this world.
+type Conductor = reweave_conductor::Conductor<Native>;
+type Thread = reweave_conductor::Thread<Row>;
+type Threads = reweave_conductor::Threads<Row>;
+type Token<'a> = reweave_conductor::Token<'a, Native>;
+/// The thread is in the runtime and holds the token. Dropping it runs signal handlers that came meanwhile.
+type Inside = reweave_guest::Inside<'static, Native>;
 
 /// The one conductor of the process; null while the process is not recorded.
+// invariant: null or a box that is never freed
 static CONDUCTOR: AtomicPtr<Conductor> = AtomicPtr::new(std::ptr::null_mut());
 
-/// The conductor, for the holder of the token.
+/// The conductor, if the process is recorded.
 #[inline(always)]
-fn conductor() -> &'static mut Conductor {
-    // SAFETY: callers have seen `active()`; the token makes the access exclusive, and what threads without the token
-    // touch is guarded by the conductor's spin lock.
-    unsafe { &mut *CONDUCTOR.load(Ordering::Relaxed) }
+fn conductor() -> Option<&'static Conductor> {
+    // SAFETY: null, or a conductor that stays.
+    unsafe { CONDUCTOR.load(Ordering::Relaxed).as_ref() }
 }
 
 #[inline(always)]
@@ -66,82 +78,48 @@ fn active() -> bool {
     !CONDUCTOR.load(Ordering::Relaxed).is_null()
 }
 
-/// The thread is in the runtime and holds the token. Dropping it runs signal handlers that came meanwhile.
-struct Inside {
-    thread: &'static mut Thread,
-}
-
-impl Inside {
-    /// Runs user code from within an interposer.
-    fn outside<R>(&mut self, code: impl FnOnce() -> R) -> R {
-        conductor().recorder.settle(self.thread);
-        self.thread.inside = 0;
-        let result = code();
-        // It comes back with or without the token.
-        hold(self.thread);
-        self.thread.inside = 1;
-        result
-    }
-}
-
-impl Drop for Inside {
-    fn drop(&mut self) {
-        // Not if user code is left by unwinding: then it is 0 already.
-        if self.thread.inside == 1 {
-            conductor().meet_signal(self.thread);
-            while !self.thread.signals.is_empty() {
-                signals::deliver(self.thread);
-                conductor().meet_signal(self.thread);
-            }
-        }
-        self.thread.inside = 0;
-    }
-}
-
-/// Makes sure that `thread` holds the token: the watchdog may have taken it.
+/// The conductor, for a thread that has a row.
+///
+/// # Safety
+/// The process is recorded: [`tls::thread`] is not null.
 #[inline(always)]
-fn hold(thread: &mut Thread) {
-    if conductor().region().header().holder.load(Ordering::Relaxed) != thread.id {
-        come_back(thread);
-    }
+unsafe fn conductor_of_thread() -> &'static Conductor {
+    // SAFETY: rows are made by a conductor, and it stays.
+    unsafe { &*CONDUCTOR.load(Ordering::Relaxed) }
 }
 
-#[cold]
-fn come_back(thread: &mut Thread) {
-    let inside = std::mem::replace(&mut thread.inside, 1);
-    conductor().arrive(thread);
-    if thread.user.is_null() {
-        // A pool thread that comes under control for the first time.
-        threads::begin(thread, 0);
-    }
-    thread.inside = inside;
+/// This thread's row, if it has one.
+#[inline(always)]
+fn own_row() -> Option<&'static Thread> {
+    // SAFETY: the slot holds null or the row of this very thread, which stays until the thread ends.
+    unsafe { tls::thread().as_ref() }
+}
+
+/// This thread's token, taken if need be. `None`: it is not under control.
+///
+/// # Safety
+/// No reference that was reached through another token of this thread is in use.
+#[inline(always)]
+unsafe fn hold() -> Option<Token<'static>> {
+    let row = NonNull::new(tls::thread())?;
+    // SAFETY: the row of this very thread, so there is a conductor; the rest by the contract.
+    Some(unsafe { reweave_guest::hold(conductor_of_thread(), row) })
 }
 
 /// Enters the runtime from an interposer. `None`: call the real function and record nothing (not recorded at all, or
 /// called by the runtime itself).
 #[inline(always)]
 fn enter() -> Option<Inside> {
-    if !active() {
-        return None;
-    }
-    let thread = tls::thread();
-    if thread.is_null() {
-        return enter_foreign();
-    }
-    // SAFETY: the row of this very thread.
-    let thread = unsafe { &mut *thread };
-    if thread.inside != 0 {
-        return None;
-    }
-    thread.inside = 1;
-    hold(thread);
-    conductor().recorder.settle(thread);
-    Some(Inside { thread })
+    let conductor = conductor()?;
+    let Some(row) = NonNull::new(tls::thread()) else {
+        return enter_unannounced();
+    };
+    // SAFETY: the row of this very thread. A token further down its stack is in the middle of calling the program:
+    // otherwise the thread would be inside, and this is refused.
+    unsafe { Inside::enter(conductor, row) }
 }
 
 #[cold]
-fn enter_foreign() -> Option<Inside> {
-    let thread = threads::adopt()?;
-    thread.inside = 1;
-    Some(Inside { thread })
+fn enter_unannounced() -> Option<Inside> {
+    threads::adopt().map(Inside::with)
 }

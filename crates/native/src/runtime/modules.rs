@@ -1,24 +1,60 @@
 //! Which code is mapped where, so that code positions can be named.
 
-use super::guarded::Guarded;
-use super::{active, conductor, enter};
+use super::{Inside, Token, active, enter};
 use libc::{c_char, c_int, c_void, dl_phdr_info, size_t};
 use reweave_conductor::objects::AddressMap;
-use reweave_model::{Addr, Op};
+use reweave_guest::Guarded;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Modules already recorded, by base address.
-static KNOWN: Guarded<Option<AddressMap<u64>>> = Guarded::new(None);
+// SAFETY: for the holder of the token of the one conductor.
+static KNOWN: Guarded<Option<AddressMap<u64>>> = unsafe { Guarded::new(None) };
+
+/// Where code lies. Looked at by signal handlers and new threads at any time, hence the atomics; changed by the holder
+/// of the token.
+struct Place {
+    start: AtomicU64,
+    end: AtomicU64,
+}
+
+impl Place {
+    const fn nowhere() -> Self {
+        Self { start: AtomicU64::new(0), end: AtomicU64::new(0) }
+    }
+
+    fn contains(&self, pc: u64) -> bool {
+        // One that is just being changed contains nothing: its end is 0 meanwhile.
+        let end = self.end.load(Ordering::Acquire);
+        pc < end && pc >= self.start.load(Ordering::Acquire)
+    }
+
+    fn set(&self, start: u64, end: u64) {
+        self.end.store(0, Ordering::Release);
+        self.start.store(start, Ordering::Release);
+        self.end.store(end, Ordering::Release);
+    }
+
+    fn is_free(&self) -> bool {
+        self.end.load(Ordering::Relaxed) == 0
+    }
+}
+
+/// The code of the OpenMP library.
+static OPENMP: Place = Place::nowhere();
+
+/// Compiled code with hooks: the modules that registered. Of more than there is room for, signals are handled in place.
+static INSTRUMENTED: [Place; 1024] = [const { Place::nowhere() }; 1024];
 
 /// Records modules that were loaded since the last call.
 pub fn changed() {
-    let Some(inside) = enter() else { return };
-    let thread: *mut c_void = (&raw const *inside.thread).cast_mut().cast();
-    // SAFETY: the callback only reads the loader's tables; allocations go to our own allocator.
-    unsafe { libc::dl_iterate_phdr(Some(each), thread) };
+    let Some(mut inside) = enter() else { return };
+    // SAFETY: the callback only reads the loader's tables, with the token it is given; allocations go to our own
+    // allocator.
+    unsafe { libc::dl_iterate_phdr(Some(each), (&raw mut inside).cast()) };
 }
 
 /// Forgets modules that were unloaded: another one may come to the same place.
-fn unloaded() {
+fn unloaded(token: &mut Token<'_>) {
     unsafe extern "C" fn note(info: *mut dl_phdr_info, _: size_t, loaded: *mut c_void) -> c_int {
         // SAFETY: the loader's own data, and the list of our caller.
         unsafe { (*loaded.cast::<Vec<u64>>()).extend(extent(&*info).map(|(low, _)| low)) };
@@ -27,9 +63,10 @@ fn unloaded() {
     let mut loaded: Vec<u64> = Vec::new();
     // SAFETY: the callback only reads the loader's tables.
     unsafe { libc::dl_iterate_phdr(Some(note), (&raw mut loaded).cast()) };
-    KNOWN.made().retain(|low, _| loaded.contains(low));
+    KNOWN.made(token).retain(|low, _| loaded.contains(low));
     // Not when its destructors run: those of the program itself do so while other threads still work.
-    INSTRUMENTED.get().retain(|range| loaded.contains(&range.start));
+    let gone = |place: &&Place| !place.is_free() && !loaded.contains(&place.start.load(Ordering::Relaxed));
+    INSTRUMENTED.iter().filter(gone).for_each(|place| place.set(0, 0));
 }
 
 /// The addresses from the first to the last segment of a module.
@@ -43,18 +80,23 @@ unsafe fn extent(info: &dl_phdr_info) -> Option<(u64, u64)> {
 }
 
 /// After a fork: the child's trace needs them all again.
-pub fn forget() {
-    *KNOWN.get() = None;
+///
+/// # Safety
+/// The caller is alone.
+pub unsafe fn forget() {
+    // SAFETY: by the contract.
+    *unsafe { KNOWN.get_alone() } = None;
 }
 
-unsafe extern "C" fn each(info: *mut dl_phdr_info, _: size_t, thread: *mut c_void) -> c_int {
-    // SAFETY: the loader's own data, and the row of this thread.
+unsafe extern "C" fn each(info: *mut dl_phdr_info, _: size_t, inside: *mut c_void) -> c_int {
+    // SAFETY: the loader's own data, and what `changed` has given.
     unsafe {
-        let (info, thread) = (&*info, &mut *thread.cast::<reweave_conductor::Thread>());
+        let (info, inside) = (&*info, &mut *inside.cast::<Inside>());
         let bias = info.dlpi_addr;
-        let Some((low, high)) = extent(info).filter(|&(low, high)| KNOWN.made().insert(low, high) != Some(high)) else {
+        let Some((low, high)) = extent(info) else { return 0 };
+        if KNOWN.made(inside).insert(low, high) == Some(high) {
             return 0;
-        };
+        }
         let name = std::ffi::CStr::from_ptr(info.dlpi_name).to_bytes();
         let mut own = [0u8; 4096];
         // The program itself has no name there.
@@ -65,35 +107,35 @@ unsafe extern "C" fn each(info: *mut dl_phdr_info, _: size_t, thread: *mut c_voi
             name
         };
         if path.windows(8).any(|part| part == b"/libgomp") {
-            *OPENMP.get() = low..high;
+            OPENMP.set(low, high);
         }
-        let op = Op::Module { base: Addr(low), size: high - low, bias, path };
-        conductor().recorder.event(thread, 0, op);
-        conductor().policy.module(low, high - low, bias, path);
+        inside.module(low, high - low, bias, path);
     }
     0
 }
 
-/// Whether code of the OpenMP library lies at `pc`. Not asked of the loader: its lock may be held by a thread that waits
-/// for the token.
+/// Whether code of the OpenMP library lies at `pc`. Not asked of the loader: its lock may be held by a thread that
+/// waits for the token.
 pub fn in_openmp(pc: u64) -> bool {
-    OPENMP.get().contains(&pc)
+    OPENMP.contains(pc)
 }
 
-static OPENMP: Guarded<std::ops::Range<u64>> = Guarded::new(0..0);
-
-/// Whether compiled code with hooks lies at `pc`: the modules are those that registered.
+/// Whether compiled code with hooks lies at `pc`.
 pub fn instrumented_code(pc: u64) -> bool {
-    INSTRUMENTED.get().iter().any(|range| range.contains(&pc))
+    INSTRUMENTED.iter().any(|place| place.contains(pc))
 }
 
 /// Remembers the code of the module around `marker`.
 pub fn registered(marker: u64) {
-    let range = KNOWN.made().iter().map(|(&low, &high)| low..high).find(|range| range.contains(&marker));
-    INSTRUMENTED.get().extend(range.filter(|range| !INSTRUMENTED.get().contains(range)));
+    let Some(mut inside) = enter() else { return };
+    let around = KNOWN.made(&mut inside).iter().find(|&(low, high)| (*low..*high).contains(&marker));
+    if let Some((&low, &high)) = around
+        && !INSTRUMENTED.iter().any(|place| place.contains(marker))
+        && let Some(place) = INSTRUMENTED.iter().find(|place| place.is_free())
+    {
+        place.set(low, high);
+    }
 }
-
-static INSTRUMENTED: Guarded<Vec<std::ops::Range<u64>>> = Guarded::new(Vec::new());
 
 /// Whether any loaded module carries stubs: its constructor will register and connect.
 pub fn any_instrumented() -> bool {
@@ -127,10 +169,10 @@ interpose! {
         let open = real!(dlopen: unsafe extern "C-unwind" fn(*const c_char, c_int) -> *mut c_void);
         match enter() {
             Some(mut inside) => {
-                conductor().sync_point(inside.thread);
-                inside.thread.no_preempt += 1;
-                let handle = inside.outside(|| open(path, flags));
-                inside.thread.no_preempt -= 1;
+                inside.sync_point();
+                inside.forbid_preemption();
+                let handle = inside.call_back(|| open(path, flags));
+                inside.allow_preemption();
                 drop(inside);
                 if active() {
                     changed();
@@ -145,11 +187,11 @@ interpose! {
         let close = real!(dlclose: unsafe extern "C-unwind" fn(*mut c_void) -> c_int);
         match enter() {
             Some(mut inside) => {
-                conductor().sync_point(inside.thread);
-                inside.thread.no_preempt += 1;
-                let status = inside.outside(|| close(handle));
-                inside.thread.no_preempt -= 1;
-                unloaded();
+                inside.sync_point();
+                inside.forbid_preemption();
+                let status = inside.call_back(|| close(handle));
+                inside.allow_preemption();
+                unloaded(&mut inside);
                 status
             }
             None => close(handle),

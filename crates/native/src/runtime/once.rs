@@ -1,6 +1,6 @@
 //! One-time initialisation: pthread_once, C++ static-local guards.
 
-use super::{conductor, enter, signals};
+use super::{Token, enter};
 use libc::{c_int, pthread_once_t};
 use reweave_model::{Addr, AtomicKind, MemoryOrder, Op, Value};
 
@@ -16,15 +16,15 @@ struct Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        if let Some(inside) = enter() {
-            conductor().once_end(inside.thread, self.pc, self.once, self.done);
+        if let Some(mut inside) = enter() {
+            inside.once_end(self.pc, self.once, self.done);
         }
     }
 }
 
 /// The program's own variable says whether it is done: the same address may be another object by now.
-fn known(once: u64, done: bool) {
-    let state = conductor().objects.onces.entry(once).or_default();
+fn known(token: &mut Token<'_>, once: u64, done: bool) {
+    let state = token.objects().onces.entry(once).or_default();
     if state.runner.is_none() {
         state.done = done;
     }
@@ -32,17 +32,18 @@ fn known(once: u64, done: bool) {
 
 /// Runs `initialise` if nobody has; waits if somebody is at it.
 pub fn once(pc: u64, once: u64, control: *mut c_int, initialise: extern "C-unwind" fn()) -> bool {
-    let Some(inside) = enter() else { return false };
+    let Some(mut inside) = enter() else { return false };
     // SAFETY: the program's own control variable.
     unsafe {
-        known(once, *control == DONE);
-        if conductor().once_begin(inside.thread, pc, once, signals::deliver) {
+        known(&mut inside, once, *control == DONE);
+        if inside.once_begin(pc, once) {
             drop(inside);
             let mut running = Running { once, pc, done: false };
             initialise();
             running.done = true;
             drop(running);
-            // Only now: whoever sees it takes the initialisation for ended, and another thread may run before `once_end`.
+            // Only now: whoever sees it takes the initialisation for ended, and another thread may run before
+            // `once_end`.
             *control = DONE;
         }
     }
@@ -62,12 +63,12 @@ interpose! {
     /// The guard's first byte says initialised, and is read by compiled code.
     fn __cxa_guard_acquire(guard: *mut u8; pc) -> c_int {
         match enter() {
-            Some(inside) => {
+            Some(mut inside) => {
                 if *guard != 0 {
                     return 0;
                 }
-                known(guard as u64, false);
-                conductor().once_begin(inside.thread, pc, guard as u64, signals::deliver).into()
+                known(&mut inside, guard as u64, false);
+                inside.once_begin(pc, guard as u64).into()
             }
             None => real!(__cxa_guard_acquire: unsafe extern "C-unwind" fn(*mut u8) -> c_int)(guard),
         }
@@ -75,14 +76,14 @@ interpose! {
 
     fn __cxa_guard_release(guard: *mut u8; pc) {
         match enter() {
-            Some(inside) => {
+            Some(mut inside) => {
                 // Compiled code reads it as an atomic.
                 let (kind, order) = (AtomicKind::Store, MemoryOrder::Release);
                 let (read, written) = (Value::Unknown, Value::Word(1));
-                conductor().point(inside.thread);
+                inside.point();
                 *guard = 1;
-                conductor().step(inside.thread, pc, Op::Atomic { kind, order, addr: Addr(guard as u64), size: 1, read, written });
-                conductor().once_end(inside.thread, pc, guard as u64, true);
+                inside.step(pc, Op::Atomic { kind, order, addr: Addr(guard as u64), size: 1, read, written });
+                inside.once_end(pc, guard as u64, true);
             }
             None => real!(__cxa_guard_release: unsafe extern "C-unwind" fn(*mut u8))(guard),
         }
@@ -90,7 +91,7 @@ interpose! {
 
     fn __cxa_guard_abort(guard: *mut u8; pc) {
         match enter() {
-            Some(inside) => conductor().once_end(inside.thread, pc, guard as u64, false),
+            Some(mut inside) => inside.once_end(pc, guard as u64, false),
             None => real!(__cxa_guard_abort: unsafe extern "C-unwind" fn(*mut u8))(guard),
         }
     }

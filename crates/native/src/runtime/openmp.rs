@@ -1,8 +1,8 @@
-//! OpenMP through libgomp, whose own synchronisation is inline system calls and atomics that no hook sees. Its entry points
-//! are bracketed: a thread that may wait inside the library leaves control, and what the construct orders is recorded
-//! as messages (region start, region end, barrier) or locks (critical sections).
+//! OpenMP through libgomp, whose own synchronisation is inline system calls and atomics that no hook sees. Its entry
+//! points are bracketed: a thread that may wait inside the library leaves control, and what the construct orders is
+//! recorded as messages (region start, region end, barrier) or locks (critical sections).
 
-use super::{Inside, conductor, enter, locks, system};
+use super::{Inside, enter, hold, locks, system};
 use libc::{c_int, c_long, c_uint, c_void};
 use reweave_conductor::Deadline;
 
@@ -24,48 +24,48 @@ struct Region {
 
 /// Waits in the library without the token, then is ordered after everybody who sent on `channel`.
 fn bracket<R: Copy + Into<i64>>(inside: &mut Inside, pc: u64, channel: u64, wait: impl FnOnce() -> R) -> R {
-    conductor().send(inside.thread, pc, channel, 1);
+    inside.send(pc, channel, 1);
     let result = system::blocking(inside, pc, libc::SYS_futex as u32, wait);
-    conductor().receive(inside.thread, pc, channel, None);
+    inside.receive(pc, channel, None);
     result
 }
 
-/// One thread's share of a region, called by libgomp: by the thread that opened the region, which still holds the token,
-/// and by pool threads, which come from outside. All go outside again, to wait inside the library.
+/// One thread's share of a region, called by libgomp: by the thread that opened the region, which still holds the
+/// token, and by pool threads, which come from outside. All go outside again, to wait inside the library.
 unsafe extern "C-unwind" fn share(region: *mut c_void) {
     // SAFETY: made by GOMP_parallel below, alive until the region ends.
     let region = unsafe { &*region.cast::<Region>() };
-    // SAFETY: the row of this very thread.
-    let Some(thread) = (unsafe { super::tls::thread().as_mut() }) else {
+    // SAFETY: libgomp calls this, or the program: no token of this thread is in use.
+    let Some(mut token) = (unsafe { hold() }) else {
         // SAFETY: the program's own function.
         return unsafe { (region.body)(region.data) };
     };
     let pc = region.body as usize as u64;
-    super::hold(thread);
-    thread.inside = 1;
-    conductor().receive(thread, pc, REGION_START, None);
-    thread.inside = 0;
+    token.me().own.inside.set(1);
+    token.receive(pc, REGION_START, None);
+    token.me().own.inside.set(0);
     // SAFETY: the program's own function.
     unsafe { (region.body)(region.data) };
-    super::hold(thread);
-    thread.inside = 1;
-    conductor().send(thread, pc, REGION_END, 1);
-    conductor().leave(thread);
+    token.keep();
+    let inside = &super::own_row().expect("it is under control").own.inside;
+    inside.set(1);
+    token.send(pc, REGION_END, 1);
+    token.leave();
     // Work that comes by a way we do not know (a task) is still recorded: its first hook brings the thread back.
-    thread.inside = 0;
+    inside.set(0);
 }
 
 /// Runs a parallel region; `start` is the library's entry point with our function in place of the program's.
 fn region(pc: u64, body: Body, data: *mut c_void, start: impl FnOnce(Body, *mut c_void)) {
-    let Some(inside) = enter() else { return start(body, data) };
-    conductor().send(inside.thread, pc, REGION_START, 1);
+    let Some(mut inside) = enter() else { return start(body, data) };
+    inside.send(pc, REGION_START, 1);
     let region = Region { body, data };
     // Threads that the library creates are recorded as this one's children.
-    inside.thread.inside = 0;
+    inside.me().own.inside.set(0);
     start(share, (&raw const region).cast_mut().cast());
-    super::hold(inside.thread);
-    inside.thread.inside = 1;
-    conductor().receive(inside.thread, pc, REGION_END, None);
+    inside.keep();
+    inside.me().own.inside.set(1);
+    inside.receive(pc, REGION_END, None);
 }
 
 type Parallel = unsafe extern "C-unwind" fn(Body, *mut c_void, c_uint, c_uint);

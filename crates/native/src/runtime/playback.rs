@@ -1,13 +1,15 @@
-//! The other end of a descriptor while a recorded run is repeated: what came from there is played back, so that nothing depends on
-//! when it comes now. Whoever is there all the same (the clients of a server that a script starts, another process) is given
-//! what is sent and relieved of what it sends, and waited for a while: its run is part of what people see.
+//! The other end of a descriptor while a recorded run is repeated: what came from there is played back, so that nothing
+//! depends on when it comes now. Whoever is there all the same (the clients of a server that a script starts, another
+//! process) is given what is sent and relieved of what it sends, and waited for a while: its run is part of what people
+//! see.
 
 use super::{conductor, system};
 use libc::{c_int, iovec, pollfd, ssize_t};
 use reweave_conductor::sys;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// How long somebody is waited for at one call, in nanoseconds, and how long once that was in vain: then it goes its own way.
+/// How long somebody is waited for at one call, in nanoseconds, and how long once that was in vain: then it goes its
+/// own way.
 const PATIENCE: u64 = 2_000_000_000;
 const IMPATIENCE: u64 = 2_000_000;
 static PATIENT: AtomicU64 = AtomicU64::new(PATIENCE);
@@ -66,20 +68,26 @@ pub fn is_ready(descriptor: c_int, events: i16) -> bool {
     poll(descriptor, events, 0) & (events | libc::POLLERR | libc::POLLHUP) == events
 }
 
+/// The watchdog must not take the holder for a thread that is stuck.
+fn say_waiting(waits: bool) {
+    if let Some(conductor) = conductor() {
+        conductor.awaits_outside.set(waits);
+    }
+}
+
 /// Waits for whoever is to make the descriptor ready, for a while.
 pub fn await_partner(descriptor: c_int, events: i16) {
     if poll(descriptor, events, 0) != 0 {
         return;
     }
-    // The watchdog must not take it for a thread that is stuck.
-    conductor().patient = true;
+    say_waiting(true);
     let until = sys::monotonic_now() + PATIENT.load(Ordering::Relaxed);
     let mut came = false;
     // A signal may cut it short.
     while !came && sys::monotonic_now() < until {
         came = poll(descriptor, events, until.saturating_sub(sys::monotonic_now())) != 0;
     }
-    conductor().patient = false;
+    say_waiting(false);
     if !came {
         PATIENT.store(IMPATIENCE, Ordering::Relaxed);
     }
@@ -127,7 +135,8 @@ fn is_stream(descriptor: c_int) -> bool {
     socket_type(descriptor).is_none_or(|kind| kind == libc::SOCK_STREAM)
 }
 
-/// Gives whoever is there what the recorded run gave: `size` bytes. Nobody must be there, and nobody can make us wait for ever.
+/// Gives whoever is there what the recorded run gave: `size` bytes. Nobody must be there, and nobody can make us wait
+/// for ever.
 pub fn give(descriptor: c_int, size: usize, call: impl FnOnce() -> ssize_t, parts: &[iovec]) {
     let is_socket = match socket_type(descriptor) {
         Some(kind) if kind != libc::SOCK_STREAM => {
@@ -182,8 +191,8 @@ pub fn dead_line() -> c_int {
     ends[0]
 }
 
-/// Calls a socket that listens, since nobody else does: the line is of the same kind, and as open as the recorded one was. False:
-/// that did not work.
+/// Calls a socket that listens, since nobody else does: the line is of the same kind, and as open as the recorded one
+/// was. False: that did not work.
 pub fn call_up(listens: c_int) -> bool {
     let mut address = [0u64; 16];
     let mut length = size_of_val(&address) as u32;

@@ -1,28 +1,29 @@
-//! Calls that ask which descriptors are ready: poll, select, epoll. They wait in the scheduler like calls on one descriptor.
+//! Calls that ask which descriptors are ready: poll, select, epoll. They wait in the scheduler like calls on one
+//! descriptor.
 
 use super::descriptors::{Waited, input, wait};
-use super::guarded::Guarded;
-use super::{Inside, conductor, enter, ranges, system, time};
+use super::{Inside, Token, enter, ranges, system, time};
 use libc::{c_int, epoll_event, fd_set, nfds_t, pollfd, sigset_t, ssize_t, timespec, timeval};
+use reweave_conductor::Deadline;
 use reweave_conductor::objects::AddressMap;
-use reweave_conductor::{Deadline, Thread};
+use reweave_guest::Guarded;
 use reweave_model::InputSource;
 use reweave_model::wire::MAX_PAYLOAD;
 
 /// Milliseconds as a deadline; negative: never.
-fn milliseconds(thread: &Thread, span: c_int) -> Deadline {
+fn milliseconds(token: &Token<'_>, span: c_int) -> Deadline {
     match span {
         0 => Deadline::Now,
-        1.. => time::after(thread, span as u64 * 1_000_000),
+        1.. => time::after(token, span as u64 * 1_000_000),
         _ => Deadline::Never,
     }
 }
 
-fn span(thread: &Thread, span: *const timespec) -> Deadline {
+fn span(token: &Token<'_>, span: *const timespec) -> Deadline {
     // SAFETY: the program's own argument.
     match unsafe { span.as_ref() } {
         None => Deadline::Never,
-        Some(span) => time::after(thread, span.tv_sec as u64 * 1_000_000_000 + span.tv_nsec as u64),
+        Some(span) => time::after(token, span.tv_sec as u64 * 1_000_000_000 + span.tv_nsec as u64),
     }
 }
 
@@ -34,28 +35,28 @@ fn polled(
     set: &mut [pollfd],
     deadline: Deadline,
     answer: impl FnOnce() -> c_int,
-    tell: impl FnOnce(c_int) -> Vec<u8>,
-    play: impl FnOnce(i64, &[u8]) -> bool,
+    tell: impl FnOnce(&mut Token<'_>, c_int) -> Vec<u8>,
+    play: impl FnOnce(&mut Token<'_>, i64, &[u8]) -> bool,
 ) -> c_int {
     if matches!(wait(inside, pc, set, deadline), Waited::Interrupted) {
         system::set_errno(libc::EINTR);
         return -1;
     }
-    let plays = conductor().plays_back();
-    let recorded = conductor().recorded_input(inside.thread, InputSource::Poll).filter(|_| plays);
+    let plays = inside.plays_back();
+    let recorded = inside.recorded_input(InputSource::Poll).filter(|_| plays);
     let (result, errno) = match recorded {
-        Some((value @ ..-1, _)) => (-1, -value as c_int),
-        Some((value @ 0.., bytes)) if play(value, bytes) => (value as c_int, 0),
+        Some((value @ ..=-2, _)) => (-1, -value as c_int),
+        Some((value @ 0.., bytes)) if play(inside, value, bytes) => (value as c_int, 0),
         _ => {
             let result = answer();
             (result, system::errno())
         }
     };
-    let mut bytes = if result < 0 { Vec::new() } else { tell(result) };
+    let mut bytes = if result < 0 { Vec::new() } else { tell(inside, result) };
     if bytes.len() > MAX_PAYLOAD {
         bytes.clear();
     }
-    conductor().step(inside.thread, pc, input(InputSource::Poll, result as ssize_t, errno, &bytes));
+    inside.step(pc, input(InputSource::Poll, result as ssize_t, errno, &bytes));
     system::set_errno(errno);
     result
 }
@@ -103,30 +104,31 @@ unsafe fn play_select(count: c_int, sets: [*mut fd_set; 3], bytes: &[u8]) -> boo
     true
 }
 
-/// What the program said is to be told with an event: by epoll and watched descriptor. Where a descriptor is closed, it stays until
-/// its number comes again.
-static TOLD: Guarded<Option<AddressMap<u64>>> = Guarded::new(None);
+/// What the program wants to get with an event: by epoll and watched descriptor. Where a descriptor is closed, it stays
+/// until its number comes again.
+// SAFETY: for the holder of the token of the one conductor.
+static DATA: Guarded<Option<AddressMap<u64>>> = unsafe { Guarded::new(None) };
 
 const fn watched(epoll: c_int, descriptor: c_int) -> u64 {
     (epoll as u32 as u64) << 32 | descriptor as u32 as u64
 }
 
-/// Bytes of an event as it is recorded: the descriptor (or -1), what happened to it, and what the program wanted to be told, which
-/// may be an address and then is another one in another run.
+/// Bytes of an event as it is recorded: the descriptor (or -1), what happened to it, and what the program wanted to get
+/// with it, which may be an address and then is another one in another run.
 const EVENT: usize = 16;
 
-unsafe fn tell_epoll(epoll: c_int, events: *const epoll_event, count: c_int) -> Vec<u8> {
-    let told = TOLD.made();
+unsafe fn tell_epoll(token: &mut Token<'_>, epoll: c_int, events: *const epoll_event, count: c_int) -> Vec<u8> {
+    let data_of = DATA.made(token);
     let mut bytes = Vec::with_capacity(count as usize * EVENT);
     for at in 0..count as usize {
         // SAFETY: just filled.
         let event = unsafe { events.add(at).read_unaligned() };
         let data = event.u64;
         let itself = data as c_int;
-        let descriptor = if told.get(&watched(epoll, itself)) == Some(&data) {
+        let descriptor = if data_of.get(&watched(epoll, itself)) == Some(&data) {
             itself
         } else {
-            let mut own = told.iter().filter(|&(key, value)| key >> 32 == epoll as u64 && *value == data);
+            let mut own = data_of.iter().filter(|&(key, value)| key >> 32 == epoll as u64 && *value == data);
             own.next().map_or(-1, |(key, _)| *key as c_int)
         };
         bytes.extend_from_slice(&descriptor.to_le_bytes());
@@ -136,17 +138,24 @@ unsafe fn tell_epoll(epoll: c_int, events: *const epoll_event, count: c_int) -> 
     bytes
 }
 
-unsafe fn play_epoll(epoll: c_int, events: *mut epoll_event, most: c_int, count: i64, bytes: &[u8]) -> bool {
+unsafe fn play_epoll(
+    token: &mut Token<'_>,
+    epoll: c_int,
+    events: *mut epoll_event,
+    most: c_int,
+    count: i64,
+    bytes: &[u8],
+) -> bool {
     if count > i64::from(most) || bytes.len() != count as usize * EVENT {
         return false;
     }
-    let told = TOLD.made();
+    let data_of = DATA.made(token);
     for (at, said) in bytes.chunks_exact(EVENT).enumerate() {
         let (word, data) = said.split_at(8);
         let descriptor = c_int::from_le_bytes([word[0], word[1], word[2], word[3]]);
         let happened = u32::from_le_bytes([word[4], word[5], word[6], word[7]]);
         let data = data.iter().rev().fold(0, |value, byte| value << 8 | u64::from(*byte));
-        let data = told.get(&watched(epoll, descriptor)).copied().unwrap_or(data);
+        let data = data_of.get(&watched(epoll, descriptor)).copied().unwrap_or(data);
         // SAFETY: the program's own array has room for `most`.
         unsafe { events.add(at).write_unaligned(epoll_event { events: happened, u64: data }) };
     }
@@ -166,10 +175,10 @@ interpose! {
         let poll = real!(poll: unsafe extern "C-unwind" fn(*mut pollfd, nfds_t, c_int) -> c_int);
         match enter() {
             Some(mut inside) => {
-                let deadline = milliseconds(inside.thread, timeout);
+                let deadline = milliseconds(&inside, timeout);
                 let mut own = if set.is_null() { Vec::new() } else { std::slice::from_raw_parts(set, count as usize).to_vec() };
-                let result = polled(&mut inside, pc, &mut own, deadline, || poll(set, count, 0), |_| tell_poll(set, count), |_, bytes| play_poll(set, count, bytes));
-                ranges::wrote(inside.thread, set.cast(), count as usize * size_of::<pollfd>(), pc);
+                let result = polled(&mut inside, pc, &mut own, deadline, || poll(set, count, 0), |_, _| tell_poll(set, count), |_, _, bytes| play_poll(set, count, bytes));
+                ranges::wrote(&mut inside, set.cast(), count as usize * size_of::<pollfd>(), pc);
                 result
             }
             None => poll(set, count, timeout),
@@ -180,11 +189,11 @@ interpose! {
         type Ppoll = unsafe extern "C-unwind" fn(*mut pollfd, nfds_t, *const timespec, *const sigset_t) -> c_int;
         match enter() {
             Some(mut inside) if mask.is_null() => {
-                let deadline = span(inside.thread, timeout);
+                let deadline = span(&inside, timeout);
                 let mut own = if set.is_null() { Vec::new() } else { std::slice::from_raw_parts(set, count as usize).to_vec() };
                 let poll = real!(poll: unsafe extern "C-unwind" fn(*mut pollfd, nfds_t, c_int) -> c_int);
-                let result = polled(&mut inside, pc, &mut own, deadline, || poll(set, count, 0), |_| tell_poll(set, count), |_, bytes| play_poll(set, count, bytes));
-                ranges::wrote(inside.thread, set.cast(), count as usize * size_of::<pollfd>(), pc);
+                let result = polled(&mut inside, pc, &mut own, deadline, || poll(set, count, 0), |_, _| tell_poll(set, count), |_, _, bytes| play_poll(set, count, bytes));
+                ranges::wrote(&mut inside, set.cast(), count as usize * size_of::<pollfd>(), pc);
                 result
             }
             // Another signal mask while waiting: only the kernel can do that atomically.
@@ -205,13 +214,13 @@ interpose! {
                 let deadline = match timeout.as_ref() {
                     None => Deadline::Never,
                     Some(span) if span.tv_sec == 0 && span.tv_usec == 0 => Deadline::Now,
-                    Some(span) => time::after(inside.thread, span.tv_sec as u64 * 1_000_000_000 + span.tv_usec as u64 * 1000),
+                    Some(span) => time::after(&inside, span.tv_sec as u64 * 1_000_000_000 + span.tv_usec as u64 * 1000),
                 };
                 let mut zero = timeval { tv_sec: 0, tv_usec: 0 };
                 let sets = [reads, writes, others];
-                let result = polled(&mut inside, pc, &mut own, deadline, || select(count, reads, writes, others, &raw mut zero), |_| tell_select(count, sets), |_, bytes| play_select(count, sets, bytes));
+                let result = polled(&mut inside, pc, &mut own, deadline, || select(count, reads, writes, others, &raw mut zero), |_, _| tell_select(count, sets), |_, _, bytes| play_select(count, sets, bytes));
                 for set in sets {
-                    ranges::wrote(inside.thread, set.cast(), set_size(count), pc);
+                    ranges::wrote(&mut inside, set.cast(), set_size(count), pc);
                 }
                 result
             }
@@ -221,14 +230,14 @@ interpose! {
 
     fn epoll_ctl(epoll: c_int, what: c_int, descriptor: c_int, event: *mut epoll_event; pc) -> c_int {
         let control = real!(epoll_ctl: unsafe extern "C-unwind" fn(c_int, c_int, c_int, *mut epoll_event) -> c_int);
-        let inside = enter();
+        let mut inside = enter();
         let status = control(epoll, what, descriptor, event);
-        if inside.is_some() && status == 0 {
+        if let Some(inside) = &mut inside && status == 0 {
             let (errno, key) = (system::errno(), watched(epoll, descriptor));
             if what == libc::EPOLL_CTL_DEL {
-                TOLD.made().remove(&key);
+                DATA.made(inside).remove(&key);
             } else if !event.is_null() {
-                TOLD.made().insert(key, event.read_unaligned().u64);
+                DATA.made(inside).insert(key, event.read_unaligned().u64);
             }
             system::set_errno(errno);
         }
@@ -239,11 +248,11 @@ interpose! {
         let wait = real!(epoll_wait: unsafe extern "C-unwind" fn(c_int, *mut epoll_event, c_int, c_int) -> c_int);
         match enter() {
             Some(mut inside) => {
-                let deadline = milliseconds(inside.thread, timeout);
+                let deadline = milliseconds(&inside, timeout);
                 let mut own = [pollfd { fd: epoll, events: libc::POLLIN, revents: 0 }];
-                let result = polled(&mut inside, pc, &mut own, deadline, || wait(epoll, events, most, 0), |count| tell_epoll(epoll, events, count), |count, bytes| play_epoll(epoll, events, most, count, bytes));
+                let result = polled(&mut inside, pc, &mut own, deadline, || wait(epoll, events, most, 0), |token, count| tell_epoll(token, epoll, events, count), |token, count, bytes| play_epoll(token, epoll, events, most, count, bytes));
                 if result > 0 {
-                    ranges::wrote(inside.thread, events.cast(), result as usize * size_of::<epoll_event>(), pc);
+                    ranges::wrote(&mut inside, events.cast(), result as usize * size_of::<epoll_event>(), pc);
                 }
                 result
             }

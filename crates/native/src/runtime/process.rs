@@ -1,11 +1,13 @@
 //! The life of the process: exit, fork, exec, children.
 
 use super::{
-    CONDUCTOR, active, conductor, connect, enter, hold, mappings, modules, register, signals, stacks, system as kernel,
-    threads, timers, tls,
+    CONDUCTOR, Threads, active, conductor_of_thread, enter, futexes, mappings, modules, register, stacks,
+    system as kernel, threads, timers, tls,
 };
 use libc::{c_char, c_int, c_void, pid_t};
-use reweave_conductor::{NO_THREAD, Pause, Thread, Timer, Timers, World};
+use reweave_conductor::objects::Objects;
+use reweave_conductor::{NO_THREAD, Pause};
+use reweave_guest::connection::{Introduction, connect};
 use reweave_model::{InputSource, LockMode, ObjectId, Op};
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 
@@ -24,8 +26,12 @@ fn ended(child: pid_t) {
     }
 }
 
+pub fn has_children() -> bool {
+    CHILDREN.load(Ordering::Relaxed) > 0
+}
+
 /// Set once the program has made a thread by `clone` itself.
-static STRANGERS: AtomicBool = AtomicBool::new(false);
+static UNMANAGED: AtomicBool = AtomicBool::new(false);
 
 /// The program's `clone`, which makes threads that the C library does not know.
 ///
@@ -42,7 +48,7 @@ pub unsafe extern "C" fn clone(
     child_id: *mut c_void,
 ) -> c_int {
     if flags & libc::CLONE_THREAD != 0 {
-        STRANGERS.store(true, Ordering::Relaxed);
+        UNMANAGED.store(true, Ordering::Relaxed);
     }
     type Clone = unsafe extern "C" fn(
         *const c_void,
@@ -57,51 +63,18 @@ pub unsafe extern "C" fn clone(
     unsafe { real!(clone: Clone)(function, stack, flags, argument, parent_id, tls, child_id) }
 }
 
-/// What the conductor needs of the system.
-pub struct Native;
-
-impl World for Native {
-    fn poll(&self, waiters: &mut [&mut Thread], timeout: u64) {
-        super::descriptors::poll_waiters(waiters, timeout);
-    }
-
-    fn may_be_woken(&self) -> bool {
-        timers::any_real() || signals::any_handler() || unknown_threads()
-    }
-
-    fn others_work(&self) -> bool {
-        CHILDREN.load(Ordering::Relaxed) > 0
-    }
-
-    fn had_strangers(&self) -> bool {
-        STRANGERS.load(Ordering::Relaxed)
-    }
-
-    fn has_strangers(&self) -> bool {
-        unknown_threads()
-    }
-
-    fn takes(&self, thread: &Thread, number: u32) -> bool {
-        signals::takes(thread, number as c_int)
-    }
-
-    fn signal(&self, thread: &mut Thread, number: u32, timer: Option<&Timer>) {
-        signals::bring(thread, number as c_int, timer);
-    }
-
-    fn hand_over(&self, timers: &mut Timers, now: u64) {
-        timers::hand_over(timers, now, u64::MAX);
-    }
+pub fn had_unmanaged_threads() -> bool {
+    UNMANAGED.load(Ordering::Relaxed)
 }
 
 /// Whether the kernel knows more threads of this process than we do: one that was made by clone, say, and has not yet
 /// come by a hook.
-fn unknown_threads() -> bool {
+pub fn unknown_threads(known: &Threads) -> bool {
     let mut count = 0;
     kernel::each_entry(c"/proc/self/task", |_| count += 1);
     // A main thread that has ended stays with the kernel until the process ends.
-    let gone = usize::from(!conductor().is_alive(0));
-    count > conductor().threads.len() + gone
+    let gone = usize::from(!known.contains(0));
+    count > known.len() + gone
 }
 
 pub fn start() {
@@ -119,7 +92,8 @@ pub fn start() {
         // The child of a fork inherits both.
         return;
     }
-    // SAFETY: registered first: `exiting` runs after the program's own exit handlers, `in_child` before its fork handlers.
+    // SAFETY: registered first: `exiting` runs after the program's own exit handlers, `in_child` before its fork
+    // handlers.
     unsafe {
         on_exit(exiting, std::ptr::null_mut());
         __register_atfork(None, None, Some(in_child), std::ptr::null_mut());
@@ -132,10 +106,10 @@ extern "C" fn exiting(status: c_int, _: *mut c_void) {
 
 /// The process ends. Others may come first: threads that nobody waits for would hardly ever be seen otherwise.
 fn ends(pc: u64, status: c_int) {
-    if let Some(inside) = enter() {
-        inside.thread.exiting = true;
-        conductor().pause(inside.thread, Pause::Yield);
-        conductor().step(inside.thread, pc, Op::Exit { status });
+    if let Some(mut inside) = enter() {
+        inside.me().scheduling.exiting.set(true);
+        inside.pause(Pause::Yield);
+        inside.step(pc, Op::Exit { status });
     }
 }
 
@@ -145,23 +119,42 @@ extern "C" fn in_child() {
     if !active() {
         return;
     }
-    // SAFETY: the row of the thread that forked; the parent's table was copied with it.
-    let Some(thread) = (unsafe { tls::thread().as_mut() }) else { return };
-    let owner = thread.id;
-    let objects = std::mem::take(&mut conductor().objects);
+    let Some(row) = std::ptr::NonNull::new(tls::thread()) else { return };
+    // SAFETY: the row of the thread that forked, which held the token; the parent's table was copied with it, and of
+    // the threads in it nobody else is here.
+    let (owner, objects) = unsafe {
+        let mut token = super::Token::assume(conductor_of_thread(), row);
+        (token.id(), std::mem::take(token.objects()))
+    };
     CHILDREN.store(0, Ordering::Relaxed);
     CONDUCTOR.store(std::ptr::null_mut(), Ordering::Release);
     tls::set_thread(std::ptr::null_mut());
-    let Some(region) = connect::connect(register::instrumented(), true) else { return };
-    stacks::forget();
-    modules::forget();
-    mappings::forget();
-    threads::forget();
+    let introduction = Introduction { instrumented: register::instrumented(), forked: true };
+    let Some(region) = connect(introduction) else { return };
+    // SAFETY: the child of a fork has one thread.
+    unsafe {
+        stacks::forget();
+        modules::forget();
+        mappings::forget();
+        threads::forget();
+        futexes::forget();
+    }
     register::start(region);
-    let conductor = conductor();
-    conductor.objects = objects;
+    timers::forget();
+    modules::changed();
+    let Some(mut inside) = enter() else { return };
+    *inside.objects() = objects;
+    let held = inherit(inside.objects(), owner);
+    for (object, mode) in held {
+        inside.step(0, Op::Acquire { object: ObjectId(object), mode, tried: false });
+    }
+}
+
+/// Objects of the parent, as the child finds them; returns the locks it was born with, in an order that does not depend
+/// on the table's: its trace begins with them.
+fn inherit(objects: &mut Objects, owner: u32) -> Vec<(u64, LockMode)> {
     let mut held = Vec::new();
-    for (object, lock) in conductor.objects.locks.iter_mut() {
+    for (object, lock) in objects.locks.iter_mut() {
         if lock.owner == owner {
             lock.owner = 0;
             held.push((object, LockMode::Exclusive));
@@ -179,41 +172,26 @@ extern "C" fn in_child() {
         }
     }
     // Those who waited are not here.
-    conductor.objects.conditions.clear();
-    conductor.objects.futexes.clear();
-    conductor.objects.barriers.values_mut().for_each(|barrier| barrier.arrived.clear());
-    conductor
-        .objects
-        .onces
-        .values_mut()
-        .for_each(|once| once.runner = once.runner.filter(|&id| id == owner).map(|_| 0));
-    timers::forget();
-    modules::changed();
-    // The trace of the child begins with the locks it was born with; in an order that does not depend on the table's.
+    objects.conditions.clear();
+    objects.barriers.values_mut().for_each(|barrier| barrier.arrived.clear());
+    objects.onces.values_mut().for_each(|once| once.runner = once.runner.filter(|&id| id == owner).map(|_| 0));
     held.sort_unstable_by_key(|&(object, _)| object);
-    let Some(inside) = enter() else { return };
-    for (object, mode) in held {
-        conductor.step(inside.thread, 0, Op::Acquire { object: ObjectId(object), mode, tried: false });
-    }
+    held
 }
 
 /// The program is replaced: the launcher closes this trace when the new one says hello. Comes back only if it is not.
 fn replace(exec: impl FnOnce() -> c_int) -> c_int {
-    leaving();
+    if let Some(mut inside) = enter() {
+        inside.settle();
+        timers::survive(&mut inside);
+    }
     let status = exec();
-    if active() {
-        let errno = kernel::errno();
-        timers::stay();
-        kernel::set_errno(errno);
+    let errno = kernel::errno();
+    if let Some(mut inside) = enter() {
+        timers::stay(&mut inside);
     }
+    kernel::set_errno(errno);
     status
-}
-
-fn leaving() {
-    if let Some(inside) = enter() {
-        conductor().recorder.settle(inside.thread);
-        timers::survive();
-    }
 }
 
 type Exec = unsafe extern "C-unwind" fn(*const c_char, *const *const c_char, *const *const c_char) -> c_int;
@@ -223,22 +201,22 @@ type Wait = unsafe extern "C-unwind" fn(pid_t, *mut c_int, c_int) -> pid_t;
 interpose! {
     fn fork(; pc) -> pid_t {
         let fork = real!(fork: unsafe extern "C-unwind" fn() -> pid_t);
-        let Some(inside) = enter() else { return fork() };
-        conductor().sync_point(inside.thread);
-        conductor().recorder.settle(inside.thread);
+        let Some(mut inside) = enter() else { return fork() };
+        inside.sync_point();
+        inside.settle();
         // The program's fork handlers are its own code.
-        inside.thread.inside = 0;
+        inside.me().own.inside.set(0);
         let child = fork();
         if child == 0 {
             // This thread's row is another one now.
             std::mem::forget(inside);
         } else {
             started(child);
-            hold(inside.thread);
-            inside.thread.inside = 1;
-            conductor().recorded_input(inside.thread, InputSource::Other);
+            inside.keep();
+            inside.me().own.inside.set(1);
+            inside.recorded_input(InputSource::Other);
             let op = Op::Input { source: InputSource::Other, value: i64::from(child > 0), bytes: &[] };
-            conductor().step(inside.thread, pc, op);
+            inside.step(pc, op);
         }
         child
     }
@@ -278,7 +256,7 @@ interpose! {
                 ended(child);
                 if child > 0 {
                     let errno = kernel::errno();
-                    super::super::ranges::wrote(inside.thread, status.cast(), 4, pc);
+                    super::super::ranges::wrote(&mut inside, status.cast(), 4, pc);
                     kernel::set_errno(errno);
                 }
                 child

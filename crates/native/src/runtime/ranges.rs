@@ -1,9 +1,10 @@
 //! Accesses to ranges: struct copies, mem* and str* functions, and libc calls that touch the caller's memory.
 
+use super::copies::{follows_write, is_copying};
 use super::register::Hook;
-use super::{active, conductor, hold, system, threads, tls};
-use reweave_conductor::Thread;
+use super::{Token, active, hold, own_row, system, threads};
 use reweave_conductor::policy::Next;
+use reweave_conductor::recorder::Range;
 use reweave_model::AccessFlags;
 
 /// Records a range access by compiled code; a write happens right after the hook.
@@ -11,30 +12,23 @@ pub fn range(addr: u64, size: u64, write: bool, flags: u8, pc: u64) {
     if size == 0 || !active() {
         return;
     }
-    let thread = tls::thread();
-    // SAFETY: the row of this very thread.
-    let thread = match unsafe { thread.as_mut() } {
-        Some(thread) => thread,
-        None => match threads::adopt() {
-            Some(thread) => thread,
-            None => return,
-        },
-    };
-    if thread.inside != 0 {
+    if own_row().is_some_and(|thread| thread.own.inside.get() != 0) {
         return;
     }
-    thread.inside = 1;
-    hold(thread);
-    one(thread, addr, size, write, flags, pc);
-    thread.inside = 0;
+    // SAFETY: the thread is not inside, so no other token of it is in use.
+    let Some(mut token) = (unsafe { hold() }).or_else(threads::adopt) else { return };
+    token.me().own.inside.set(1);
+    one(&mut token, Range { addr, size: present(addr, size) as u32, write, flags }, pc);
+    token.me().own.inside.set(0);
 }
 
 /// Ranges up to this size are taken for what they are.
 const ORDINARY: u64 = 1 << 20;
 const PAGE: u64 = 4096;
 
-/// How much of a range is there, 4 GiB at most. A length that was read from freed memory may say anything: the access ends where memory does,
-/// and nothing but that is recorded. Costs a system call for large ranges, some dozens for those that are cut.
+/// How much of a range is there, 4 GiB at most. A length that was read from freed memory may say anything: the access
+/// ends where memory does, and nothing but that is recorded. Costs a system call for large ranges, some dozens for
+/// those that are cut.
 pub fn present(addr: u64, size: u64) -> u64 {
     const MSYNC: usize = 26;
     let start = addr & !(PAGE - 1);
@@ -62,45 +56,58 @@ pub fn present(addr: u64, size: u64) -> u64 {
     end.saturating_sub(addr).clamp(1, size)
 }
 
+/// Records an access after the scheduler was asked.
+pub fn record(token: &mut Token<'_>, range: Range, pc: u64) {
+    let (recorder, me) = token.recorder();
+    let keep = !range.write && follows_write(recorder, me, range.size);
+    recorder.range(me, pc, range, keep);
+}
+
 /// A step of a thread that is inside the runtime and holds the token.
-fn one(thread: &mut Thread, addr: u64, size: u64, write: bool, flags: u8, pc: u64) {
-    let conductor = conductor();
-    let size = present(addr, size);
-    if !write && conductor.recorder.is_copying(thread, addr, size as u32) {
-        conductor.go_on(thread);
+fn one(token: &mut Token<'_>, range: Range, pc: u64) {
+    let Range { addr, size, write, .. } = range;
+    let (recorder, me) = token.recorder();
+    if !write && is_copying(recorder, me, addr, size) {
+        token.go_on();
     }
-    thread.next = Next::access(pc, addr, size, write);
-    conductor.point(thread);
-    if thread.ignores(write) {
-        return conductor.recorder.settle(thread);
+    token.announce(Next::access(pc, addr, size.into(), write));
+    token.point();
+    if token.me().own.ignores(write) {
+        return token.settle();
     }
-    conductor.count(thread);
-    conductor.recorder.range(thread, pc, addr, size as u32, write, flags);
+    token.count();
+    record(token, range, pc);
+}
+
+/// A range that a libc function accesses on behalf of the program.
+pub fn library(addr: *const u8, size: u32, write: bool) -> Range {
+    Range { addr: addr as u64, size, write, flags: AccessFlags::LIBRARY }
 }
 
 /// A libc function is about to read the caller's memory.
-pub fn reads(thread: &mut Thread, addr: *const u8, size: usize, pc: u64) {
+pub fn reads(token: &mut Token<'_>, addr: *const u8, size: usize, pc: u64) {
     if size > 0 && !addr.is_null() {
-        one(thread, addr as u64, size as u64, false, AccessFlags::LIBRARY, pc);
+        let size = present(addr as u64, size as u64) as u32;
+        one(token, library(addr, size, false), pc);
     }
 }
 
 /// A libc function writes the caller's memory. Call it before the write where the scheduling decision must come first;
 /// the bytes are taken when the thread next comes by.
-pub fn writes(thread: &mut Thread, addr: *const u8, size: usize, pc: u64) {
+pub fn writes(token: &mut Token<'_>, addr: *const u8, size: usize, pc: u64) {
     if size > 0 && !addr.is_null() {
-        one(thread, addr as u64, size as u64, true, AccessFlags::LIBRARY, pc);
+        let size = present(addr as u64, size as u64) as u32;
+        one(token, library(addr, size, true), pc);
     }
 }
 
 /// A libc function has written the caller's memory: nothing may come between, so the scheduler is not asked.
-pub fn wrote(thread: &mut Thread, addr: *const u8, size: usize, pc: u64) {
-    if size > 0 && !addr.is_null() && !thread.ignores(true) {
-        let conductor = conductor();
-        conductor.keep(thread);
-        conductor.count(thread);
-        conductor.recorder.range(thread, pc, addr as u64, size as u32, true, AccessFlags::LIBRARY);
-        conductor.recorder.settle(thread);
+pub fn wrote(token: &mut Token<'_>, addr: *const u8, size: usize, pc: u64) {
+    if size > 0 && !addr.is_null() && !token.me().own.ignores(true) {
+        token.keep();
+        token.count();
+        record(token, library(addr, size as u32, true), pc);
+        token.settle();
     }
 }
 

@@ -12,9 +12,7 @@ pub fn find(cell: &AtomicPtr<()>, name: &'static str) -> *mut () {
         return known;
     }
     // The loader may allocate, and holds its lock meanwhile: no hook may hand the token over now.
-    // SAFETY: the row of this very thread.
-    let thread = unsafe { super::tls::thread().as_mut() };
-    let inside = thread.map(|thread| (std::mem::replace(&mut thread.inside, 1), thread));
+    let inside = super::own_row().map(|thread| (thread.own.inside.replace(1), thread));
     // Condition variables have an old version, which a look-up by name alone finds first.
     let versioned = name.starts_with("pthread_cond_") && !name.contains("clock");
     let name = name.as_ptr().cast();
@@ -28,7 +26,7 @@ pub fn find(cell: &AtomicPtr<()>, name: &'static str) -> *mut () {
         }
     };
     if let Some((before, thread)) = inside {
-        thread.inside = before;
+        thread.own.inside.set(before);
     }
     if found.is_null() {
         // SAFETY: dying with a message.

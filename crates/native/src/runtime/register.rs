@@ -1,10 +1,11 @@
 //! Start-up: instrumented modules register their hook tables; the first one connects the process.
 
+use super::world::Native;
 use super::{
-    CONDUCTOR, access, active, annotations, atomics, connect, memory, modules, process, ranges, signals, stacks,
-    threads, tls,
+    CONDUCTOR, Conductor, access, active, annotations, atomics, modules, process, ranges, signals, stacks, threads, tls,
 };
-use reweave_conductor::{Conductor, Region};
+use reweave_conductor::Region;
+use reweave_guest::connection::{Introduction, connect, wanted_plain};
 use std::ffi::{CStr, c_char};
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -31,7 +32,7 @@ pub unsafe extern "C" fn __reweave_register(
 ) -> i32 {
     if !TRIED.swap(true, Ordering::AcqRel) {
         INSTRUMENTED.store(true, Ordering::Relaxed);
-        if let Some(region) = connect::connect(true, false) {
+        if let Some(region) = connect(Introduction { instrumented: true, forked: false }) {
             start(region);
         }
     }
@@ -66,9 +67,9 @@ pub unsafe extern "C" fn __reweave_unregister(_table: *mut *const ()) {}
 #[unsafe(link_section = ".init_array")]
 static LOADED: extern "C" fn() = {
     extern "C" fn loaded() {
-        if connect::wanted_plain() && !TRIED.load(Ordering::Relaxed) && !modules::any_instrumented() {
+        if wanted_plain() && !TRIED.load(Ordering::Relaxed) && !modules::any_instrumented() {
             TRIED.store(true, Ordering::Relaxed);
-            if let Some(region) = connect::connect(false, false) {
+            if let Some(region) = connect(Introduction { instrumented: false, forked: false }) {
                 start(region);
                 modules::changed();
             }
@@ -79,16 +80,14 @@ static LOADED: extern "C" fn() = {
 
 /// Takes control of the process: the calling thread becomes the main thread and holds the token.
 pub fn start(region: Region) {
-    let mut conductor = Box::new(Conductor::new(region, Box::new(process::Native)));
-    let main = conductor.register(None);
-    main.scheduled_as = 0;
-    main.inside = 1;
-    conductor.start(main);
-    CONDUCTOR.store(Box::into_raw(conductor), Ordering::Release);
-    tls::set_thread(main);
-    threads::begin(main, 0);
-    memory::start();
+    // It stays: threads may look at it until the process ends.
+    let conductor: &'static Conductor = Box::leak(Box::new(Conductor::new(region, Native)));
+    let mut token = conductor.start();
+    token.me().own.inside.set(1);
+    CONDUCTOR.store((&raw const *conductor).cast_mut(), Ordering::Release);
+    tls::set_thread(token.pointer().as_ptr());
+    threads::begin(&mut token, 0);
     signals::start();
     process::start();
-    main.inside = 0;
+    token.me().own.inside.set(0);
 }

@@ -1,17 +1,17 @@
 //! Calls about signals: what the program wants done with them, sending, blocking, and waiting for them.
 
-use super::signals::{FATAL, SIGNALS, actions, arrived, await_arrival, deliver, real_action, set_mask, wanted};
-use super::{Inside, active, conductor, enter, system, threads, timers};
+use super::signals::{FATAL, SIGNALS, arrived, await_arrival, deliver, real_action, set_mask, want, wanted};
+use super::{Inside, Token, active, enter, system, threads, timers};
 use libc::{c_int, pthread_t, sigaction as Action, siginfo_t, sigset_t, timespec};
 use reweave_conductor::Wakeup;
-use reweave_conductor::arrivals::signal_channel;
+use reweave_conductor::interrupts::interrupt_channel;
 use std::mem::zeroed;
 
 /// Waits until a handler has run.
 fn await_signal(inside: &mut Inside, pc: u64) {
-    match conductor().await_signal(inside.thread, pc) {
-        Wakeup::Cancelled => inside.outside(threads::cancel_point),
-        _ => deliver(inside.thread),
+    match inside.await_interrupt(pc) {
+        Wakeup::Cancelled => inside.call_back(threads::cancel_point),
+        _ => deliver(inside),
     }
     system::set_errno(libc::EINTR);
 }
@@ -19,17 +19,17 @@ fn await_signal(inside: &mut Inside, pc: u64) {
 type Mask = unsafe extern "C-unwind" fn(c_int, *const sigset_t, *mut sigset_t) -> c_int;
 
 /// A timer that nobody took a signal from may find a taker; the handler runs before the call returns.
-fn unblocked(inside: &Inside) {
-    if conductor().timers.any_pending() {
-        conductor().fire_timers(conductor().now(inside.thread));
+fn unblocked(token: &mut Token<'_>) {
+    if token.timers().any_pending() {
+        token.fire_timers(token.now());
     }
 }
 
 /// What is waited for like this comes from the kernel.
-fn awaited(set: *const sigset_t) {
+fn awaited(token: &mut Token<'_>, set: *const sigset_t) {
     // SAFETY: the kernel's part of the program's own set is its first word.
     if let Some(set) = unsafe { set.cast::<u64>().as_ref() } {
-        timers::make_real(*set);
+        timers::make_real(token, *set);
     }
 }
 
@@ -38,6 +38,8 @@ interpose! {
         if !active() || !(1..SIGNALS as c_int).contains(&number) {
             return real_action(number, new, old);
         }
+        // A signal that the schedule has for this place may come when it is left.
+        let mut inside = enter();
         let before = wanted(number);
         if let Some(new) = new.as_ref() {
             let mut kernel = *new;
@@ -46,21 +48,21 @@ interpose! {
                 kernel.sa_sigaction = arrived as *const () as usize;
                 kernel.sa_flags = (new.sa_flags | libc::SA_SIGINFO) & !libc::SA_RESETHAND;
             }
-            actions()[number as usize] = Some(*new);
+            want(number, Some(*new));
             let status = real_action(number, &raw const kernel, old);
             if status != 0 {
-                actions()[number as usize] = before;
+                want(number, before);
                 return status;
             }
-            timers::action_changed(number);
+            if let Some(inside) = &mut inside {
+                timers::action_changed(inside, number);
+            }
         } else if real_action(number, std::ptr::null(), old) != 0 {
             return -1;
         }
         if let (Some(before), Some(old)) = (before, old.as_mut()) {
             *old = before;
         }
-        // A signal that the schedule has for this place may come now.
-        drop(enter());
         0
     }
 
@@ -77,8 +79,8 @@ interpose! {
     fn raise(number: c_int; pc) -> c_int {
         let raise = real!(raise: unsafe extern "C-unwind" fn(c_int) -> c_int);
         match enter() {
-            Some(inside) => {
-                conductor().send(inside.thread, pc, signal_channel(number as u32), 1);
+            Some(mut inside) => {
+                inside.send(pc, interrupt_channel(number as u32), 1);
                 // It arrives inside the call and is delivered on the way out.
                 raise(number)
             }
@@ -89,12 +91,12 @@ interpose! {
     fn pthread_kill(handle: pthread_t, number: c_int; pc) -> c_int {
         let kill = real!(pthread_kill: unsafe extern "C-unwind" fn(pthread_t, c_int) -> c_int);
         match enter() {
-            Some(inside) => {
-                conductor().send(inside.thread, pc, signal_channel(number as u32), 1);
-                let target = threads::by_handle(handle);
+            Some(mut inside) => {
+                inside.send(pc, interrupt_channel(number as u32), 1);
+                let target = threads::by_handle(&mut inside, handle);
                 let status = kill(handle, number);
-                if status == 0 && let Some(target) = target && target != inside.thread.id {
-                    await_arrival(target, number);
+                if status == 0 && let Some(target) = target && target != inside.id() {
+                    await_arrival(&inside, target, number);
                 }
                 status
             }
@@ -104,8 +106,8 @@ interpose! {
 
     fn kill(process: libc::pid_t, number: c_int; pc) -> c_int {
         let kill = real!(kill: unsafe extern "C-unwind" fn(libc::pid_t, c_int) -> c_int);
-        if let Some(inside) = enter() {
-            conductor().send(inside.thread, pc, signal_channel(number as u32), 1);
+        if let Some(mut inside) = enter() {
+            inside.send(pc, interrupt_channel(number as u32), 1);
         }
         kill(process, number)
     }
@@ -114,11 +116,11 @@ interpose! {
         let wait = real!(sigwait: unsafe extern "C-unwind" fn(*const sigset_t, *mut c_int) -> c_int);
         match enter() {
             Some(mut inside) => {
-                awaited(set);
+                awaited(&mut inside, set);
                 let status = system::blocking(&mut inside, pc, libc::SYS_rt_sigtimedwait as u32, || wait(set, number));
                 if status == 0 {
-                    conductor().receive(inside.thread, pc, signal_channel(*number as u32), None);
-                    super::super::ranges::wrote(inside.thread, number.cast(), 4, pc);
+                    inside.receive(pc, interrupt_channel(*number as u32), None);
+                    super::super::ranges::wrote(&mut inside, number.cast(), 4, pc);
                 }
                 status
             }
@@ -130,10 +132,10 @@ interpose! {
         let wait = real!(sigwaitinfo: unsafe extern "C-unwind" fn(*const sigset_t, *mut siginfo_t) -> c_int);
         match enter() {
             Some(mut inside) => {
-                awaited(set);
+                awaited(&mut inside, set);
                 let number = system::blocking(&mut inside, pc, libc::SYS_rt_sigtimedwait as u32, || wait(set, info));
                 if number > 0 {
-                    conductor().receive(inside.thread, pc, signal_channel(number as u32), None);
+                    inside.receive(pc, interrupt_channel(number as u32), None);
                 }
                 number
             }
@@ -145,10 +147,10 @@ interpose! {
         let wait = real!(sigtimedwait: unsafe extern "C-unwind" fn(*const sigset_t, *mut siginfo_t, *const timespec) -> c_int);
         match enter() {
             Some(mut inside) => {
-                awaited(set);
+                awaited(&mut inside, set);
                 let number = system::blocking(&mut inside, pc, libc::SYS_rt_sigtimedwait as u32, || wait(set, info, span));
                 if number > 0 {
-                    conductor().receive(inside.thread, pc, signal_channel(number as u32), None);
+                    inside.receive(pc, interrupt_channel(number as u32), None);
                 }
                 number
             }
@@ -181,17 +183,17 @@ interpose! {
     }
     fn pthread_sigmask(how: c_int, new: *const sigset_t, old: *mut sigset_t; pc) -> c_int {
         let mask = real!(pthread_sigmask: Mask);
-        let Some(inside) = enter() else { return mask(how, new, old) };
+        let Some(mut inside) = enter() else { return mask(how, new, old) };
         let status = mask(how, new, old);
-        unblocked(&inside);
+        unblocked(&mut inside);
         status
     }
 
     fn sigprocmask(how: c_int, new: *const sigset_t, old: *mut sigset_t; pc) -> c_int {
         let mask = real!(sigprocmask: Mask);
-        let Some(inside) = enter() else { return mask(how, new, old) };
+        let Some(mut inside) = enter() else { return mask(how, new, old) };
         let status = mask(how, new, old);
-        unblocked(&inside);
+        unblocked(&mut inside);
         status
     }
 }

@@ -1,14 +1,16 @@
 //! Signals. The program's handlers run on a thread that holds the token: at the thread's next hook if it is in compiled
-//! code or in the runtime (a hook and its access must not be torn apart), in place if it is in a library or a blocking call.
+//! code or in the runtime (a hook and its access must not be torn apart), in place if it is in a library or a blocking
+//! call.
 
-use super::guarded::Guarded;
-use super::{aborts, active, conductor, hold, modules, system, timers, tls};
+use super::load::fault_fixup;
+use super::{Conductor, Thread, Token, aborts, conductor, modules, own_row, system, timers};
 use libc::{c_int, c_void, sigaction as Action, siginfo_t};
-use reweave_conductor::arrivals::{signal_channel, timer_channel};
-use reweave_conductor::{SignalSet, Status, Thread, Timer, recorder};
+use reweave_conductor::interrupts::{interrupt_channel, timer_channel};
+use reweave_conductor::{InterruptSet, Status, Timer};
 use reweave_model::{Addr, Op};
 use std::mem::zeroed;
-use std::sync::atomic::Ordering;
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// The channel through which a thread is sent cancellation. Ids below any mapped address.
 pub const fn channel(thread: u32) -> u64 {
@@ -20,10 +22,52 @@ pub const SIGNALS: usize = 65;
 type Handler = unsafe extern "C-unwind" fn(c_int, *mut siginfo_t, *mut c_void);
 type SigAction = unsafe extern "C-unwind" fn(c_int, *const Action, *mut Action) -> c_int;
 
-/// What the program asked for. A word-sized copy each; changed by the program's own sigaction calls.
-static ACTIONS: Guarded<[Option<Action>; SIGNALS]> = Guarded::new([const { None }; SIGNALS]);
+/// What the program asked for; changed by its own sigaction calls, and looked at by handlers on any thread.
+static ACTIONS: [Slot<Action, 19>; SIGNALS] = [const { Slot::empty() }; SIGNALS];
 /// Information about the last signal of each number that was put off.
-static WAITING: Guarded<[Option<siginfo_t>; SIGNALS]> = Guarded::new([const { None }; SIGNALS]);
+static WAITING: [Slot<siginfo_t, 16>; SIGNALS] = [const { Slot::empty() }; SIGNALS];
+
+/// Plain data of the system's, of so many words, that handlers read and write at any time and on any thread, hence the
+/// atomics. To tear it, the program would have to race with its own calls.
+struct Slot<T, const WORDS: usize> {
+    is_full: AtomicBool,
+    words: [AtomicU64; WORDS],
+    what: std::marker::PhantomData<fn(T) -> T>,
+}
+
+impl<T: Copy, const WORDS: usize> Slot<T, WORDS> {
+    const FITS: () = assert!(size_of::<T>() == 8 * WORDS && align_of::<T>() <= 8);
+
+    const fn empty() -> Self {
+        let () = Self::FITS;
+        Self {
+            is_full: AtomicBool::new(false),
+            words: [const { AtomicU64::new(0) }; WORDS],
+            what: std::marker::PhantomData,
+        }
+    }
+
+    fn get(&self) -> Option<T> {
+        if !self.is_full.load(Ordering::Acquire) {
+            return None;
+        }
+        let words: [u64; WORDS] = std::array::from_fn(|at| self.words[at].load(Ordering::Relaxed));
+        // SAFETY: as large as one, and filled from one: structures of the system's, all of whose bytes may be anything.
+        Some(unsafe { std::mem::transmute_copy(&words) })
+    }
+
+    fn set(&self, value: Option<T>) {
+        if let Some(value) = value {
+            let mut words = [0u64; WORDS];
+            // SAFETY: as large as one.
+            unsafe {
+                std::ptr::copy_nonoverlapping((&raw const value).cast(), words.as_mut_ptr().cast::<u8>(), 8 * WORDS)
+            };
+            self.words.iter().zip(words).for_each(|(to, word)| to.store(word, Ordering::Relaxed));
+        }
+        self.is_full.store(value.is_some(), Ordering::Release);
+    }
+}
 
 /// Faults: ours first, because the runtime's own loads may fault in place of the program's.
 const FAULTS: [c_int; 4] = [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL];
@@ -36,13 +80,13 @@ const fn bit(number: c_int) -> u64 {
     1 << (number - 1)
 }
 
-pub fn actions() -> &'static mut [Option<Action>; SIGNALS] {
-    ACTIONS.get()
+/// What the program asks for from here on.
+pub fn want(number: c_int, action: Option<Action>) {
+    ACTIONS[number as usize].set(action);
 }
 
 pub fn wanted(number: c_int) -> Option<Action> {
-    // A copy; to tear it, the program would have to race with its own sigaction calls.
-    ACTIONS.get()[number as usize]
+    ACTIONS[number as usize].get()
 }
 
 pub fn has_handler(number: c_int) -> Option<Action> {
@@ -67,7 +111,7 @@ pub fn start() {
             if old.sa_sigaction == arrived as *const () as usize {
                 continue;
             }
-            ACTIONS.get()[number as usize] = Some(old);
+            want(number, Some(old));
             let mut action: Action = zeroed();
             action.sa_sigaction = arrived as *const () as usize;
             action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK | libc::SA_NODEFER;
@@ -84,29 +128,29 @@ pub unsafe extern "C-unwind" fn arrived(number: c_int, info: *mut siginfo_t, con
         if FAULTS.contains(&number) && repaired(context) {
             return;
         }
-        let thread = tls::thread().as_mut();
-        match (has_handler(number), thread) {
-            (None, thread) => {
+        match (has_handler(number), own_row(), conductor()) {
+            (None, thread, conductor) => {
                 if FATAL.contains(&number) {
-                    die(number, info, context, thread.filter(|_| active()));
+                    die(number, info, context, thread.zip(conductor));
                 }
             }
-            (Some(action), Some(thread)) if active() => {
+            (Some(action), Some(thread), Some(conductor)) => {
                 let fault = FAULTS.contains(&number) && (*info).si_code > 0;
-                let expected = thread.expected.remove(number as u32);
-                if !fault && !expected && source(number, &*info) != Source::Program && conductor().repeats() {
+                let expected = thread.row.expected.remove(number as u32);
+                if !fault && !expected && source(number, &*info) != Source::Program && conductor.repeats() {
                     // The schedule says when it comes.
                     system::set_errno(errno);
                     return;
                 }
-                if fault || thread.in_call || (thread.inside == 0 && !modules::instrumented_code(pc_of(context))) {
-                    in_place(thread, number, &action, info, context);
+                let compiled = || modules::instrumented_code(pc_of(context));
+                if fault || thread.row.in_call.get() || (thread.own.inside.get() == 0 && !compiled()) {
+                    in_place(conductor, thread, number, &action, info, context);
                 } else {
-                    WAITING.get()[number as usize] = Some(*info);
-                    put_off(thread, number);
+                    WAITING[number as usize].set(Some(*info));
+                    put_off(conductor, thread, number);
                 }
             }
-            (Some(action), _) => call(&action, number, info, context),
+            (Some(action), _, _) => call(None, &action, number, info, context),
         }
     }
     system::set_errno(errno);
@@ -121,20 +165,25 @@ unsafe fn pc_of(context: *mut c_void) -> u64 {
 unsafe fn repaired(context: *mut c_void) -> bool {
     // SAFETY: the kernel's context.
     unsafe {
-        let Some(resume) = recorder::fault_fixup(pc_of(context) as usize) else { return false };
+        let Some(resume) = fault_fixup(pc_of(context) as usize) else { return false };
         (*context.cast::<libc::ucontext_t>()).uc_mcontext.gregs[libc::REG_RIP as usize] = resume as i64;
         true
     }
 }
 
 /// Records the end and lets the kernel carry it out, with the program's own status and core.
-unsafe fn die(number: c_int, info: *mut siginfo_t, context: *mut c_void, thread: Option<&mut Thread>) {
+unsafe fn die(
+    number: c_int,
+    info: *mut siginfo_t,
+    context: *mut c_void,
+    recorded: Option<(&'static Thread, &'static Conductor)>,
+) {
     // SAFETY: the kernel's arguments; default action.
     unsafe {
-        if let Some(thread) = thread
-            && conductor().region().header().holder.load(Ordering::Relaxed) == thread.id
+        if let Some((thread, conductor)) = recorded
+            && conductor.holder() == thread.id
         {
-            thread.inside += 1;
+            let inside = thread.own.inside.replace(1);
             let addr = if FAULTS.contains(&number) { (*info).si_addr() as u64 } else { 0 };
             let pc = match pc_of(context) {
                 // As a return address would have it.
@@ -142,8 +191,10 @@ unsafe fn die(number: c_int, info: *mut siginfo_t, context: *mut c_void, thread:
                 _ if number == libc::SIGABRT => aborts::place(thread),
                 _ => 0,
             };
-            conductor().recorder.event(thread, pc, Op::Fatal { number: number as u32, addr: Addr(addr) });
-            thread.inside -= 1;
+            // It holds the token. A token that it may have been using will not be used any more: the process dies.
+            let mut token = Token::assume(conductor, NonNull::from(thread));
+            token.event(pc, Op::Fatal { number: number as u32, addr: Addr(addr) });
+            thread.own.inside.set(inside);
         }
         let mut default: Action = zeroed();
         default.sa_sigaction = libc::SIG_DFL;
@@ -155,75 +206,83 @@ unsafe fn die(number: c_int, info: *mut siginfo_t, context: *mut c_void, thread:
     }
 }
 
-fn put_off(thread: &mut Thread, number: c_int) {
-    thread.signals.insert(number as u32);
-    if thread.inside == 0 {
+fn put_off(conductor: &Conductor, thread: &Thread, number: c_int) {
+    thread.interrupts.insert(number as u32);
+    let budget = thread.own.budget.get();
+    if thread.own.inside.get() == 0 && budget > 1 {
         // Ends the slice at the next hook. Not 0: the hook may be about to count down.
-        if thread.budget > 1 {
-            thread.slice -= thread.budget - 1;
-            thread.budget = 1;
-        }
+        thread.slice.size.set(thread.slice.size.get() - (budget - 1));
+        thread.own.budget.set(1);
     }
-    let word = &conductor().region().header().wake[thread.slot as usize];
-    word.fetch_add(1, Ordering::Release);
+    conductor.nudge(thread);
 }
 
 /// Runs the handler now. A thread in a blocking call first takes the token, and gives it back afterwards.
-unsafe fn in_place(thread: &mut Thread, number: c_int, action: &Action, info: *mut siginfo_t, context: *mut c_void) {
-    let in_call = std::mem::replace(&mut thread.in_call, false);
-    let inside = std::mem::replace(&mut thread.inside, 1);
-    if in_call {
-        conductor().arrive(thread);
-    } else {
-        hold(thread);
-    }
-    // SAFETY: the kernel's arguments.
-    unsafe { handle(thread, number, action, info, context) };
-    thread.inside = inside;
-    if in_call {
-        conductor().leave(thread);
-        thread.in_call = true;
+unsafe fn in_place(
+    conductor: &'static Conductor,
+    thread: &'static Thread,
+    number: c_int,
+    action: &Action,
+    info: *mut siginfo_t,
+    context: *mut c_void,
+) {
+    let in_call = thread.row.in_call.replace(false);
+    let inside = thread.own.inside.replace(1);
+    let row = NonNull::from(thread);
+    // SAFETY: the row of this very thread. It is in a library, in a call of the program, or about to die of a fault:
+    // nothing of the state is in use. The kernel's arguments.
+    unsafe {
+        let mut token = if in_call { Token::arrive(conductor, row) } else { reweave_guest::hold(conductor, row) };
+        handle(&mut token, number, action, info, context);
+        thread.own.inside.set(inside);
+        if in_call {
+            token.leave();
+            thread.row.in_call.set(true);
+        }
     }
 }
 
 /// Runs a handler on the thread that holds the token, between its two events.
-unsafe fn handle(thread: &mut Thread, number: c_int, action: &Action, info: *mut siginfo_t, context: *mut c_void) {
-    let conductor = conductor();
-    conductor.recorder.settle(thread);
-    thread.ordered &= !bit(number);
-    conductor.step(thread, 0, Op::Signal { number: number as u32 });
+unsafe fn handle(token: &mut Token<'_>, number: c_int, action: &Action, info: *mut siginfo_t, context: *mut c_void) {
+    token.settle();
+    let ordered = &token.me().replay.ordered;
+    ordered.set(ordered.get() & !bit(number));
+    token.step(0, Op::Signal { number: number as u32 });
     // SAFETY: the kernel's, or made here.
     match source(number, unsafe { &*info }) {
-        Source::Program => conductor.receive(thread, 0, signal_channel(number as u32), None),
-        Source::Timer => conductor.receive(thread, 0, timer_channel(number as u32), None),
+        Source::Program => token.receive(0, interrupt_channel(number as u32), None),
+        Source::Timer => token.receive(0, timer_channel(number as u32), None),
         Source::Outside => {}
     }
-    let inside = std::mem::replace(&mut thread.inside, 0);
+    let inside = token.me().own.inside.replace(0);
     // The handler may itself wait: what the interrupted wait was about must survive.
-    let (on, object, second, deadline) = (thread.on, thread.object, thread.second, thread.deadline);
-    let (woken, notify, interruptible) = (thread.woken, thread.notify, thread.interruptible);
+    let wait = token.me().wait.suspend();
     // SAFETY: the program's own handler.
-    unsafe { call(action, number, info, context) };
-    hold(thread);
-    thread.inside = inside;
-    (thread.on, thread.object, thread.second, thread.deadline) = (on, object, second, deadline);
-    thread.interruptible = interruptible;
-    if woken {
-        (thread.woken, thread.notify) = (woken, notify);
-    }
-    conductor.step(thread, 0, Op::SignalReturn { number: number as u32 });
+    unsafe { call(Some(token), action, number, info, context) };
+    token.keep();
+    token.me().own.inside.set(inside);
+    token.me().wait.resume(&wait);
+    token.step(0, Op::SignalReturn { number: number as u32 });
 }
 
-unsafe fn call(action: &Action, number: c_int, info: *mut siginfo_t, context: *mut c_void) {
+unsafe fn call(
+    token: Option<&mut Token<'_>>,
+    action: &Action,
+    number: c_int,
+    info: *mut siginfo_t,
+    context: *mut c_void,
+) {
     // SAFETY: the program gave us a function of the kind its flags say.
     unsafe {
         if action.sa_flags & libc::SA_RESETHAND != 0 {
-            ACTIONS.get()[number as usize] = None;
+            want(number, None);
             if !FATAL.contains(&number) {
                 let default: Action = zeroed();
                 real_action(number, &raw const default, std::ptr::null_mut());
             }
-            timers::action_changed(number);
+            if let Some(token) = token {
+                timers::action_changed(token, number);
+            }
         }
         std::mem::transmute::<usize, Handler>(action.sa_sigaction)(number, info, context);
     }
@@ -249,21 +308,21 @@ pub fn set_mask(mask: u64) -> u64 {
 }
 
 /// Runs the handlers of the signals that were put off. The thread is in the runtime and holds the token.
-pub fn deliver(thread: &mut Thread) {
-    while let Some(number) = thread.signals.first() {
-        thread.signals.remove(number);
+pub fn deliver(token: &mut Token<'_>) {
+    while let Some(number) = token.me().interrupts.first() {
+        token.me().interrupts.remove(number);
         let number = number as c_int;
         if let Some(action) = has_handler(number) {
             // SAFETY: plain data; handlers that look at the context of an asynchronous signal see zeros.
             unsafe {
-                let mut info = WAITING.get()[number as usize].unwrap_or_else(|| {
+                let mut info = WAITING[number as usize].get().unwrap_or_else(|| {
                     let mut info: siginfo_t = zeroed();
                     info.si_signo = number;
                     info
                 });
                 let mut context: libc::ucontext_t = zeroed();
                 let mask = block(&action, number);
-                handle(thread, number, &action, &raw mut info, (&raw mut context).cast());
+                handle(token, number, &action, &raw mut info, (&raw mut context).cast());
                 set_mask(mask);
             }
         }
@@ -271,7 +330,7 @@ pub fn deliver(thread: &mut Thread) {
 }
 
 /// Whether a call that this signal interrupted goes on by itself.
-pub fn restarts(signals: &SignalSet) -> bool {
+pub fn restarts(signals: &InterruptSet) -> bool {
     (1..SIGNALS as c_int)
         .filter(|&number| signals.contains(number as u32))
         .all(|number| has_handler(number).is_none_or(|action| action.sa_flags & libc::SA_RESTART != 0))
@@ -286,7 +345,8 @@ enum Source {
     Outside,
 }
 
-/// What the kernel says about signals that it sends by itself, and about timers made by `timer_create`; absent in the libc crate.
+/// What the kernel says about signals that it sends by itself, and about timers made by `timer_create`; absent in the
+/// libc crate.
 const SI_KERNEL: c_int = 0x80;
 const SI_TIMER: c_int = -2;
 
@@ -313,7 +373,7 @@ struct TimerInfo {
     value: u64,
 }
 
-/// What the handler is told about a signal that the scheduler brings.
+/// What the handler learns about a signal that the scheduler brings.
 fn information(number: c_int, timer: Option<&Timer>) -> siginfo_t {
     // SAFETY: plain data, larger than what is written.
     let mut info: siginfo_t = unsafe { zeroed() };
@@ -321,59 +381,58 @@ fn information(number: c_int, timer: Option<&Timer>) -> siginfo_t {
     if let Some(timer) = timer {
         info.si_code = if timers::is_interval(timer) { SI_KERNEL } else { SI_TIMER };
         // SAFETY: as above.
-        let told = unsafe { &mut *(&raw mut info).cast::<TimerInfo>() };
-        (told.overruns, told.value) = (timer.overruns as c_int, timer.value);
+        let filled = unsafe { &mut *(&raw mut info).cast::<TimerInfo>() };
+        (filled.overruns, filled.value) = (timer.overruns as c_int, timer.value);
     }
     info
 }
 
 /// Whether a thread handles this signal and does not block it.
 pub fn takes(thread: &Thread, number: c_int) -> bool {
-    if has_handler(number).is_none() || (thread.os == 0 && thread.status == Status::Outside) {
+    if has_handler(number).is_none() || (thread.scheduling.os.get() == 0 && thread.status() == Status::Outside) {
         return false;
     }
-    await_birth(thread);
-    !blocks(thread.os, number)
+    !blocks(await_birth(thread), number)
 }
 
 /// Gives a thread a signal of a timer or, as the schedule says, one from outside.
-pub fn bring(thread: &mut Thread, number: c_int, timer: Option<&Timer>) {
+pub fn bring(thread: &Thread, number: c_int, timer: Option<&Timer>) {
     let info = information(number, timer);
-    if thread.status == Status::Outside {
+    if thread.status() == Status::Outside {
         // It must come out of its call.
-        thread.expected.insert(number as u32);
+        thread.row.expected.insert(number as u32);
+        let os = thread.scheduling.os.get() as usize;
         // SAFETY: rt_tgsigqueueinfo to a thread of this process.
-        unsafe {
-            let process = libc::getpid() as usize;
-            system::raw(297, [process, thread.os as usize, number as usize, &raw const info as usize, 0, 0]);
-        }
+        unsafe { system::raw(297, [libc::getpid() as usize, os, number as usize, &raw const info as usize, 0, 0]) };
         return;
     }
-    WAITING.get()[number as usize] = Some(info);
-    thread.signals.insert(number as u32);
+    WAITING[number as usize].set(Some(info));
+    thread.interrupts.insert(number as u32);
 }
 
-/// A new thread has no id of the system's before it runs, and blocks everything until then.
-fn await_birth(thread: &Thread) {
-    // SAFETY: a word the new thread sets when it starts.
-    while unsafe { (&raw const thread.os).read_volatile() } == 0 {
-        nap();
+/// A new thread has no id of the system's before it runs, and blocks everything until then. Returns the id.
+fn await_birth(thread: &Thread) -> u32 {
+    loop {
+        match thread.scheduling.os.get() {
+            0 => nap(),
+            os => return os,
+        }
     }
 }
 
 /// After sending a signal to another thread: waits until it has arrived there, so that the order of events does not
 /// depend on the kernel. A thread that blocks the signal is not waited for.
-pub fn await_arrival(target: u32, number: c_int) {
-    if has_handler(number).is_none() || !conductor().is_alive(target) {
+pub fn await_arrival(token: &Token<'_>, target: u32, number: c_int) {
+    if has_handler(number).is_none() {
         return;
     }
-    let thread = conductor().thread(target);
-    await_birth(thread);
-    if thread.in_call || thread.status == Status::Outside || blocks(thread.os, number) {
+    let Some(thread) = token.thread(target) else { return };
+    let os = await_birth(thread);
+    if thread.row.in_call.get() || thread.status() == Status::Outside || blocks(os, number) {
         return;
     }
     for _ in 0..2_000 {
-        if thread.signals.contains(number as u32) {
+        if thread.interrupts.contains(number as u32) {
             return;
         }
         nap();
@@ -382,7 +441,9 @@ pub fn await_arrival(target: u32, number: c_int) {
 
 /// 20 µs of real time.
 fn nap() {
-    reweave_conductor::sys::futex_wait(&conductor().region().header().give_up, 0, Some(20_000));
+    if let Some(conductor) = conductor() {
+        conductor.nap(20_000);
+    }
 }
 
 /// Whether a thread has a signal in its mask, from the kernel's own account.

@@ -1,14 +1,12 @@
-//! Call stacks, interned as a tree: entering a function costs one table look-up, and records carry a small id.
+//! Call stacks of compiled code: which functions a thread is in.
 //!
-//! A frame remembers the stack pointer of its entry, so that frames skipped by longjmp or an exception are dropped at the
-//! next entry.
+//! A frame remembers the stack pointer of its entry, so that frames skipped by longjmp or an exception are dropped at
+//! the next entry.
 
-use super::guarded::Guarded;
 use super::register::Hook;
-use super::{active, alloc, conductor, hold, threads, tls};
-use reweave_conductor::Thread;
-use reweave_model::wire::Record;
-use reweave_model::{Pc, StackId};
+use super::{Token, active, alloc, hold, own_row, threads};
+use reweave_guest::Guarded;
+use reweave_guest::stacks::{StackTree, define};
 use std::ptr::null_mut;
 
 #[derive(Clone, Copy)]
@@ -21,7 +19,7 @@ struct Frame {
 /// Frames a thread can have; deeper ones are not distinguished. The memory is reserved, not used.
 const FRAMES: usize = 1 << 20;
 
-/// Shadow stack of one thread, at `Thread::user`.
+/// Shadow stack of one thread.
 pub struct Shadow {
     frames: *mut Frame,
     depth: usize,
@@ -44,58 +42,16 @@ impl Shadow {
     }
 }
 
-/// The tree: an open-addressing table from (parent, pc) to id. Touched by the holder of the token only.
-struct Tree {
-    slots: Vec<(u64, u32, u32)>,
-    next: u32,
-}
-
-static TREE: Guarded<Tree> = Guarded::new(Tree { slots: Vec::new(), next: 1 });
-
-impl Tree {
-    fn child(&mut self, parent: u32, pc: u64) -> (u32, bool) {
-        if self.slots.len() < 2 * self.next as usize {
-            self.grow();
-        }
-        let mask = self.slots.len() - 1;
-        let mut at = hash(parent, pc) & mask;
-        loop {
-            let (known_pc, known_parent, id) = self.slots[at];
-            if id == 0 {
-                self.slots[at] = (pc, parent, self.next);
-                self.next += 1;
-                return (self.next - 1, true);
-            }
-            if known_pc == pc && known_parent == parent {
-                return (id, false);
-            }
-            at = (at + 1) & mask;
-        }
-    }
-
-    fn grow(&mut self) {
-        let size = (self.slots.len() * 2).max(4096);
-        let old = std::mem::replace(&mut self.slots, vec![(0, 0, 0); size]);
-        for (pc, parent, id) in old {
-            if id != 0 {
-                let mut at = hash(parent, pc) & (size - 1);
-                while self.slots[at].2 != 0 {
-                    at = (at + 1) & (size - 1);
-                }
-                self.slots[at] = (pc, parent, id);
-            }
-        }
-    }
-}
-
-fn hash(parent: u32, pc: u64) -> usize {
-    let mixed = (pc ^ u64::from(parent) << 40).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    (mixed >> 32) as usize
-}
+// SAFETY: for the holder of the token of the one conductor.
+static TREE: Guarded<StackTree> = unsafe { Guarded::new(StackTree::new()) };
 
 /// After a fork the child's trace starts without definitions.
-pub fn forget() {
-    *TREE.get() = Tree { slots: Vec::new(), next: 1 };
+///
+/// # Safety
+/// The caller is alone.
+pub unsafe fn forget() {
+    // SAFETY: by the contract.
+    *unsafe { TREE.get_alone() } = StackTree::new();
 }
 
 #[unsafe(naked)]
@@ -104,28 +60,17 @@ unsafe extern "C" fn func_entry() {
 }
 
 extern "C" fn entered(caller: u64, sp: u64) {
-    if !active() {
+    if !active() || own_row().is_some_and(|thread| thread.own.inside.get() != 0) {
         return;
     }
-    let thread = tls::thread();
-    // SAFETY: the row of this very thread.
-    let thread = match unsafe { thread.as_mut() } {
-        Some(thread) => thread,
-        None => match threads::adopt() {
-            Some(thread) => thread,
-            None => return,
-        },
-    };
-    if thread.inside != 0 {
-        return;
-    }
-    hold(thread);
+    // SAFETY: the thread is not inside, so no other token of it is in use.
+    let Some(mut token) = (unsafe { hold() }).or_else(threads::adopt) else { return };
     // The last write's slot may be reused by calls that no hook sees.
-    conductor().recorder.settle(thread);
+    token.settle();
+    let mut stack = token.me().own.stack();
     // SAFETY: the shadow stack belongs to this thread.
     unsafe {
-        let shadow = &mut *thread.user.cast::<Shadow>();
-        let mut stack = thread.stack_wanted as u32;
+        let shadow = &mut *token.me().row.shadow.get();
         // Frames below the current stack pointer were left without an exit.
         while shadow.depth > 0 && (*shadow.frames.add(shadow.depth - 1)).sp < sp {
             shadow.depth -= 1;
@@ -135,56 +80,52 @@ extern "C" fn entered(caller: u64, sp: u64) {
             *shadow.frames.add(shadow.depth) = Frame { sp, before: stack };
         }
         shadow.depth += 1;
-        enter_frame(thread, stack, caller);
     }
+    enter_frame(&mut token, stack, caller);
 }
 
-fn enter_frame(thread: &mut Thread, stack: u32, caller: u64) {
-    let recorder = &mut conductor().recorder;
-    let (id, new) = TREE.get().child(stack, caller);
+fn enter_frame(token: &mut Token<'_>, stack: u32, caller: u64) {
+    let (id, new) = TREE.get(token).child(stack, caller);
     if new {
         // Nothing else may come between the settled write and this.
-        let record = Record::StackDef { stack: StackId(id), parent: StackId(stack), pc: Pc(caller) };
-        let inside = std::mem::replace(&mut thread.inside, 1);
-        recorder.record(thread, &record);
-        thread.inside = inside;
+        let inside = token.me().own.inside.replace(1);
+        define(token, id, stack, caller);
+        token.me().own.inside.set(inside);
     }
-    recorder.set_stack(thread, id);
+    token.set_stack(id);
 }
 
 extern "C" fn func_exit() {
-    let thread = tls::thread();
-    // SAFETY: the row of this very thread.
-    if let Some(thread) = unsafe { thread.as_mut() }
-        && thread.inside == 0
-    {
-        hold(thread);
-        conductor().recorder.settle(thread);
-        // SAFETY: the shadow stack belongs to this thread.
-        unsafe {
-            let shadow = &mut *thread.user.cast::<Shadow>();
-            if shadow.depth > 0 {
-                shadow.depth -= 1;
-                if shadow.depth < FRAMES {
-                    let before = (*shadow.frames.add(shadow.depth)).before;
-                    conductor().recorder.set_stack(thread, before);
-                }
+    if own_row().is_none_or(|thread| thread.own.inside.get() != 0) {
+        return;
+    }
+    // SAFETY: the thread is not inside, so no other token of it is in use.
+    let Some(mut token) = (unsafe { hold() }) else { return };
+    token.settle();
+    // SAFETY: the shadow stack belongs to this thread.
+    unsafe {
+        let shadow = &mut *token.me().row.shadow.get();
+        if shadow.depth > 0 {
+            shadow.depth -= 1;
+            if shadow.depth < FRAMES {
+                let before = (*shadow.frames.add(shadow.depth)).before;
+                token.set_stack(before);
             }
         }
     }
 }
 
 /// A new thread's empty stack.
-pub fn attach(thread: &mut Thread) {
-    if thread.user.is_null() {
-        thread.user = Shadow::new().cast();
+pub fn attach(token: &mut Token<'_>) {
+    let shadow = &token.me().row.shadow;
+    if shadow.get().is_null() {
+        shadow.set(Shadow::new());
     }
 }
 
-pub fn detach(thread: &mut Thread) {
+pub fn detach(token: &mut Token<'_>) {
     // SAFETY: called once, at the end of the thread.
-    unsafe { Shadow::free(thread.user.cast()) };
-    thread.user = null_mut();
+    unsafe { Shadow::free(token.me().row.shadow.replace(null_mut())) };
 }
 
 pub const HOOKS: &[Hook] =

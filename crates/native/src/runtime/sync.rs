@@ -1,6 +1,6 @@
 //! Condition variables, barriers and semaphores.
 
-use super::{Inside, conductor, enter, locks, signals, threads, time};
+use super::{Inside, Token, enter, locks, signals, threads, time};
 use libc::{
     c_int, c_uint, pthread_barrier_t, pthread_barrierattr_t, pthread_cond_t, pthread_condattr_t, pthread_mutex_t,
     sem_t, timespec,
@@ -12,21 +12,20 @@ type CondCall = unsafe extern "C-unwind" fn(*mut pthread_cond_t) -> c_int;
 
 /// Waits on a condition variable, for pthreads and C11.
 pub fn wait(inside: &mut Inside, pc: u64, condition: u64, mutex: u64, deadline: Deadline) -> c_int {
-    let conductor = conductor();
-    if conductor.owner(mutex) != inside.thread.id {
-        conductor.misused(inside.thread, pc, Misuse::UnlockByNonOwner, mutex);
+    if inside.owner(mutex) != inside.id() {
+        inside.misused(pc, Misuse::UnlockByNonOwner, mutex);
         if locks::checks_owner(mutex as *const pthread_mutex_t) {
             return libc::EPERM;
         }
         // What libc does with a normal mutex: it is opened, whoever holds it, and taken when the wait is over.
-        conductor.force_release(mutex);
-        conductor.seize(inside.thread, pc, mutex);
+        inside.force_release(mutex);
+        inside.seize(pc, mutex);
     }
-    match conductor.wait(inside.thread, pc, condition, mutex, deadline, signals::deliver) {
+    match inside.wait(pc, condition, mutex, deadline) {
         WakeReason::Notified | WakeReason::Spurious => 0,
         WakeReason::TimedOut => libc::ETIMEDOUT,
         WakeReason::Cancelled => {
-            inside.outside(threads::cancel_point);
+            inside.call_back(threads::cancel_point);
             0
         }
     }
@@ -43,8 +42,8 @@ interpose! {
     fn pthread_cond_init(condition: *mut pthread_cond_t, attributes: *const pthread_condattr_t; pc) -> c_int {
         type Init = unsafe extern "C-unwind" fn(*mut pthread_cond_t, *const pthread_condattr_t) -> c_int;
         let status = real!(pthread_cond_init: Init)(condition, attributes);
-        if let Some(inside) = enter() {
-            conductor().create(inside.thread, pc, condition as u64, ObjectKind::Condition, 0);
+        if let Some(mut inside) = enter() {
+            inside.create(pc, condition as u64, ObjectKind::Condition, 0);
         }
         status
     }
@@ -52,14 +51,14 @@ interpose! {
     /// `std::condition_variable` is made without a call of libc's, but destroyed with one.
     fn _ZNSt18condition_variableC1Ev(condition: *mut pthread_cond_t; pc) {
         real!(_ZNSt18condition_variableC1Ev: unsafe extern "C-unwind" fn(*mut pthread_cond_t))(condition);
-        if let Some(inside) = enter() {
-            conductor().create(inside.thread, pc, condition as u64, ObjectKind::Condition, 0);
+        if let Some(mut inside) = enter() {
+            inside.create(pc, condition as u64, ObjectKind::Condition, 0);
         }
     }
 
     fn pthread_cond_destroy(condition: *mut pthread_cond_t; pc) -> c_int {
         match enter() {
-            Some(inside) => conductor().destroy(inside.thread, pc, condition as u64, ObjectKind::Condition).map_or(libc::EBUSY, |()| 0),
+            Some(mut inside) => inside.destroy(pc, condition as u64, ObjectKind::Condition).map_or(libc::EBUSY, |()| 0),
             None => real!(pthread_cond_destroy: CondCall)(condition),
         }
     }
@@ -68,7 +67,7 @@ interpose! {
         type Wait = unsafe extern "C-unwind" fn(*mut pthread_cond_t, *mut pthread_mutex_t) -> c_int;
         match enter() {
             // Whoever signals it may be another process.
-            Some(mut inside) if super::super::locks::beyond_us(mutex) => {
+            Some(mut inside) if locks::beyond_us(mutex) => {
                 super::super::system::blocking(&mut inside, pc, libc::SYS_futex as u32, || real!(pthread_cond_wait: Wait)(condition, mutex))
             }
             Some(mut inside) => wait(&mut inside, pc, condition as u64, mutex as u64, Deadline::Never),
@@ -97,8 +96,8 @@ interpose! {
 
     fn pthread_cond_signal(condition: *mut pthread_cond_t; pc) -> c_int {
         match enter() {
-            Some(inside) => {
-                conductor().notify(inside.thread, pc, condition as u64, false);
+            Some(mut inside) => {
+                inside.notify(pc, condition as u64, false);
                 real!(pthread_cond_signal: CondCall)(condition)
             }
             None => real!(pthread_cond_signal: CondCall)(condition),
@@ -107,8 +106,8 @@ interpose! {
 
     fn pthread_cond_broadcast(condition: *mut pthread_cond_t; pc) -> c_int {
         match enter() {
-            Some(inside) => {
-                conductor().notify(inside.thread, pc, condition as u64, true);
+            Some(mut inside) => {
+                inside.notify(pc, condition as u64, true);
                 real!(pthread_cond_broadcast: CondCall)(condition)
             }
             None => real!(pthread_cond_broadcast: CondCall)(condition),
@@ -118,23 +117,23 @@ interpose! {
     fn pthread_barrier_init(barrier: *mut pthread_barrier_t, attributes: *const pthread_barrierattr_t, count: c_uint; pc) -> c_int {
         type Init = unsafe extern "C-unwind" fn(*mut pthread_barrier_t, *const pthread_barrierattr_t, c_uint) -> c_int;
         let status = real!(pthread_barrier_init: Init)(barrier, attributes, count);
-        if status == 0 && let Some(inside) = enter() {
-            conductor().create(inside.thread, pc, barrier as u64, ObjectKind::Barrier, count);
+        if status == 0 && let Some(mut inside) = enter() {
+            inside.create(pc, barrier as u64, ObjectKind::Barrier, count);
         }
         status
     }
 
     fn pthread_barrier_destroy(barrier: *mut pthread_barrier_t; pc) -> c_int {
         match enter() {
-            Some(inside) => conductor().destroy(inside.thread, pc, barrier as u64, ObjectKind::Barrier).map_or(libc::EBUSY, |()| 0),
+            Some(mut inside) => inside.destroy(pc, barrier as u64, ObjectKind::Barrier).map_or(libc::EBUSY, |()| 0),
             None => real!(pthread_barrier_destroy: unsafe extern "C-unwind" fn(*mut pthread_barrier_t) -> c_int)(barrier),
         }
     }
 
     fn pthread_barrier_wait(barrier: *mut pthread_barrier_t; pc) -> c_int {
         match enter() {
-            Some(inside) => {
-                let serial = conductor().barrier(inside.thread, pc, barrier as u64, signals::deliver);
+            Some(mut inside) => {
+                let serial = inside.barrier(pc, barrier as u64);
                 if serial { libc::PTHREAD_BARRIER_SERIAL_THREAD } else { 0 }
             }
             None => real!(pthread_barrier_wait: unsafe extern "C-unwind" fn(*mut pthread_barrier_t) -> c_int)(barrier),
@@ -145,25 +144,25 @@ interpose! {
 type SemCall = unsafe extern "C-unwind" fn(*mut sem_t) -> c_int;
 
 /// A semaphore that other processes may share: libc handles it.
-fn beyond_us(semaphore: *const sem_t) -> bool {
-    !conductor().objects.semaphores.contains_key(&(semaphore as u64))
+fn beyond_us(token: &Token<'_>, semaphore: *const sem_t) -> bool {
+    !token.peek_objects().semaphores.contains_key(&(semaphore as u64))
 }
 
 fn take(inside: &mut Inside, pc: u64, semaphore: *mut sem_t, deadline: Deadline) -> c_int {
-    let errno = match conductor().semaphore_take(inside.thread, pc, semaphore as u64, deadline) {
-        Wakeup::Signalled if signals::restarts(&inside.thread.signals) => {
-            signals::deliver(inside.thread);
+    let errno = match inside.semaphore_take(pc, semaphore as u64, deadline) {
+        Wakeup::Interrupted if signals::restarts(&inside.me().interrupts) => {
+            signals::deliver(inside);
             return take(inside, pc, semaphore, deadline);
         }
         Wakeup::Granted => return 0,
         Wakeup::TimedOut if deadline == Deadline::Now => libc::EAGAIN,
         Wakeup::TimedOut => libc::ETIMEDOUT,
-        Wakeup::Signalled => {
-            signals::deliver(inside.thread);
+        Wakeup::Interrupted => {
+            signals::deliver(inside);
             libc::EINTR
         }
         Wakeup::Cancelled => {
-            inside.outside(threads::cancel_point);
+            inside.call_back(threads::cancel_point);
             libc::EINTR
         }
     };
@@ -174,12 +173,12 @@ fn take(inside: &mut Inside, pc: u64, semaphore: *mut sem_t, deadline: Deadline)
 interpose! {
     fn sem_init(semaphore: *mut sem_t, shared: c_int, value: c_uint; pc) -> c_int {
         let status = real!(sem_init: unsafe extern "C-unwind" fn(*mut sem_t, c_int, c_uint) -> c_int)(semaphore, shared, value);
-        if status == 0 && let Some(inside) = enter() {
+        if status == 0 && let Some(mut inside) = enter() {
             if shared == 0 {
-                conductor().create(inside.thread, pc, semaphore as u64, ObjectKind::Semaphore, value);
+                inside.create(pc, semaphore as u64, ObjectKind::Semaphore, value);
             } else {
                 // One of ours may have been there before.
-                conductor().objects.semaphores.remove(&(semaphore as u64));
+                inside.objects().semaphores.remove(&(semaphore as u64));
             }
         }
         status
@@ -187,16 +186,16 @@ interpose! {
 
     fn sem_destroy(semaphore: *mut sem_t; pc) -> c_int {
         match enter() {
-            Some(inside) if !beyond_us(semaphore) => conductor().destroy(inside.thread, pc, semaphore as u64, ObjectKind::Semaphore).map_or(-1, |()| 0),
+            Some(mut inside) if !beyond_us(&inside, semaphore) => inside.destroy(pc, semaphore as u64, ObjectKind::Semaphore).map_or(-1, |()| 0),
             _ => real!(sem_destroy: SemCall)(semaphore),
         }
     }
 
     fn sem_post(semaphore: *mut sem_t; pc) -> c_int {
         match enter() {
-            Some(inside) if !beyond_us(semaphore) => { conductor().semaphore_post(inside.thread, pc, semaphore as u64); 0 }
-            Some(inside) => {
-                conductor().send(inside.thread, pc, semaphore as u64, 1);
+            Some(mut inside) if !beyond_us(&inside, semaphore) => { inside.semaphore_post(pc, semaphore as u64); 0 }
+            Some(mut inside) => {
+                inside.send(pc, semaphore as u64, 1);
                 real!(sem_post: SemCall)(semaphore)
             }
             None => real!(sem_post: SemCall)(semaphore),
@@ -205,10 +204,10 @@ interpose! {
 
     fn sem_wait(semaphore: *mut sem_t; pc) -> c_int {
         match enter() {
-            Some(mut inside) if !beyond_us(semaphore) => take(&mut inside, pc, semaphore, Deadline::Never),
+            Some(mut inside) if !beyond_us(&inside, semaphore) => take(&mut inside, pc, semaphore, Deadline::Never),
             Some(mut inside) => {
                 let status = super::super::system::blocking(&mut inside, pc, 0, || real!(sem_wait: SemCall)(semaphore));
-                conductor().receive(inside.thread, pc, semaphore as u64, None);
+                inside.receive(pc, semaphore as u64, None);
                 status
             }
             None => real!(sem_wait: SemCall)(semaphore),
@@ -217,7 +216,7 @@ interpose! {
 
     fn sem_trywait(semaphore: *mut sem_t; pc) -> c_int {
         match enter() {
-            Some(mut inside) if !beyond_us(semaphore) => take(&mut inside, pc, semaphore, Deadline::Now),
+            Some(mut inside) if !beyond_us(&inside, semaphore) => take(&mut inside, pc, semaphore, Deadline::Now),
             _ => real!(sem_trywait: SemCall)(semaphore),
         }
     }
@@ -225,7 +224,7 @@ interpose! {
     fn sem_timedwait(semaphore: *mut sem_t, until: *const timespec; pc) -> c_int {
         type Timed = unsafe extern "C-unwind" fn(*mut sem_t, *const timespec) -> c_int;
         match enter() {
-            Some(mut inside) if !beyond_us(semaphore) => take(&mut inside, pc, semaphore, time::deadline(libc::CLOCK_REALTIME, until)),
+            Some(mut inside) if !beyond_us(&inside, semaphore) => take(&mut inside, pc, semaphore, time::deadline(libc::CLOCK_REALTIME, until)),
             _ => real!(sem_timedwait: Timed)(semaphore, until),
         }
     }
@@ -233,17 +232,17 @@ interpose! {
     fn sem_clockwait(semaphore: *mut sem_t, clock: libc::clockid_t, until: *const timespec; pc) -> c_int {
         type Timed = unsafe extern "C-unwind" fn(*mut sem_t, libc::clockid_t, *const timespec) -> c_int;
         match enter() {
-            Some(mut inside) if !beyond_us(semaphore) => take(&mut inside, pc, semaphore, time::deadline(clock, until)),
+            Some(mut inside) if !beyond_us(&inside, semaphore) => take(&mut inside, pc, semaphore, time::deadline(clock, until)),
             _ => real!(sem_clockwait: Timed)(semaphore, clock, until),
         }
     }
 
     fn sem_getvalue(semaphore: *mut sem_t, value: *mut c_int; pc) -> c_int {
         match enter() {
-            Some(inside) if !beyond_us(semaphore) => {
-                conductor().sync_point(inside.thread);
-                *value = conductor().objects.semaphores.get(&(semaphore as u64)).map_or(0, |s| s.value as c_int);
-                super::super::ranges::wrote(inside.thread, value.cast(), 4, pc);
+            Some(mut inside) if !beyond_us(&inside, semaphore) => {
+                inside.sync_point();
+                *value = inside.objects().semaphores.get(&(semaphore as u64)).map_or(0, |s| s.value as c_int);
+                super::super::ranges::wrote(&mut inside, value.cast(), 4, pc);
                 0
             }
             _ => real!(sem_getvalue: unsafe extern "C-unwind" fn(*mut sem_t, *mut c_int) -> c_int)(semaphore, value),

@@ -1,9 +1,9 @@
-//! System calls: raw ones for the runtime, `syscall()` of the program (futexes above all), and the bracket around calls
-//! that may block where the model cannot see.
+//! System calls: raw ones for the runtime, `syscall()` of the program, and the bracket around calls that may block
+//! where the model cannot see.
 
-use super::{Inside, conductor, enter, signals, time};
+use super::{Inside, enter, futexes, signals};
 use libc::{c_int, c_long, timespec};
-use reweave_conductor::{Deadline, NEVER, Wakeup, sys};
+use reweave_conductor::{NEVER, sys};
 use reweave_model::Op;
 use std::ffi::CStr;
 
@@ -60,73 +60,25 @@ pub fn errno() -> c_int {
 
 /// Runs a call that may block without the token. `call` is the system call's number, for the trace.
 pub fn blocking<R: Copy + Into<i64>>(inside: &mut Inside, pc: u64, call: u32, code: impl FnOnce() -> R) -> R {
-    let conductor = conductor();
-    conductor.sync_point(inside.thread);
-    conductor.step(inside.thread, pc, Op::Leave { call });
+    inside.sync_point();
+    inside.step(pc, Op::Leave { call });
     // One that the schedule brings at once must find the thread in its call.
-    let mask = (inside.thread.signal_at != NEVER).then(|| signals::set_mask(u64::MAX));
-    conductor.leave(inside.thread);
-    inside.thread.in_call = true;
-    mask.map(signals::set_mask);
-    let result = code();
-    inside.thread.in_call = false;
-    let errno = errno();
-    conductor.arrive(inside.thread);
-    if conductor.is_interrupted(inside.thread) {
-        // It came during the call, and the call was over before it was told.
-        signals::deliver(inside.thread);
+    let mask = (inside.me().replay.interrupt_at.get() != NEVER).then(|| signals::set_mask(u64::MAX));
+    let (result, errno) = inside.outside(|row| {
+        row.in_call.set(true);
+        mask.map(signals::set_mask);
+        let result = code();
+        row.in_call.set(false);
+        (result, errno())
+    });
+    if inside.is_interrupted() {
+        // It came during the call, and the call was over before it was delivered.
+        signals::deliver(inside);
     }
-    conductor.step(inside.thread, pc, Op::Return { call, result: result.into() });
-    if !inside.thread.signals.is_empty() {
-        signals::deliver(inside.thread);
-    }
+    inside.step(pc, Op::Return { call, result: result.into() });
+    inside.deliver();
     set_errno(errno);
     result
-}
-
-const FUTEX_WAIT: c_int = 0;
-const FUTEX_WAKE: c_int = 1;
-const FUTEX_WAIT_BITSET: c_int = 9;
-const FUTEX_WAKE_BITSET: c_int = 10;
-const FUTEX_COMMAND: c_int = 127;
-
-/// A futex call of the program or its C++ library. `None`: not one we model.
-fn futex(
-    inside: &mut Inside,
-    pc: u64,
-    word: u64,
-    operation: c_int,
-    value: u32,
-    timeout: *const timespec,
-) -> Option<isize> {
-    let conductor = conductor();
-    match operation & FUTEX_COMMAND {
-        command @ (FUTEX_WAIT | FUTEX_WAIT_BITSET) => {
-            conductor.sync_point(inside.thread);
-            if reweave_conductor::recorder::load(word, 4) as u32 != value {
-                return Some(-(libc::EAGAIN as isize));
-            }
-            // SAFETY: the program's own argument.
-            let deadline = match unsafe { timeout.as_ref() } {
-                None => Deadline::Never,
-                Some(span) if command == FUTEX_WAIT => {
-                    time::after(inside.thread, span.tv_sec as u64 * 1_000_000_000 + span.tv_nsec as u64)
-                }
-                Some(_) if operation & libc::FUTEX_CLOCK_REALTIME != 0 => time::deadline(libc::CLOCK_REALTIME, timeout),
-                Some(_) => time::deadline(libc::CLOCK_MONOTONIC, timeout),
-            };
-            Some(match conductor.futex_wait(inside.thread, pc, word, value, deadline) {
-                Wakeup::Granted => 0,
-                Wakeup::TimedOut => -(libc::ETIMEDOUT as isize),
-                Wakeup::Signalled | Wakeup::Cancelled => {
-                    signals::deliver(inside.thread);
-                    -(libc::EINTR as isize)
-                }
-            })
-        }
-        FUTEX_WAKE | FUTEX_WAKE_BITSET => Some(conductor.futex_wake(inside.thread, pc, word, value) as isize),
-        _ => None,
-    }
 }
 
 /// The program's `syscall`, whose arguments fill the registers.
@@ -153,13 +105,13 @@ unsafe extern "C-unwind" fn syscall_body(
     if number == libc::SYS_futex
         && let Some(mut inside) = enter()
     {
-        result = futex(&mut inside, pc, a as u64, b as c_int, c as u32, d as *const timespec);
+        result = futexes::call(&mut inside, pc, a as u64, b as c_int, c as u32, d as *const timespec);
     }
     // SAFETY: the program's own call.
     let result = result.unwrap_or_else(|| unsafe {
         match number {
             libc::SYS_gettid | libc::SYS_getpid => raw(number as usize, [a, b, c, d, e, f]),
-            _ => super::descriptors::other_syscall(number, [a, b, c, d, e, f], pc),
+            _ => super::transfers::other_syscall(number, [a, b, c, d, e, f], pc),
         }
     });
     if (-4095..0).contains(&result) {

@@ -1,11 +1,12 @@
 //! Thread life: create, begin, end, join, detach, exit, cancel, and threads that nobody announced.
 
-use super::guarded::Guarded;
 use super::signals::set_mask;
-use super::{Inside, active, conductor, enter, stacks, tls};
+use super::world::Native;
+use super::{Inside, Token, active, conductor, enter, stacks, tls};
 use libc::{c_int, c_void, pthread_attr_t, pthread_t, timespec};
 use reweave_conductor::objects::AddressMap;
-use reweave_conductor::{Deadline, Status, Thread, Wakeup};
+use reweave_conductor::{Deadline, NewThread, Wakeup};
+use reweave_guest::Guarded;
 use reweave_model::{Addr, Misuse, ObjectId, Op, ThreadId};
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -14,7 +15,7 @@ type Create = unsafe extern "C-unwind" fn(*mut pthread_t, *const pthread_attr_t,
 
 /// What a new thread needs to know.
 struct Beginning {
-    thread: *mut Thread,
+    thread: NewThread<Native>,
     start: Start,
     argument: *mut c_void,
     /// Signals are blocked until the thread knows who it is.
@@ -39,39 +40,41 @@ enum Joined {
 }
 
 /// Threads by their pthread handle. Touched by the holder of the token only.
-static HANDLES: Guarded<Option<AddressMap<Named>>> = Guarded::new(None);
-
-fn handles() -> &'static mut AddressMap<Named> {
-    HANDLES.made()
-}
+// SAFETY: for the holder of the token of the one conductor.
+static HANDLES: Guarded<Option<AddressMap<Named>>> = unsafe { Guarded::new(None) };
 
 /// The thread behind a handle, if it was created under control.
-pub fn by_handle(handle: pthread_t) -> Option<u32> {
-    handles().get(&handle).filter(|named| named.joined != Joined::Already).map(|named| named.thread)
+pub fn by_handle(token: &mut Token<'_>, handle: pthread_t) -> Option<u32> {
+    HANDLES.made(token).get(&handle).filter(|named| named.joined != Joined::Already).map(|named| named.thread)
 }
 
 /// Nobody will join this thread.
-fn detached(handle: pthread_t) {
-    if let Some(named) = handles().get_mut(&handle) {
+fn detached(token: &mut Token<'_>, handle: pthread_t) {
+    if let Some(named) = HANDLES.made(token).get_mut(&handle) {
         named.detached = true;
-        if !conductor().is_alive(named.thread) {
-            handles().remove(&handle);
+        let thread = named.thread;
+        if !token.is_alive(thread) {
+            HANDLES.made(token).remove(&handle);
         }
     }
 }
 
 /// After a fork: of all threads only the caller is there, and it gets another number.
-pub fn forget() {
-    *HANDLES.get() = None;
+///
+/// # Safety
+/// The caller is alone.
+pub unsafe fn forget() {
+    // SAFETY: by the contract.
+    *unsafe { HANDLES.get_alone() } = None;
 }
 
 /// Key whose destructor is the end of a thread, after all other keys' destructors.
 static END_KEY: AtomicU32 = AtomicU32::new(u32::MAX);
 
 /// First event of a thread that holds the token.
-pub fn begin(thread: &mut Thread, pc: u64) {
-    stacks::attach(thread);
-    thread.os = reweave_conductor::sys::thread_id();
+pub fn begin(token: &mut Token<'_>, pc: u64) {
+    stacks::attach(token);
+    token.me().scheduling.os.set(reweave_conductor::sys::thread_id());
     let mut key = END_KEY.load(Ordering::Relaxed);
     if key == u32::MAX {
         // SAFETY: a key with our destructor.
@@ -85,14 +88,15 @@ pub fn begin(thread: &mut Thread, pc: u64) {
     };
     let attributes = own_attributes();
     // One that was created under control is known already, and perhaps detached.
-    if by_handle(own) != Some(thread.id) {
+    let id = token.id();
+    if by_handle(token, own) != Some(id) {
         let detached = attributes.as_ref().is_some_and(|own| own.detached);
-        handles().insert(own, Named { thread: thread.id, detached, joined: Joined::Not });
+        HANDLES.made(token).insert(own, Named { thread: id, detached, joined: Joined::Not });
     }
-    conductor().step(thread, pc, Op::Begin);
+    token.step(pc, Op::Begin);
     // Stacks are used again: what another thread had there is another location.
     if let Some((addr, size)) = attributes.and_then(|own| own.stack) {
-        conductor().step(thread, pc, Op::Alloc { addr: Addr(addr), size });
+        token.step(pc, Op::Alloc { addr: Addr(addr), size });
     }
 }
 
@@ -142,71 +146,61 @@ extern "C" fn ending(round: *mut c_void) {
 }
 
 fn end() {
-    let Some(inside) = enter() else { return };
-    let conductor = conductor();
-    conductor.point(inside.thread);
-    conductor.step(inside.thread, 0, Op::End);
-    let id = inside.thread.id;
+    let Some(mut inside) = enter() else { return };
+    inside.point();
+    inside.step(0, Op::End);
+    let id = inside.id();
     // SAFETY: asks who we are.
     let own = unsafe { libc::pthread_self() };
-    if handles().get(&own).is_some_and(|named| named.thread == id && named.detached) {
-        handles().remove(&own);
+    let handles = HANDLES.made(&mut inside);
+    if handles.get(&own).is_some_and(|named| named.thread == id && named.detached) {
+        handles.remove(&own);
     }
-    conductor.objects.channels.remove(&super::signals::channel(id));
-    stacks::detach(inside.thread);
-    std::mem::forget(inside);
+    inside.objects().channels.remove(&super::signals::channel(id));
+    stacks::detach(&mut inside);
     tls::set_ended();
     tls::set_thread(std::ptr::null_mut());
-    conductor.retire(id);
+    inside.into_token().retire();
 }
 
 /// Takes a thread under control that was not created through us (SIGEV_THREAD, clone, a static library).
 #[cold]
-pub fn adopt() -> Option<&'static mut Thread> {
-    if !active() || tls::ended() {
-        return None;
-    }
-    let conductor = conductor();
-    conductor.spin.lock();
-    let thread = conductor.register(None);
-    thread.inside = 1;
-    thread.status = Status::Outside;
-    conductor.spin.unlock();
-    tls::set_thread(thread);
-    conductor.arrive(thread);
-    begin(thread, 0);
-    thread.inside = 0;
-    Some(thread)
+pub fn adopt() -> Option<Token<'static>> {
+    let conductor = conductor().filter(|_| !tls::ended())?;
+    let row = conductor.adopt();
+    row.row().own.inside.set(1);
+    tls::set_thread(row.pointer().as_ptr());
+    // SAFETY: this thread's own row, just made.
+    let mut token = unsafe { Token::arrive(conductor, row.pointer()) };
+    begin(&mut token, 0);
+    token.me().own.inside.set(0);
+    Some(token)
 }
 
 unsafe extern "C-unwind" fn first(beginning: *mut c_void) -> *mut c_void {
     // SAFETY: made by pthread_create below.
     let Beginning { thread, start, argument, mask } = *unsafe { Box::from_raw(beginning.cast::<Beginning>()) };
-    // SAFETY: the row made for this thread.
-    let thread = unsafe { &mut *thread };
-    thread.inside = 1;
-    tls::set_thread(thread);
+    thread.row().own.inside.set(1);
+    tls::set_thread(thread.pointer().as_ptr());
     set_mask(mask);
-    // From here on others can see which signals it takes.
-    thread.os = reweave_conductor::sys::thread_id();
-    if super::modules::in_openmp(start as usize as u64) {
-        // A pool thread waits inside its library, which nobody here sees; its first parallel region is its beginning.
-        conductor().spin.lock();
-        thread.status = Status::Outside;
-        conductor().spin.unlock();
-        conductor().kick();
-        thread.inside = 0;
-        // SAFETY: the library's own function.
-        return unsafe { start(argument) };
+    if let Some(conductor) = conductor() {
+        // From here on others can see which signals it takes.
+        thread.row().scheduling.os.set(reweave_conductor::sys::thread_id());
+        if super::modules::in_openmp(start as usize as u64) {
+            // A pool thread waits inside its library, which nobody here sees; its first parallel region is its
+            // beginning.
+            let inside = &super::own_row().expect("it was just set").own.inside;
+            thread.begin_outside(conductor);
+            inside.set(0);
+        } else {
+            let mut token = thread.begin(conductor);
+            // A pc is a return address everywhere else: one past the instruction.
+            begin(&mut token, start as usize as u64 + 1);
+            token.meet_interrupt();
+            token.deliver();
+            token.me().own.inside.set(0);
+        }
     }
-    conductor().await_token(thread);
-    // A pc is a return address everywhere else: one past the instruction.
-    begin(thread, start as usize as u64 + 1);
-    conductor().meet_signal(thread);
-    if !thread.signals.is_empty() {
-        super::signals::deliver(thread);
-    }
-    thread.inside = 0;
     // SAFETY: the program's own function.
     unsafe { start(argument) }
 }
@@ -223,14 +217,14 @@ extern "C" fn single_threaded() -> *const u8 {
 
 /// Calls a function of libc that may make the first thread, and records that the process is no longer single-threaded:
 /// code that the C++ library has inlined into the program reads that.
-pub fn no_longer_alone<R>(thread: &mut Thread, pc: u64, make: impl FnOnce() -> R) -> R {
+pub fn no_longer_alone<R>(token: &mut Token<'_>, pc: u64, make: impl FnOnce() -> R) -> R {
     let flag = single_threaded();
     // SAFETY: null or a byte of libc.
     let alone = || !flag.is_null() && unsafe { flag.read_volatile() } != 0;
     let before = alone();
     let result = make();
     if before && !alone() {
-        super::ranges::wrote(thread, flag, 1, pc);
+        super::ranges::wrote(token, flag, 1, pc);
     }
     result
 }
@@ -244,18 +238,13 @@ pub unsafe fn create(
     start: Start,
     argument: *mut c_void,
 ) -> c_int {
-    let conductor = conductor();
-    conductor.sync_point(inside.thread);
-    conductor.spin.lock();
-    let child = conductor.register(Some(inside.thread));
-    // Nobody may choose it before it is forked, not even if the watchdog takes the token from its parent meanwhile.
-    child.status = Status::Outside;
-    conductor.spin.unlock();
-    let (id, nth) = (child.id, child.nth);
+    inside.sync_point();
+    let child = inside.register_child();
+    let (id, nth) = (child.row().id, child.row().nth);
     let mask = set_mask(u64::MAX);
     let beginning = Box::into_raw(Box::new(Beginning { thread: child, start, argument, mask }));
     // Recorded before the fork, and so before everything that the child does.
-    let status = no_longer_alone(inside.thread, pc, || {
+    let status = no_longer_alone(inside, pc, || {
         // SAFETY: the program's own arguments, with our first function.
         unsafe { real!(pthread_create: Create)(handle, attributes, first, beginning.cast()) }
     });
@@ -263,27 +252,25 @@ pub unsafe fn create(
     if status != 0 {
         // SAFETY: nobody took it.
         drop(unsafe { Box::from_raw(beginning) });
-        conductor.unregister(id);
-        inside.thread.children -= 1;
+        inside.unregister_child(id);
         return status;
     }
     let detached = !attributes.is_null() && is_detached(attributes);
     // SAFETY: filled by pthread_create.
-    handles().insert(unsafe { *handle }, Named { thread: id, detached, joined: Joined::Not });
-    // libc stores the handle before the thread starts: whoever the thread tells of itself may read it. Nobody may come between
-    // that and the fork, the new thread least of all.
-    inside.thread.no_preempt += 1;
-    super::ranges::wrote(inside.thread, handle.cast(), size_of::<pthread_t>(), pc);
-    conductor.step(inside.thread, pc, Op::Fork { child: ThreadId(id), nth });
+    let new = unsafe { *handle };
+    HANDLES.made(inside).insert(new, Named { thread: id, detached, joined: Joined::Not });
+    // libc stores the handle before the thread starts: whoever the thread gives its name to may read it. Nobody may
+    // come between that and the fork, the new thread least of all.
+    inside.forbid_preemption();
+    super::ranges::wrote(inside, handle.cast(), size_of::<pthread_t>(), pc);
+    inside.step(pc, Op::Fork { child: ThreadId(id), nth });
     // A pool thread of OpenMP stays outside, see `first`.
     if !super::modules::in_openmp(start as usize as u64) {
-        conductor.spin.lock();
-        conductor.thread(id).status = Status::Ready;
-        conductor.spin.unlock();
+        inside.make_ready(id);
     }
-    inside.thread.no_preempt -= 1;
+    inside.allow_preemption();
     if detached {
-        conductor.step(inside.thread, pc, Op::Detach { child: ThreadId(id) });
+        inside.step(pc, Op::Detach { child: ThreadId(id) });
     }
     0
 }
@@ -299,41 +286,46 @@ fn is_detached(attributes: *const pthread_attr_t) -> bool {
     status == 0 && state == libc::PTHREAD_CREATE_DETACHED
 }
 
-/// Waits for a thread as the model sees it; the real join that follows is then short. Whoever comes while another one waits is
-/// refused, as by libc, and so is whoever comes after it: the real call would touch memory that is gone. The error, if there is one.
+/// Waits for a thread as the model sees it; the real join that follows is then short. Whoever comes while another one
+/// waits is refused, as by libc, and so is whoever comes after it: the real call would touch memory that is gone. The
+/// error, if there is one.
 pub unsafe fn join(inside: &mut Inside, pc: u64, handle: pthread_t, deadline: Deadline, late: c_int) -> c_int {
-    let Some(named) = handles().get(&handle).copied() else { return 0 };
+    let Some(named) = HANDLES.made(inside).get(&handle).copied() else { return 0 };
     let child = named.thread;
     if named.joined != Joined::Not {
-        conductor().sync_point(inside.thread);
-        let op = Op::Misused { what: Misuse::JoinTwice, object: ObjectId(child.into()) };
-        conductor().step(inside.thread, pc, op);
+        inside.sync_point();
+        inside.step(pc, Op::Misused { what: Misuse::JoinTwice, object: ObjectId(child.into()) });
         return if named.joined == Joined::Soon { libc::EINVAL } else { libc::ESRCH };
     }
-    let now = |joined| {
-        if let Some(named) = handles().get_mut(&handle) {
+    let now = |inside: &mut Inside, joined| {
+        if let Some(named) = HANDLES.made(inside).get_mut(&handle) {
             named.joined = joined;
         }
     };
-    now(Joined::Soon);
+    now(inside, Joined::Soon);
     loop {
-        match conductor().join(inside.thread, pc, child, deadline) {
+        match inside.join(pc, child, deadline) {
             Wakeup::Granted => {
-                now(Joined::Already);
+                now(inside, Joined::Already);
                 return 0;
             }
-            Wakeup::Signalled => super::signals::deliver(inside.thread),
+            Wakeup::Interrupted => super::signals::deliver(inside),
             Wakeup::Cancelled => {
-                now(Joined::Not);
-                inside.outside(cancel_point);
-                now(Joined::Soon);
+                now(inside, Joined::Not);
+                inside.call_back(cancel_point);
+                now(inside, Joined::Soon);
             }
             Wakeup::TimedOut => {
-                now(Joined::Not);
+                now(inside, Joined::Not);
                 return late;
             }
         }
     }
+}
+
+/// Whether the scheduler is to end waits of this thread.
+fn note_cancellation(thread: &super::Thread) {
+    thread.wait.cancelled.set(thread.row.cancelled.get() && !thread.row.cancel_off.get());
 }
 
 /// Acts on a cancellation that has been asked for.
@@ -346,8 +338,8 @@ type Join = unsafe extern "C-unwind" fn(pthread_t, *mut *mut c_void) -> c_int;
 
 /// The handle in a `std::thread` is gone.
 fn forgotten(handle: *mut c_void, pc: u64) {
-    if let Some(inside) = enter() {
-        super::ranges::wrote(inside.thread, handle.cast(), size_of::<pthread_t>(), pc);
+    if let Some(mut inside) = enter() {
+        super::ranges::wrote(&mut inside, handle.cast(), size_of::<pthread_t>(), pc);
     }
 }
 
@@ -370,7 +362,7 @@ interpose! {
         }
         let status = real!(pthread_join: Join)(handle, value);
         if status == 0 {
-            super::super::ranges::wrote(inside.thread, value.cast(), size_of::<*mut c_void>(), pc);
+            super::super::ranges::wrote(&mut inside, value.cast(), size_of::<*mut c_void>(), pc);
         }
         status
     }
@@ -397,26 +389,29 @@ interpose! {
 
     fn pthread_detach(handle: pthread_t; pc) -> c_int {
         let detach = real!(pthread_detach: unsafe extern "C-unwind" fn(pthread_t) -> c_int);
-        let Some(inside) = enter() else { return detach(handle) };
-        if let Some(child) = by_handle(handle) {
-            conductor().sync_point(inside.thread);
-            conductor().step(inside.thread, pc, Op::Detach { child: ThreadId(child) });
-            detached(handle);
+        let Some(mut inside) = enter() else { return detach(handle) };
+        if let Some(child) = by_handle(&mut inside, handle) {
+            inside.sync_point();
+            inside.step(pc, Op::Detach { child: ThreadId(child) });
+            detached(&mut inside, handle);
         }
         detach(handle)
     }
 
     fn pthread_cancel(handle: pthread_t; pc) -> c_int {
         let cancel = real!(pthread_cancel: unsafe extern "C-unwind" fn(pthread_t) -> c_int);
-        let Some(inside) = enter() else { return cancel(handle) };
-        let Some(target) = by_handle(handle) else { return cancel(handle) };
+        let Some(mut inside) = enter() else { return cancel(handle) };
+        let Some(target) = by_handle(&mut inside, handle) else { return cancel(handle) };
         let channel = super::super::signals::channel(target);
-        conductor().send(inside.thread, pc, channel, 1);
+        inside.send(pc, channel, 1);
         let status = cancel(handle);
-        match conductor().threads.get(target) {
-            Some(target) => target.cancelled |= status == 0,
+        match inside.thread(target) {
+            Some(target) => {
+                target.row.cancelled.set(target.row.cancelled.get() || status == 0);
+                note_cancellation(target);
+            }
             // It has ended, and will not look.
-            None => drop(conductor().objects.channels.remove(&channel)),
+            None => drop(inside.objects().channels.remove(&channel)),
         }
         status
     }
@@ -424,7 +419,8 @@ interpose! {
     fn pthread_setcancelstate(state: c_int, old: *mut c_int; pc) -> c_int {
         let set = real!(pthread_setcancelstate: unsafe extern "C-unwind" fn(c_int, *mut c_int) -> c_int);
         if let Some(inside) = enter() {
-            inside.thread.cancel_off = state == CANCEL_DISABLE;
+            inside.me().row.cancel_off.set(state == CANCEL_DISABLE);
+            note_cancellation(inside.me());
         }
         set(state, old)
     }
@@ -433,12 +429,12 @@ interpose! {
         let test = real!(pthread_testcancel: unsafe extern "C-unwind" fn());
         match enter() {
             Some(mut inside) => {
-                conductor().sync_point(inside.thread);
-                if inside.thread.cancelled {
-                    let own = super::super::signals::channel(inside.thread.id);
-                    conductor().receive(inside.thread, pc, own, None);
+                inside.sync_point();
+                if inside.me().row.cancelled.get() {
+                    let own = super::super::signals::channel(inside.id());
+                    inside.receive(pc, own, None);
                 }
-                inside.outside(|| test());
+                inside.call_back(|| test());
             }
             None => test(),
         }
@@ -446,9 +442,9 @@ interpose! {
 
     fn pthread_setname_np(handle: pthread_t, name: *const libc::c_char; pc) -> c_int {
         type SetName = unsafe extern "C-unwind" fn(pthread_t, *const libc::c_char) -> c_int;
-        if let Some(inside) = enter() && let Some(thread) = by_handle(handle) {
+        if let Some(mut inside) = enter() && let Some(thread) = by_handle(&mut inside, handle) {
             let name = std::ffi::CStr::from_ptr(name).to_bytes();
-            conductor().recorder.event(inside.thread, pc, Op::ThreadName { thread: ThreadId(thread), name });
+            inside.event(pc, Op::ThreadName { thread: ThreadId(thread), name });
         }
         real!(pthread_setname_np: SetName)(handle, name)
     }
@@ -459,8 +455,8 @@ interpose! {
     ) {
         type Begin = unsafe extern "C-unwind" fn(*mut c_void, *mut *mut c_void, *const c_void);
         real!(_ZNSt6thread15_M_start_threadESt10unique_ptrINS_6_StateESt14default_deleteIS1_EEPFvvE: Begin)(this, state, unused);
-        if let Some(inside) = enter() {
-            super::super::ranges::wrote(inside.thread, state.cast(), size_of::<*mut c_void>(), pc);
+        if let Some(mut inside) = enter() {
+            super::super::ranges::wrote(&mut inside, state.cast(), size_of::<*mut c_void>(), pc);
         }
     }
 
@@ -476,8 +472,8 @@ interpose! {
     }
 
     fn sched_yield(; pc) -> c_int {
-        let Some(inside) = enter() else { return real!(sched_yield: unsafe extern "C-unwind" fn() -> c_int)() };
-        super::super::time::give_way(inside.thread);
+        let Some(mut inside) = enter() else { return real!(sched_yield: unsafe extern "C-unwind" fn() -> c_int)() };
+        super::super::time::give_way(&mut inside);
         0
     }
 

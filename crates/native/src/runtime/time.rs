@@ -1,8 +1,8 @@
 //! The virtual clock behind all clock calls, and sleeps.
 
-use super::{Inside, conductor, enter, signals, system, threads};
+use super::{Inside, Token, conductor, enter, signals, system, threads};
 use libc::{c_int, c_uint, clockid_t, time_t, timespec, timeval};
-use reweave_conductor::{Deadline, Pause, Thread, Wakeup};
+use reweave_conductor::{Deadline, Pause, Wakeup};
 use reweave_model::{InputSource, Op};
 
 pub const SECOND: u64 = 1_000_000_000;
@@ -14,7 +14,7 @@ const BOOT: u64 = 1_000 * SECOND;
 fn shows(clock: clockid_t, now: u64) -> u64 {
     match clock {
         libc::CLOCK_REALTIME | libc::CLOCK_REALTIME_COARSE | libc::CLOCK_TAI => {
-            conductor().region().header().start_realtime + now
+            conductor().map_or(0, |conductor| conductor.region().header().start_realtime) + now
         }
         libc::CLOCK_MONOTONIC | libc::CLOCK_MONOTONIC_RAW | libc::CLOCK_MONOTONIC_COARSE | libc::CLOCK_BOOTTIME => {
             BOOT + now
@@ -37,24 +37,23 @@ pub fn deadline(clock: clockid_t, until: *const timespec) -> Deadline {
 }
 
 /// A time span of the program as a virtual time to wake at.
-pub fn after(thread: &Thread, span: u64) -> Deadline {
-    Deadline::At(conductor().now(thread).saturating_add(span))
+pub fn after(token: &Token<'_>, span: u64) -> Deadline {
+    Deadline::At(token.now().saturating_add(span))
 }
 
 /// Looks at a clock: an outside input, played back on replay.
 fn look(inside: &mut Inside, pc: u64, clock: clockid_t) -> u64 {
-    let conductor = conductor();
-    conductor.point(inside.thread);
-    let steps = conductor.steps(inside.thread);
+    inside.point();
+    let steps = inside.steps();
     let mut value = match clock {
         // A loop that computes for so many seconds of CPU must end.
         libc::CLOCK_PROCESS_CPUTIME_ID | libc::CLOCK_THREAD_CPUTIME_ID => cpu_time(clock),
-        _ => shows(clock, conductor.clock.look(steps)) as i64,
+        _ => shows(clock, inside.clock().look(steps)) as i64,
     };
-    if let Some((recorded, _)) = conductor.recorded_input(inside.thread, InputSource::Clock) {
+    if let Some((recorded, _)) = inside.recorded_input(InputSource::Clock) {
         value = recorded;
     }
-    conductor.step(inside.thread, pc, Op::Input { source: InputSource::Clock, value, bytes: &[] });
+    inside.step(pc, Op::Input { source: InputSource::Clock, value, bytes: &[] });
     value as u64
 }
 
@@ -66,22 +65,20 @@ fn cpu_time(clock: clockid_t) -> i64 {
 }
 
 /// Lets others run: what a yield or a zero sleep asks for.
-pub fn give_way(thread: &mut Thread) {
-    conductor().pause(thread, Pause::Yield);
-    if !thread.signals.is_empty() {
-        signals::deliver(thread);
-    }
+pub fn give_way(token: &mut Token<'_>) {
+    token.pause(Pause::Yield);
+    token.deliver();
 }
 
 /// Sleeps; false if a signal cut it short.
 fn sleep(inside: &mut Inside, pc: u64, until: u64) -> bool {
-    match conductor().sleep(inside.thread, pc, until) {
-        Wakeup::Signalled => {
-            signals::deliver(inside.thread);
+    match inside.sleep(pc, until) {
+        Wakeup::Interrupted => {
+            signals::deliver(inside);
             false
         }
         Wakeup::Cancelled => {
-            inside.outside(threads::cancel_point);
+            inside.call_back(threads::cancel_point);
             false
         }
         _ => true,
@@ -89,7 +86,7 @@ fn sleep(inside: &mut Inside, pc: u64, until: u64) -> bool {
 }
 
 fn sleep_for(inside: &mut Inside, pc: u64, span: u64) -> bool {
-    let until = conductor().now(inside.thread).saturating_add(span);
+    let until = inside.now().saturating_add(span);
     sleep(inside, pc, until)
 }
 
@@ -99,7 +96,7 @@ interpose! {
             Some(mut inside) if (0..=11).contains(&clock) && !out.is_null() => {
                 let now = look(&mut inside, pc, clock);
                 *out = timespec { tv_sec: (now / SECOND) as time_t, tv_nsec: (now % SECOND) as i64 };
-                super::super::ranges::wrote(inside.thread, out.cast(), size_of::<timespec>(), pc);
+                super::super::ranges::wrote(&mut inside, out.cast(), size_of::<timespec>(), pc);
                 0
             }
             _ => real!(clock_gettime: unsafe extern "C-unwind" fn(clockid_t, *mut timespec) -> c_int)(clock, out),
@@ -115,7 +112,7 @@ interpose! {
             Some(mut inside) if !out.is_null() => {
                 let now = look(&mut inside, pc, libc::CLOCK_REALTIME);
                 *out = timeval { tv_sec: (now / SECOND) as time_t, tv_usec: (now % SECOND / 1000) as i64 };
-                super::super::ranges::wrote(inside.thread, out.cast(), size_of::<timeval>(), pc);
+                super::super::ranges::wrote(&mut inside, out.cast(), size_of::<timeval>(), pc);
                 0
             }
             _ => real!(gettimeofday: unsafe extern "C-unwind" fn(*mut timeval, *mut libc::c_void) -> c_int)(out, zone),
@@ -128,7 +125,7 @@ interpose! {
                 let now = (look(&mut inside, pc, libc::CLOCK_REALTIME) / SECOND) as time_t;
                 if !out.is_null() {
                     *out = now;
-                    super::super::ranges::wrote(inside.thread, out.cast(), size_of::<time_t>(), pc);
+                    super::super::ranges::wrote(&mut inside, out.cast(), size_of::<time_t>(), pc);
                 }
                 now
             }

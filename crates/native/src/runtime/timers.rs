@@ -1,20 +1,23 @@
 //! Timers: `alarm`, `setitimer`, `timer_create`. One whose signal the program handles lives on the virtual clock
-//! ([`reweave_conductor::timers`]); the kernel's own is then never armed. All others are the kernel's: those whose signal kills
-//! the process or is ignored (a watchdog must not bark because virtual time jumped), those that count processor time, those that
-//! make a thread, and those that `sigwait` waits for. One changes sides when the program changes what it does with the signal.
+//! ([`reweave_conductor::timers`]); the kernel's own is then never armed. All others are the kernel's: those whose
+//! signal kills the process or is ignored (a watchdog must not bark because virtual time jumped), those that count
+//! processor time, those that make a thread, and those that `sigwait` waits for. One changes sides when the program
+//! changes what it does with the signal.
 //!
-//! When every thread is in a call outside, nobody is left to look at the clock: then they all go to the kernel, and stay there
-//! until they are armed again.
+//! When every thread is in a call outside, nobody is left to look at the clock: then they all go to the kernel, and
+//! stay there until they are armed again.
 
 use super::signals::has_handler;
-use super::{Inside, active, conductor, enter, ranges, threads, time};
+use super::{Inside, Token, enter, ranges, threads, time};
 use libc::{c_int, c_uint, c_void, clockid_t, itimerspec, itimerval, timespec, timeval};
-use reweave_conductor::arrivals::timer_channel;
+use reweave_conductor::interrupts::timer_channel;
 use reweave_conductor::{Deadline, NEVER, Timer, Timers};
+use reweave_guest::Guarded;
 use std::sync::atomic::{AtomicBool, Ordering};
 use time::SECOND;
 
-/// The key of `alarm` and ITIMER_REAL, which are one, and of those that count processor time. Others go by their `timer_t`.
+/// The key of `alarm` and ITIMER_REAL, which are one, and of those that count processor time. Others go by their
+/// `timer_t`.
 const INTERVAL: u64 = u64::MAX;
 const VIRTUAL: u64 = u64::MAX - 1;
 const PROFILE: u64 = u64::MAX - 2;
@@ -36,8 +39,8 @@ pub const fn is_interval(timer: &Timer) -> bool {
 }
 
 /// Whether it counts time that we keep.
-fn is_ours(timer: &Timer) -> bool {
-    timer.key == INTERVAL || CLOCKS.get().iter().any(|(key, clock)| *key == timer.key && KEPT.contains(clock))
+fn is_ours(timer: &Timer, clocks: &[(u64, clockid_t)]) -> bool {
+    timer.key == INTERVAL || clocks.iter().any(|(key, clock)| *key == timer.key && KEPT.contains(clock))
 }
 
 type SetInterval = unsafe extern "C-unwind" fn(c_int, *const itimerval, *mut itimerval) -> c_int;
@@ -94,40 +97,39 @@ pub fn hand_over(timers: &mut Timers, now: u64, signals: u64) {
     timers.changed();
 }
 
-/// As virtual time goes by for whoever runs.
-fn now() -> u64 {
-    let conductor = conductor();
-    conductor.clock.now(conductor.steps_before)
+/// Somebody waits for these signals in the kernel.
+pub fn make_real(token: &mut Token<'_>, signals: u64) {
+    let now = token.decision_time();
+    hand_over(token.timers(), now, signals);
 }
 
-/// Somebody waits for these signals in the kernel.
-pub fn make_real(signals: u64) {
-    hand_over(&mut conductor().timers, now(), signals);
+/// The program's alarm, if it is armed and virtual.
+fn virtual_alarm(token: &mut Token<'_>) -> Option<Timer> {
+    token.timers().get(INTERVAL).copied().filter(|timer| !timer.real && timer.is_armed())
 }
 
 /// The program is replaced: its alarm stays.
-pub fn survive() {
-    if let Some(timer) = conductor().timers.get(INTERVAL).filter(|timer| !timer.real && timer.is_armed()) {
-        tell_kernel(timer, left(timer, now()));
+pub fn survive(token: &mut Token<'_>) {
+    if let Some(timer) = virtual_alarm(token) {
+        tell_kernel(&timer, left(&timer, token.decision_time()));
     }
 }
 
 /// It was not replaced after all.
-pub fn stay() {
-    if let Some(timer) = conductor().timers.get(INTERVAL).filter(|timer| !timer.real && timer.is_armed()) {
-        tell_kernel(timer, 0);
+pub fn stay(token: &mut Token<'_>) {
+    if let Some(timer) = virtual_alarm(token) {
+        tell_kernel(&timer, 0);
     }
 }
 
 /// What the program does with a signal has changed: its timers change sides.
-pub fn action_changed(number: c_int) {
-    if !active() {
-        return;
-    }
-    let now = now();
+pub fn action_changed(token: &mut Token<'_>, number: c_int) {
+    let now = token.decision_time();
     let handled = has_handler(number).is_some();
-    let timers = &mut conductor().timers;
-    let meant = |timer: &&mut Timer| timer.number as c_int == number && timer.real == handled && is_ours(timer);
+    let clocks = CLOCKS.get(token).clone();
+    let timers = token.timers();
+    let meant =
+        |timer: &&mut Timer| timer.number as c_int == number && timer.real == handled && is_ours(timer, &clocks);
     for timer in timers.iter_mut().filter(meant) {
         timer.real = !handled;
         if handled {
@@ -143,31 +145,30 @@ pub fn action_changed(number: c_int) {
 
 /// Arms or stops a timer; returns what was left of it, and its period before.
 fn arm(inside: &mut Inside, pc: u64, mut timer: Timer) -> (u64, u64) {
-    let conductor = conductor();
-    let asked = conductor.now(inside.thread);
+    let asked = inside.now();
     // What is due by now comes first, as from a system call.
-    conductor.fire_timers(asked);
+    inside.fire_timers(asked);
     if timer.is_armed() {
-        conductor.send(inside.thread, pc, timer_channel(timer.number), 1);
+        inside.send(pc, timer_channel(timer.number), 1);
     }
-    let now = conductor.now(inside.thread);
+    let now = inside.now();
     // Others may have come in between, and cut a sleep short: the timer is not to fire early for it.
     timer.deadline = timer.deadline.saturating_add(now - asked);
-    let before = conductor.timers.get(timer.key).copied();
-    timer.real = has_handler(timer.number as c_int).is_none() || !is_ours(&timer);
+    let before = inside.timers().get(timer.key).copied();
+    timer.real = has_handler(timer.number as c_int).is_none() || !is_ours(&timer, CLOCKS.get(inside));
     if timer.real {
         tell_kernel(&timer, left(&timer, now));
     } else if before.is_some_and(|before| before.real) {
         tell_kernel(&timer, 0);
     }
-    conductor.timers.set(timer);
+    inside.timers().set(timer);
     before.map_or((0, 0), |before| (left(&before, now), before.period))
 }
 
 /// The same for the interval timer. What was left of one that the kernel had, it says itself.
 fn set_interval(inside: &mut Inside, pc: u64, span: u64, period: u64) -> (u64, u64) {
-    let real = interval_left();
-    let deadline = if span == 0 { NEVER } else { conductor().now(inside.thread).saturating_add(span) };
+    let real = interval_left(inside);
+    let deadline = if span == 0 { NEVER } else { inside.now().saturating_add(span) };
     let number = libc::SIGALRM as u32;
     let timer = Timer { key: INTERVAL, number, value: 0, target: 0, deadline, period, overruns: 0, real: false };
     let before = arm(inside, pc, timer);
@@ -184,14 +185,14 @@ fn counts_processor_time(inside: &mut Inside, pc: u64, which: c_int, armed: bool
     let deadline = if armed { 0 } else { NEVER };
     if armed {
         REAL.store(true, Ordering::Relaxed);
-        conductor().send(inside.thread, pc, timer_channel(number), 1);
+        inside.send(pc, timer_channel(number), 1);
     }
-    conductor().timers.set(Timer { key, number, value: 0, target: 0, deadline, period: 0, overruns: 0, real: true });
+    inside.timers().set(Timer { key, number, value: 0, target: 0, deadline, period: 0, overruns: 0, real: true });
 }
 
 /// Of an interval timer that is the kernel's.
-fn interval_left() -> Option<(u64, u64)> {
-    if conductor().timers.get(INTERVAL).is_some_and(|timer| !timer.real) {
+fn interval_left(token: &mut Token<'_>) -> Option<(u64, u64)> {
+    if token.timers().get(INTERVAL).is_some_and(|timer| !timer.real) {
         return None;
     }
     let mut time = itimerval { it_interval: val(0), it_value: val(0) };
@@ -201,9 +202,9 @@ fn interval_left() -> Option<(u64, u64)> {
 }
 
 /// The virtual timer of this key, and the time.
-fn virtual_timer(key: u64, inside: &Inside) -> Option<(Timer, u64)> {
-    let timer = conductor().timers.get(key).copied().filter(|timer| !timer.real)?;
-    Some((timer, conductor().now(inside.thread)))
+fn virtual_timer(key: u64, token: &mut Token<'_>) -> Option<(Timer, u64)> {
+    let timer = token.timers().get(key).copied().filter(|timer| !timer.real)?;
+    Some((timer, token.now()))
 }
 
 /// The beginning of glibc's sigevent.
@@ -215,7 +216,7 @@ struct Event {
     target: u32,
 }
 
-/// Of a timer that sends a signal: which, what the handler is told, and the thread that is meant.
+/// Of a timer that sends a signal: which, what the handler gets, and the thread that is meant.
 unsafe fn signal_of(event: *const Event, key: u64) -> Option<(u32, u64, u32)> {
     // SAFETY: the program's own argument.
     match unsafe { event.as_ref() } {
@@ -231,7 +232,8 @@ unsafe fn signal_of(event: *const Event, key: u64) -> Option<(u32, u64, u32)> {
 const KEPT: [clockid_t; 4] = [libc::CLOCK_REALTIME, libc::CLOCK_MONOTONIC, libc::CLOCK_BOOTTIME, libc::CLOCK_TAI];
 
 /// Clocks of timers by their keys: deadlines may be given as their time.
-static CLOCKS: super::guarded::Guarded<Vec<(u64, clockid_t)>> = super::guarded::Guarded::new(Vec::new());
+// SAFETY: for the holder of the token of the one conductor.
+static CLOCKS: Guarded<Vec<(u64, clockid_t)>> = unsafe { Guarded::new(Vec::new()) };
 
 interpose! {
     fn alarm(seconds: c_uint; pc) -> c_uint {
@@ -257,7 +259,7 @@ interpose! {
                 let (left, period) = set_interval(&mut inside, pc, of_val(new.it_value), of_val(new.it_interval));
                 if !old.is_null() {
                     *old = itimerval { it_interval: val(period), it_value: val(left) };
-                    ranges::wrote(inside.thread, old.cast(), size_of::<itimerval>(), pc);
+                    ranges::wrote(&mut inside, old.cast(), size_of::<itimerval>(), pc);
                 }
                 0
             }
@@ -272,11 +274,11 @@ interpose! {
 
     fn getitimer(which: c_int, out: *mut itimerval; pc) -> c_int {
         let get = real!(getitimer: GetInterval);
-        let Some(inside) = enter() else { return get(which, out) };
-        match virtual_timer(INTERVAL, &inside) {
+        let Some(mut inside) = enter() else { return get(which, out) };
+        match virtual_timer(INTERVAL, &mut inside) {
             Some((timer, now)) if which == libc::ITIMER_REAL && !out.is_null() => {
                 *out = itimerval { it_interval: val(timer.period), it_value: val(left(&timer, now)) };
-                ranges::wrote(inside.thread, out.cast(), size_of::<itimerval>(), pc);
+                ranges::wrote(&mut inside, out.cast(), size_of::<itimerval>(), pc);
                 0
             }
             _ => get(which, out),
@@ -285,17 +287,17 @@ interpose! {
 
     fn timer_create(clock: clockid_t, event: *mut c_void, timer: *mut c_void; pc) -> c_int {
         let create = real!(timer_create: unsafe extern "C-unwind" fn(clockid_t, *mut c_void, *mut c_void) -> c_int);
-        let Some(inside) = enter() else { return create(clock, event, timer) };
+        let Some(mut inside) = enter() else { return create(clock, event, timer) };
         // SIGEV_THREAD makes a thread.
-        let status = threads::no_longer_alone(inside.thread, pc, || create(clock, event, timer));
+        let status = threads::no_longer_alone(&mut inside, pc, || create(clock, event, timer));
         if status == 0 {
-            ranges::wrote(inside.thread, timer.cast(), size_of::<*mut c_void>(), pc);
+            ranges::wrote(&mut inside, timer.cast(), size_of::<*mut c_void>(), pc);
             let key = *timer.cast::<u64>();
             match signal_of(event.cast(), key) {
                 Some((number, value, target)) => {
                     let deadline = NEVER;
-                    conductor().timers.set(Timer { key, number, value, target, deadline, period: 0, overruns: 0, real: true });
-                    CLOCKS.get().push((key, clock));
+                    inside.timers().set(Timer { key, number, value, target, deadline, period: 0, overruns: 0, real: true });
+                    CLOCKS.get(&mut inside).push((key, clock));
                 }
                 None => REAL.store(true, Ordering::Relaxed),
             }
@@ -307,7 +309,7 @@ interpose! {
         let set = real!(timer_settime: SetTime);
         let valid = |time: &timespec| time.tv_sec >= 0 && (0..SECOND as i64).contains(&time.tv_nsec);
         let (Some(mut inside), Some(new)) = (enter(), new.as_ref()) else { return set(timer, flags, new, old) };
-        let Some(&mut row) = conductor().timers.get(timer as u64) else { return set(timer, flags, new, old) };
+        let Some(&mut row) = inside.timers().get(timer as u64) else { return set(timer, flags, new, old) };
         if !valid(&new.it_value) || !valid(&new.it_interval) {
             return set(timer, flags, new, old);
         }
@@ -315,9 +317,9 @@ interpose! {
         if row.real {
             real!(timer_gettime: GetTime)(timer, &raw mut before);
         }
-        let now = conductor().now(inside.thread);
+        let now = inside.now();
         let span = time::nanoseconds(&new.it_value);
-        let deadline = match CLOCKS.get().iter().find(|(key, _)| *key == timer as u64) {
+        let deadline = match CLOCKS.get(&mut inside).iter().find(|(key, _)| *key == timer as u64) {
             _ if span == 0 => NEVER,
             Some((_, clock)) if flags & libc::TIMER_ABSTIME != 0 => match time::deadline(*clock, &raw const new.it_value) {
                 // Not before now: a time long ago is no reason to make up for all periods since.
@@ -330,18 +332,18 @@ interpose! {
         let (left, period) = arm(&mut inside, pc, Timer { deadline, period, overruns: 0, ..row });
         if !old.is_null() {
             *old = if row.real { before } else { itimerspec { it_interval: spec(period), it_value: spec(left) } };
-            ranges::wrote(inside.thread, old.cast(), size_of::<itimerspec>(), pc);
+            ranges::wrote(&mut inside, old.cast(), size_of::<itimerspec>(), pc);
         }
         0
     }
 
     fn timer_gettime(timer: *mut c_void, out: *mut itimerspec; pc) -> c_int {
         let get = real!(timer_gettime: GetTime);
-        let Some(inside) = enter() else { return get(timer, out) };
-        match virtual_timer(timer as u64, &inside) {
+        let Some(mut inside) = enter() else { return get(timer, out) };
+        match virtual_timer(timer as u64, &mut inside) {
             Some((timer, now)) if !out.is_null() => {
                 *out = itimerspec { it_interval: spec(timer.period), it_value: spec(left(&timer, now)) };
-                ranges::wrote(inside.thread, out.cast(), size_of::<itimerspec>(), pc);
+                ranges::wrote(&mut inside, out.cast(), size_of::<itimerspec>(), pc);
                 0
             }
             _ => get(timer, out),
@@ -350,16 +352,17 @@ interpose! {
 
     fn timer_getoverrun(timer: *mut c_void; pc) -> c_int {
         let get = real!(timer_getoverrun: OfTimer);
-        let Some(inside) = enter() else { return get(timer) };
-        virtual_timer(timer as u64, &inside).map_or_else(|| get(timer), |(timer, _)| timer.overruns as c_int)
+        let Some(mut inside) = enter() else { return get(timer) };
+        virtual_timer(timer as u64, &mut inside).map_or_else(|| get(timer), |(timer, _)| timer.overruns as c_int)
     }
 
     fn timer_delete(timer: *mut c_void; pc) -> c_int {
         let delete = real!(timer_delete: OfTimer);
-        if let Some(inside) = enter() {
-            conductor().fire_timers(conductor().now(inside.thread));
-            conductor().timers.remove(timer as u64);
-            CLOCKS.get().retain(|(key, _)| *key != timer as u64);
+        if let Some(mut inside) = enter() {
+            let now = inside.now();
+            inside.fire_timers(now);
+            inside.timers().remove(timer as u64);
+            CLOCKS.get(&mut inside).retain(|(key, _)| *key != timer as u64);
         }
         delete(timer)
     }

@@ -1,6 +1,6 @@
 //! Thread-local state without std: one pointer in initial-exec TLS, which costs two loads and never allocates.
 
-use reweave_conductor::Thread;
+use super::Thread;
 use std::arch::{asm, global_asm};
 
 global_asm!(

@@ -1,13 +1,12 @@
-//! The trees behind `std::map` and `std::set`: their nodes are linked, recoloured and rotated inside libstdc++, which is
-//! not instrumented, while everything else about them is compiled into the program.
+//! The trees behind `std::map` and `std::set`: their nodes are linked, recoloured and rotated inside libstdc++, which
+//! is not instrumented, while everything else about them is compiled into the program.
 //!
 //! Before the library is called, the nodes that it can change are noted; afterwards each field that differs is recorded
 //! as a write. Which nodes these are follows from how red-black trees are rebalanced (Cormen et al., chapter 13): no
 //! more of the tree is visited than the library does itself, so noting costs about what rebalancing does. Its reads are
 //! left out.
 
-use super::{enter, ranges};
-use reweave_conductor::Thread;
+use super::{Token, enter, ranges};
 use std::mem::offset_of;
 
 /// `std::_Rb_tree_node_base`. The header of a tree is one too: its parent is the root, left and right are the first and
@@ -88,8 +87,8 @@ impl Before {
         before
     }
 
-    /// What taking a node out can change: it, its neighbours, the successor that takes its place if it has two children;
-    /// and from where a node is missing then, upwards until the black ones are balanced.
+    /// What taking a node out can change: it, its neighbours, the successor that takes its place if it has two
+    /// children; and from where a node is missing then, upwards until the black ones are balanced.
     unsafe fn erase(node: *mut Node, header: *mut Node) -> Self {
         let mut before = Self(Vec::new());
         // SAFETY: nodes of the tree, as the library follows them.
@@ -119,7 +118,8 @@ impl Before {
                 before.note(parent, 0);
                 let Some(&Node { left, right, .. }) = sibling.as_ref() else { break };
                 if is_red(sibling) || is_red(left) || is_red(right) {
-                    // Ends with rotations around the parent: of a red sibling, of its black child, of that one's red child.
+                    // Ends with rotations around the parent: of a red sibling, of its black child, of that one's red
+                    // child.
                     before.note(sibling, 3);
                     before.note((*parent).parent, 0);
                     break;
@@ -135,7 +135,7 @@ impl Before {
     }
 
     /// Records what is different now.
-    unsafe fn record(self, thread: &mut Thread, pc: u64) {
+    unsafe fn record(self, token: &mut Token<'_>, pc: u64) {
         for (node, before) in self.0 {
             let (node, before) = (node.cast::<u8>(), (&raw const before).cast::<u8>());
             for (offset, size) in FIELDS {
@@ -145,7 +145,7 @@ impl Before {
                     bytes(node) != bytes(before)
                 };
                 if differs {
-                    ranges::wrote(thread, node.wrapping_add(offset), size, pc);
+                    ranges::wrote(token, node.wrapping_add(offset), size, pc);
                 }
             }
         }
@@ -159,24 +159,24 @@ interpose! {
     ) {
         type Insert = unsafe extern "C-unwind" fn(bool, *mut Node, *mut Node, *mut Node);
         let insert = real!(_ZSt29_Rb_tree_insert_and_rebalancebPSt18_Rb_tree_node_baseS0_RS_: Insert);
-        let Some(inside) = enter() else { return insert(left, node, parent, header) };
+        let Some(mut inside) = enter() else { return insert(left, node, parent, header) };
         let before = Before::insert(parent, header);
         insert(left, node, parent, header);
         // All of the new node is written, whatever was there.
         for (offset, size) in FIELDS {
-            ranges::wrote(inside.thread, node.cast::<u8>().add(offset), size, pc);
+            ranges::wrote(&mut inside, node.cast::<u8>().add(offset), size, pc);
         }
-        before.record(inside.thread, pc);
+        before.record(&mut inside, pc);
     }
 
     /// `std::_Rb_tree_rebalance_for_erase`
     fn _ZSt28_Rb_tree_rebalance_for_erasePSt18_Rb_tree_node_baseRS_(node: *mut Node, header: *mut Node; pc) -> *mut Node {
         type Erase = unsafe extern "C-unwind" fn(*mut Node, *mut Node) -> *mut Node;
         let erase = real!(_ZSt28_Rb_tree_rebalance_for_erasePSt18_Rb_tree_node_baseRS_: Erase);
-        let Some(inside) = enter() else { return erase(node, header) };
+        let Some(mut inside) = enter() else { return erase(node, header) };
         let before = Before::erase(node, header);
         let taken_out = erase(node, header);
-        before.record(inside.thread, pc);
+        before.record(&mut inside, pc);
         taken_out
     }
 }

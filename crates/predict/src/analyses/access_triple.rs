@@ -11,34 +11,25 @@
 //!
 //! [`serializability`](crate::search::atomicity::serializability) asks the [engine](crate::feasible) for a reordering that violates a block; [`blocks`](crate::search::atomicity::blocks) says where blocks
 //! are; `analyses::serializability` looks at the observed order alone.
-use reweave_model::{AnalysisId, Claim, Kind};
+
+use reweave_model::Kind;
 use reweave_trace::Result;
 
-use crate::analysis::{Analysis, Guarantee, Questions};
+use crate::analysis::{About, Analysis, Guarantee, Questions};
 use crate::prediction::{Leaves, Prediction};
-use crate::search::Limits;
+use crate::search::SearchLimits;
 use crate::search::atomicity::serializability::Pattern;
 
 /// The analysis `access-triple`.
 pub struct AccessTriple;
 
 impl Analysis for AccessTriple {
-    fn id(&self) -> AnalysisId {
-        AnalysisId::new("access-triple", Claim::Other)
+    fn about(&self) -> About {
+        let summary = "the same by accesses of one other thread to one or two locations";
+        About::new("access-triple", Kind::Atomicity, Guarantee::Sound, summary)
     }
-    fn summary(&self) -> &'static str {
-        "the same by accesses of one other thread to one or two locations"
-    }
-    fn module(&self) -> &'static str {
-        "access_triple"
-    }
-    fn finds(&self) -> Kind {
-        Kind::Atomicity
-    }
-    fn guarantee(&self) -> Guarantee {
-        Guarantee::Sound
-    }
-    fn asks(&self, _: &Limits<'_>) -> Option<Questions> {
+
+    fn asks(&self, _: &SearchLimits<'_>) -> Option<Questions> {
         Some(Questions::Blocks(Pattern::Triple))
     }
     fn run(&self, prediction: &mut Prediction<'_>) -> Result<()> {

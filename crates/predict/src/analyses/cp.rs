@@ -14,12 +14,12 @@
 
 use std::collections::HashSet;
 
-use reweave_model::{AnalysisId, Claim, EventId, Kind, LockMode};
+use reweave_model::{EventId, Kind, LockMode};
 use reweave_trace::Result;
 
 use super::hb::HbRaces;
 use super::wcp::WcpRaces;
-use crate::analysis::{Analysis, Guarantee};
+use crate::analysis::{About, Analysis, Guarantee};
 use crate::linear::{
     Access, AccessKind, Candidate, Candidates, Edges, FastMap, Linear, Lock, Order, Races, Sync, Thread, Touch,
     VectorClock, Word,
@@ -30,21 +30,11 @@ use crate::prediction::{Prediction, Shows};
 pub struct Cp;
 
 impl Analysis for Cp {
-    fn id(&self) -> AnalysisId {
-        AnalysisId::new("cp", Claim::Other)
+    fn about(&self) -> About {
+        let summary = "causally-precedes, in windows";
+        About::new("cp", Kind::Race, Guarantee::FirstIsReal, summary)
     }
-    fn summary(&self) -> &'static str {
-        "causally-precedes, in windows"
-    }
-    fn module(&self) -> &'static str {
-        "cp"
-    }
-    fn finds(&self) -> Kind {
-        Kind::Race
-    }
-    fn guarantee(&self) -> Guarantee {
-        Guarantee::FirstIsReal
-    }
+
     fn pass(&self) -> Option<Box<dyn Linear>> {
         Some(Box::<CpRaces>::default())
     }

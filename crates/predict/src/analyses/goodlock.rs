@@ -20,12 +20,10 @@
 use std::collections::HashSet;
 use std::rc::Rc;
 
-use reweave_model::{
-    AnalysisId, BlockedOn, Claim, Event, EventId, Kind, LockChange, LockMode, Misuse, ObjectId, Op, Pc,
-};
+use reweave_model::{BlockedOn, Claim, Event, EventId, Kind, LockChange, LockMode, Misuse, ObjectId, Op, Pc};
 use reweave_trace::Result;
 
-use crate::analysis::{Analysis, Guarantee, Watching};
+use crate::analysis::{About, Analysis, Guarantee, Watching};
 use crate::linear::{
     Access, Candidates, Cycle, Edges, FastMap, Gone, Linear, Order, Sync, Thread, Touch, VectorClock, Word,
 };
@@ -36,24 +34,11 @@ use crate::search::deadlocks::relation::{Dependency, Relation};
 pub struct LockCycles;
 
 impl Analysis for LockCycles {
-    fn id(&self) -> AnalysisId {
-        AnalysisId::new("goodlock", Claim::LockCycle)
+    fn about(&self) -> About {
+        let summary = "threads that may wait for each other's locks: patterns, may be false";
+        About::new("goodlock", Kind::Deadlock, Guarantee::Complete, summary).claiming(Claim::LockCycle).by_default()
     }
-    fn summary(&self) -> &'static str {
-        "threads that may wait for each other's locks: patterns, may be false"
-    }
-    fn module(&self) -> &'static str {
-        "goodlock"
-    }
-    fn finds(&self) -> Kind {
-        Kind::Deadlock
-    }
-    fn guarantee(&self) -> Guarantee {
-        Guarantee::Complete
-    }
-    fn is_default(&self) -> bool {
-        true
-    }
+
     fn pass(&self) -> Option<Box<dyn Linear>> {
         Some(Box::<Goodlock>::default())
     }

@@ -6,10 +6,10 @@
 //! Deviations: every pair of code positions is reported rather than only the first race of a location (see
 //! [`Races`]); sequential consistency counts as acquire and release.
 
-use reweave_model::{AnalysisId, Claim, EventId, Kind};
+use reweave_model::{Claim, EventId, Kind};
 use reweave_trace::Result;
 
-use crate::analysis::{Analysis, Guarantee, Watching};
+use crate::analysis::{About, Analysis, Guarantee, Watching};
 use crate::linear::{Access, Candidates, Edges, Gone, Linear, Order, Races, Sync, Thread, Touch, Word};
 use crate::prediction::{Prediction, Shows};
 
@@ -17,24 +17,11 @@ use crate::prediction::{Prediction, Shows};
 pub struct Hb;
 
 impl Analysis for Hb {
-    fn id(&self) -> AnalysisId {
-        AnalysisId::new("hb", Claim::UnorderedUnlessRaced)
+    fn about(&self) -> About {
+        let summary = "happens-before, C11-aware: the trace's own races";
+        About::new("hb", Kind::Race, Guarantee::FirstIsReal, summary).claiming(Claim::UnorderedUnlessRaced).by_default()
     }
-    fn summary(&self) -> &'static str {
-        "happens-before, C11-aware: the trace's own races"
-    }
-    fn module(&self) -> &'static str {
-        "hb"
-    }
-    fn finds(&self) -> Kind {
-        Kind::Race
-    }
-    fn guarantee(&self) -> Guarantee {
-        Guarantee::FirstIsReal
-    }
-    fn is_default(&self) -> bool {
-        true
-    }
+
     fn pass(&self) -> Option<Box<dyn Linear>> {
         Some(Box::<HbRaces>::default())
     }

@@ -15,43 +15,33 @@
 //! - What happens-before leaves is counted by code positions too.
 //!
 //! Cost: lock operations are appended, other synchronization costs as much as in `hb`, and accesses cost nothing unless
-//! there is a new pair of code positions. Memory: [`Limits`]; a pair that needs more stays a candidate, and is counted.
+//! there is a new pair of code positions. Memory: [`HistoryLimits`]; a pair that needs more stays a candidate, and is counted.
 
-use reweave_model::{AnalysisId, Claim, EventId, Kind, Pc};
+use reweave_model::{Claim, EventId, Kind, Pc};
 use reweave_trace::Result;
 
 use super::lockset::{Lockset, LocksetRaces, UnlockedPair};
-use crate::analysis::{Analysis, Guarantee, Watching};
+use crate::analysis::{About, Analysis, Guarantee, Watching};
 use crate::linear::{
     Access, Before, Candidate, Candidates, Cycle, FastMap, Gone, Linear, Meeting, PcId, Sync, Thread, Touch, Way, Word,
 };
-use crate::lock_history::{self, Counts, Limits, LockHistories, Point, Reach, Strategy};
+use crate::lock_history::{self, Counts, HistoryLimits, LockHistories, Point, Reach, Strategy};
 use crate::prediction::{Prediction, Shows};
 
 /// The analysis `lock-history`.
 pub struct LockHistory;
 
 impl Analysis for LockHistory {
-    fn id(&self) -> AnalysisId {
-        AnalysisId::new("lock-history", Claim::LocksAllowIt)
+    fn about(&self) -> About {
+        let summary = "those that the histories of locks do not refute (iPA): patterns, may be false";
+        About::new("lock-history", Kind::Race, Guarantee::Complete, summary).claiming(Claim::LocksAllowIt)
     }
-    fn summary(&self) -> &'static str {
-        "those that the histories of locks do not refute (iPA): patterns, may be false"
-    }
-    fn module(&self) -> &'static str {
-        "lock_history"
-    }
-    fn finds(&self) -> Kind {
-        Kind::Race
-    }
-    fn guarantee(&self) -> Guarantee {
-        Guarantee::Complete
-    }
+
     fn pass(&self) -> Option<Box<dyn Linear>> {
         Some(Box::new(LockHistoryRaces::comparing()))
     }
     fn watching(&self) -> Option<Watching> {
-        let watching = Watching::new(|| Box::new(LockHistoryRaces::new(Limits::LIVE)));
+        let watching = Watching::new(|| Box::new(LockHistoryRaces::new(HistoryLimits::LIVE)));
         Some(Watching { inside: Some(&Lockset), ..watching })
     }
     fn run(&self, prediction: &mut Prediction<'_>) -> Result<()> {
@@ -127,12 +117,12 @@ impl Ways {
 
 impl Default for LockHistoryRaces {
     fn default() -> Self {
-        Self::new(Limits::WHOLE)
+        Self::new(HistoryLimits::WHOLE)
     }
 }
 
 impl LockHistoryRaces {
-    pub fn new(limits: Limits) -> Self {
+    pub fn new(limits: HistoryLimits) -> Self {
         let mut lockset = LocksetRaces::default();
         lockset.found = Some(Vec::new());
         Self {

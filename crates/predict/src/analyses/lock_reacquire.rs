@@ -4,10 +4,10 @@
 //! Deviation from the paper: a block that waits is not atomic. The paper takes every synchronized block for atomic and
 //! names waits as a source of false warnings.
 
-use reweave_model::{AnalysisId, Claim, EventId, Kind, Pc};
+use reweave_model::{Claim, EventId, Kind, Pc};
 use reweave_trace::Result;
 
-use crate::analysis::{Analysis, Guarantee};
+use crate::analysis::{About, Analysis, Guarantee};
 use crate::linear::{Access, BlockEdge, Candidates, Linear, Lock, OpenBlocks, Sync, Thread, Touch, Word};
 use crate::prediction::{Leaves, Prediction};
 
@@ -15,21 +15,11 @@ use crate::prediction::{Leaves, Prediction};
 pub struct Reacquire;
 
 impl Analysis for Reacquire {
-    fn id(&self) -> AnalysisId {
-        AnalysisId::new("lock-reacquire", Claim::LockTakenAgain)
+    fn about(&self) -> About {
+        let summary = "atomic blocks that take a lock again (AtomFuzzer): patterns, may be false";
+        About::new("lock-reacquire", Kind::Atomicity, Guarantee::Pattern, summary).claiming(Claim::LockTakenAgain)
     }
-    fn summary(&self) -> &'static str {
-        "atomic blocks that take a lock again (AtomFuzzer): patterns, may be false"
-    }
-    fn module(&self) -> &'static str {
-        "lock_reacquire"
-    }
-    fn finds(&self) -> Kind {
-        Kind::Atomicity
-    }
-    fn guarantee(&self) -> Guarantee {
-        Guarantee::Pattern
-    }
+
     fn pass(&self) -> Option<Box<dyn Linear>> {
         Some(Box::<LockReacquire>::default())
     }

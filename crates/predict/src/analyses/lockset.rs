@@ -9,10 +9,10 @@
 //! Memory: for each word one entry per thread, code position, lockset, kind and bytes. Of two entries that differ only in
 //! their epoch the later one is unordered with all that the earlier one is, so that the earlier one goes.
 
-use reweave_model::{AnalysisId, Claim, EventId, Kind, Pc};
+use reweave_model::{Claim, EventId, Kind, Pc};
 use reweave_trace::Result;
 
-use crate::analysis::{Analysis, Guarantee, Watching};
+use crate::analysis::{About, Analysis, Guarantee, Watching};
 use crate::linear::{
     Access, AccessKind, Candidates, Edges, FastMap, Gone, Linear, LocksetId, Locksets, Order, PcId, Pcs, Sync, Thread,
     Touch, Word,
@@ -23,24 +23,11 @@ use crate::prediction::{Prediction, Shows};
 pub struct Lockset;
 
 impl Analysis for Lockset {
-    fn id(&self) -> AnalysisId {
-        AnalysisId::new("lockset", Claim::NoCommonLock)
+    fn about(&self) -> About {
+        let summary = "no common lock and no order that every run keeps: patterns, may be false";
+        About::new("lockset", Kind::Race, Guarantee::Complete, summary).claiming(Claim::NoCommonLock).listing_only()
     }
-    fn summary(&self) -> &'static str {
-        "no common lock and no order that every run keeps: patterns, may be false"
-    }
-    fn module(&self) -> &'static str {
-        "lockset"
-    }
-    fn finds(&self) -> Kind {
-        Kind::Race
-    }
-    fn guarantee(&self) -> Guarantee {
-        Guarantee::Complete
-    }
-    fn lists_only(&self) -> bool {
-        true
-    }
+
     fn pass(&self) -> Option<Box<dyn Linear>> {
         Some(Box::<LocksetRaces>::default())
     }

@@ -5,10 +5,10 @@
 use reweave_model::{AnalysisId, Claim, Kind};
 use reweave_trace::Result;
 
-use crate::analysis::{Analysis, Guarantee, Questions};
+use crate::analysis::{About, Analysis, Guarantee, Questions};
 use crate::history::Mode;
 use crate::prediction::{Prediction, Shows};
-use crate::search::Limits;
+use crate::search::SearchLimits;
 
 /// What findings by the reorderings of a mode refer to.
 pub const fn id(mode: Mode) -> AnalysisId {
@@ -28,44 +28,48 @@ pub struct Prefix;
 /// The analysis `said`.
 pub struct Said;
 
-macro_rules! by_mode {
-    ($analysis:ident, $mode:expr, $summary:literal, $default:literal, $asked:expr) => {
-        impl Analysis for $analysis {
-            fn id(&self) -> AnalysisId {
-                id($mode)
-            }
-            fn summary(&self) -> &'static str {
-                $summary
-            }
-            fn module(&self) -> &'static str {
-                "maximal"
-            }
-            fn finds(&self) -> Kind {
-                Kind::Race
-            }
-            fn guarantee(&self) -> Guarantee {
-                Guarantee::SoundAndComplete
-            }
-            fn is_default(&self) -> bool {
-                $default
-            }
-            fn asks(&self, limits: &Limits<'_>) -> Option<Questions> {
-                let asked: fn(Mode) -> Mode = $asked;
-                Some(Questions::Races(asked(limits.mode)))
-            }
-            fn run(&self, prediction: &mut Prediction<'_>) -> Result<()> {
-                prediction.races(self.id(), Shows::ByName)
-            }
-        }
-    };
+impl Analysis for Maximal {
+    fn about(&self) -> About {
+        about(Mode::ControlFlow, "every race that some feasible reordering of the trace shows").by_default()
+    }
+
+    fn asks(&self, limits: &SearchLimits<'_>) -> Option<Questions> {
+        Some(Questions::Races(limits.mode))
+    }
+
+    fn run(&self, prediction: &mut Prediction<'_>) -> Result<()> {
+        prediction.races(self.id(), Shows::ByName)
+    }
 }
 
-by_mode!(
-    Maximal,
-    Mode::ControlFlow,
-    "every race that some feasible reordering of the trace shows",
-    true,
-    |asked_for| asked_for
-);
-by_mode!(Prefix, Mode::Prefix, "the same, if every read keeps its value", false, |_| Mode::Prefix);
-by_mode!(Said, Mode::Said, "the same over complete traces (Said et al.)", false, |_| Mode::Said);
+impl Analysis for Prefix {
+    fn about(&self) -> About {
+        about(Mode::Prefix, "the same, if every read keeps its value")
+    }
+
+    fn asks(&self, _: &SearchLimits<'_>) -> Option<Questions> {
+        Some(Questions::Races(Mode::Prefix))
+    }
+
+    fn run(&self, prediction: &mut Prediction<'_>) -> Result<()> {
+        prediction.races(self.id(), Shows::ByName)
+    }
+}
+
+impl Analysis for Said {
+    fn about(&self) -> About {
+        about(Mode::Said, "the same over complete traces (Said et al.)")
+    }
+
+    fn asks(&self, _: &SearchLimits<'_>) -> Option<Questions> {
+        Some(Questions::Races(Mode::Said))
+    }
+
+    fn run(&self, prediction: &mut Prediction<'_>) -> Result<()> {
+        prediction.races(self.id(), Shows::ByName)
+    }
+}
+
+const fn about(mode: Mode, summary: &'static str) -> About {
+    About::new(id(mode).name(), Kind::Race, Guarantee::SoundAndComplete, summary).in_module("maximal")
+}

@@ -7,12 +7,11 @@
 //! mutex that refuses a second lock is used as it is meant to be; unlocking what one does not hold is misuse of any mutex.
 
 use reweave_model::{
-    AnalysisId, Claim, Event, EventId, Finding, Kind, Misuse, MutexKind, ObjectId, ObjectKind, Op, Pc, Strength,
-    ThreadId,
+    Event, EventId, Finding, Kind, Misuse, MutexKind, ObjectId, ObjectKind, Op, Pc, Strength, ThreadId,
 };
 use reweave_trace::{Footer, Outcome, PARTIAL, Result};
 
-use crate::analysis::{Analysis, Guarantee};
+use crate::analysis::{About, Analysis, Guarantee};
 use crate::linear::{Access, Candidates, FastMap, Linear, Misused, Sync, Thread, Touch, Word};
 use crate::prediction::{Prediction, accessors};
 
@@ -20,24 +19,11 @@ use crate::prediction::{Prediction, accessors};
 pub struct MisuseOfSynchronization;
 
 impl Analysis for MisuseOfSynchronization {
-    fn id(&self) -> AnalysisId {
-        AnalysisId::new("misuse", Claim::Other)
+    fn about(&self) -> About {
+        let summary = "unlocking what is not held, locking twice, destroying what is held, threads never joined";
+        About::new("misuse", Kind::Misuse, Guarantee::Recorded, summary).by_default()
     }
-    fn summary(&self) -> &'static str {
-        "unlocking what is not held, locking twice, destroying what is held, threads never joined"
-    }
-    fn module(&self) -> &'static str {
-        "misuse"
-    }
-    fn finds(&self) -> Kind {
-        Kind::Misuse
-    }
-    fn guarantee(&self) -> Guarantee {
-        Guarantee::Recorded
-    }
-    fn is_default(&self) -> bool {
-        true
-    }
+
     fn pass(&self) -> Option<Box<dyn Linear>> {
         Some(Box::<Misuses>::default())
     }

@@ -2,10 +2,10 @@
 //! [`crate::search::nondeterminism`]. Exact: sound, and complete for the window up to the number of tries per pair of lines. They are
 //! information, not defects: no such finding makes a run fail by itself.
 
-use reweave_model::{AnalysisId, Claim, Kind};
+use reweave_model::Kind;
 use reweave_trace::Result;
 
-use crate::analysis::{Analysis, Guarantee};
+use crate::analysis::{About, Analysis, Guarantee};
 use crate::prediction::Prediction;
 use crate::search::nondeterminism::{self, Rule};
 
@@ -13,20 +13,9 @@ use crate::search::nondeterminism::{self, Rule};
 pub struct NondeterministicReads;
 
 impl Analysis for NondeterministicReads {
-    fn id(&self) -> AnalysisId {
-        AnalysisId::new("nondeterminism", Claim::Other)
-    }
-    fn summary(&self) -> &'static str {
-        "reads that can see another write in another interleaving: information, no defects"
-    }
-    fn module(&self) -> &'static str {
-        "nondeterminism"
-    }
-    fn finds(&self) -> Kind {
-        Kind::Nondeterminism
-    }
-    fn guarantee(&self) -> Guarantee {
-        Guarantee::SoundAndComplete
+    fn about(&self) -> About {
+        let summary = "reads that can see another write in another interleaving: information, no defects";
+        About::new("nondeterminism", Kind::Nondeterminism, Guarantee::SoundAndComplete, summary)
     }
 
     fn run(&self, prediction: &mut Prediction<'_>) -> Result<()> {

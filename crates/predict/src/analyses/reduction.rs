@@ -8,10 +8,10 @@
 //! Deviations: words of eight bytes, so neighbours count as one; no special case for locks that one thread alone uses,
 //! as in AtomFuzzer's evaluation, whose Program 6.2 is such a warning.
 
-use reweave_model::{AnalysisId, Claim, EventId, Kind, Pc};
+use reweave_model::{Claim, EventId, Kind, Pc};
 use reweave_trace::Result;
 
-use crate::analysis::{Analysis, Guarantee};
+use crate::analysis::{About, Analysis, Guarantee};
 use crate::linear::{
     Access, BlockEdge, Candidates, Linear, LocksetId, Locksets, OpenBlocks, Sync, Thread, Touch, Word, at,
 };
@@ -21,21 +21,11 @@ use crate::prediction::{Leaves, Prediction};
 pub struct LiptonReduction;
 
 impl Analysis for LiptonReduction {
-    fn id(&self) -> AnalysisId {
-        AnalysisId::new("reduction", Claim::NotReducible)
+    fn about(&self) -> About {
+        let summary = "atomic blocks that Lipton's reduction does not show atomic: patterns, may be false";
+        About::new("reduction", Kind::Atomicity, Guarantee::Pattern, summary).claiming(Claim::NotReducible)
     }
-    fn summary(&self) -> &'static str {
-        "atomic blocks that Lipton's reduction does not show atomic: patterns, may be false"
-    }
-    fn module(&self) -> &'static str {
-        "reduction"
-    }
-    fn finds(&self) -> Kind {
-        Kind::Atomicity
-    }
-    fn guarantee(&self) -> Guarantee {
-        Guarantee::Pattern
-    }
+
     fn pass(&self) -> Option<Box<dyn Linear>> {
         Some(Box::<Reduction>::default())
     }

@@ -12,10 +12,10 @@
 
 use std::rc::Rc;
 
-use reweave_model::{AnalysisId, Claim, EventId, Kind};
+use reweave_model::{Claim, EventId, Kind};
 use reweave_trace::Result;
 
-use crate::analysis::{Analysis, Guarantee, Watching};
+use crate::analysis::{About, Analysis, Guarantee, Watching};
 use crate::linear::{Access, Candidates, Edges, Gone, LastWrites, Linear, Order, Races, Sync, Thread, Touch, Word};
 use crate::prediction::{Prediction, Shows};
 
@@ -23,24 +23,11 @@ use crate::prediction::{Prediction, Shows};
 pub struct Shb;
 
 impl Analysis for Shb {
-    fn id(&self) -> AnalysisId {
-        AnalysisId::new("shb", Claim::Unordered)
+    fn about(&self) -> About {
+        let summary = "schedulable happens-before: every pair it lists is a race";
+        About::new("shb", Kind::Race, Guarantee::Sound, summary).claiming(Claim::Unordered).by_default()
     }
-    fn summary(&self) -> &'static str {
-        "schedulable happens-before: every pair it lists is a race"
-    }
-    fn module(&self) -> &'static str {
-        "shb"
-    }
-    fn finds(&self) -> Kind {
-        Kind::Race
-    }
-    fn guarantee(&self) -> Guarantee {
-        Guarantee::Sound
-    }
-    fn is_default(&self) -> bool {
-        true
-    }
+
     fn pass(&self) -> Option<Box<dyn Linear>> {
         Some(Box::<ShbRaces>::default())
     }

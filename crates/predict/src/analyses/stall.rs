@@ -19,10 +19,11 @@
 //! ask is whether these prefixes have a feasible order in which no notify chooses those who wait for one. Exact for histories with
 //! few cuts. Of longer ones only those cuts are tried in which a thread stops at one wait and the others go as far as they
 //! get: sound, not complete.
-use reweave_model::{AnalysisId, Claim, Finding, Kind, Strength};
+
+use reweave_model::{Claim, Finding, Kind, Strength};
 use reweave_trace::Result;
 
-use crate::analysis::{Analysis, Guarantee};
+use crate::analysis::{About, Analysis, Guarantee};
 use crate::prediction::Prediction;
 use crate::search::stalls::stalls;
 
@@ -30,26 +31,12 @@ use crate::search::stalls::stalls;
 pub struct Stall;
 
 impl Analysis for Stall {
-    fn id(&self) -> AnalysisId {
-        AnalysisId::new("stall", Claim::NeverHappens)
-    }
-    fn summary(&self) -> &'static str {
-        "threads that wait for a notify, a post, an arrival or an end that never comes"
-    }
-    fn module(&self) -> &'static str {
-        "stall"
-    }
-    fn finds(&self) -> Kind {
-        Kind::Deadlock
-    }
-    fn guarantee(&self) -> Guarantee {
-        Guarantee::Sound
-    }
-    fn is_default(&self) -> bool {
-        true
-    }
-    fn is_costly(&self) -> bool {
-        true
+    fn about(&self) -> About {
+        let summary = "threads that wait for a notify, a post, an arrival or an end that never comes";
+        About::new("stall", Kind::Deadlock, Guarantee::Sound, summary)
+            .claiming(Claim::NeverHappens)
+            .by_default()
+            .costly()
     }
 
     /// Asks if the trace has anything but locks to wait for, or a lock that is never released.

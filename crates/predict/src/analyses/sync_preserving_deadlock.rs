@@ -9,11 +9,11 @@
 //! Deviations: shared locks, hard edges and the ends of waits, as in `syncp` and `goodlock`. One deadlock per pattern, with the
 //! code positions of its first instance.
 
-use reweave_model::{AnalysisId, Claim, Event, EventId, Kind, LockChange, LockMode, Op, Pc};
+use reweave_model::{Event, EventId, Kind, LockChange, LockMode, Op, Pc};
 use reweave_trace::Result;
 
 use super::syncp::{Recorder, Stamp};
-use crate::analysis::{Analysis, Guarantee};
+use crate::analysis::{About, Analysis, Guarantee};
 use crate::linear::{Access, Candidates, Cycle, FastMap, Linear, Lock, LocksetId, Locksets, Sync, Thread, Touch, Word};
 use crate::prediction::Prediction;
 use crate::search::deadlocks::relation::{Dependency, Relation};
@@ -22,21 +22,11 @@ use crate::search::deadlocks::relation::{Dependency, Relation};
 pub struct SyncPreservingDeadlock;
 
 impl Analysis for SyncPreservingDeadlock {
-    fn id(&self) -> AnalysisId {
-        AnalysisId::new("sync-preserving-deadlock", Claim::Other)
+    fn about(&self) -> About {
+        let summary = "deadlocks that keep the order of critical sections";
+        About::new("sync-preserving-deadlock", Kind::Deadlock, Guarantee::Sound, summary)
     }
-    fn summary(&self) -> &'static str {
-        "deadlocks that keep the order of critical sections"
-    }
-    fn module(&self) -> &'static str {
-        "sync_preserving_deadlock"
-    }
-    fn finds(&self) -> Kind {
-        Kind::Deadlock
-    }
-    fn guarantee(&self) -> Guarantee {
-        Guarantee::Sound
-    }
+
     fn pass(&self) -> Option<Box<dyn Linear>> {
         Some(Box::<SyncpDeadlocks>::default())
     }

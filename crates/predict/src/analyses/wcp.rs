@@ -16,10 +16,10 @@
 use std::collections::VecDeque;
 use std::rc::Rc;
 
-use reweave_model::{AnalysisId, Claim, EventId, Kind, LockMode};
+use reweave_model::{EventId, Kind, LockMode};
 use reweave_trace::Result;
 
-use crate::analysis::{Analysis, Guarantee};
+use crate::analysis::{About, Analysis, Guarantee};
 use crate::linear::{
     Access, AccessKind, Candidates, Edges, FastMap, Linear, Lock, Order, Races, Sync, Thread, Touch, VectorClock, Word,
 };
@@ -29,27 +29,11 @@ use crate::prediction::{Prediction, Shows};
 pub struct Wcp;
 
 impl Analysis for Wcp {
-    fn id(&self) -> AnalysisId {
-        AnalysisId::new("wcp", Claim::Other)
+    fn about(&self) -> About {
+        let summary = "weak causally-precedes";
+        About::new("wcp", Kind::Race, Guarantee::FirstIsReal, summary).by_default().costly()
     }
-    fn summary(&self) -> &'static str {
-        "weak causally-precedes"
-    }
-    fn module(&self) -> &'static str {
-        "wcp"
-    }
-    fn finds(&self) -> Kind {
-        Kind::Race
-    }
-    fn guarantee(&self) -> Guarantee {
-        Guarantee::FirstIsReal
-    }
-    fn is_default(&self) -> bool {
-        true
-    }
-    fn is_costly(&self) -> bool {
-        true
-    }
+
     fn pass(&self) -> Option<Box<dyn Linear>> {
         Some(Box::<WcpRaces>::default())
     }

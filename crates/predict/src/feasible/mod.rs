@@ -2,7 +2,7 @@
 //! [`Goal`] can say more, such as who wrote last to a cell, or which events come before which.
 //!
 //! Source: the maximal causal model with control flow (Huang, Meredith, Roşu, PLDI 2014), by the definition in
-//! [`history`](crate::history). Sound and maximal: it says [`Answer::No`] only if no feasible reordering exists, and every
+//! [`history`](crate::history). Sound and maximal: it says [`Feasibility::No`] only if no feasible reordering exists, and every
 //! order it returns was run event by event here; callers have it judged by [`witness`](crate::witness) as well.
 //!
 //! **How.** Every event that could take part is a node of the ordering solver, and one more node is the *cut*: what comes
@@ -30,7 +30,7 @@ use crate::history::*;
 use clauses::Clauses;
 
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Answer {
+pub enum Feasibility {
     /// What happens first; then the events asked about are next. In [`Mode::Said`] the whole history, with them in it.
     Reordering(Vec<Pos>),
     No,
@@ -62,6 +62,7 @@ impl<'i, 'h> Question<'i, 'h> {
         Self::with(index, mode, goal.into(), None)
     }
 
+    #[cfg(feature = "testing")]
     /// As if a rule of the definition did not exist: to see that tests miss it.
     pub fn without(rule: Rule, index: &'i Index<'h>, mode: Mode, goal: impl Into<Goal>) -> Option<Self> {
         Self::with(index, mode, goal.into(), Some(rule))
@@ -147,13 +148,13 @@ impl<'i, 'h> Question<'i, 'h> {
         self.off != Some(rule)
     }
 
-    pub fn ask(&self, budget: Budget<'_>) -> (Answer, Stats) {
+    pub fn ask(&self, budget: Budget<'_>) -> (Feasibility, Stats) {
         let (answer, stats, _) = self.ask_and_keep(budget);
         (answer, stats)
     }
 
     /// As [`Self::ask`], and the formula as it was at the end, for other solvers.
-    pub fn ask_and_keep(&self, budget: Budget<'_>) -> (Answer, Stats, Problem) {
+    pub fn ask_and_keep(&self, budget: Budget<'_>) -> (Feasibility, Stats, Problem) {
         let (mut problem, mut clauses) = self.formula();
         let (answer, stats) = self.solve(&mut problem, &mut clauses, budget);
         (answer, stats, problem)
@@ -203,16 +204,21 @@ impl<'i, 'h> Question<'i, 'h> {
         (problem, clauses)
     }
 
-    fn solve(&self, problem: &mut Problem, clauses: &mut Clauses<'_, 'i, 'h>, budget: Budget<'_>) -> (Answer, Stats) {
+    fn solve(
+        &self,
+        problem: &mut Problem,
+        clauses: &mut Clauses<'_, 'i, 'h>,
+        budget: Budget<'_>,
+    ) -> (Feasibility, Stats) {
         let (answer, stats) = reweave_order::solve(problem, clauses, budget);
         let answer = match answer {
-            reweave_order::Answer::Sat(order) => {
+            reweave_order::Solution::Sat(order) => {
                 let order = clauses.before_cut(&order);
                 let broken = simulate::Simulation::run(self, &order).broken;
-                if broken.is_empty() { Answer::Reordering(order) } else { Answer::Unknown(Doubt::Stuck) }
+                if broken.is_empty() { Feasibility::Reordering(order) } else { Feasibility::Unknown(Doubt::Stuck) }
             }
-            reweave_order::Answer::Unsat => Answer::No,
-            reweave_order::Answer::Unknown(why) => Answer::Unknown(Doubt::Budget(why)),
+            reweave_order::Solution::Unsat => Feasibility::No,
+            reweave_order::Solution::Unknown(why) => Feasibility::Unknown(Doubt::Budget(why)),
         };
         (answer, stats)
     }

@@ -26,6 +26,7 @@ pub enum Rule {
     /// A failed acquisition needs another holder.
     FailedTry,
     /// Events in [`Step::after`](crate::history::Step::after) come first.
+    #[cfg_attr(not(feature = "testing"), expect(dead_code, reason = "only tests take rules away"))]
     After,
     /// A waking by notify needs one.
     Notify,
@@ -43,6 +44,7 @@ pub enum Rule {
     LastWrite,
 }
 
+#[cfg(feature = "testing")]
 impl Rule {
     pub const ALL: [Rule; 19] = [
         Rule::Guards,

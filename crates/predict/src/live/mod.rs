@@ -350,7 +350,7 @@ impl Live {
 
     /// The second access of the first happens-before race of the run, if it is among these and nothing was left out before.
     fn first_race(&mut self, fresh: &[(AnalysisRef, Candidate)]) -> Option<EventId> {
-        let is_hb = |analysis: AnalysisRef| analysis.guarantee() == Guarantee::FirstIsReal;
+        let is_hb = |analysis: AnalysisRef| analysis.about().guarantee == Guarantee::FirstIsReal;
         let first = fresh.iter().filter(|(analysis, _)| is_hb(*analysis)).map(|(_, found)| found.second).min()?;
         let totals = self.totals();
         let complete = totals.restarts + totals.recycled_threads + totals.dropped == 0 && self.sampler.is_none();
@@ -407,7 +407,7 @@ impl Live {
             kind: Kind::Race,
             strength: Strength::Potential,
             analysis: analysis.id(),
-            certain: match analysis.guarantee() {
+            certain: match analysis.about().guarantee {
                 Guarantee::FirstIsReal => first == Some(found.second),
                 guarantee => guarantee.is_sound(),
             },

@@ -25,6 +25,7 @@ pub struct Pair {
 }
 
 impl Pair {
+    #[cfg(feature = "testing")]
     pub fn new(a: u32, b: u32) -> Self {
         Self { a: Place(a), b: Place(b) }
     }
@@ -76,6 +77,7 @@ pub enum Check {
 }
 
 impl Check {
+    #[cfg(feature = "testing")]
     /// The paper's name.
     pub const fn name(self) -> &'static str {
         match self {

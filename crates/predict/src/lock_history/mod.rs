@@ -10,7 +10,7 @@
 //! - [`Strategy::Two`] never says *reachable* of what no reordering reaches; there is a [`Witness`]. All other threads stand still.
 //! - With two threads, and locks and firm order as their only synchronization, both are exact.
 //!
-//! *Unknown* is for points and starts that are kept no more ([`Limits`]) and for searches that took too long.
+//! *Unknown* is for points and starts that are kept no more ([`HistoryLimits`]) and for searches that took too long.
 //!
 //! **The trace has more than the paper.** Fork, join, send to receive and barriers that only ever see as many threads as they
 //! count are firm order for both strategies. Everything else differs:
@@ -35,17 +35,24 @@ mod starts;
 mod thread;
 mod versions;
 
-pub use checks::{Check, Pair};
-pub use record::{Record, Snapshot};
-pub use search::{Counts, Found};
+#[cfg(feature = "testing")]
+pub use checks::Check;
+pub use checks::Pair;
+pub use record::Record;
+#[cfg(feature = "testing")]
+pub use record::Snapshot;
+pub use search::{Counts, SearchOutcome};
 pub use starts::Start;
-pub use thread::{LockEvent, Place, ThreadHistory, Time};
+pub use thread::{LockEvent, ThreadHistory};
+#[cfg(feature = "testing")]
+pub use thread::{Place, Time};
 
 use std::collections::BTreeSet;
 
 use reweave_model::EventId;
 
 use crate::linear::{FastMap, Gone, Meeting, Sync, Thread};
+#[cfg(feature = "testing")]
 use checks::{Question, Side, Step};
 use search::Search;
 use starts::{Known, Sides};
@@ -88,7 +95,7 @@ pub enum Reach {
 
 /// How much is kept and how long is searched.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Limits {
+pub struct HistoryLimits {
     /// Lock events (and clocks, and snapshots) per thread.
     pub history: usize,
     /// Calls for one question.
@@ -97,7 +104,7 @@ pub struct Limits {
     pub visited: usize,
 }
 
-impl Limits {
+impl HistoryLimits {
     /// For a trace: as much as a machine has room for.
     pub const WHOLE: Self = Self { history: 1 << 20, steps: 1 << 20, visited: 1 << 22 };
     /// For a program that runs for hours: a few MiB for ten threads.
@@ -124,6 +131,7 @@ pub enum Before {
     Of(Vec<(Thread, EventId)>),
 }
 
+#[cfg(feature = "testing")]
 /// What becomes of two threads at a pair of places, as far as their histories go.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fate {
@@ -141,7 +149,7 @@ pub enum Fate {
 pub struct LockHistories {
     record: Record,
     known: FastMap<(u32, u32), Vec<Known>>,
-    limits: Limits,
+    limits: HistoryLimits,
     /// Visited pairs in all of `known`.
     visited: usize,
     /// Also ask each question without what is known, to count the difference.
@@ -156,12 +164,12 @@ pub struct LockHistories {
 
 impl Default for LockHistories {
     fn default() -> Self {
-        Self::new(Limits::WHOLE)
+        Self::new(HistoryLimits::WHOLE)
     }
 }
 
 impl LockHistories {
-    pub fn new(limits: Limits) -> Self {
+    pub fn new(limits: HistoryLimits) -> Self {
         Self {
             record: Record::new(limits),
             known: FastMap::default(),
@@ -222,6 +230,7 @@ impl LockHistories {
         self.answer(a, b, strategy)
     }
 
+    #[cfg(feature = "testing")]
     /// The question behind [`LockHistories::reachable`], as if there were no other threads, and the pairs from which the answer is
     /// searched: for those who want to see the steps.
     pub fn question(&mut self, one: Point, two: Point, strategy: Strategy) -> (Question<'_>, Vec<Pair>) {
@@ -233,6 +242,7 @@ impl LockHistories {
         (Question { a: first, b: second, needs_others: false }, starts)
     }
 
+    #[cfg(feature = "testing")]
     /// How to get there, if strategy II knows.
     pub fn witness(&mut self, one: Point, two: Point) -> Option<Witness> {
         match self.reachable(one, two, Strategy::Two) {
@@ -261,6 +271,7 @@ impl LockHistories {
         Some(Witness { before: known.start.before(record), steps })
     }
 
+    #[cfg(feature = "testing")]
     /// What becomes of the two threads at these places if all but locks keeps its order.
     pub fn fate(&mut self, one: Thread, two: Thread, at: Pair) -> Fate {
         self.record.catch_up([one, two]);
@@ -278,8 +289,8 @@ impl LockHistories {
             stalls |= check == Check::Stall;
         });
         match found {
-            Found::Reached => Fate::Free,
-            Found::Unreachable if !stalls => Fate::Doomed,
+            SearchOutcome::Reached => Fate::Free,
+            SearchOutcome::Unreachable if !stalls => Fate::Doomed,
             _ => Fate::Open,
         }
     }
@@ -332,9 +343,9 @@ impl LockHistories {
                 }
             }
             match found {
-                Found::Reached => return Reach::Reachable,
-                Found::Unreachable => {}
-                Found::OutOfSteps => answer = Reach::Unknown,
+                SearchOutcome::Reached => return Reach::Reachable,
+                SearchOutcome::Unreachable => {}
+                SearchOutcome::OutOfSteps => answer = Reach::Unknown,
             }
         }
         answer

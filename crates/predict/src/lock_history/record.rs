@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 
 use reweave_model::{EventId, LockMode, ObjectId};
 
-use super::Limits;
+use super::HistoryLimits;
 use super::thread::{LockEvent, ThreadHistory, Time};
 use super::versions::Versions;
 use crate::linear::{Edges, FastMap, Gone, Lock, Meeting, Order, Sync, Thread, VectorClock};
@@ -64,13 +64,13 @@ pub struct Record {
     now: Time,
     // invariant: ascending
     snapshots: VecDeque<Snapshot>,
-    limits: Limits,
+    limits: HistoryLimits,
     /// Lock events that are kept no more.
     pub dropped: u64,
 }
 
 impl Record {
-    pub fn new(limits: Limits) -> Self {
+    pub fn new(limits: HistoryLimits) -> Self {
         Self {
             threads: Vec::new(),
             firm: Order::along(Edges::Firm),

@@ -41,7 +41,7 @@ impl std::ops::AddAssign for Counts {
 
 /// What a search came to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Found {
+pub enum SearchOutcome {
     Reached,
     Unreachable,
     /// More steps than were allowed. The next question goes on from here.
@@ -113,6 +113,7 @@ impl Search {
         self.nodes.len()
     }
 
+    #[cfg(feature = "testing")]
     /// The pairs from which another target may lead further.
     pub fn open(&self) -> &BTreeSet<Pair> {
         &self.open
@@ -124,28 +125,33 @@ impl Search {
     }
 
     /// Whether the target of the question can be reached from the start.
-    pub fn ask(&mut self, question: &Question<'_>, steps: u64) -> Found {
+    pub fn ask(&mut self, question: &Question<'_>, steps: u64) -> SearchOutcome {
         self.ask_and_tell(question, steps, &mut |_, _| {})
     }
 
     /// As [`Search::ask`]; `tell` hears of each pair that is looked at and which check decides.
-    pub fn ask_and_tell(&mut self, question: &Question<'_>, steps: u64, tell: &mut dyn FnMut(Pair, Check)) -> Found {
+    pub fn ask_and_tell(
+        &mut self,
+        question: &Question<'_>,
+        steps: u64,
+        tell: &mut dyn FnMut(Pair, Check),
+    ) -> SearchOutcome {
         let target = question.target();
         if target.a < self.start.a || target.b < self.start.b {
-            return Found::Unreachable;
+            return SearchOutcome::Unreachable;
         }
         let (wide, high) = (u64::from(target.a.0 - self.start.a.0), u64::from(target.b.0 - self.start.b.0));
         self.counts.potential_calls += wide * (high + 1) + high * (wide + 1);
         let limit = self.counts.calls.saturating_add(steps);
         let mut edges = Vec::new();
         if self.resume(question, &mut edges, tell) {
-            return Found::Reached;
+            return SearchOutcome::Reached;
         }
         while let Some(edge) = edges.pop() {
             if self.counts.calls >= limit {
                 self.open.extend(edges.iter().map(|edge| edge.from));
                 self.open.insert(edge.from);
-                return Found::OutOfSteps;
+                return SearchOutcome::OutOfSteps;
             }
             self.counts.calls += 1;
             if let Some(node) = self.nodes.get_mut(&key(edge.from)) {
@@ -159,10 +165,10 @@ impl Search {
             if self.look(question, to, &mut edges, tell) {
                 // What was not tried is not lost.
                 self.open.extend(edges.iter().map(|edge| edge.from));
-                return Found::Reached;
+                return SearchOutcome::Reached;
             }
         }
-        Found::Unreachable
+        SearchOutcome::Unreachable
     }
 
     /// Looks again at what another target may change. Returns whether the target has been visited before.

@@ -255,7 +255,7 @@ impl ThreadHistory {
 
     /// What a thread at this place holds.
     pub fn held(&self, place: Place) -> Vec<Held> {
-        let done = place.0.saturating_sub(self.base.0) as usize;
+        let done = place.index().saturating_sub(self.base.index());
         let mut held = self.uses.held[done / STRIDE].clone();
         self.events.range(done / STRIDE * STRIDE..done).for_each(|&event| apply(&mut held, event));
         held
@@ -298,7 +298,7 @@ impl ThreadHistory {
 
     /// The kept events on the way from one place to the other.
     pub fn between(&self, from: Place, until: Place) -> impl Iterator<Item = &LockEvent> {
-        let index = |place: Place| (place.0.saturating_sub(self.base.0) as usize).min(self.events.len());
+        let index = |place: Place| place.index().saturating_sub(self.base.index()).min(self.events.len());
         self.events.range(index(from)..index(until).max(index(from)))
     }
 }

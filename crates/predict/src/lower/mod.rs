@@ -184,6 +184,7 @@ fn initial(trace: &Trace) -> Option<&Symbols> {
     (!forked).then(|| trace.symbols())
 }
 
+#[cfg(feature = "testing")]
 /// The whole trace as one history.
 pub fn whole(trace: &Trace) -> Result<Lowered> {
     let mut windows = Windows::new(trace, usize::MAX, &mut |_| true)?;

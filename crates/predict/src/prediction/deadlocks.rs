@@ -45,8 +45,8 @@ impl Prediction<'_> {
             }
         }
         let with = |guarantee: Guarantee| {
-            let mut listed = self.listed.iter().filter(|(analysis, _)| analysis.finds() == Kind::Deadlock);
-            listed.find(|(analysis, _)| analysis.guarantee() == guarantee).map(|(_, found)| found)
+            let mut listed = self.listed.iter().filter(|(analysis, _)| analysis.about().finds == Kind::Deadlock);
+            listed.find(|(analysis, _)| analysis.about().guarantee == guarantee).map(|(_, found)| found)
         };
         let nothing_dropped = |found: &Candidates| found.cycles.is_empty() && found.dropped == 0;
         let none = with(Guarantee::Complete).is_some_and(nothing_dropped);

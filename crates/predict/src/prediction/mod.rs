@@ -19,7 +19,7 @@ use reweave_trace::{Result, Trace};
 use crate::analyses::{self, ANALYSES};
 use crate::analysis::{Analysis, AnalysisRef};
 use crate::linear::{self, Candidates, Linear, Way};
-use crate::search::{self, Limits};
+use crate::search::{self, SearchLimits};
 pub use accessors::accessors;
 pub(crate) use atomicity::Leaves;
 pub(crate) use races::Shows;
@@ -32,9 +32,9 @@ pub struct Options<'a> {
     pub atomic: Vec<String>,
     /// What is found will be tried: what is only potential is worth a run, and so are blocks that nobody declared.
     pub for_trial: bool,
-    /// Fill in [`Answer::shown`].
+    /// Fill in [`PredictionResult::shown`].
     pub shown: bool,
-    pub limits: Limits<'a>,
+    pub limits: SearchLimits<'a>,
     pub nondeterminism: search::nondeterminism::Options,
 }
 
@@ -47,7 +47,7 @@ impl Options<'_> {
 
 /// What the analyses have to say.
 #[derive(Debug, Default)]
-pub struct Answer {
+pub struct PredictionResult {
     pub findings: Vec<Finding>,
     pub events: u64,
     /// Pairs of code positions that may race and were not settled.
@@ -75,7 +75,7 @@ pub struct Prediction<'a> {
     chosen: Vec<AnalysisRef>,
     /// What the pass over the trace listed.
     listed: Vec<(AnalysisRef, Candidates)>,
-    pub(crate) answer: Answer,
+    pub(crate) answer: PredictionResult,
     progress: &'a mut dyn FnMut(&'static str, f64),
     /// Once they were asked about: pairs of code positions that need no further word.
     races: Option<HashSet<races::Pcs>>,
@@ -85,13 +85,17 @@ pub struct Prediction<'a> {
 }
 
 /// Runs the analyses. `progress` hears what is done and how far it is, from 0 to 1.
-pub fn predict(trace: &Trace, options: &Options<'_>, progress: &mut dyn FnMut(&'static str, f64)) -> Result<Answer> {
+pub fn predict(
+    trace: &Trace,
+    options: &Options<'_>,
+    progress: &mut dyn FnMut(&'static str, f64),
+) -> Result<PredictionResult> {
     let mut prediction = Prediction {
         trace,
         options,
         chosen: chosen(trace, options),
         listed: Vec::new(),
-        answer: Answer::default(),
+        answer: PredictionResult::default(),
         progress,
         races: None,
         deadlocks: None,
@@ -99,7 +103,7 @@ pub fn predict(trace: &Trace, options: &Options<'_>, progress: &mut dyn FnMut(&'
     };
     prediction.pass()?;
     for kind in TURNS {
-        for analysis in prediction.chosen.clone().iter().filter(|analysis| analysis.finds() == kind) {
+        for analysis in prediction.chosen.clone().iter().filter(|analysis| analysis.about().finds == kind) {
             analysis.run(&mut prediction)?;
         }
     }
@@ -113,13 +117,13 @@ pub fn predict(trace: &Trace, options: &Options<'_>, progress: &mut dyn FnMut(&'
 
 fn chosen(trace: &Trace, options: &Options<'_>) -> Vec<AnalysisRef> {
     let asked_for = |id: AnalysisId| options.analyses.iter().any(|asked| asked.id() == id);
-    let too_costly = |analysis: AnalysisRef| trace.event_count() > LONG && analysis.is_costly();
+    let too_costly = |analysis: AnalysisRef| trace.event_count() > LONG && analysis.about().is_costly;
     let reads = analyses::nondeterminism::NondeterministicReads.id();
     let is_chosen = |analysis: &AnalysisRef| {
         let wanted = options.nondeterminism.wanted && analysis.id() == reads;
         let listed = match options.by_name() {
             true => asked_for(analysis.id()),
-            false => analysis.is_default() && !too_costly(*analysis),
+            false => analysis.about().is_default && !too_costly(*analysis),
         };
         listed || wanted
     };
@@ -166,7 +170,7 @@ impl Prediction<'_> {
         // What is listed has to be asked about, too.
         let now = Instant::now();
         let half = self.options.limits.deadline.map(|deadline| now + deadline.saturating_duration_since(now) / 2);
-        let limits = Limits { deadline: half, ..self.options.limits };
+        let limits = SearchLimits { deadline: half, ..self.options.limits };
         // Also with none of them: whether the trace can have happened is to be known before anything else.
         self.answer.events = linear::run(self.trace, &mut passes, &mut |done| {
             (self.progress)("reading", done);
@@ -190,7 +194,7 @@ impl Prediction<'_> {
         if found.dropped > 0 {
             stats.insert(format!("{id}.dropped"), found.dropped);
         }
-        let (what, count) = match analysis.finds() {
+        let (what, count) = match analysis.about().finds {
             Kind::Deadlock => ("cycles", found.cycles.len()),
             Kind::Misuse => ("events", found.misuses.len()),
             _ => ("pairs", found.pairs.len()),

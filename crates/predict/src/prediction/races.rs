@@ -11,7 +11,7 @@ use crate::analyses::maximal;
 use crate::analysis::Questions;
 use crate::history::Mode;
 use crate::linear::Candidate;
-use crate::search::{Limits, races};
+use crate::search::{SearchLimits, races};
 
 /// A pair of code positions, the smaller first.
 pub(super) type Pcs = (Pc, Pc);
@@ -55,7 +55,7 @@ impl Prediction<'_> {
     /// Returns the pairs of code positions that are settled.
     fn ask_about_races(&mut self) -> Result<HashSet<Pcs>> {
         let mut first_by: HashMap<Pcs, AnalysisId> = HashMap::new();
-        for (analysis, found) in self.listed.iter().filter(|(analysis, _)| analysis.finds() == Kind::Race) {
+        for (analysis, found) in self.listed.iter().filter(|(analysis, _)| analysis.about().finds == Kind::Race) {
             for candidate in &found.pairs {
                 first_by.entry(pcs(candidate)).or_insert_with(|| analysis.id());
             }
@@ -67,14 +67,14 @@ impl Prediction<'_> {
         });
         let mut questions: Vec<(AnalysisId, Mode, Option<&HashSet<Pcs>>)> =
             modes.map(|mode| (maximal::id(mode), mode, None)).collect();
-        if questions.is_empty() && !only.is_empty() && self.chosen.iter().any(|analysis| !analysis.lists_only()) {
+        if questions.is_empty() && !only.is_empty() && self.chosen.iter().any(|analysis| !analysis.about().lists_only) {
             // Only witnesses for what the streaming analyses list.
             questions.push((maximal::id(Mode::ControlFlow), self.options.limits.mode, Some(&only)));
         }
         let mut settled: HashSet<Pcs> = HashSet::new();
         let mut refuted: HashSet<Pcs> = HashSet::new();
         for (id, mode, only) in questions {
-            let limits = Limits { mode, ..self.options.limits };
+            let limits = SearchLimits { mode, ..self.options.limits };
             let found = races::races(self.trace, id, &limits, only, &mut self.progress(id))?;
             self.answer.unknown_pairs += found.stats.unknown;
             refuted.extend(found.refuted);

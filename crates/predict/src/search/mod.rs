@@ -32,7 +32,7 @@ const PER_QUESTION: Duration = Duration::from_secs(10);
 
 /// Which reorderings count, and how far to go.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Limits<'a> {
+pub struct SearchLimits<'a> {
     pub mode: Mode,
     /// Kept events per window; `None`: see [`WINDOW`].
     pub window: Option<usize>,
@@ -40,7 +40,7 @@ pub struct Limits<'a> {
     pub interrupt: Option<&'a AtomicBool>,
 }
 
-impl<'a> Limits<'a> {
+impl<'a> SearchLimits<'a> {
     pub fn is_over(&self) -> bool {
         self.deadline.is_some_and(|deadline| Instant::now() >= deadline)
             || self.interrupt.is_some_and(|interrupt| interrupt.load(Ordering::Relaxed))
@@ -60,7 +60,7 @@ pub type Progress<'p> = dyn FnMut(f64) + 'p;
 /// Shows the windows of a trace to `visit` until the time is over.
 pub fn each_window(
     trace: &Trace,
-    limits: &Limits<'_>,
+    limits: &SearchLimits<'_>,
     progress: &mut Progress<'_>,
     visit: &mut dyn FnMut(&Lowered, &mut Progress<'_>),
 ) -> Result<()> {

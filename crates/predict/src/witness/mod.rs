@@ -22,6 +22,7 @@ pub use weak::check_weak_order;
 use crate::history::{Cell, History, Mode, Pos, Val};
 use replay::Replay;
 
+#[cfg(feature = "testing")]
 /// Whether `order` is a feasible reordering. In [`Mode::Said`] it must hold every event of the history.
 pub fn check_order(history: &History, mode: Mode, order: &[Pos]) -> Result<(), Rejection> {
     Replay::run(history, mode, order)?.check_complete()

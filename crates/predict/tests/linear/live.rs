@@ -11,7 +11,7 @@ use reweave_model::{
 use reweave_predict::AnalysisRef;
 use reweave_predict::linear::{Access, Bounds, Candidates, Front, Linear, Sync, Thread, Touch, Word, run, run_on};
 use reweave_predict::live::{Live, Options};
-use reweave_predict::lock_history::Limits;
+use reweave_predict::lock_history::HistoryLimits;
 use reweave_trace::{Trace, TraceBuilder};
 
 use super::random::{self, ALLOCS, ATOMICS, CHANNELS, JOINS, LOCKS, Random, SHARED};
@@ -194,7 +194,7 @@ fn lock_histories_forget_dead_locks() {
         let trace = short_lived_locks(seed, 120);
         let mut with = |retired: usize| -> (PcPairs, usize) {
             let front = Front::bounded("bounded", Bounds { retired, streams: 100 });
-            let mut races = LockHistoryRaces::new(Limits::LIVE);
+            let mut races = LockHistoryRaces::new(HistoryLimits::LIVE);
             run_on(trace.events(), front, &mut races, &mut |_| true).expect("a sound trace");
             let found = races.finish();
             forgotten += races.stats().iter().find(|(name, _)| *name == "forgotten_events").map_or(0, |stat| stat.1);

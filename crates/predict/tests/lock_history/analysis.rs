@@ -7,7 +7,7 @@ use reweave_predict::analyses::lock_history::LockHistoryRaces;
 use reweave_predict::analyses::lockset::LocksetRaces;
 use reweave_predict::history::{Mode, Pos};
 use reweave_predict::linear::{Candidate, Linear, run};
-use reweave_predict::lock_history::Limits;
+use reweave_predict::lock_history::HistoryLimits;
 use reweave_predict::oracle::Oracle;
 use reweave_predict::testing::{FIRST_PC, generate, trace_of};
 use reweave_predict::witness;
@@ -154,7 +154,7 @@ fn crossed(program: &mut Program) {
     program.write(1, 100);
 }
 
-fn candidates(trace: &Trace, limits: Limits) -> (PcPairs, PcPairs) {
+fn candidates(trace: &Trace, limits: HistoryLimits) -> (PcPairs, PcPairs) {
     let mut analysis = LockHistoryRaces::new(limits);
     run(trace, &mut analysis, &mut |_| true).expect("a sound trace");
     (pcs(&analysis.finish().pairs), pcs(analysis.lockset_candidates()))
@@ -164,7 +164,7 @@ fn candidates(trace: &Trace, limits: Limits) -> (PcPairs, PcPairs) {
 fn crossed_sections_are_refuted() {
     let mut program = Program::new(2);
     crossed(&mut program);
-    let (left, lockset) = candidates(&program.done(), Limits::WHOLE);
+    let (left, lockset) = candidates(&program.done(), HistoryLimits::WHOLE);
     assert_eq!(lockset, BTreeSet::from([(100, 200)]));
     assert_eq!(left, BTreeSet::new());
 }
@@ -182,9 +182,9 @@ fn what_was_refuted_once_is_tried_again() {
     program.write(2, 200);
     program.write(1, 100);
     let trace = program.done();
-    assert_eq!(candidates(&trace, Limits::WHOLE).0, BTreeSet::from([(100, 200)]));
+    assert_eq!(candidates(&trace, HistoryLimits::WHOLE).0, BTreeSet::from([(100, 200)]));
     // With a short memory it is not refuted either, for want of knowledge.
-    let short = Limits { history: 4, ..Limits::LIVE };
+    let short = HistoryLimits { history: 4, ..HistoryLimits::LIVE };
     assert_eq!(candidates(&trace, short).0, BTreeSet::from([(100, 200)]));
 }
 

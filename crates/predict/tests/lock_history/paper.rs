@@ -3,7 +3,7 @@
 use reweave_model::{EventId, LockMode, ObjectId};
 use reweave_predict::linear::{Lock, Meeting, Sync, Thread};
 use reweave_predict::lock_history::search::Search;
-use reweave_predict::lock_history::{Fate, Found, Limits, LockHistories, Pair, Point, Reach, Strategy};
+use reweave_predict::lock_history::{Fate, HistoryLimits, LockHistories, Pair, Point, Reach, SearchOutcome, Strategy};
 
 const A: Thread = Thread(0);
 const B: Thread = Thread(1);
@@ -93,7 +93,7 @@ fn table_two() {
     let mut search = Search::new(starts[0]);
     let mut steps = Vec::new();
     let found = search.ask_and_tell(&question, u64::MAX, &mut |at, check| steps.push((at, check.name())));
-    assert_eq!(found, Found::Unreachable);
+    assert_eq!(found, SearchOutcome::Unreachable);
     let expected = [
         (pair(3, 4), "RC3"),
         (pair(4, 5), "RC4"),
@@ -120,7 +120,7 @@ fn calls_with_and_without_what_is_known() {
     let mut new_calls = Vec::new();
     for ((one, two), reachable) in figure.questions().into_iter().zip(REACHABLE) {
         let (question, _) = figure.histories.question(one, two, Strategy::Two);
-        let expected = if reachable { Found::Reached } else { Found::Unreachable };
+        let expected = if reachable { SearchOutcome::Reached } else { SearchOutcome::Unreachable };
         let before = known.counts.calls;
         assert_eq!(known.ask(&question, u64::MAX), expected, "{one:?} {two:?}, going on");
         new_calls.push(known.counts.calls - before);
@@ -175,7 +175,7 @@ fn a_witness_leads_there() {
 /// A short memory forgets, and says so.
 #[test]
 fn what_is_forgotten_is_unknown() {
-    let limits = Limits { history: 8, steps: 1000, visited: 1000 };
+    let limits = HistoryLimits { history: 8, steps: 1000, visited: 1000 };
     let mut histories = LockHistories::new(limits);
     let mut event = 0;
     let mut turn = |histories: &mut LockHistories, thread| {

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use reweave_order::Budget;
-use reweave_predict::feasible::{Answer, Goal, Index, Question};
+use reweave_predict::feasible::{Feasibility, Goal, Index, Question};
 use reweave_predict::history::{Cell, History, Mode, Pos};
 use reweave_predict::oracle::Oracle;
 use reweave_predict::testing::{generate, shrink};
@@ -23,10 +23,10 @@ fn writers(history: &History, cell: Cell) -> Vec<Option<Pos>> {
 }
 
 fn answer(question: Option<Question<'_, '_>>) -> Result<Option<Vec<Pos>>, String> {
-    match question.map_or(Answer::No, |question| question.ask(Budget::default()).0) {
-        Answer::Reordering(order) => Ok(Some(order)),
-        Answer::No => Ok(None),
-        Answer::Unknown(doubt) => Err(format!("{doubt:?}")),
+    match question.map_or(Feasibility::No, |question| question.ask(Budget::default()).0) {
+        Feasibility::Reordering(order) => Ok(Some(order)),
+        Feasibility::No => Ok(None),
+        Feasibility::Unknown(doubt) => Err(format!("{doubt:?}")),
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use reweave_predict::history::{Cell, History, Mode, Pos};
 use reweave_predict::oracle::Oracle;
-use reweave_predict::search::Limits;
+use reweave_predict::search::SearchLimits;
 use reweave_predict::search::nondeterminism::published::{self, Couple, Order, Stats, Verdict, Witness};
 use reweave_predict::search::nondeterminism::views::Views;
 use reweave_predict::testing::{Draft, is_history};
@@ -13,7 +13,7 @@ use reweave_predict::testing::{Draft, is_history};
 fn exact(history: &History, read: Pos) -> BTreeSet<Option<Pos>> {
     assert!(is_history(history));
     let views = Views::new(history);
-    let alternatives = views.alternatives(read, &Limits::default());
+    let alternatives = views.alternatives(read, &SearchLimits::default());
     assert_eq!(alternatives.unknown, []);
     let found: BTreeSet<_> = alternatives.found.iter().map(|one| (read, one.cell, one.writer)).collect();
     let all = Oracle::new(history, Mode::ControlFlow).reads_from().into_iter();

@@ -47,7 +47,7 @@ impl Default for Recent {
 
 /// What a read met.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Found {
+pub(super) enum ReadCheck {
     Same,
     /// At least one byte was not known, and none differed.
     Initial,
@@ -129,14 +129,14 @@ impl Memory {
     }
 
     /// Compares, and takes what was read as what is there from now on.
-    pub fn read(&mut self, addr: u64, bytes: &[u8]) -> Found {
+    pub fn read(&mut self, addr: u64, bytes: &[u8]) -> ReadCheck {
         if let Some((known, old, mask, new)) = self.as_word(addr, bytes)
             && (get(known) ^ ALL_KNOWN) & mask == 0
             && (get(old) ^ new) & mask == 0
         {
-            return Found::Same;
+            return ReadCheck::Same;
         }
-        let mut found = Found::Same;
+        let mut found = ReadCheck::Same;
         self.pieces(addr, bytes.len(), |page, done, range| {
             let new = &bytes[done..done + range.len()];
             let known = &mut page.known[range.clone()];
@@ -146,12 +146,12 @@ impl Memory {
             }
             for (i, (&byte, (known, old))) in new.iter().zip(known.iter_mut().zip(old)).enumerate() {
                 if *known == 0 {
-                    if found == Found::Same {
-                        found = Found::Initial;
+                    if found == ReadCheck::Same {
+                        found = ReadCheck::Initial;
                     }
-                } else if *old != byte && !matches!(found, Found::Other { .. }) {
+                } else if *old != byte && !matches!(found, ReadCheck::Other { .. }) {
                     let at = addr.wrapping_add((done + i) as u64);
-                    found = Found::Other { at, expected: *old, found: byte };
+                    found = ReadCheck::Other { at, expected: *old, found: byte };
                 }
                 (*known, *old) = (1, byte);
             }
@@ -212,15 +212,15 @@ mod tests {
         let mut memory = Memory::default();
         let edge = 0x7000 - 3;
         memory.write(edge, &[1, 2, 3, 4, 5, 6]);
-        assert_eq!(memory.read(edge + 1, &[2, 3, 4]), Found::Same);
+        assert_eq!(memory.read(edge + 1, &[2, 3, 4]), ReadCheck::Same);
         memory.write(edge + 2, &[9]);
-        assert_eq!(memory.read(edge, &[1, 2, 9, 4]), Found::Same);
-        assert_eq!(memory.read(edge + 3, &[7]), Found::Other { at: edge + 3, expected: 4, found: 7 });
-        assert_eq!(memory.read(edge + 3, &[7]), Found::Same, "taken as what is there");
-        assert_eq!(memory.read(edge + 5, &[6, 0]), Found::Initial);
+        assert_eq!(memory.read(edge, &[1, 2, 9, 4]), ReadCheck::Same);
+        assert_eq!(memory.read(edge + 3, &[7]), ReadCheck::Other { at: edge + 3, expected: 4, found: 7 });
+        assert_eq!(memory.read(edge + 3, &[7]), ReadCheck::Same, "taken as what is there");
+        assert_eq!(memory.read(edge + 5, &[6, 0]), ReadCheck::Initial);
         memory.forget(Addr(edge), 2);
-        assert_eq!(memory.read(edge, &[8, 8, 9]), Found::Initial);
+        assert_eq!(memory.read(edge, &[8, 8, 9]), ReadCheck::Initial);
         memory.forget(Addr(0), u64::MAX);
-        assert_eq!(memory.read(edge, &[1]), Found::Initial);
+        assert_eq!(memory.read(edge, &[1]), ReadCheck::Initial);
     }
 }

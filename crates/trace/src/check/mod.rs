@@ -21,7 +21,7 @@ use std::collections::{BTreeMap, HashMap};
 use reweave_model::{Addr, Event, EventId, Op, Pc, ThreadId, Value};
 
 use crate::{Result, Trace};
-use memory::{Found, Memory};
+use memory::{Memory, ReadCheck};
 use sync::Sync;
 use threads::Threads;
 
@@ -190,9 +190,9 @@ impl Checker {
             Err(what) => return self.complain(event, what),
         };
         match self.memory.read(addr.0, bytes) {
-            Found::Same => {}
-            Found::Initial => self.report.initial_reads += 1,
-            Found::Other { at, expected, found } => {
+            ReadCheck::Same => {}
+            ReadCheck::Initial => self.report.initial_reads += 1,
+            ReadCheck::Other { at, expected, found } => {
                 let one = Unexplained { count: 1, first: event.id, addr: Addr(at), expected, found };
                 if self.memory.is_private(addr.0, bytes.len()) {
                     self.private.entry(at / 8).or_default().push((event.pc, one));

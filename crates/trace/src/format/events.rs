@@ -8,7 +8,6 @@ use reweave_model::{AccessFlags, Addr, Event, EventId, Op, Pc, StackId, ThreadId
 use super::ahead::Ahead;
 use super::pack::Unpacker;
 use super::reader::Trace;
-use super::record;
 use crate::Result;
 
 /// Thread numbers beyond this are damage: they would make us allocate without bound.
@@ -192,7 +191,7 @@ impl<'t> Events<'t> {
             Err(why) => {
                 let position = self.trace.chunk_position(self.next_chunk - 1);
                 self.trace.report(position, format!("event {} of the chunk starting here: {why}", self.next_id));
-                match record::length(&self.words[self.at..]) {
+                match wire::length(&self.words[self.at..]) {
                     // Only the operand is bad: the records after it are still there.
                     Ok(len) => {
                         self.at += len;

@@ -8,14 +8,12 @@ mod events;
 pub mod pack;
 mod raw;
 pub mod reader;
-mod record;
 pub mod v1;
 mod writer;
 
 pub(crate) use events::MAX_THREADS;
 pub use events::{Events, RawChunk, WordAccess};
 pub use raw::{Context, RawEvents};
-pub use record::kind_name;
 pub use writer::Writer;
 
 /// The version this build writes; it reads all up to this one.

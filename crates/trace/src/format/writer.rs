@@ -10,7 +10,6 @@ use reweave_model::{EventId, Op, Pc, ThreadId};
 
 use super::pack::{self, Packer, Pcs};
 use super::v1::{self, ChunkHeader, chunk_kind, packing};
-use super::{kind_name, record};
 use crate::symbols::{Module, Symbols};
 use crate::{Error, Footer, Meta, Result};
 
@@ -170,9 +169,9 @@ impl Writer {
         }
         footer.events = self.next_event;
         let kinds = self.packer.counts.iter().enumerate().filter(|(kind, count)| {
-            **count > 0 && (record::is_event(*kind as u8) || matches!(*kind as u8, k::SWITCH | k::STACK_DEF))
+            **count > 0 && (k::is_event(*kind as u8) || matches!(*kind as u8, k::SWITCH | k::STACK_DEF))
         });
-        footer.kinds = kinds.map(|(kind, &count)| (kind_name(kind as u8).to_owned(), count)).collect();
+        footer.kinds = kinds.map(|(kind, &count)| (k::name(kind as u8).to_owned(), count)).collect();
         let json = serde_json::to_vec(&footer).expect("plain data");
         self.chunk(chunk_kind::FOOTER, &json)
     }

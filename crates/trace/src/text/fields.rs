@@ -1,9 +1,7 @@
 //! Operations as a name and named operands, both ways: what CSV and JSON lines share.
 
-use reweave_model::wire::{Encoder, MAX_PAYLOAD, Record, words_needed};
+use reweave_model::wire::{Encoder, MAX_PAYLOAD, Record, kind, words_needed};
 use reweave_model::*;
-
-use crate::format::kind_name;
 
 /// What an operand looks like: all of them are short texts without spaces, commas or quotes.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -28,7 +26,7 @@ pub(super) fn name_of(op: &Op<'_>) -> &'static str {
     };
     let mut words = [0; words_needed(0)];
     Encoder::new(&mut words).record(&Record::Event { pc: Pc(0), op });
-    kind_name(words[0] as u8)
+    kind::name(words[0] as u8)
 }
 
 impl Fields {

@@ -1,6 +1,6 @@
 //! Text to numbers, addresses and messages, and back.
 
-use super::{conductor, enter, ranges, text};
+use super::{enter, ranges, text};
 use libc::{
     c_char, c_double, c_float, c_int, c_long, c_longlong, c_uint, c_ulong, c_ulonglong, c_void, size_t, socklen_t,
 };
@@ -12,14 +12,14 @@ macro_rules! numbers {
             fn $name(from: *const c_char, end: *mut *mut c_char $(, $base: $ty)?; pc) -> $ret {
                 type Call = unsafe extern "C-unwind" fn(*const c_char, *mut *mut c_char $(, $ty)?) -> $ret;
                 let call = real!($name: Call);
-                let Some(inside) = enter() else { return call(from, end $(, $base)?) };
-                conductor().point(inside.thread);
+                let Some(mut inside) = enter() else { return call(from, end $(, $base)?) };
+                inside.point();
                 let mut stopped = std::ptr::null_mut();
                 let value = call(from, &mut stopped $(, $base)?);
-                super::super::read(inside.thread, from.cast(), stopped as usize - from as usize + 1, pc);
+                super::super::read(&mut inside, from.cast(), stopped as usize - from as usize + 1, pc);
                 if !end.is_null() {
                     *end = stopped;
-                    ranges::wrote(inside.thread, end.cast(), size_of::<*mut c_char>(), pc);
+                    ranges::wrote(&mut inside, end.cast(), size_of::<*mut c_char>(), pc);
                 }
                 value
             }

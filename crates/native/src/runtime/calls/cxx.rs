@@ -1,8 +1,8 @@
-//! What the C++ library writes into strings of the program, in code that nobody instrumented: `std::getline`, `>>`, and the members
-//! of `std::string` that are not inline (`_M_append` and its like).
+//! What the C++ library writes into strings of the program, in code that nobody instrumented: `std::getline`, `>>`, and
+//! the members of `std::string` that are not inline (`_M_append` and its like).
 //!
-//! The library may wait for input meanwhile, and allocates: so the call itself is made outside of the runtime, after the
-//! scheduler was asked, and what it has changed is recorded behind it.
+//! The library may wait for input meanwhile, and allocates: so the call itself is made outside of the runtime, after
+//! the scheduler was asked, and what it has changed is recorded behind it.
 
 use super::{enter, ranges};
 use crate::runtime::modules;
@@ -28,12 +28,12 @@ enum From {
 /// # Safety
 /// A string of the library's, or null.
 unsafe fn before(text: *mut Text, pc: u64) -> Option<Text> {
-    let inside = enter()?;
+    let mut inside = enter()?;
     if text.is_null() || !modules::instrumented_code(pc) {
         return None;
     }
     // They all change the length, most of them at once: here somebody else can still come first.
-    ranges::writes(inside.thread, text.cast::<u8>().wrapping_add(size_of::<usize>()), size_of::<usize>(), pc);
+    ranges::writes(&mut inside, text.cast::<u8>().wrapping_add(size_of::<usize>()), size_of::<usize>(), pc);
     // SAFETY: by the contract.
     Some(unsafe { *text })
 }
@@ -43,7 +43,7 @@ unsafe fn before(text: *mut Text, pc: u64) -> Option<Text> {
 /// # Safety
 /// A string of the library's.
 unsafe fn after(text: *mut Text, old: Option<Text>, from: From, pc: u64) {
-    let (Some(old), Some(inside)) = (old, enter()) else { return };
+    let (Some(old), Some(mut inside)) = (old, enter()) else { return };
     // SAFETY: by the contract.
     let new = unsafe { *text };
     let word = size_of::<usize>();
@@ -53,8 +53,8 @@ unsafe fn after(text: *mut Text, old: Option<Text>, from: From, pc: u64) {
         From::Start => (text.cast::<u8>().wrapping_add(word), word, 0),
         From::End => (text.cast::<u8>().wrapping_add(word), word, old.length.min(new.length)),
     };
-    ranges::wrote(inside.thread, header, size, pc);
-    ranges::wrote(inside.thread, new.data.wrapping_add(from), new.length - from + 1, pc);
+    ranges::wrote(&mut inside, header, size, pc);
+    ranges::wrote(&mut inside, new.data.wrapping_add(from), new.length - from + 1, pc);
 }
 
 macro_rules! texts {

@@ -1,6 +1,6 @@
 //! What the system says of files, sockets and the process.
 
-use super::{conductor, enter, ranges, text};
+use super::{enter, ranges, text};
 use crate::runtime::{memory, strings, system};
 use libc::{c_char, c_int, rlimit, size_t, ssize_t, stat as Stat, utsname};
 
@@ -49,14 +49,14 @@ fills! {
 unsafe fn give(inside: &mut super::super::Inside, path: &[u8], to: *mut c_char, pc: u64) -> *mut c_char {
     let to = if to.is_null() {
         // SAFETY: a plain allocation, recorded as the program's own.
-        inside.outside(|| unsafe { memory::malloc::body(path.len(), pc) }).cast()
+        inside.call_back(|| unsafe { memory::malloc::body(path.len(), pc) }).cast()
     } else {
         to
     };
     if !to.is_null() {
         // SAFETY: the buffer is large enough, by the call's contract.
         unsafe { strings::memmove::real()(to.cast(), path.as_ptr(), path.len()) };
-        ranges::wrote(inside.thread, to.cast(), path.len(), pc);
+        ranges::wrote(inside, to.cast(), path.len(), pc);
     }
     to
 }
@@ -67,8 +67,8 @@ interpose! {
     fn realpath(path: *const c_char, to: *mut c_char; pc) -> *mut c_char {
         let call = real!(realpath: unsafe extern "C-unwind" fn(*const c_char, *mut c_char) -> *mut c_char);
         let Some(mut inside) = enter() else { return call(path, to) };
-        conductor().point(inside.thread);
-        super::super::read(inside.thread, path.cast(), text(path), pc);
+        inside.point();
+        super::super::read(&mut inside, path.cast(), text(path), pc);
         let mut found = [0u8; LONGEST];
         if call(path, found.as_mut_ptr().cast()).is_null() {
             return std::ptr::null_mut();
@@ -80,7 +80,7 @@ interpose! {
     fn getcwd(to: *mut c_char, room: size_t; pc) -> *mut c_char {
         let call = real!(getcwd: unsafe extern "C-unwind" fn(*mut c_char, size_t) -> *mut c_char);
         let Some(mut inside) = enter() else { return call(to, room) };
-        conductor().point(inside.thread);
+        inside.point();
         let mut found = [0u8; LONGEST];
         if call(found.as_mut_ptr().cast(), LONGEST).is_null() {
             return std::ptr::null_mut();

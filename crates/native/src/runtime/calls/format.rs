@@ -1,7 +1,7 @@
 //! Formatted output and input: the exported names, and what their C side (`shims.c`) needs of the runtime.
 
-use super::{conductor, enter, ranges, real, stdio, tls};
-use crate::runtime::{Inside, memory};
+use super::{enter, ranges, real, stdio};
+use crate::runtime::{Inside, hold, memory};
 use libc::{FILE, c_char, c_int, c_void};
 use std::ffi::CStr;
 use std::sync::atomic::AtomicPtr;
@@ -68,16 +68,19 @@ shims! {
 
 /// The thread between `__reweave_begin` and `__reweave_end`.
 fn between() -> Inside {
-    // SAFETY: `begin` has seen the row of this very thread.
-    Inside { thread: unsafe { &mut *tls::thread() } }
+    // SAFETY: what `__reweave_begin` entered is forgotten: no other token of this thread is in use.
+    match unsafe { hold() } {
+        Some(token) => Inside::with(token),
+        None => unreachable!("`__reweave_begin` has seen the row of this very thread"),
+    }
 }
 
 /// Starts a recorded call; 0: do not record it.
 #[unsafe(no_mangle)]
 extern "C" fn __reweave_begin() -> c_int {
     match enter() {
-        Some(inside) => {
-            conductor().point(inside.thread);
+        Some(mut inside) => {
+            inside.point();
             std::mem::forget(inside);
             1
         }
@@ -92,15 +95,15 @@ extern "C-unwind" fn __reweave_end() {
 
 #[unsafe(no_mangle)]
 extern "C" fn __reweave_read(at: *const u8, size: usize, pc: u64) {
-    let inside = between();
-    super::read(inside.thread, at, size, pc);
+    let mut inside = between();
+    super::read(&mut inside, at, size, pc);
     std::mem::forget(inside);
 }
 
 #[unsafe(no_mangle)]
 extern "C" fn __reweave_wrote(at: *const u8, size: usize, pc: u64) {
-    let inside = between();
-    ranges::wrote(inside.thread, at, size, pc);
+    let mut inside = between();
+    ranges::wrote(&mut inside, at, size, pc);
     std::mem::forget(inside);
 }
 
@@ -108,7 +111,7 @@ extern "C" fn __reweave_wrote(at: *const u8, size: usize, pc: u64) {
 extern "C-unwind" fn __reweave_allocate(size: usize, pc: u64) -> *mut c_void {
     let mut inside = between();
     // SAFETY: a plain allocation, recorded as the program's own.
-    let block = inside.outside(|| unsafe { memory::malloc::body(size, pc) });
+    let block = inside.call_back(|| unsafe { memory::malloc::body(size, pc) });
     std::mem::forget(inside);
     block
 }

@@ -4,10 +4,8 @@
 //! other thread runs in between, so the memory still shows it. Calls that may wait for input wait in the scheduler
 //! ([`stdio::await_input`]).
 
-use super::{conductor, enter, ranges, real, strings, tls};
+use super::{Token, enter, ranges, real, strings};
 use libc::c_char;
-use reweave_conductor::Thread;
-use reweave_model::AccessFlags;
 
 /// `fills! { fn name(args) -> T: reads [at => size, …] then |result| [at => size, …]; }` interposes a call that does
 /// nothing else the model knows. A size of 0 or a null pointer records nothing.
@@ -21,11 +19,11 @@ macro_rules! fills {
                 type Call = unsafe extern "C-unwind" fn($($ty),*) -> $ret;
                 let call = real!($name: Call);
                 match $crate::runtime::enter() {
-                    Some(inside) => {
-                        $crate::runtime::conductor().point(inside.thread);
-                        $($crate::runtime::calls::read(inside.thread, $from.cast(), $length, pc);)*
+                    Some(mut inside) => {
+                        inside.point();
+                        $($crate::runtime::calls::read(&mut inside, $from.cast(), $length, pc);)*
                         let $result = call($($arg),*);
-                        $($crate::runtime::ranges::wrote(inside.thread, $to.cast(), $size, pc);)*
+                        $($crate::runtime::ranges::wrote(&mut inside, $to.cast(), $size, pc);)*
                         $result
                     }
                     None => call($($arg),*),
@@ -45,11 +43,11 @@ mod stdio;
 mod times;
 
 /// Bytes that a call reads, or has read, after it has asked the scheduler.
-fn read(thread: &mut Thread, at: *const u8, size: usize, pc: u64) {
-    if size > 0 && !at.is_null() && !thread.ignores(false) {
-        conductor().count(thread);
-        let size = super::ranges::present(at as u64, size as u64) as u32;
-        conductor().recorder.range(thread, pc, at as u64, size, false, AccessFlags::LIBRARY);
+fn read(token: &mut Token<'_>, at: *const u8, size: usize, pc: u64) {
+    if size > 0 && !at.is_null() && !token.me().own.ignores(false) {
+        token.count();
+        let size = ranges::present(at as u64, size as u64) as u32;
+        ranges::record(token, ranges::library(at, size, false), pc);
     }
 }
 

@@ -1,7 +1,7 @@
-//! Outside inputs that are not read from descriptors: random bytes, what the system counts, and what it says about sockets. They
-//! are recorded with their bytes and played back on replay.
+//! Outside inputs that are not read from descriptors: random bytes, what the system counts, and what it says about
+//! sockets. They are recorded with their bytes and played back on replay.
 
-use super::{conductor, enter, ranges};
+use super::{enter, ranges};
 use crate::runtime::{Inside, descriptors, strings, system};
 use libc::{c_int, c_uint, c_void, clock_t, rusage, size_t, sockaddr, socklen_t, ssize_t, tms};
 use reweave_model::{InputSource, Op, wire};
@@ -16,11 +16,10 @@ unsafe fn input(
     call: impl FnOnce() -> i64,
     filled: impl Fn(i64) -> usize,
 ) -> i64 {
-    let conductor = conductor();
-    conductor.point(inside.thread);
+    inside.point();
     let mut value = call();
-    let errno = crate::runtime::system::errno();
-    if let Some((recorded, bytes)) = conductor.recorded_input(inside.thread, source)
+    let errno = system::errno();
+    if let Some((recorded, bytes)) = inside.recorded_input(source)
         && bytes.len() == filled(recorded)
     {
         value = recorded;
@@ -30,14 +29,14 @@ unsafe fn input(
     let size = filled(value);
     // SAFETY: filled just now. Longer inputs are recorded without bytes.
     let bytes = unsafe { std::slice::from_raw_parts(to, if size <= wire::MAX_PAYLOAD { size } else { 0 }) };
-    conductor.step(inside.thread, pc, Op::Input { source, value, bytes });
-    ranges::wrote(inside.thread, to, size, pc);
-    crate::runtime::system::set_errno(errno);
+    inside.step(pc, Op::Input { source, value, bytes });
+    ranges::wrote(inside, to, size, pc);
+    system::set_errno(errno);
     value
 }
 
-/// Takes what the kernel says about a socket by `call`, which fills at most `*length` bytes at `to` and says there how many there
-/// are: who is at the other end is another one in every run.
+/// Takes what the kernel says about a socket by `call`, which fills at most `*length` bytes at `to` and says there how
+/// many there are: who is at the other end is another one in every run.
 unsafe fn about_socket(
     inside: &mut Inside,
     pc: u64,
@@ -45,33 +44,35 @@ unsafe fn about_socket(
     length: *mut socklen_t,
     call: impl FnOnce() -> c_int,
 ) -> c_int {
-    let conductor = conductor();
-    conductor.point(inside.thread);
-    super::read(inside.thread, length.cast(), size_of::<socklen_t>(), pc);
-    // SAFETY: the program's own arguments, for this and what follows.
+    inside.point();
+    super::read(inside, length.cast(), size_of::<socklen_t>(), pc);
+    // SAFETY: the program's own argument.
     let room = unsafe { length.as_ref() }.map_or(0, |length| *length as usize);
     let mut status = call();
     let mut errno = system::errno();
-    let plays = conductor.plays_back();
-    if let Some((value, bytes)) = conductor.recorded_input(inside.thread, InputSource::Other)
+    let plays = inside.plays_back();
+    if let Some((value, bytes)) = inside.recorded_input(InputSource::Other)
         && plays
         && !length.is_null()
     {
         (status, errno) = if value < 0 { (-1, -value as c_int) } else { (0, 0) };
         if status == 0 && bytes.len() <= room {
+            // SAFETY: the program's own arguments: room for so many bytes.
             unsafe {
                 strings::memmove::real()(to, bytes.as_ptr(), bytes.len());
                 *length = bytes.len() as socklen_t;
             }
         }
     }
+    // SAFETY: the program's own argument.
     let size = if status == 0 && !length.is_null() { room.min(unsafe { *length } as usize) } else { 0 };
+    // SAFETY: filled by the call, or above.
     let bytes = if size == 0 { &[] } else { unsafe { std::slice::from_raw_parts(to, size) } };
     let result = if status < 0 { -1 } else { 0 };
-    conductor.step(inside.thread, pc, descriptors::input(InputSource::Other, result, errno, bytes));
+    inside.step(pc, descriptors::input(InputSource::Other, result, errno, bytes));
     if status == 0 {
-        ranges::wrote(inside.thread, length.cast(), size_of::<socklen_t>(), pc);
-        ranges::wrote(inside.thread, to, size, pc);
+        ranges::wrote(inside, length.cast(), size_of::<socklen_t>(), pc);
+        ranges::wrote(inside, to, size, pc);
     }
     system::set_errno(errno);
     status

@@ -2,7 +2,7 @@
 //! reads next would have no write that explains it. This one sorts pointers (a stable merge sort, as libc's) while the
 //! array stays as it is, then moves the elements in one read and one write.
 
-use super::{conductor, enter, ranges};
+use super::{enter, ranges};
 use crate::runtime::{Inside, strings};
 use libc::{c_int, c_void, size_t};
 
@@ -40,18 +40,18 @@ unsafe fn sort(
     }
     let mut order: Vec<*const u8> = (0..count).map(|i| base.wrapping_add(i * size).cast_const()).collect();
     // The comparison is the program's own code and may be left by an exception: the array is then untouched.
-    merge_sort(&mut order, |a, b| inside.outside(|| compare(a, b)) <= 0);
+    merge_sort(&mut order, |a, b| inside.call_back(|| compare(a, b)) <= 0);
     let total = count * size;
     let mut sorted = Vec::<u8>::with_capacity(total);
-    ranges::reads(inside.thread, base, total, pc);
+    ranges::reads(inside, base, total, pc);
     for (i, element) in order.into_iter().enumerate() {
         // SAFETY: elements of the program's array, into room for all of them.
         unsafe { strings::memmove::real()(sorted.as_mut_ptr().add(i * size), element, size) };
     }
-    ranges::writes(inside.thread, base, total, pc);
+    ranges::writes(inside, base, total, pc);
     // SAFETY: as above, the other way.
     unsafe { strings::memmove::real()(base, sorted.as_ptr(), total) };
-    conductor().recorder.settle(inside.thread);
+    inside.settle();
 }
 
 type Compare = unsafe extern "C-unwind" fn(*const c_void, *const c_void) -> c_int;

@@ -3,7 +3,7 @@
 //!
 //! `flockfile` is modelled as a lock; other calls take it only if another thread holds it that way.
 
-use super::{conductor, enter, ranges, text};
+use super::{enter, ranges, text};
 use crate::runtime::{Inside, channels, descriptors, locks, memory, strings, system};
 use libc::{FILE, c_char, c_int, c_void, size_t, ssize_t};
 use reweave_conductor::{Deadline, NO_THREAD};
@@ -29,10 +29,10 @@ unsafe fn descriptor(stream: *mut FILE) -> c_int {
 }
 
 /// Descriptors beyond the standard ones: what those are connected to differs between runs.
-unsafe fn own_channel(stream: *mut FILE) -> Option<(u64, u64)> {
+unsafe fn own_channel(inside: &mut Inside, stream: *mut FILE) -> Option<(u64, u64)> {
     // SAFETY: a valid stream.
     let descriptor = unsafe { descriptor(stream) };
-    if descriptor > libc::STDERR_FILENO { channels::channel(descriptor) } else { None }
+    if descriptor > libc::STDERR_FILENO { channels::channel(inside, descriptor) } else { None }
 }
 
 /// Waits until the stream has something to read. False: a signal handler asked to be heard, the call fails with EINTR.
@@ -53,9 +53,9 @@ pub unsafe fn await_input(inside: &mut Inside, pc: u64, stream: *mut FILE) -> bo
                 (*head).flags |= ERROR_SEEN;
                 return false;
             }
-            if let Some((_, channel)) = own_channel(stream) {
+            if let Some((_, channel)) = own_channel(inside, stream) {
                 // How much of it the stream takes is not known: everything sent so far comes before.
-                conductor().receive(inside.thread, pc, channel, None);
+                inside.receive(pc, channel, None);
             }
         }
         system::set_errno(errno);
@@ -71,17 +71,17 @@ pub unsafe fn await_input(inside: &mut Inside, pc: u64, stream: *mut FILE) -> bo
 pub unsafe fn sends(inside: &mut Inside, pc: u64, stream: *mut FILE, size: usize) {
     // SAFETY: by the contract.
     if size > 0
-        && let Some((channel, _)) = unsafe { own_channel(stream) }
+        && let Some((channel, _)) = unsafe { own_channel(inside, stream) }
     {
-        conductor().send(inside.thread, pc, channel, size as u64);
+        inside.send(pc, channel, size as u64);
     }
 }
 
 /// Runs a call on a stream that another thread may have locked by `flockfile`.
 unsafe fn on_stream<R>(inside: &mut Inside, pc: u64, stream: *mut FILE, call: impl FnOnce(&mut Inside) -> R) -> R {
     let lock = stream as u64;
-    let owner = conductor().owner(lock);
-    let locked = !stream.is_null() && owner != NO_THREAD && owner != inside.thread.id;
+    let owner = inside.owner(lock);
+    let locked = !stream.is_null() && owner != NO_THREAD && owner != inside.id();
     if locked {
         locks::lock(inside, pc, lock, libc::PTHREAD_MUTEX_RECURSIVE, Deadline::Never);
     }
@@ -101,7 +101,7 @@ unsafe fn line(inside: &mut Inside, pc: u64, stream: *mut FILE, call: impl FnOnc
                 return std::ptr::null_mut();
             }
             let got = call();
-            ranges::wrote(inside.thread, got.cast(), text(got), pc);
+            ranges::wrote(inside, got.cast(), text(got), pc);
             got
         })
     }
@@ -123,7 +123,7 @@ unsafe fn blocks(
                 return 0;
             }
             let got = call();
-            ranges::wrote(inside.thread, to.cast(), got * unit, pc);
+            ranges::wrote(inside, to.cast(), got * unit, pc);
             got
         })
     }
@@ -152,17 +152,17 @@ unsafe fn delimited(
         let errno = system::errno();
         if length >= 0 {
             let need = length as usize + 1;
-            super::read(inside.thread, out.cast(), size_of::<*mut c_char>(), pc);
-            super::read(inside.thread, room.cast(), size_of::<size_t>(), pc);
+            super::read(inside, out.cast(), size_of::<*mut c_char>(), pc);
+            super::read(inside, room.cast(), size_of::<size_t>(), pc);
             if (*out).is_null() || *room < need {
                 let size = need.max(LEAST);
-                let block = inside.outside(|| memory::realloc::body((*out).cast(), size, pc));
+                let block = inside.call_back(|| memory::realloc::body((*out).cast(), size, pc));
                 (*out, *room) = (block.cast(), size);
-                ranges::wrote(inside.thread, out.cast(), size_of::<*mut c_char>(), pc);
-                ranges::wrote(inside.thread, room.cast(), size_of::<size_t>(), pc);
+                ranges::wrote(inside, out.cast(), size_of::<*mut c_char>(), pc);
+                ranges::wrote(inside, room.cast(), size_of::<size_t>(), pc);
             }
             strings::memmove::real()((*out).cast(), own.cast(), need);
-            ranges::wrote(inside.thread, (*out).cast(), need, pc);
+            ranges::wrote(inside, (*out).cast(), need, pc);
         }
         libc::free(own.cast());
         system::set_errno(errno);
@@ -217,8 +217,8 @@ macro_rules! twins {
                 match enter() {
                     Some(mut inside) => on_stream(&mut inside, pc, stream, |inside| {
                         let size = unit.saturating_mul(count);
-                        conductor().point(inside.thread);
-                        super::super::read(inside.thread, from.cast(), size, pc);
+                        inside.point();
+                        super::super::read(inside, from.cast(), size, pc);
                         sends(inside, pc, stream, size);
                         call(from, unit, count, stream)
                     }),
@@ -230,9 +230,9 @@ macro_rules! twins {
                 let call = real!($puts: unsafe extern "C-unwind" fn(*const c_char, *mut FILE) -> c_int);
                 match enter() {
                     Some(mut inside) => on_stream(&mut inside, pc, stream, |inside| {
-                        conductor().point(inside.thread);
+                        inside.point();
                         let size = text(line);
-                        super::super::read(inside.thread, line.cast(), size, pc);
+                        super::super::read(inside, line.cast(), size, pc);
                         sends(inside, pc, stream, size.saturating_sub(1));
                         call(line, stream)
                     }),
@@ -258,8 +258,8 @@ interpose! {
         let call = real!(puts: unsafe extern "C-unwind" fn(*const c_char) -> c_int);
         match enter() {
             Some(mut inside) => on_stream(&mut inside, pc, stdout, |inside| {
-                conductor().point(inside.thread);
-                super::super::read(inside.thread, line.cast(), text(line), pc);
+                inside.point();
+                super::super::read(inside, line.cast(), text(line), pc);
                 call(line)
             }),
             None => call(line),

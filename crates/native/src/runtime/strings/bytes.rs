@@ -1,26 +1,26 @@
 //! mem* functions.
 
+use super::Token;
 use super::{look, plain, put, see};
 use libc::c_int;
-use reweave_conductor::Thread;
 
 /// Copies `size` bytes: one read, one write.
 ///
 /// # Safety
 /// As for libc's memmove.
-pub unsafe fn copy(thread: &mut Thread, to: *mut u8, from: *const u8, size: usize, pc: u64) {
-    let seen = see(thread, from, size, pc);
+pub unsafe fn copy(token: &mut Token<'_>, to: *mut u8, from: *const u8, size: usize, pc: u64) {
+    let seen = see(token, from, size, pc);
     // SAFETY: by the contract.
-    put(thread, to, size, pc, || unsafe {
+    put(token, to, size, pc, || unsafe {
         memmove::real()(to, seen.at, size);
     });
 }
 
 /// # Safety
 /// As for libc's memset.
-pub unsafe fn fill(thread: &mut Thread, to: *mut u8, byte: c_int, size: usize, pc: u64) {
+pub unsafe fn fill(token: &mut Token<'_>, to: *mut u8, byte: c_int, size: usize, pc: u64) {
     // SAFETY: by the contract.
-    put(thread, to, size, pc, || unsafe {
+    put(token, to, size, pc, || unsafe {
         memset::real()(to, byte, size);
     });
 }
@@ -32,54 +32,54 @@ fn up_to(start: *const u8, found: *const u8, all: usize) -> usize {
 
 strings! {
     fn memcpy(to: *mut u8, from: *const u8, size: usize; inside, pc) -> *mut u8 [early plain::memcpy] {
-        copy(inside.thread, to, from, size, pc);
+        copy(inside, to, from, size, pc);
         to
     }
 
     fn memmove(to: *mut u8, from: *const u8, size: usize; inside, pc) -> *mut u8 [early plain::memmove] {
-        copy(inside.thread, to, from, size, pc);
+        copy(inside, to, from, size, pc);
         to
     }
 
     fn mempcpy(to: *mut u8, from: *const u8, size: usize; inside, pc) -> *mut u8 {
-        copy(inside.thread, to, from, size, pc);
+        copy(inside, to, from, size, pc);
         to.wrapping_add(size)
     }
 
     fn bcopy(from: *const u8, to: *mut u8, size: usize; inside, pc) -> () {
-        copy(inside.thread, to, from, size, pc);
+        copy(inside, to, from, size, pc);
     }
 
     fn memccpy(to: *mut u8, from: *const u8, last: c_int, limit: usize; inside, pc) -> *mut u8 {
-        crate::runtime::conductor().point(inside.thread);
+        inside.point();
         let found = memchr::real()(from, last, limit);
         let size = up_to(from, found, limit);
-        copy(inside.thread, to, from, size, pc);
+        copy(inside, to, from, size, pc);
         if found.is_null() { found } else { to.wrapping_add(size) }
     }
 
     fn memset(to: *mut u8, byte: c_int, size: usize; inside, pc) -> *mut u8 [early plain::memset] {
-        fill(inside.thread, to, byte, size, pc);
+        fill(inside, to, byte, size, pc);
         to
     }
 
     fn bzero(to: *mut u8, size: usize; inside, pc) -> () {
-        fill(inside.thread, to, 0, size, pc);
+        fill(inside, to, 0, size, pc);
     }
 
     fn explicit_bzero(to: *mut u8, size: usize; inside, pc) -> () {
-        fill(inside.thread, to, 0, size, pc);
+        fill(inside, to, 0, size, pc);
     }
 
     fn memchr(at: *const u8, wanted: c_int, size: usize; inside, pc) -> *mut u8 {
-        look(inside.thread, pc, || {
+        look(inside, pc, || {
             let found = real()(at, wanted, size);
             (found, at, up_to(at, found, size))
         })
     }
 
     fn rawmemchr(at: *const u8, wanted: c_int; inside, pc) -> *mut u8 {
-        look(inside.thread, pc, || {
+        look(inside, pc, || {
             let found = real()(at, wanted);
             (found, at, up_to(at, found, 0))
         })
@@ -87,7 +87,7 @@ strings! {
 
     /// Searches from the end.
     fn memrchr(at: *const u8, wanted: c_int, size: usize; inside, pc) -> *mut u8 {
-        look(inside.thread, pc, || {
+        look(inside, pc, || {
             let found = real()(at, wanted, size);
             let first = if found.is_null() { at } else { found };
             (found, first, size - (first as usize - at as usize))
@@ -95,8 +95,8 @@ strings! {
     }
 
     fn memmem(at: *const u8, size: usize, wanted: *const u8, length: usize; inside, pc) -> *mut u8 {
-        let wanted = see(inside.thread, wanted, length, pc);
-        look(inside.thread, pc, || {
+        let wanted = see(inside, wanted, length, pc);
+        look(inside, pc, || {
             let found = real()(at, size, wanted.at, length);
             (found, at, if found.is_null() { size } else { found as usize - at as usize + length })
         })
@@ -104,7 +104,7 @@ strings! {
 
     fn swab(from: *const u8, to: *mut u8, size: isize; inside, pc) -> () {
         let bytes = size.max(0) as usize & !1;
-        let seen = see(inside.thread, from, bytes, pc);
-        put(inside.thread, to, bytes, pc, || real()(seen.at, to, size));
+        let seen = see(inside, from, bytes, pc);
+        put(inside, to, bytes, pc, || real()(seen.at, to, size));
     }
 }

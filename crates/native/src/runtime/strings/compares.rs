@@ -1,8 +1,8 @@
 //! Comparisons, which read both sides up to the first difference.
 
-use super::{conductor, copied, plain, ranges};
+use super::Token;
+use super::{copied, plain, ranges};
 use libc::c_int;
-use reweave_conductor::Thread;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum How {
@@ -36,22 +36,22 @@ impl How {
 
 /// Compares piece by piece: if others run between the two reads, the second side may have become longer in common than
 /// what was read of the first, and the comparison goes on behind that.
-unsafe fn compare(thread: &mut Thread, a: *const u8, b: *const u8, limit: usize, how: How, pc: u64) -> c_int {
+unsafe fn compare(token: &mut Token<'_>, a: *const u8, b: *const u8, limit: usize, how: How, pc: u64) -> c_int {
     let mut done = 0;
     while done < limit {
         let (a, b, left) = (a.wrapping_add(done), b.wrapping_add(done), limit - done);
-        conductor().point(thread);
+        token.point();
         // SAFETY: the program asked for this comparison.
         let (size, mut decided) = unsafe { how.span(a, b, left) };
-        ranges::reads(thread, a, size, pc);
+        ranges::reads(token, a, size, pc);
         let mut second = size;
-        if thread.budget == 0 {
+        if token.me().own.budget.get() == 0 {
             let seen = copied(a, size);
-            conductor().point(thread);
+            token.point();
             // SAFETY: as above; `size` bytes were copied.
             (second, decided) = unsafe { how.span(seen.at, b, size) };
         }
-        ranges::reads(thread, b, second, pc);
+        ranges::reads(token, b, second, pc);
         if let Some(difference) = decided {
             return difference;
         }
@@ -62,26 +62,26 @@ unsafe fn compare(thread: &mut Thread, a: *const u8, b: *const u8, limit: usize,
 
 strings! {
     fn memcmp(a: *const u8, b: *const u8, size: usize; inside, pc) -> c_int [early plain::memcmp] {
-        compare(inside.thread, a, b, size, How::Bytes, pc)
+        compare(inside, a, b, size, How::Bytes, pc)
     }
 
     fn bcmp(a: *const u8, b: *const u8, size: usize; inside, pc) -> c_int [early plain::memcmp] {
-        compare(inside.thread, a, b, size, How::Bytes, pc)
+        compare(inside, a, b, size, How::Bytes, pc)
     }
 
     fn strcmp(a: *const u8, b: *const u8; inside, pc) -> c_int [early plain::strcmp] {
-        compare(inside.thread, a, b, usize::MAX, How::Text, pc)
+        compare(inside, a, b, usize::MAX, How::Text, pc)
     }
 
     fn strncmp(a: *const u8, b: *const u8, limit: usize; inside, pc) -> c_int [early plain::strncmp] {
-        compare(inside.thread, a, b, limit, How::Text, pc)
+        compare(inside, a, b, limit, How::Text, pc)
     }
 
     fn strcasecmp(a: *const u8, b: *const u8; inside, pc) -> c_int {
-        compare(inside.thread, a, b, usize::MAX, How::Folded, pc)
+        compare(inside, a, b, usize::MAX, How::Folded, pc)
     }
 
     fn strncasecmp(a: *const u8, b: *const u8, limit: usize; inside, pc) -> c_int {
-        compare(inside.thread, a, b, limit, How::Folded, pc)
+        compare(inside, a, b, limit, How::Folded, pc)
     }
 }

@@ -1,7 +1,6 @@
 //! The variants that check the room at the destination. What would overflow is left to libc, which ends the program.
 
 use super::bytes::{copy, fill};
-use super::conductor;
 use super::copies::{append, append_some, copy_padded, copy_text};
 use super::searches::{strlen, strnlen};
 use libc::c_int;
@@ -11,7 +10,7 @@ strings! {
         if size > room {
             return real()(to, from, size, room);
         }
-        copy(inside.thread, to, from, size, pc);
+        copy(inside, to, from, size, pc);
         to
     }
 
@@ -19,7 +18,7 @@ strings! {
         if size > room {
             return real()(to, from, size, room);
         }
-        copy(inside.thread, to, from, size, pc);
+        copy(inside, to, from, size, pc);
         to
     }
 
@@ -27,7 +26,7 @@ strings! {
         if size > room {
             return real()(to, from, size, room);
         }
-        copy(inside.thread, to, from, size, pc);
+        copy(inside, to, from, size, pc);
         to.wrapping_add(size)
     }
 
@@ -35,7 +34,7 @@ strings! {
         if size > room {
             return real()(to, byte, size, room);
         }
-        fill(inside.thread, to, byte, size, pc);
+        fill(inside, to, byte, size, pc);
         to
     }
 
@@ -43,31 +42,31 @@ strings! {
         if size > room {
             return real()(to, size, room);
         }
-        fill(inside.thread, to, 0, size, pc);
+        fill(inside, to, 0, size, pc);
     }
 
     fn __strcpy_chk(to: *mut u8, from: *const u8, room: usize; inside, pc) -> *mut u8 {
-        conductor().point(inside.thread);
+        inside.point();
         if strlen::real()(from) >= room {
             return real()(to, from, room);
         }
-        copy_text(inside.thread, to, from, pc);
+        copy_text(inside, to, from, pc);
         to
     }
 
     fn __stpcpy_chk(to: *mut u8, from: *const u8, room: usize; inside, pc) -> *mut u8 {
-        conductor().point(inside.thread);
+        inside.point();
         if strlen::real()(from) >= room {
             return real()(to, from, room);
         }
-        to.wrapping_add(copy_text(inside.thread, to, from, pc))
+        to.wrapping_add(copy_text(inside, to, from, pc))
     }
 
     fn __strncpy_chk(to: *mut u8, from: *const u8, size: usize, room: usize; inside, pc) -> *mut u8 {
         if size > room {
             return real()(to, from, size, room);
         }
-        copy_padded(inside.thread, to, from, size, pc);
+        copy_padded(inside, to, from, size, pc);
         to
     }
 
@@ -75,24 +74,24 @@ strings! {
         if size > room {
             return real()(to, from, size, room);
         }
-        to.wrapping_add(copy_padded(inside.thread, to, from, size, pc))
+        to.wrapping_add(copy_padded(inside, to, from, size, pc))
     }
 
     fn __strcat_chk(to: *mut u8, from: *const u8, room: usize; inside, pc) -> *mut u8 {
-        conductor().point(inside.thread);
+        inside.point();
         if strlen::real()(to) + strlen::real()(from) >= room {
             return real()(to, from, room);
         }
-        append(inside.thread, to, from, pc);
+        append(inside, to, from, pc);
         to
     }
 
     fn __strncat_chk(to: *mut u8, from: *const u8, limit: usize, room: usize; inside, pc) -> *mut u8 {
-        conductor().point(inside.thread);
+        inside.point();
         if strlen::real()(to) + strnlen::real()(from, limit) >= room {
             return real()(to, from, limit, room);
         }
-        append_some(inside.thread, to, from, limit, pc);
+        append_some(inside, to, from, limit, pc);
         to
     }
 }

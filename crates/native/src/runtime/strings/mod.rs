@@ -5,8 +5,9 @@
 //! that the call's effect always follows from what the trace says it read.
 //!
 //! Three kinds of callers come here and must not be recorded: a process that is not under control, for which the stub
-//! jumps on to libc; code that runs before libraries are relocated (ifunc resolvers), for which [`plain`] needs nothing;
-//! and this library itself, whose loops and moves the compiler turns into calls of these very symbols ([`own_code`]).
+//! jumps on to libc; code that runs before libraries are relocated (ifunc resolvers), for which [`plain`] needs
+//! nothing; and this library itself, whose loops and moves the compiler turns into calls of these very symbols
+//! ([`own_code`]).
 
 #[macro_use]
 mod stub;
@@ -23,8 +24,7 @@ mod wide;
 pub use bytes::{memcpy, memmove, memset};
 pub use searches::{strlen, strnlen};
 
-use super::{Inside, conductor, enter, ranges};
-use reweave_conductor::Thread;
+use super::{Inside, Token, enter, ranges};
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 /// A libc function: where its address is kept, and its zero-terminated name.
@@ -78,10 +78,10 @@ struct Seen {
 }
 
 /// Reads `size` bytes that a later step of the same call uses.
-fn see(thread: &mut Thread, at: *const u8, size: usize, pc: u64) -> Seen {
-    ranges::reads(thread, at, size, pc);
+fn see(token: &mut Token<'_>, at: *const u8, size: usize, pc: u64) -> Seen {
+    ranges::reads(token, at, size, pc);
     // The slice is used up: others run before the next step.
-    if thread.budget == 0 && size > 0 { copied(at, size) } else { Seen { at, _copy: Vec::new() } }
+    if token.me().own.budget.get() == 0 && size > 0 { copied(at, size) } else { Seen { at, _copy: Vec::new() } }
 }
 
 fn copied(at: *const u8, size: usize) -> Seen {
@@ -95,17 +95,17 @@ fn copied(at: *const u8, size: usize) -> Seen {
 }
 
 /// Looks at memory: `look` gives its answer and the bytes it took to find it.
-fn look<R>(thread: &mut Thread, pc: u64, look: impl FnOnce() -> (R, *const u8, usize)) -> R {
+fn look<R>(token: &mut Token<'_>, pc: u64, look: impl FnOnce() -> (R, *const u8, usize)) -> R {
     // Afterwards the thread has at least this step, so nobody runs between the look and its record.
-    conductor().point(thread);
+    token.point();
     let (answer, at, size) = look();
-    ranges::reads(thread, at, size, pc);
+    ranges::reads(token, at, size, pc);
     answer
 }
 
 /// Writes `size` bytes by `write`; they are recorded at once, before code that has no hooks can change them.
-fn put(thread: &mut Thread, at: *mut u8, size: usize, pc: u64, write: impl FnOnce()) {
-    ranges::writes(thread, at, size, pc);
+fn put(token: &mut Token<'_>, at: *mut u8, size: usize, pc: u64, write: impl FnOnce()) {
+    ranges::writes(token, at, size, pc);
     write();
-    conductor().recorder.settle(thread);
+    token.settle();
 }

@@ -1,8 +1,8 @@
 //! Lengths and searches in strings.
 
+use super::Token;
 use super::{Seen, look, plain, see};
 use libc::c_int;
-use reweave_conductor::Thread;
 
 /// Bytes of a string with its terminator.
 ///
@@ -17,11 +17,11 @@ unsafe fn whole(text: *const u8) -> usize {
 ///
 /// # Safety
 /// `text` is a string.
-pub unsafe fn see_text(thread: &mut Thread, text: *const u8, pc: u64) -> (Seen, usize) {
-    super::conductor().point(thread);
+pub unsafe fn see_text(token: &mut Token<'_>, text: *const u8, pc: u64) -> (Seen, usize) {
+    token.point();
     // SAFETY: by the contract.
     let size = unsafe { whole(text) };
-    (see(thread, text, size, pc), size - 1)
+    (see(token, text, size, pc), size - 1)
 }
 
 /// The bytes of `text` it took to find `found`, of which the match has `length`.
@@ -32,83 +32,83 @@ unsafe fn through(text: *const u8, found: *const u8, length: usize) -> usize {
 
 strings! {
     fn strlen(text: *const u8; inside, pc) -> usize [early plain::strlen] {
-        look(inside.thread, pc, || {
+        look(inside, pc, || {
             let length = real()(text);
             (length, text, length + 1)
         })
     }
 
     fn strnlen(text: *const u8, limit: usize; inside, pc) -> usize {
-        look(inside.thread, pc, || {
+        look(inside, pc, || {
             let length = real()(text, limit);
             (length, text, limit.min(length + 1))
         })
     }
 
     fn strchr(text: *const u8, wanted: c_int; inside, pc) -> *mut u8 [early plain::strchr] {
-        look(inside.thread, pc, || {
+        look(inside, pc, || {
             let found = real()(text, wanted);
             (found, text, through(text, found, 1))
         })
     }
 
     fn index(text: *const u8, wanted: c_int; inside, pc) -> *mut u8 {
-        look(inside.thread, pc, || {
+        look(inside, pc, || {
             let found = real()(text, wanted);
             (found, text, through(text, found, 1))
         })
     }
 
     fn strchrnul(text: *const u8, wanted: c_int; inside, pc) -> *mut u8 {
-        look(inside.thread, pc, || {
+        look(inside, pc, || {
             let found = real()(text, wanted);
             (found, text, through(text, found, 1))
         })
     }
 
     fn strrchr(text: *const u8, wanted: c_int; inside, pc) -> *mut u8 {
-        look(inside.thread, pc, || (real()(text, wanted), text, whole(text)))
+        look(inside, pc, || (real()(text, wanted), text, whole(text)))
     }
 
     fn rindex(text: *const u8, wanted: c_int; inside, pc) -> *mut u8 {
-        look(inside.thread, pc, || (real()(text, wanted), text, whole(text)))
+        look(inside, pc, || (real()(text, wanted), text, whole(text)))
     }
 
     fn strstr(text: *const u8, wanted: *const u8; inside, pc) -> *mut u8 {
-        let (wanted, length) = see_text(inside.thread, wanted, pc);
-        look(inside.thread, pc, || {
+        let (wanted, length) = see_text(inside, wanted, pc);
+        look(inside, pc, || {
             let found = real()(text, wanted.at);
             (found, text, through(text, found, length))
         })
     }
 
     fn strcasestr(text: *const u8, wanted: *const u8; inside, pc) -> *mut u8 {
-        let (wanted, length) = see_text(inside.thread, wanted, pc);
-        look(inside.thread, pc, || {
+        let (wanted, length) = see_text(inside, wanted, pc);
+        look(inside, pc, || {
             let found = real()(text, wanted.at);
             (found, text, through(text, found, length))
         })
     }
 
     fn strspn(text: *const u8, set: *const u8; inside, pc) -> usize {
-        let (set, _) = see_text(inside.thread, set, pc);
-        look(inside.thread, pc, || {
+        let (set, _) = see_text(inside, set, pc);
+        look(inside, pc, || {
             let length = real()(text, set.at);
             (length, text, length + 1)
         })
     }
 
     fn strcspn(text: *const u8, set: *const u8; inside, pc) -> usize {
-        let (set, _) = see_text(inside.thread, set, pc);
-        look(inside.thread, pc, || {
+        let (set, _) = see_text(inside, set, pc);
+        look(inside, pc, || {
             let length = real()(text, set.at);
             (length, text, length + 1)
         })
     }
 
     fn strpbrk(text: *const u8, set: *const u8; inside, pc) -> *mut u8 {
-        let (set, _) = see_text(inside.thread, set, pc);
-        look(inside.thread, pc, || {
+        let (set, _) = see_text(inside, set, pc);
+        look(inside, pc, || {
             let found = real()(text, set.at);
             (found, text, through(text, found, 1))
         })

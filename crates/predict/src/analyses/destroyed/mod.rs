@@ -15,33 +15,19 @@ pub mod recorded;
 
 use std::collections::HashSet;
 
-use reweave_model::{AnalysisId, Claim, Finding, Kind, ObjectId, ObjectKind, Op, Strength};
+use reweave_model::{Finding, Kind, ObjectId, ObjectKind, Op, Strength};
 use reweave_trace::Result;
 
-use crate::analysis::{Analysis, Guarantee};
+use crate::analysis::{About, Analysis, Guarantee};
 use crate::prediction::{Prediction, accessors};
 
 /// The analysis `destroyed`.
 pub struct UseAfterDestruction;
 
 impl Analysis for UseAfterDestruction {
-    fn id(&self) -> AnalysisId {
-        AnalysisId::new("destroyed", Claim::Other)
-    }
-    fn summary(&self) -> &'static str {
-        "locks, conditions, barriers and semaphores that are used after they were destroyed"
-    }
-    fn module(&self) -> &'static str {
-        "destroyed"
-    }
-    fn finds(&self) -> Kind {
-        Kind::Misuse
-    }
-    fn guarantee(&self) -> Guarantee {
-        Guarantee::SoundAndComplete
-    }
-    fn is_default(&self) -> bool {
-        true
+    fn about(&self) -> About {
+        let summary = "locks, conditions, barriers and semaphores that are used after they were destroyed";
+        About::new("destroyed", Kind::Misuse, Guarantee::SoundAndComplete, summary).by_default()
     }
 
     fn run(&self, prediction: &mut Prediction<'_>) -> Result<()> {

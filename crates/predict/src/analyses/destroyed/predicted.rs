@@ -5,10 +5,10 @@ use std::collections::{HashMap, HashSet};
 use reweave_model::{Accessor, Addr, AnalysisId, Finding, Kind, Pc};
 use reweave_trace::{Result, Trace};
 
-use crate::feasible::{Answer, Index, Question};
+use crate::feasible::{Feasibility, Index, Question};
 use crate::history::*;
 use crate::lower::{Destroyed, Lowered};
-use crate::search::{self, Context, Limits, Path};
+use crate::search::{self, Context, Path, SearchLimits};
 use crate::witness;
 
 /// Lives that end at one place, and uses of one object, that are asked about.
@@ -32,7 +32,7 @@ pub fn predicted(
     trace: &Trace,
     analysis: AnalysisId,
     known: &HashSet<Pc>,
-    limits: &Limits<'_>,
+    limits: &SearchLimits<'_>,
     progress: &mut dyn FnMut(f64),
 ) -> Result<Predicted> {
     let mut search =
@@ -40,11 +40,11 @@ pub fn predicted(
     search::each_window(trace, limits, progress, &mut |window, _| search.window(window))?;
     let Search { found, unknown, mut answer, .. } = search;
     answer.unknown = unknown.iter().filter(|pc| !found.contains_key(pc)).count() as u64;
-    let mut found: Vec<Found> = found.into_values().collect();
+    let mut found: Vec<FoundLateUse> = found.into_values().collect();
     found.sort_by_key(|found| (found.accesses[1].event, found.accesses[0].event));
     let paths: Vec<&Path> = found.iter().map(|found| &found.path).collect();
     let witnesses = search::witnesses(trace, &paths)?;
-    let finding = |(found, witness): (Found, _)| {
+    let finding = |(found, witness): (FoundLateUse, _)| {
         Finding::predicted(Kind::Misuse, found.doubtful, analysis, found.accesses.into(), witness)
     };
     answer.findings = found.into_iter().zip(witnesses).map(finding).collect();
@@ -52,7 +52,7 @@ pub fn predicted(
 }
 
 /// A use and an end that can both be next.
-struct Found {
+struct FoundLateUse {
     accesses: [Accessor; 2],
     path: Path,
     doubtful: bool,
@@ -60,10 +60,10 @@ struct Found {
 
 struct Search<'o> {
     trace: &'o Trace,
-    limits: &'o Limits<'o>,
+    limits: &'o SearchLimits<'o>,
     known: &'o HashSet<Pc>,
     /// By the place of the end.
-    found: HashMap<Pc, Found>,
+    found: HashMap<Pc, FoundLateUse>,
     unknown: HashSet<Pc>,
     answer: Predicted,
 }
@@ -112,12 +112,12 @@ impl Search<'_> {
             let Some(question) = Question::new(&index, mode, &[used, end.pos]) else { continue };
             self.answer.questions += 1;
             let order = match question.ask(self.limits.question()).0 {
-                Answer::No => continue,
-                Answer::Unknown(_) => {
+                Feasibility::No => continue,
+                Feasibility::Unknown(_) => {
                     self.unknown.insert(pc);
                     continue;
                 }
-                Answer::Reordering(order) => order,
+                Feasibility::Reordering(order) => order,
             };
             if witness::check_both_next(&history, mode, &order, (used, end.pos)).is_err() {
                 self.answer.refused += 1;
@@ -125,7 +125,7 @@ impl Search<'_> {
                 continue;
             }
             let doubtful = order.iter().chain([&used, &end.pos]).any(|&pos| history.step(pos).doubtful);
-            let found = Found {
+            let found = FoundLateUse {
                 accesses: [used, end.pos].map(|pos| search::accessor(window, pos)),
                 path: Path::new(window, &order, &[end.pos, used]),
                 doubtful,

@@ -14,13 +14,13 @@
 
 mod clocks;
 
-use reweave_model::{AnalysisId, Claim, EventId, Kind, LockMode, Pc};
+use reweave_model::{EventId, Kind, LockMode, Pc};
 use reweave_trace::Result;
 
-use crate::analysis::{Analysis, Guarantee, Questions};
+use crate::analysis::{About, Analysis, Guarantee, Questions};
 use crate::linear::{Access, BlockEdge, Candidate, Candidates, FastMap, Linear, Sync, Thread, Touch, Word, at};
 use crate::prediction::{Leaves, Prediction};
-use crate::search::Limits;
+use crate::search::SearchLimits;
 use crate::search::atomicity::serializability::Pattern;
 use clocks::{Clocks, Slot};
 
@@ -28,25 +28,12 @@ use clocks::{Clocks, Slot};
 pub struct ConflictSerializability;
 
 impl Analysis for ConflictSerializability {
-    fn id(&self) -> AnalysisId {
-        AnalysisId::new("serializability", Claim::Other)
+    fn about(&self) -> About {
+        let summary = "every order of the trace in which an atomic block could not have run in one go";
+        About::new("serializability", Kind::Atomicity, Guarantee::SoundAndComplete, summary).by_default()
     }
-    fn summary(&self) -> &'static str {
-        "every order of the trace in which an atomic block could not have run in one go"
-    }
-    fn module(&self) -> &'static str {
-        "serializability"
-    }
-    fn finds(&self) -> Kind {
-        Kind::Atomicity
-    }
-    fn guarantee(&self) -> Guarantee {
-        Guarantee::SoundAndComplete
-    }
-    fn is_default(&self) -> bool {
-        true
-    }
-    fn asks(&self, _: &Limits<'_>) -> Option<Questions> {
+
+    fn asks(&self, _: &SearchLimits<'_>) -> Option<Questions> {
         Some(Questions::Blocks(Pattern::Any))
     }
     fn pass(&self) -> Option<Box<dyn Linear>> {

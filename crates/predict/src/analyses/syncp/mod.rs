@@ -15,10 +15,10 @@
 
 mod ideal;
 
-use reweave_model::{AnalysisId, Claim, EventId, Kind};
+use reweave_model::{EventId, Kind};
 use reweave_trace::Result;
 
-use crate::analysis::{Analysis, Guarantee};
+use crate::analysis::{About, Analysis, Guarantee};
 use crate::linear::{
     Access, AccessKind, Candidates, Linear, LocksetId, Locksets, PcId, Pcs, Sync, Thread, Touch, Word,
 };
@@ -30,21 +30,11 @@ pub(crate) use ideal::{Recorder, Stamp};
 pub struct Syncp;
 
 impl Analysis for Syncp {
-    fn id(&self) -> AnalysisId {
-        AnalysisId::new("syncp", Claim::Other)
+    fn about(&self) -> About {
+        let summary = "races that keep the order of critical sections";
+        About::new("syncp", Kind::Race, Guarantee::Sound, summary)
     }
-    fn summary(&self) -> &'static str {
-        "races that keep the order of critical sections"
-    }
-    fn module(&self) -> &'static str {
-        "syncp"
-    }
-    fn finds(&self) -> Kind {
-        Kind::Race
-    }
-    fn guarantee(&self) -> Guarantee {
-        Guarantee::Sound
-    }
+
     fn pass(&self) -> Option<Box<dyn Linear>> {
         Some(Box::<SyncpRaces>::default())
     }

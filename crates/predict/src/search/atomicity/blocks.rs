@@ -22,7 +22,7 @@ use reweave_model::{
 use reweave_trace::{Result, Trace};
 
 use super::waits;
-use crate::search::Limits;
+use crate::search::SearchLimits;
 
 /// Events between two looks at the clock.
 const NOW_AND_THEN: u64 = 1 << 14;
@@ -62,7 +62,7 @@ pub struct Blocks {
 
 impl Blocks {
     /// Reads the trace once, or as far as the time goes.
-    pub fn of(trace: &Trace, wanted: Wanted<'_>, limits: &Limits<'_>) -> Result<Self> {
+    pub fn of(trace: &Trace, wanted: Wanted<'_>, limits: &SearchLimits<'_>) -> Result<Self> {
         let mut reader = Reader::new(trace, wanted);
         let mut events = trace.events();
         while let Some(event) = events.next()? {

@@ -13,7 +13,7 @@ use std::collections::HashSet;
 use super::depend::Depend;
 use super::{Block, Transactions};
 use crate::history::*;
-use crate::search::{Context, Limits};
+use crate::search::{Context, SearchLimits};
 
 /// What a violation of a block takes.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -56,14 +56,14 @@ pub struct Cycles<'h> {
     context: &'h Context,
     depend: Depend<'h>,
     bounds: Bounds,
-    limits: Limits<'h>,
+    limits: SearchLimits<'h>,
     /// Asked how many times whether there are enough.
     asked: Counter<u32>,
     over: Counter<bool>,
 }
 
 /// The candidates of a block.
-pub struct Found {
+pub struct BlockCycles {
     pub cycles: Vec<Cycle>,
     /// There are more than the bounds allow.
     pub more: bool,
@@ -76,7 +76,7 @@ struct Way<'f> {
     edges: Vec<(Pos, Pos)>,
     used: Vec<bool>,
     seen: &'f mut HashSet<Vec<(Pos, Pos)>>,
-    found: &'f mut Found,
+    found: &'f mut BlockCycles,
 }
 
 impl<'h> Cycles<'h> {
@@ -86,13 +86,13 @@ impl<'h> Cycles<'h> {
     }
 
     /// No longer than that: in a long block ways are many, and few of them lead back.
-    pub fn within(self, limits: &Limits<'h>) -> Self {
+    pub fn within(self, limits: &SearchLimits<'h>) -> Self {
         Self { limits: *limits, ..self }
     }
 
     /// The candidates for one block, short cycles first.
-    pub fn of(&self, block: Block) -> Found {
-        let mut found = Found { cycles: Vec::new(), more: false };
+    pub fn of(&self, block: Block) -> BlockCycles {
+        let mut found = BlockCycles { cycles: Vec::new(), more: false };
         let mut seen = HashSet::new();
         let (first, last) = self.transactions.ends(block);
         let thread = self.history.step(first).thread;
@@ -126,7 +126,7 @@ impl<'h> Cycles<'h> {
     }
 
     /// There are so many already that the best of them will do, or the time is over.
-    fn enough(&self, found: &mut Found) -> bool {
+    fn enough(&self, found: &mut BlockCycles) -> bool {
         self.asked.set(self.asked.get().wrapping_add(1));
         // The clock costs as much as a step on the way.
         let over = self.asked.get().is_multiple_of(CLOCK) && self.limits.is_over();
@@ -188,7 +188,7 @@ impl<'h> Cycles<'h> {
     }
 
     /// Those nearest to an event, if there are too many.
-    fn near(&self, to: Pos, mut all: Vec<Pos>, found: &mut Found) -> Vec<Pos> {
+    fn near(&self, to: Pos, mut all: Vec<Pos>, found: &mut BlockCycles) -> Vec<Pos> {
         if all.len() > self.bounds.near {
             found.more = true;
             all.sort_by_key(|pos| pos.0.abs_diff(to.0));

@@ -14,10 +14,10 @@ use reweave_trace::{Result, Trace};
 
 use super::blocks::{Blocks, Span};
 use super::{Bounds, Cycle, Cycles, Transactions};
-use crate::feasible::{Answer, Goal, Index, Question};
+use crate::feasible::{Feasibility, Goal, Index, Question};
 use crate::history::*;
 use crate::lower::Lowered;
-use crate::search::{self, Context, Limits, Path};
+use crate::search::{self, Context, Path, SearchLimits};
 use crate::witness;
 
 /// For windows of real traces.
@@ -26,8 +26,8 @@ const BOUNDS: Bounds = Bounds { threads: 3, near: 64, cycles: 256 };
 const TRIES: u32 = 60;
 
 /// Asks for a reordering that has a cycle.
-pub fn ask(index: &Index<'_>, mode: Mode, cycle: &Cycle, budget: Budget<'_>) -> Answer {
-    Question::new(index, mode, Goal::in_order(&cycle.edges)).map_or(Answer::No, |question| question.ask(budget).0)
+pub fn ask(index: &Index<'_>, mode: Mode, cycle: &Cycle, budget: Budget<'_>) -> Feasibility {
+    Question::new(index, mode, Goal::in_order(&cycle.edges)).map_or(Feasibility::No, |question| question.ask(budget).0)
 }
 
 /// Which cycles count.
@@ -58,7 +58,7 @@ pub struct Violations {
 /// Where a block begins, and where others come in.
 type Place = (bool, Pc, Pc);
 
-struct Found {
+struct FoundViolation {
     accesses: Vec<Accessor>,
     block: AtomicBlock,
     path: Path,
@@ -73,7 +73,7 @@ pub fn violations(
     analysis: AnalysisId,
     pattern: Pattern,
     blocks: &Blocks,
-    limits: &Limits<'_>,
+    limits: &SearchLimits<'_>,
     progress: &mut dyn FnMut(f64),
 ) -> Result<Violations> {
     let (stats, found, tries, unknown) = Default::default();
@@ -81,7 +81,7 @@ pub fn violations(
     if !blocks.is_empty() {
         search::each_window(trace, limits, progress, &mut |window, progress| search.window(window, progress))?;
     }
-    let mut found: Vec<Found> = search.found.into_values().collect();
+    let mut found: Vec<FoundViolation> = search.found.into_values().collect();
     // Where data shows that a block is torn apart, that the locks around it do too says nothing new.
     let shown = found.iter().filter(|found| found.data && !found.doubtful).map(|found| found.block.enter);
     let shown: HashSet<Pc> = shown.collect();
@@ -100,11 +100,11 @@ pub fn violations(
 }
 
 struct Search<'o> {
-    limits: &'o Limits<'o>,
+    limits: &'o SearchLimits<'o>,
     pattern: Pattern,
     blocks: &'o Blocks,
     stats: Stats,
-    found: HashMap<Place, Found>,
+    found: HashMap<Place, FoundViolation>,
     tries: HashMap<Place, u32>,
     unknown: HashSet<Place>,
 }
@@ -177,9 +177,9 @@ impl Search<'_> {
         let began = Instant::now();
         self.stats.questions += 1;
         match ask(index, mode, cycle, self.limits.question()) {
-            Answer::No => {}
-            Answer::Unknown(_) => drop(self.unknown.insert(place)),
-            Answer::Reordering(order) => {
+            Feasibility::No => {}
+            Feasibility::Unknown(_) => drop(self.unknown.insert(place)),
+            Feasibility::Reordering(order) => {
                 match witness::check_violation(history, mode, &order, transactions, cycle.block) {
                     Ok(()) => {
                         self.unknown.remove(&place);
@@ -193,14 +193,14 @@ impl Search<'_> {
     }
 }
 
-fn found(window: &Lowered, order: &[Pos], cycle: &Cycle, span: &Span) -> Found {
+fn found(window: &Lowered, order: &[Pos], cycle: &Cycle, span: &Span) -> FoundViolation {
     let history = &window.history;
     // What comes after the last event of the cycle shows nothing.
     let events: HashSet<Pos> = cycle.edges.iter().flat_map(|&(exit, entry)| [exit, entry]).collect();
     let end = order.iter().rposition(|pos| events.contains(pos)).map_or(order.len(), |last| last + 1);
     let order = &order[..end];
     let in_order: Vec<Pos> = order.iter().copied().filter(|pos| events.contains(pos)).collect();
-    Found {
+    FoundViolation {
         accesses: in_order.into_iter().map(|pos| search::accessor(window, pos)).collect(),
         block: span.block.clone(),
         path: Path::new(window, order, &[]),

@@ -10,11 +10,11 @@ use std::time::{Duration, Instant};
 use reweave_model::{Accessor, AnalysisId, EventId, Finding, Kind, Pc};
 use reweave_trace::{Result, Trace};
 
-use crate::feasible::{Answer, Index, Question};
+use crate::feasible::{Feasibility, Index, Question};
 use crate::history::*;
 use crate::linear::Cycle;
 use crate::lower::Lowered;
-use crate::search::{self, Limits, Path};
+use crate::search::{self, Path, SearchLimits};
 use crate::witness;
 pub use candidates::{Group, groups};
 
@@ -48,13 +48,13 @@ pub enum Verdict {
 }
 
 /// Asks about one cycle. Complete traces cannot end in a deadlock: [`Mode::Said`] counts as [`Mode::Prefix`] here.
-pub fn ask(index: &Index<'_>, history: &History, limits: &Limits<'_>, cycle: &[Pos]) -> Verdict {
+pub fn ask(index: &Index<'_>, history: &History, limits: &SearchLimits<'_>, cycle: &[Pos]) -> Verdict {
     let mode = if limits.mode == Mode::Said { Mode::Prefix } else { limits.mode };
     let Some(question) = Question::new(index, mode, cycle) else { return Verdict::None };
     match question.ask(limits.question()).0 {
-        Answer::No => Verdict::None,
-        Answer::Unknown(_) => Verdict::Unknown,
-        Answer::Reordering(order) => match witness::check_deadlock(history, mode, &order, cycle) {
+        Feasibility::No => Verdict::None,
+        Feasibility::Unknown(_) => Verdict::Unknown,
+        Feasibility::Reordering(order) => match witness::check_deadlock(history, mode, &order, cycle) {
             Ok(()) => Verdict::Deadlock(order),
             Err(_) => Verdict::Refused,
         },
@@ -62,7 +62,7 @@ pub fn ask(index: &Index<'_>, history: &History, limits: &Limits<'_>, cycle: &[P
 }
 
 /// A deadlock, before its schedule is made.
-struct Found {
+struct FoundDeadlock {
     accesses: Vec<Accessor>,
     path: Path,
     doubtful: bool,
@@ -72,7 +72,7 @@ struct Found {
 pub fn deadlocks(
     trace: &Trace,
     analysis: AnalysisId,
-    limits: &Limits<'_>,
+    limits: &SearchLimits<'_>,
     only: Option<&[Cycle]>,
     progress: &mut dyn FnMut(f64),
 ) -> Result<Deadlocks> {
@@ -92,7 +92,7 @@ pub fn deadlocks(
         search.unknown.insert(cycle.sorted_pcs());
     }
     search.unknown.retain(|pcs| !search.found.contains_key(pcs));
-    let mut found: Vec<Found> = search.found.into_values().collect();
+    let mut found: Vec<FoundDeadlock> = search.found.into_values().collect();
     found.sort_by_key(|found| found.accesses.iter().map(|access| access.event).max());
     search.stats.unknown = search.unknown.len() as u64;
     let paths: Vec<&Path> = found.iter().map(|found| &found.path).collect();
@@ -105,11 +105,11 @@ pub fn deadlocks(
 }
 
 struct Search<'o> {
-    limits: &'o Limits<'o>,
+    limits: &'o SearchLimits<'o>,
     only: Option<&'o [Cycle]>,
     stats: Stats,
     /// By code positions, ascending.
-    found: HashMap<Vec<Pc>, Found>,
+    found: HashMap<Vec<Pc>, FoundDeadlock>,
     unknown: HashSet<Vec<Pc>>,
     /// Those of `only` that a window had.
     asked: HashSet<Vec<EventId>>,
@@ -161,7 +161,7 @@ impl Search<'_> {
                         let doubtful = order.iter().chain(cycle).any(|&pos| history.step(pos).doubtful);
                         let accesses = cycle.iter().map(|&pos| search::accessor(window, pos)).collect();
                         let path = Path::new(window, &order, cycle);
-                        self.found.insert(group.pcs.clone(), Found { accesses, path, doubtful });
+                        self.found.insert(group.pcs.clone(), FoundDeadlock { accesses, path, doubtful });
                         // One that proves nothing stays only if no better one turns up.
                         if !doubtful {
                             break;

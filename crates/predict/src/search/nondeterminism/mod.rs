@@ -29,7 +29,7 @@ use reweave_trace::{Result, Trace};
 
 use crate::history::*;
 use crate::lower::Lowered;
-use crate::search::{self, Limits, Path};
+use crate::search::{self, Path, SearchLimits};
 use groups::{Candidate, Group, Lines};
 pub use patterns::patterns;
 use views::{Alternative, Verdict, Views};
@@ -83,7 +83,7 @@ impl Stats {
     }
 }
 
-pub struct Found {
+pub struct NondeterministicReads {
     pub findings: Vec<Finding>,
     pub stats: Stats,
 }
@@ -101,9 +101,9 @@ pub fn exact(
     trace: &Trace,
     analysis: AnalysisId,
     options: Options,
-    limits: &Limits<'_>,
+    limits: &SearchLimits<'_>,
     progress: &mut dyn FnMut(f64),
-) -> Result<Found> {
+) -> Result<NondeterministicReads> {
     let mut search = Search {
         limits,
         options,
@@ -131,11 +131,11 @@ pub fn exact(
             ..Finding::predicted(Kind::Nondeterminism, doubtful, analysis, accesses, witness)
         });
     }
-    Ok(Found { findings, stats: search.stats })
+    Ok(NondeterministicReads { findings, stats: search.stats })
 }
 
 struct Search<'o> {
-    limits: &'o Limits<'o>,
+    limits: &'o SearchLimits<'o>,
     options: Options,
     stats: Stats,
     found: BTreeMap<Lines, Sighting>,

@@ -11,7 +11,7 @@ use super::published::{self, Witness};
 use super::view;
 use crate::history::Pos;
 use crate::lower::Lowered;
-use crate::search::{self, Limits};
+use crate::search::{self, SearchLimits};
 
 pub struct Patterns {
     pub findings: Vec<Finding>,
@@ -24,7 +24,7 @@ const NOW_AND_THEN: u64 = 1024;
 pub fn patterns(
     trace: &Trace,
     analysis: AnalysisId,
-    limits: &Limits<'_>,
+    limits: &SearchLimits<'_>,
     progress: &mut dyn FnMut(f64),
 ) -> Result<Patterns> {
     let mut stats = published::Stats::default();

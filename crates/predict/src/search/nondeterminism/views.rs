@@ -10,9 +10,9 @@ use std::collections::HashMap;
 
 use reweave_model::LockMode;
 
-use crate::feasible::{Answer, Goal, Index, Question};
+use crate::feasible::{Feasibility, Goal, Index, Question};
 use crate::history::*;
-use crate::search::{Context, Limits};
+use crate::search::{Context, SearchLimits};
 use crate::witness;
 
 /// A write that a read can see instead of the one it saw.
@@ -139,7 +139,7 @@ impl<'h> Views<'h> {
     }
 
     /// Every other write that the read can see, with the order that shows it.
-    pub fn alternatives(&self, read: Pos, limits: &Limits<'_>) -> Alternatives {
+    pub fn alternatives(&self, read: Pos, limits: &SearchLimits<'_>) -> Alternatives {
         let mut all = Alternatives::default();
         for &(cell, _) in self.history.step(read).action.access().map_or(&[][..], |access| &access.reads) {
             let seen = self.seen(read, cell);
@@ -156,7 +156,7 @@ impl<'h> Views<'h> {
     }
 
     /// Whether the read can see this writer.
-    pub fn ask(&self, read: Pos, cell: Cell, writer: Option<Pos>, limits: &Limits<'_>) -> Verdict {
+    pub fn ask(&self, read: Pos, cell: Cell, writer: Option<Pos>, limits: &SearchLimits<'_>) -> Verdict {
         let goal = Goal::reads_from(read, cell, writer);
         self.answer(goal, cell, writer, limits, |order| {
             witness::check_reads_from(self.history, limits.mode, order, read, cell, writer)
@@ -164,7 +164,7 @@ impl<'h> Views<'h> {
     }
 
     /// Whether the cell can hold what this writer put there when everything is over.
-    pub fn ask_end(&self, cell: Cell, writer: Option<Pos>, limits: &Limits<'_>) -> Verdict {
+    pub fn ask_end(&self, cell: Cell, writer: Option<Pos>, limits: &SearchLimits<'_>) -> Verdict {
         self.answer(Goal::ends_with(cell, writer), cell, writer, limits, |order| {
             witness::check_ends_with(self.history, limits.mode, order, cell, writer)
         })
@@ -175,14 +175,14 @@ impl<'h> Views<'h> {
         goal: Goal,
         cell: Cell,
         writer: Option<Pos>,
-        limits: &Limits<'_>,
+        limits: &SearchLimits<'_>,
         check: impl FnOnce(&[Pos]) -> Result<Val, witness::Rejection>,
     ) -> Verdict {
         let Some(question) = Question::new(&self.index, limits.mode, goal) else { return Verdict::Never };
         match question.ask(limits.question()).0 {
-            Answer::No => Verdict::Never,
-            Answer::Unknown(_) => Verdict::Unknown,
-            Answer::Reordering(order) => match check(&order) {
+            Feasibility::No => Verdict::Never,
+            Feasibility::Unknown(_) => Verdict::Unknown,
+            Feasibility::Reordering(order) => match check(&order) {
                 Ok(value) => Verdict::Sees(Alternative { cell, writer, order, value }),
                 Err(_) => Verdict::Refused,
             },

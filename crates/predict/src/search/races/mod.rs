@@ -9,10 +9,10 @@ use std::time::{Duration, Instant};
 use reweave_model::{Accessor, AnalysisId, Finding, Kind, Pc};
 use reweave_trace::{Result, Trace};
 
-use crate::feasible::{Answer, Index, Question};
+use crate::feasible::{Feasibility, Index, Question};
 use crate::history::*;
 use crate::lower::Lowered;
-use crate::search::{self, Limits, Path};
+use crate::search::{self, Path, SearchLimits};
 use crate::witness;
 
 /// How it went.
@@ -39,7 +39,7 @@ pub struct Races {
 }
 
 /// A race, before its schedule is made.
-struct Found {
+struct FoundRace {
     accesses: [Accessor; 2],
     path: Path,
     doubtful: bool,
@@ -50,7 +50,7 @@ struct Found {
 pub fn races(
     trace: &Trace,
     analysis: AnalysisId,
-    limits: &Limits<'_>,
+    limits: &SearchLimits<'_>,
     only: Option<&HashSet<(Pc, Pc)>>,
     progress: &mut dyn FnMut(f64),
 ) -> Result<Races> {
@@ -63,7 +63,7 @@ pub fn races(
         refuted: HashSet::new(),
     };
     search::each_window(trace, limits, progress, &mut |window, progress| search.window(window, progress))?;
-    let mut found: Vec<Found> = search.found.into_values().collect();
+    let mut found: Vec<FoundRace> = search.found.into_values().collect();
     found.sort_by_key(|found| (found.accesses[1].event, found.accesses[0].event));
     search.stats.unknown = search.unknown.len() as u64;
     let paths: Vec<&Path> = found.iter().map(|found| &found.path).collect();
@@ -77,10 +77,10 @@ pub fn races(
 }
 
 struct Search<'o> {
-    limits: &'o Limits<'o>,
+    limits: &'o SearchLimits<'o>,
     only: Option<&'o HashSet<(Pc, Pc)>>,
     stats: Stats,
-    found: HashMap<(Pc, Pc), Found>,
+    found: HashMap<(Pc, Pc), FoundRace>,
     unknown: HashSet<(Pc, Pc)>,
     /// In some window, for certain.
     refuted: HashSet<(Pc, Pc)>,
@@ -133,7 +133,7 @@ impl Search<'_> {
         }
     }
 
-    fn ask(&mut self, window: &Lowered, index: &Index<'_>, pair: (Pos, Pos)) -> Option<Result<Found, Unsure>> {
+    fn ask(&mut self, window: &Lowered, index: &Index<'_>, pair: (Pos, Pos)) -> Option<Result<FoundRace, Unsure>> {
         let mode = self.limits.mode;
         let began = Instant::now();
         let orders: &[[Pos; 2]] =
@@ -143,9 +143,9 @@ impl Search<'_> {
             let Some(question) = Question::new(index, mode, goals) else { continue };
             self.stats.questions += 1;
             match question.ask(self.limits.question()).0 {
-                Answer::No => {}
-                Answer::Unknown(_) => answer = Some(Err(Unsure)),
-                Answer::Reordering(order) => {
+                Feasibility::No => {}
+                Feasibility::Unknown(_) => answer = Some(Err(Unsure)),
+                Feasibility::Reordering(order) => {
                     answer = Some(match witness::check(&window.history, mode, &order, pair) {
                         Ok(()) => Ok(self.found(window, &order, pair, false)),
                         Err(_) => {
@@ -165,7 +165,7 @@ impl Search<'_> {
     }
 
     /// Whether the two are ordered only by atomics too weak to order them: then the observed order shows it.
-    fn weak_order(&self, window: &Lowered, (first, second): (Pos, Pos)) -> Option<Found> {
+    fn weak_order(&self, window: &Lowered, (first, second): (Pos, Pos)) -> Option<FoundRace> {
         let history = &window.history;
         let weak = |pos: &Pos| match &history.step(*pos).action {
             Action::Access(access) => access.kind != AccessKind::Plain,
@@ -179,13 +179,13 @@ impl Search<'_> {
         Some(self.found(window, &order[..second.index()], (first, second), true))
     }
 
-    fn found(&self, window: &Lowered, order: &[Pos], (first, second): (Pos, Pos), weak_order: bool) -> Found {
+    fn found(&self, window: &Lowered, order: &[Pos], (first, second): (Pos, Pos), weak_order: bool) -> FoundRace {
         // In a complete order the pair is followed by the rest: not part of the way to it.
         let end = order.iter().position(|&pos| !weak_order && (pos == first || pos == second)).unwrap_or(order.len());
         let order = &order[..end];
         let doubtful = order.iter().chain([&first, &second]).any(|&pos| window.history.step(pos).doubtful);
         let pair = [first, second];
-        Found {
+        FoundRace {
             accesses: pair.map(|pos| search::accessor(window, pos)),
             path: Path::new(window, order, if weak_order { &pair[1..] } else { &pair }),
             doubtful,

@@ -6,7 +6,7 @@ use reweave_model::{LockMode, Pc};
 
 use super::Endings;
 use crate::history::*;
-use crate::search::Limits;
+use crate::search::SearchLimits;
 use crate::search::deadlocks::relation::excludes;
 
 /// Cuts that are all looked at, and events in all of them together; of more, only likely ones.
@@ -29,7 +29,12 @@ pub struct Cut {
 }
 
 /// The cuts that may be stalls, as far as there is time; `pc_of` tells which waits are alike.
-pub fn cuts(history: &History, endings: &Endings<'_>, limits: &Limits<'_>, pc_of: &dyn Fn(Pos) -> Pc) -> Vec<Cut> {
+pub fn cuts(
+    history: &History,
+    endings: &Endings<'_>,
+    limits: &SearchLimits<'_>,
+    pc_of: &dyn Fn(Pos) -> Pc,
+) -> Vec<Cut> {
     let choices: Vec<Vec<u32>> = (0..history.threads.len()).map(|thread| stops(history, endings, thread)).collect();
     let all = choices.iter().try_fold(1usize, |product, stops| product.checked_mul(stops.len()));
     let mut cuts = Vec::new();
@@ -77,7 +82,7 @@ fn likely(
     history: &History,
     endings: &Endings<'_>,
     choices: &[Vec<u32>],
-    limits: &Limits<'_>,
+    limits: &SearchLimits<'_>,
     pc_of: &dyn Fn(Pos) -> Pc,
     cuts: &mut Vec<Cut>,
 ) {

@@ -8,10 +8,10 @@ use std::collections::{BTreeMap, HashMap};
 use reweave_model::{Accessor, AnalysisId, Finding, Kind, OpName, Pc};
 use reweave_trace::{Result, Trace};
 
-use crate::feasible::{Answer, Question};
+use crate::feasible::{Feasibility, Question};
 use crate::history::*;
 use crate::lower::Lowered;
-use crate::search::{self, Limits, Path};
+use crate::search::{self, Path, SearchLimits};
 use crate::witness;
 pub use cuts::{Cut, cuts};
 
@@ -34,15 +34,15 @@ pub enum Verdict {
     Refused,
 }
 
-pub fn ask(history: &History, endings: &Endings<'_>, limits: &Limits<'_>, cut: &Cut) -> Verdict {
+pub fn ask(history: &History, endings: &Endings<'_>, limits: &SearchLimits<'_>, cut: &Cut) -> Verdict {
     let mode = if limits.mode == Mode::Said { Mode::Prefix } else { limits.mode };
     let Some(prefixes) = question::Prefixes::new(history, cut) else { return Verdict::None };
     let index = crate::feasible::Index::new(&prefixes.history);
     let Some(question) = Question::new(&index, mode, prefixes.goals.as_slice()) else { return Verdict::None };
     match question.ask(limits.question()).0 {
-        Answer::No => Verdict::None,
-        Answer::Unknown(_) => Verdict::Unknown,
-        Answer::Reordering(order) => {
+        Feasibility::No => Verdict::None,
+        Feasibility::Unknown(_) => Verdict::Unknown,
+        Feasibility::Reordering(order) => {
             let order: Vec<Pos> = order.iter().filter_map(|pos| prefixes.origins[pos.index()]).collect();
             match witness::check_stall(history, mode, &order, endings) {
                 Ok(members) if members == cut.members => Verdict::Stall(order),
@@ -68,7 +68,7 @@ pub struct Stalls {
     pub stats: Stats,
 }
 
-struct Found {
+struct FoundStall {
     accesses: Vec<Accessor>,
     path: Path,
     doubtful: bool,
@@ -81,10 +81,10 @@ const TRIES: usize = 8;
 pub fn stalls(
     trace: &Trace,
     analysis: AnalysisId,
-    limits: &Limits<'_>,
+    limits: &SearchLimits<'_>,
     progress: &mut dyn FnMut(f64),
 ) -> Result<Stalls> {
-    let mut found: BTreeMap<Vec<Pc>, Found> = BTreeMap::new();
+    let mut found: BTreeMap<Vec<Pc>, FoundStall> = BTreeMap::new();
     let mut unknown: HashMap<Vec<Pc>, ()> = HashMap::new();
     let mut stats = Stats::default();
     // A handler may do what threads wait for.
@@ -133,7 +133,7 @@ pub fn stalls(
                             signals || order.iter().chain(&cut.members).any(|&pos| history.step(pos).doubtful);
                         let accesses = cut.members.iter().map(|&pos| member(window, pos, &cut)).collect();
                         let path = Path::new(window, &order, &entered(history, &cut.members));
-                        found.insert(pcs.clone(), Found { accesses, path, doubtful });
+                        found.insert(pcs.clone(), FoundStall { accesses, path, doubtful });
                         break;
                     }
                 }
@@ -141,7 +141,7 @@ pub fn stalls(
         }
     })?;
     stats.unknown += unknown.keys().filter(|pcs| !found.contains_key(*pcs)).count() as u64;
-    let found: Vec<Found> = found.into_values().collect();
+    let found: Vec<FoundStall> = found.into_values().collect();
     let paths: Vec<&Path> = found.iter().map(|found| &found.path).collect();
     let witnesses = search::witnesses(trace, &paths)?;
     let findings = found

@@ -2,8 +2,8 @@
 
 use reweave_model::wire::{ACCESS_WORDS, Malformed, kind as k};
 
-use super::super::record::{Shape, payload_words};
 use super::*;
+use reweave_model::wire::kind::{Shape, payload_words};
 
 /// What walking the records of a chunk tells, beside the packed bytes.
 pub struct Packed {

@@ -5,8 +5,8 @@ use std::hash::{BuildHasherDefault, Hasher};
 
 use reweave_model::Pc;
 
-use super::super::record::has_pc;
 use super::{MIX, boxed};
+use reweave_model::wire::kind::has_pc;
 
 /// A direct-mapped filter in front of a hash set: most addresses were seen a moment ago.
 pub(crate) struct Pcs {

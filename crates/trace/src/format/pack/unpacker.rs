@@ -2,8 +2,8 @@
 
 use reweave_model::wire::{ACCESS_WORDS, kind as k};
 
-use super::super::record::{Shape, payload_words};
 use super::*;
+use reweave_model::wire::kind::{Shape, payload_words};
 
 pub struct Unpacker {
     tables: Tables,

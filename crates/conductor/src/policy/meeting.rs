@@ -68,13 +68,13 @@ impl Target {
 
 /// What the launcher asks for.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Wish {
+pub struct MeetingPlan {
     pub meeting: Meeting,
     pub targets: Vec<Target>,
 }
 
-impl Wish {
-    /// Bytes as [`Wish::read`] takes them: 64-bit words, lists with their length in front.
+impl MeetingPlan {
+    /// Bytes as [`MeetingPlan::read`] takes them: 64-bit words, lists with their length in front.
     pub fn encode(&self) -> Vec<u8> {
         let mut words = vec![self.meeting as u64, self.targets.len() as u64];
         for target in &self.targets {
@@ -125,12 +125,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_wish_arrives_as_it_was_sent() {
+    fn a_plan_arrives_as_it_was_sent() {
         let at = |offset| Position { module: 7, offset };
         let objects = vec![Object::Global { module: 7, offset: 64 }, Object::Created { thread: 2, nth: 1 }];
         let exact =
             Target { number: 1, threads: vec![2, 3], objects, context: vec![at(5)], ..Target::anyone(at(1), 0) };
-        let wish = Wish { meeting: Meeting::Sequence, targets: vec![exact, Target::anyone(at(2), YIELDS)] };
-        assert_eq!(Wish::read(&wish.encode()), Some(wish));
+        let plan = MeetingPlan { meeting: Meeting::Sequence, targets: vec![exact, Target::anyone(at(2), YIELDS)] };
+        assert_eq!(MeetingPlan::read(&plan.encode()), Some(plan));
     }
 }

@@ -7,17 +7,22 @@
 //! Going out, what STD cannot say is left out and counted: an atomic access becomes one inside a lock of its own, a wait
 //! releases and acquires its mutex; barriers, semaphores and the like are lost.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+mod export;
+mod names;
+
+use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
-use std::hash::{BuildHasherDefault, Hasher};
-use std::io::{Read, Write};
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use memmap2::Mmap;
 use reweave_model::{AccessFlags, Addr, Event, EventId, LockMode, ObjectId, Op, Pc, Place, StackId, ThreadId, Value};
 
 use super::Finish;
-use crate::{Error, Footer, Meta, Result, Symbols, Trace, TraceBuilder};
+use crate::{Error, Footer, Meta, Result, Symbols, TraceBuilder};
+pub(super) use export::export;
+use export::location_name;
+use names::{Names, PcSet};
 
 /// Events that the output could not express, by kind.
 pub type LeftOut = BTreeMap<&'static str, u64>;
@@ -28,123 +33,6 @@ const LOCKS_AT: u64 = 0x4000_0000_0000;
 const NAMED_LOCATIONS_AT: u64 = 1 << 40;
 /// Where the names stand in the footer.
 const NAMES: &str = "std_names";
-
-/// Names numbered in order of appearance.
-struct Names {
-    ids: HashMap<Box<[u8]>, u32, BuildHasherDefault<NameHasher>>,
-    all: Vec<String>,
-    /// Short names used lately, as one number, and their ids. No name is 0.
-    recent: Box<[(u64, u32); RECENT]>,
-}
-
-const RECENT: usize = 2048;
-
-impl Default for Names {
-    fn default() -> Self {
-        Self { ids: HashMap::default(), all: Vec::new(), recent: Box::new([(0, 0); RECENT]) }
-    }
-}
-
-/// Up to eight bytes as one number; different names give different numbers, since no byte is zero.
-#[inline]
-fn packed(name: &[u8]) -> Option<u64> {
-    let number = match name.len() {
-        1..=3 => name.iter().fold(0, |number, &byte| number << 8 | u64::from(byte)),
-        4..=8 => {
-            let (start, end) = (name.first_chunk::<4>()?, name.last_chunk::<4>()?);
-            let (start, end) = (u32::from_le_bytes(*start), u32::from_le_bytes(*end));
-            u64::from(start) | u64::from(end) << (8 * (name.len() - 4))
-        }
-        _ => return None,
-    };
-    // A zero byte anywhere (nobody has them in names) would make shorter names look alike.
-    const ONES: u64 = 0x0101_0101_0101_0101;
-    let used = number | u64::MAX.checked_shl(8 * name.len() as u32).unwrap_or(0);
-    (used.wrapping_sub(ONES) & !used & (ONES << 7) == 0).then_some(number)
-}
-
-impl Names {
-    #[inline]
-    fn id(&mut self, name: &[u8]) -> Result<u32, String> {
-        let Some(number) = packed(name) else { return self.any_id(name) };
-        let place = (number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 53) as usize % RECENT;
-        if self.recent[place].0 == number {
-            return Ok(self.recent[place].1);
-        }
-        let id = self.any_id(name)?;
-        self.recent[place] = (number, id);
-        Ok(id)
-    }
-
-    fn any_id(&mut self, name: &[u8]) -> Result<u32, String> {
-        match self.ids.get(name) {
-            Some(&id) => Ok(id),
-            None => self.new_name(name),
-        }
-    }
-
-    #[cold]
-    fn new_name(&mut self, name: &[u8]) -> Result<u32, String> {
-        let text = std::str::from_utf8(name).map_err(|_| "not text")?;
-        let id = self.all.len() as u32;
-        self.all.push(text.to_owned());
-        self.ids.insert(name.into(), id);
-        Ok(id)
-    }
-}
-
-/// Eight bytes at a time: names are short, and nobody attacks a trace.
-#[derive(Default)]
-struct NameHasher(u64);
-
-impl Hasher for NameHasher {
-    #[inline]
-    fn finish(&self) -> u64 {
-        self.0 ^ self.0 >> 29
-    }
-    #[inline]
-    fn write(&mut self, bytes: &[u8]) {
-        let mut chunks = bytes.chunks_exact(8);
-        for chunk in &mut chunks {
-            self.write_u64(u64::from_le_bytes(chunk.try_into().expect("eight bytes")));
-        }
-        let rest = chunks.remainder().iter().fold(0, |rest, &byte| rest << 8 | u64::from(byte));
-        self.write_u64(rest);
-    }
-    #[inline]
-    fn write_u64(&mut self, value: u64) {
-        self.0 = (self.0.rotate_left(5) ^ value).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    }
-    #[inline]
-    fn write_usize(&mut self, value: usize) {
-        self.write_u64(value as u64);
-    }
-}
-
-/// The code addresses that were used.
-struct PcSet {
-    all: HashSet<u64, BuildHasherDefault<NameHasher>>,
-    /// By the low bits, those seen lately.
-    recent: Box<[u64; 4096]>,
-}
-
-impl Default for PcSet {
-    fn default() -> Self {
-        // No location is at the last address.
-        Self { all: HashSet::default(), recent: Box::new([u64::MAX; 4096]) }
-    }
-}
-
-impl PcSet {
-    #[inline]
-    fn insert(&mut self, pc: u64) {
-        let recent = &mut self.recent[pc as usize % 4096];
-        if *recent != pc {
-            *recent = pc;
-            self.all.insert(pc);
-        }
-    }
-}
 
 #[derive(Clone, Copy, Default)]
 struct LockState {
@@ -457,95 +345,4 @@ impl Importer {
         pcs.sort_unstable();
         Symbols::from_places(pcs.into_iter().map(|pc| (Pc(pc), place(pc))))
     }
-}
-
-fn location_name(pc: Pc, names: &[String]) -> String {
-    match pc.0.checked_sub(NAMED_LOCATIONS_AT) {
-        Some(index) if (index as usize) < names.len() => names[index as usize].clone(),
-        _ => pc.0.saturating_sub(1).to_string(),
-    }
-}
-
-/// Names for going out: those of the import where there are some.
-struct Namer {
-    threads: Vec<String>,
-    variables: Vec<String>,
-    locks: Vec<String>,
-    locations: Vec<String>,
-}
-
-impl Namer {
-    fn of(trace: &Trace) -> Self {
-        let names = trace.footer().and_then(|footer| footer.other.get(NAMES));
-        let list = |key: &str| -> Vec<String> {
-            let list = names.and_then(|names| names.get(key)).and_then(|list| list.as_array());
-            list.map_or(Vec::new(), |list| list.iter().filter_map(|name| name.as_str().map(str::to_owned)).collect())
-        };
-        Self {
-            threads: list("threads"),
-            variables: list("variables"),
-            locks: list("locks"),
-            locations: list("locations"),
-        }
-    }
-
-    fn thread(&self, thread: ThreadId) -> String {
-        self.threads.get(thread.index()).cloned().unwrap_or_else(|| format!("T{thread}"))
-    }
-
-    fn variable(&self, addr: Addr) -> String {
-        let index = addr.0.wrapping_sub(VARIABLES_AT) / 8;
-        self.variables.get(index as usize).cloned().unwrap_or_else(|| format!("{:#x}", addr.0))
-    }
-
-    fn lock(&self, object: ObjectId) -> String {
-        let index = object.0.wrapping_sub(LOCKS_AT) / 16;
-        self.locks.get(index as usize).cloned().unwrap_or_else(|| format!("{:#x}", object.0))
-    }
-
-    /// Imported traces have their location back; recorded ones their code address.
-    fn location(&self, pc: Pc) -> String {
-        if self.threads.is_empty() { pc.0.to_string() } else { location_name(pc, &self.locations) }
-    }
-}
-
-pub(super) fn export(trace: &Trace, out: &mut dyn Write) -> Result<LeftOut> {
-    let namer = Namer::of(trace);
-    let mut left_out = LeftOut::new();
-    let mut events = trace.events();
-    while let Some(event) = events.next()? {
-        let thread = namer.thread(event.thread);
-        let location = namer.location(event.pc);
-        let mut line = |op: &str, operand: &str| {
-            writeln!(out, "{thread}|{op}({operand})|{location}").map_err(Error::io(trace.path()))
-        };
-        match event.op {
-            Op::Read { addr, .. } => line("r", &namer.variable(addr))?,
-            Op::Write { addr, .. } => line("w", &namer.variable(addr))?,
-            Op::Atomic { kind, addr, .. } => {
-                let (variable, lock) = (namer.variable(addr), format!("atomic_{:#x}", addr.0));
-                line("acq", &lock)?;
-                if kind.reads() {
-                    line("r", &variable)?;
-                }
-                if kind.writes() {
-                    line("w", &variable)?;
-                }
-                line("rel", &lock)?;
-            }
-            Op::Acquire { object, mode: LockMode::Exclusive, .. } => line("acq", &namer.lock(object))?,
-            Op::Release { object, mode: LockMode::Exclusive } => line("rel", &namer.lock(object))?,
-            Op::Wait { mutex, .. } => line("rel", &namer.lock(mutex))?,
-            Op::Woken { mutex, .. } if mutex != ObjectId(0) => line("acq", &namer.lock(mutex))?,
-            Op::Fork { child, .. } => line("fork", &namer.thread(child))?,
-            Op::Join { child } => line("join", &namer.thread(child))?,
-            Op::AtomicEnter { .. } => line("begin", "")?,
-            Op::AtomicExit => line("end", "")?,
-            // Nothing that an analysis of STD traces could miss.
-            Op::Begin | Op::End | Op::Blocked { .. } | Op::Refused { .. } | Op::Notify { .. } | Op::Detach { .. } => {}
-            op if !op.is_step() => {}
-            op => *left_out.entry(super::fields::name_of(&op)).or_default() += 1,
-        }
-    }
-    Ok(left_out)
 }

@@ -104,6 +104,14 @@ const CHORES: &[Chore] = &[
     ),
     chore(
         "oracle",
+        "scripts",
+        "[N]",
+        "random `.rwi` programs (default 2000) through `reweave test --explore`, against all of their schedules by brute \
+           force; every finding is replayed three times",
+        |rest| soak::scripts(word(rest, 0, "2000")),
+    ),
+    chore(
+        "oracle",
         "schedules",
         "",
         "all schedules of the programs in tests/explore against exploration (takes a \

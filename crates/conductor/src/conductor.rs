@@ -68,9 +68,24 @@ impl<W: World> NewThread<W> {
         Self { row }
     }
 
-    pub fn row(&self) -> &Thread<W::Row> {
+    pub(crate) fn row(&self) -> &Thread<W::Row> {
         // SAFETY: a row stays until its thread ends, and this one has not begun.
         unsafe { self.row.as_ref() }
+    }
+
+    /// Its number in the trace.
+    pub fn id(&self) -> u32 {
+        self.row().id
+    }
+
+    /// Which child of its parent it is.
+    pub fn nth(&self) -> u32 {
+        self.row().nth
+    }
+
+    /// On the new thread itself: it begins inside the runtime.
+    pub fn enter(&self) {
+        self.row().own.inside.set(1);
     }
 
     pub const fn pointer(&self) -> NonNull<Thread<W::Row>> {
@@ -87,6 +102,7 @@ impl<W: World> NewThread<W> {
     /// On the new thread itself: it begins outside, in code that is not under control, and will
     /// [arrive](Token::arrive) when it comes back from there.
     pub fn begin_outside(self, conductor: &Conductor<W>) {
+        self.row().scheduling.os.set(sys::thread_id());
         let threads = conductor.threads.lock();
         self.row().scheduling.status.set(Status::Outside);
         drop(threads);

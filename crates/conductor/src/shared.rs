@@ -49,7 +49,7 @@ pub struct Header {
     pub crowd: u32,
     /// Wall clock at the start of the recorded run, nanoseconds since 1970.
     pub start_realtime: u64,
-    /// Steps after which the target stops itself with SIGTRAP (for the debugger); 0: never.
+    /// Steps after which the target stops itself for the debugger; 0: never.
     pub stop_at: u64,
     /// Bytes of the encoded schedule behind the chunks.
     pub schedule_bytes: u64,

@@ -18,8 +18,8 @@ pub struct ExternalWait {
 
 /// The services of a front end. Those with a default are for front ends that have more than threads and objects.
 pub trait World: Sized + 'static {
-    /// The front end's part of a thread's row.
-    type Row: Default;
+    /// The front end's part of a thread's row. `Sync`: the thread itself has it when it runs without the token, too.
+    type Row: Default + Sync;
 
     /// Reads up to eight bytes of the program's memory, also where nothing is mapped (that reads as 0). For writes
     /// whose value is taken after they have happened: see the recorder.

@@ -127,7 +127,7 @@ impl Guest {
         let mut token = self.enter();
         token.sync_point();
         let new = token.register_child();
-        let (id, nth) = (new.row().id, new.row().nth);
+        let (id, nth) = (new.id(), new.nth());
         let started = start(NewGuest { process, new });
         if started.is_ok() {
             token.step(pc, Op::Fork { child: ThreadId(id), nth });
@@ -227,7 +227,7 @@ pub struct NewGuest {
 impl NewGuest {
     /// Its number in the trace.
     pub fn id(&self) -> u32 {
-        self.new.row().id
+        self.new.id()
     }
 
     /// On the new thread itself: waits for its first turn.

@@ -117,7 +117,7 @@ mod tests {
 
     #[test]
     fn lines_above_do_not_matter() {
-        let shifted = "// a new comment\n#include <pthread.h>\nint balance;\n\nvoid deposit(int n) {\n  balance  += n;\n  balance += n;\n}\n";
+        let shifted = "// a new comment\n#include <stdio.h>\nint balance;\n\nvoid deposit(int n) {\n  balance  += n;\n  balance += n;\n}\n";
         assert_eq!(of(BANK, [4, 5]), of(shifted, [6, 7]));
     }
 

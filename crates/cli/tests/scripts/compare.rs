@@ -6,6 +6,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use reweave_model::{Harm, Kind, Strength};
 use reweave_report::{Item, Report};
 use reweave_script::language::parse;
 use reweave_script::testing::enumerate::{Behaviours, enumerate};
@@ -83,21 +84,21 @@ fn differences(all: &Behaviours, report: &Report) -> Vec<String> {
         let (found, classes) = (stat("explored_classes"), all.classes.len());
         differences.push(format!("{found} classes explored, not {classes}"));
     }
-    let found = |kind: &str| report.findings.iter().filter(move |item| item.kind == kind);
+    let found = |kind: Kind| report.findings.iter().filter(move |item| item.kind == kind);
     let line_of = |item: &Item| item.accesses.first().map_or(0, |access| access.location.line);
-    let is_hang = |item: &Item| item.harm.as_deref() == Some("hang");
-    let failures: BTreeSet<u32> = found("failure").filter(|item| !is_hang(item)).map(line_of).collect();
+    let is_hang = |item: &Item| item.harm == Some(Harm::Hang);
+    let failures: BTreeSet<u32> = found(Kind::Failure).filter(|item| !is_hang(item)).map(line_of).collect();
     if failures != all.failures {
         differences.push(format!("failures at {failures:?}, not {:?}", all.failures));
     }
-    let races: BTreeSet<(u32, u32)> = found("race").map(|item| pair(item)).collect();
+    let races: BTreeSet<(u32, u32)> = found(Kind::Race).map(|item| pair(item)).collect();
     if races != all.races {
         let missing: Vec<_> = all.races.difference(&races).collect();
         let wrong: Vec<_> = races.difference(&all.races).collect();
         differences.push(format!("races missing: {missing:?}, wrong: {wrong:?}"));
     }
-    for item in report.findings.iter().filter(|item| ["race", "deadlock", "failure"].contains(&item.kind.as_str())) {
-        if item.strength != "confirmed" {
+    for item in report.findings.iter().filter(|item| [Kind::Race, Kind::Deadlock, Kind::Failure].contains(&item.kind)) {
+        if item.strength != Strength::Confirmed {
             let why = item.why_unconfirmed.as_deref().unwrap_or("");
             differences.push(format!("only {}: {} {}: {why}", item.strength, item.kind, item.summary));
         }
@@ -106,7 +107,7 @@ fn differences(all: &Behaviours, report: &Report) -> Vec<String> {
     let stuck: Vec<BTreeMap<u32, usize>> = report
         .findings
         .iter()
-        .filter(|item| item.kind == "deadlock" || item.kind == "failure" && is_hang(item))
+        .filter(|item| item.kind == Kind::Deadlock || item.kind == Kind::Failure && is_hang(item))
         .map(|item| counted(item.accesses.iter().map(|access| access.location.line)))
         .collect();
     let states: Vec<BTreeMap<u32, usize>> =

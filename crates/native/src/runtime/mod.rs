@@ -89,10 +89,20 @@ unsafe fn conductor_of_thread() -> &'static Conductor {
 }
 
 /// This thread's row, if it has one.
+///
+/// # Safety
+/// Whoever does not hold the token touches only words of the row, and whoever does, no more than its token would give.
 #[inline(always)]
-fn own_row() -> Option<&'static Thread> {
+unsafe fn own_row() -> Option<&'static Thread> {
     // SAFETY: the slot holds null or the row of this very thread, which stays until the thread ends.
     unsafe { tls::thread().as_ref() }
+}
+
+/// Whether this thread is inside the runtime.
+#[inline(always)]
+fn is_inside() -> bool {
+    // SAFETY: looks at a word.
+    unsafe { own_row() }.is_some_and(|thread| thread.own.inside.get() != 0)
 }
 
 /// This thread's token, taken if need be. `None`: it is not under control.

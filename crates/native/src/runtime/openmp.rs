@@ -47,12 +47,13 @@ unsafe extern "C-unwind" fn share(region: *mut c_void) {
     // SAFETY: the program's own function.
     unsafe { (region.body)(region.data) };
     token.keep();
-    let inside = &super::own_row().expect("it is under control").own.inside;
-    inside.set(1);
+    token.me().own.inside.set(1);
     token.send(pc, REGION_END, 1);
+    let row = token.pointer();
     token.leave();
     // Work that comes by a way we do not know (a task) is still recorded: its first hook brings the thread back.
-    inside.set(0);
+    // SAFETY: this thread's own row, of which a word is touched.
+    unsafe { row.as_ref() }.own.inside.set(0);
 }
 
 /// Runs a parallel region; `start` is the library's entry point with our function in place of the program's.

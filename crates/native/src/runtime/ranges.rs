@@ -2,7 +2,7 @@
 
 use super::copies::{follows_write, is_copying};
 use super::register::Hook;
-use super::{Token, active, hold, own_row, system, threads};
+use super::{Token, active, hold, is_inside, system, threads};
 use reweave_conductor::policy::Next;
 use reweave_conductor::recorder::Range;
 use reweave_model::AccessFlags;
@@ -12,7 +12,7 @@ pub fn range(addr: u64, size: u64, write: bool, flags: u8, pc: u64) {
     if size == 0 || !active() {
         return;
     }
-    if own_row().is_some_and(|thread| thread.own.inside.get() != 0) {
+    if is_inside() {
         return;
     }
     // SAFETY: the thread is not inside, so no other token of it is in use.

@@ -12,7 +12,8 @@ pub fn find(cell: &AtomicPtr<()>, name: &'static str) -> *mut () {
         return known;
     }
     // The loader may allocate, and holds its lock meanwhile: no hook may hand the token over now.
-    let inside = super::own_row().map(|thread| (thread.own.inside.replace(1), thread));
+    // SAFETY: touches a word.
+    let inside = unsafe { super::own_row() }.map(|thread| (thread.own.inside.replace(1), thread));
     // Condition variables have an old version, which a look-up by name alone finds first.
     let versioned = name.starts_with("pthread_cond_") && !name.contains("clock");
     let name = name.as_ptr().cast();

@@ -123,7 +123,7 @@ pub fn start() {
 /// Every signal with a handler of the program, and every fatal one, comes here first.
 pub unsafe extern "C-unwind" fn arrived(number: c_int, info: *mut siginfo_t, context: *mut c_void) {
     let errno = system::errno();
-    // SAFETY: the kernel's arguments.
+    // SAFETY: the kernel's arguments; of the row only words are touched, except through a token.
     unsafe {
         if FAULTS.contains(&number) && repaired(context) {
             return;

@@ -4,10 +4,11 @@
 //! the next entry.
 
 use super::register::Hook;
-use super::{Token, active, alloc, hold, own_row, threads};
+use super::{Token, active, alloc, hold, is_inside, threads};
 use reweave_guest::Guarded;
 use reweave_guest::stacks::{StackTree, define};
 use std::ptr::null_mut;
+use std::sync::atomic::Ordering;
 
 #[derive(Clone, Copy)]
 struct Frame {
@@ -60,7 +61,7 @@ unsafe extern "C" fn func_entry() {
 }
 
 extern "C" fn entered(caller: u64, sp: u64) {
-    if !active() || own_row().is_some_and(|thread| thread.own.inside.get() != 0) {
+    if !active() || is_inside() {
         return;
     }
     // SAFETY: the thread is not inside, so no other token of it is in use.
@@ -70,7 +71,7 @@ extern "C" fn entered(caller: u64, sp: u64) {
     let mut stack = token.me().own.stack();
     // SAFETY: the shadow stack belongs to this thread.
     unsafe {
-        let shadow = &mut *token.me().row.shadow.get();
+        let shadow = &mut *token.me().row.shadow.load(Ordering::Relaxed);
         // Frames below the current stack pointer were left without an exit.
         while shadow.depth > 0 && (*shadow.frames.add(shadow.depth - 1)).sp < sp {
             shadow.depth -= 1;
@@ -96,7 +97,7 @@ fn enter_frame(token: &mut Token<'_>, stack: u32, caller: u64) {
 }
 
 extern "C" fn func_exit() {
-    if own_row().is_none_or(|thread| thread.own.inside.get() != 0) {
+    if is_inside() {
         return;
     }
     // SAFETY: the thread is not inside, so no other token of it is in use.
@@ -104,7 +105,7 @@ extern "C" fn func_exit() {
     token.settle();
     // SAFETY: the shadow stack belongs to this thread.
     unsafe {
-        let shadow = &mut *token.me().row.shadow.get();
+        let shadow = &mut *token.me().row.shadow.load(Ordering::Relaxed);
         if shadow.depth > 0 {
             shadow.depth -= 1;
             if shadow.depth < FRAMES {
@@ -118,14 +119,14 @@ extern "C" fn func_exit() {
 /// A new thread's empty stack.
 pub fn attach(token: &mut Token<'_>) {
     let shadow = &token.me().row.shadow;
-    if shadow.get().is_null() {
-        shadow.set(Shadow::new());
+    if shadow.load(Ordering::Relaxed).is_null() {
+        shadow.store(Shadow::new(), Ordering::Relaxed);
     }
 }
 
 pub fn detach(token: &mut Token<'_>) {
     // SAFETY: called once, at the end of the thread.
-    unsafe { Shadow::free(token.me().row.shadow.replace(null_mut())) };
+    unsafe { Shadow::free(token.me().row.shadow.swap(null_mut(), Ordering::Relaxed)) };
 }
 
 pub const HOOKS: &[Hook] =

@@ -168,7 +168,7 @@ fn end() {
 pub fn adopt() -> Option<Token<'static>> {
     let conductor = conductor().filter(|_| !tls::ended())?;
     let row = conductor.adopt();
-    row.row().own.inside.set(1);
+    row.enter();
     tls::set_thread(row.pointer().as_ptr());
     // SAFETY: this thread's own row, just made.
     let mut token = unsafe { Token::arrive(conductor, row.pointer()) };
@@ -180,18 +180,18 @@ pub fn adopt() -> Option<Token<'static>> {
 unsafe extern "C-unwind" fn first(beginning: *mut c_void) -> *mut c_void {
     // SAFETY: made by pthread_create below.
     let Beginning { thread, start, argument, mask } = *unsafe { Box::from_raw(beginning.cast::<Beginning>()) };
-    thread.row().own.inside.set(1);
-    tls::set_thread(thread.pointer().as_ptr());
+    let row = thread.pointer();
+    thread.enter();
+    tls::set_thread(row.as_ptr());
+    // Before others can find it by its number, and see which signals it takes.
     set_mask(mask);
     if let Some(conductor) = conductor() {
-        // From here on others can see which signals it takes.
-        thread.row().scheduling.os.set(reweave_conductor::sys::thread_id());
         if super::modules::in_openmp(start as usize as u64) {
             // A pool thread waits inside its library, which nobody here sees; its first parallel region is its
             // beginning.
-            let inside = &super::own_row().expect("it was just set").own.inside;
             thread.begin_outside(conductor);
-            inside.set(0);
+            // SAFETY: this thread's own row, of which a word is touched.
+            unsafe { row.as_ref() }.own.inside.set(0);
         } else {
             let mut token = thread.begin(conductor);
             // A pc is a return address everywhere else: one past the instruction.
@@ -240,7 +240,7 @@ pub unsafe fn create(
 ) -> c_int {
     inside.sync_point();
     let child = inside.register_child();
-    let (id, nth) = (child.row().id, child.row().nth);
+    let (id, nth) = (child.id(), child.nth());
     let mask = set_mask(u64::MAX);
     let beginning = Box::into_raw(Box::new(Beginning { thread: child, start, argument, mask }));
     // Recorded before the fork, and so before everything that the child does.

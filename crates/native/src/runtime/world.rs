@@ -4,7 +4,7 @@ use super::{Thread, Threads, Token, descriptors, futexes, load, process, signals
 use libc::c_int;
 use reweave_conductor::words::Flag;
 use reweave_conductor::{ExternalWait, InterruptSet, Timer, Timers, World};
-use std::cell::Cell;
+use std::sync::atomic::{AtomicPtr, Ordering};
 
 /// The runtime's part of a thread's row.
 pub struct Row {
@@ -12,11 +12,11 @@ pub struct Row {
     pub expected: InterruptSet,
     /// Outside in a call that may block: a signal handler may take the token in place. Set without the token.
     pub in_call: Flag,
-    /// Somebody has cancelled the thread; the program has turned that off for it. Touched by the holder of the token.
-    pub cancelled: Cell<bool>,
-    pub cancel_off: Cell<bool>,
+    /// Somebody has cancelled the thread; the program has turned that off for it.
+    pub cancelled: Flag,
+    pub cancel_off: Flag,
     /// Null until the thread begins. Touched by the thread itself.
-    pub shadow: Cell<*mut stacks::Shadow>,
+    pub shadow: AtomicPtr<stacks::Shadow>,
 }
 
 impl Default for Row {
@@ -24,9 +24,9 @@ impl Default for Row {
         Self {
             expected: InterruptSet::new(),
             in_call: Flag::new(false),
-            cancelled: Cell::new(false),
-            cancel_off: Cell::new(false),
-            shadow: Cell::new(std::ptr::null_mut()),
+            cancelled: Flag::new(false),
+            cancel_off: Flag::new(false),
+            shadow: AtomicPtr::new(std::ptr::null_mut()),
         }
     }
 }
@@ -47,7 +47,7 @@ impl World for Native {
     }
 
     fn came_back(token: &mut Token<'_>) {
-        if token.me().row.shadow.get().is_null() {
+        if token.me().row.shadow.load(Ordering::Relaxed).is_null() {
             // A pool thread that comes under control for the first time.
             threads::begin(token, 0);
         }

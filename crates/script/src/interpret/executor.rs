@@ -24,8 +24,6 @@ struct Frame {
     registers: Vec<u64>,
     /// Where the caller wants the result.
     result: Option<Register>,
-    /// Stack of this call, as records know it.
-    stack: u32,
 }
 
 /// Why a program fails.
@@ -51,14 +49,14 @@ pub struct Executor {
 impl Executor {
     pub fn new(shared: Arc<Shared>, control: Control, function: FunctionId, arguments: &[u64], handle: u64) -> Self {
         let mut executor = Self { shared, control, frames: Vec::new(), handle, children: 0 };
-        executor.push(function, arguments, None, 0);
+        executor.push(function, arguments, None);
         executor
     }
 
-    fn push(&mut self, function: FunctionId, arguments: &[u64], result: Option<Register>, stack: u32) {
+    fn push(&mut self, function: FunctionId, arguments: &[u64], result: Option<Register>) {
         let mut registers = vec![0; self.shared.program.function(function).registers.len()];
         registers[..arguments.len()].copy_from_slice(arguments);
-        self.frames.push(Frame { function, block: BlockId(0), at: 0, registers, result, stack });
+        self.frames.push(Frame { function, block: BlockId(0), at: 0, registers, result });
     }
 
     /// Until the function of the thread returns.
@@ -227,22 +225,19 @@ impl Executor {
                 self.children += 1;
                 let handle = child_handle(self.handle, self.children);
                 let (shared, function) = (self.shared.clone(), *function);
-                let mut failed = false;
-                self.control.fork(pc, |child| {
-                    lock(&shared.threads).insert(handle, Control::id_of(&child));
+                let started = self.control.fork(pc, |new| {
+                    lock(&shared.threads).insert(handle, new.id());
                     let shared = shared.clone();
                     let body = move || {
                         let first = shared.program.function(function).blocks[0].statements[0].id;
-                        let control = Control::take_over(child, code_address(first));
+                        let control = Control::take_over(new, code_address(first));
                         let mut executor = Self::new(shared, control, function, &arguments, handle);
                         executor.run();
                         executor.end();
                     };
-                    failed = std::thread::Builder::new().spawn(body).is_err();
+                    std::thread::Builder::new().spawn(body).map(drop)
                 });
-                if failed {
-                    return Err("the system gives no more threads".into());
-                }
+                started.map_err(|error| format!("no thread could be started: {error}"))?;
                 self.set(*to, handle);
             }
             StatementKind::Join { thread } => {
@@ -251,8 +246,7 @@ impl Executor {
             }
             StatementKind::Detach { thread } => {
                 let child = self.thread(*thread)?;
-                self.control.sync_point();
-                self.control.step(pc, Op::Detach { child: ThreadId(child) });
+                self.control.sync_step(pc, Op::Detach { child: ThreadId(child) });
             }
             _ => {}
         }
@@ -281,8 +275,8 @@ impl Executor {
                     return Err(format!("more than {DEEPEST} calls within each other"));
                 }
                 let arguments = self.arguments(function, arguments);
-                let stack = self.control.enter_call(self.frame().stack, pc);
-                self.push(function, &arguments, to, stack);
+                self.control.call(pc);
+                self.push(function, &arguments, to);
             }
             StatementKind::Return { value } => {
                 let value = value.zip(function.result).map(|(value, kind)| self.operand(value, kind));
@@ -291,7 +285,7 @@ impl Executor {
                     return Ok(Flow::Over(value.unwrap_or(0) as i32));
                 }
                 self.frames.pop();
-                self.control.set_stack(self.frame().stack);
+                self.control.returns();
                 if let Some((to, value)) = to.zip(value) {
                     self.set(to, value);
                 }
@@ -329,8 +323,7 @@ impl Executor {
             ENDED.store(read.is_ok_and(|bytes| bytes == 0), Ordering::Relaxed);
         }
         let value = line.trim().parse().map_err(|_| format!("expected a number as input, found {:?}", line.trim()))?;
-        self.control.sync_point();
-        self.control.step(pc, Op::Input { source: InputSource::Other, value, bytes: &[] });
+        self.control.sync_step(pc, Op::Input { source: InputSource::Other, value, bytes: &[] });
         Ok(value)
     }
 }

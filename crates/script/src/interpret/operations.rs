@@ -1,7 +1,7 @@
 //! What statements do to memory and to synchronization objects: one step each.
 
-use reweave_conductor::Deadline;
-use reweave_model::{AccessFlags, Addr, AtomicKind, LockMode, MemoryOrder, Misuse, Op, Value};
+use reweave_guest::{Deadline, Performed};
+use reweave_model::{AccessFlags, AtomicKind, LockMode, MemoryOrder, Misuse, Op};
 
 use super::executor::{Done, Executor};
 use super::memory::Shape;
@@ -89,11 +89,8 @@ impl Executor {
                         self.atomic(pc, (AtomicKind::Load, order), address, kind, |there| (there, false)).0
                     }
                     mode => {
-                        self.control.point(pc, address, kind.size(), false);
-                        let value = lock(&self.shared.memory).read(address);
-                        let (addr, size, flags) = (Addr(address), kind.size(), flags(mode));
-                        self.control.step(pc, Op::Read { addr, size, value: Value::Word(value), flags });
-                        value
+                        let load = || lock(&self.shared.memory).read(address);
+                        self.control.read(pc, (address, kind.size()), flags(mode), load)
                     }
                 };
                 self.set(to, value);
@@ -114,10 +111,8 @@ impl Executor {
                         self.atomic(pc, (AtomicKind::Store, order), address, kind, |_| (value, true));
                     }
                     mode => {
-                        self.control.point(pc, address, kind.size(), true);
-                        lock(&self.shared.memory).write(address, value);
-                        let (addr, size, flags) = (Addr(address), kind.size(), flags(mode));
-                        self.control.step(pc, Op::Write { addr, size, value: Value::Word(value), flags });
+                        let store = || lock(&self.shared.memory).write(address, value);
+                        self.control.write(pc, (address, kind.size()), flags(mode), value, store);
                     }
                 }
             }
@@ -143,8 +138,7 @@ impl Executor {
                 self.set(to, address);
             }
             StatementKind::Fence { order } => {
-                self.control.sync_point();
-                self.control.step(pc, Op::Fence { order: memory_order(order) });
+                self.control.sync_step(pc, Op::Fence { order: memory_order(order) });
             }
             _ => {}
         }
@@ -160,18 +154,19 @@ impl Executor {
         value: Type,
         update: impl FnOnce(u64) -> (u64, bool),
     ) -> (u64, u64) {
-        self.control.announce(pc, address, value.size(), kind.writes());
-        self.control.sync_point();
-        let mut memory = lock(&self.shared.memory);
-        let there = memory.read(address);
-        let (now, written) = update(there);
-        if written {
-            memory.write(address, now);
-        }
-        drop(memory);
-        let kind = if kind == AtomicKind::CasDone && !written { AtomicKind::CasFailed } else { kind };
-        self.control.atomic(pc, kind, memory_order(order), address, value.size(), [there, now]);
-        (there, now)
+        let memory = &self.shared.memory;
+        let perform = || {
+            let mut memory = lock(memory);
+            let there = memory.read(address);
+            let (now, written) = update(there);
+            if written {
+                memory.write(address, now);
+            }
+            let kind = if kind == AtomicKind::CasDone && !written { AtomicKind::CasFailed } else { kind };
+            Performed { kind, order: memory_order(order), read: there, written: now }
+        };
+        let Performed { read, written, .. } = self.control.atomic(pc, (address, value.size()), kind.writes(), perform);
+        (read, written)
     }
 
     fn alloc(&mut self, function: &Function, pc: u64, what: Allocation) -> Done<u64> {
@@ -184,9 +179,8 @@ impl Executor {
                 Shape::Array { element, length }
             }
         };
-        self.control.point(pc, 0, 0, false);
-        let (address, size) = lock(&self.shared.memory).alloc(shape, &self.shared.layout);
-        self.control.step(pc, Op::Alloc { addr: Addr(address), size });
+        let make = || lock(&self.shared.memory).alloc(shape, &self.shared.layout);
+        let address = self.control.alloc(pc, make);
         if let Shape::Object(kind) = shape {
             let shared = self.shared.clone();
             for (at, (_, slot)) in shared.program.types[kind.index()].fields.iter().enumerate() {

@@ -69,10 +69,11 @@ pub unsafe fn await_input(inside: &mut Inside, pc: u64, stream: *mut FILE) -> bo
 /// # Safety
 /// `stream` is valid.
 pub unsafe fn sends(inside: &mut Inside, pc: u64, stream: *mut FILE, size: usize) {
+    if size == 0 {
+        return;
+    }
     // SAFETY: by the contract.
-    if size > 0
-        && let Some((channel, _)) = unsafe { own_channel(inside, stream) }
-    {
+    if let Some((channel, _)) = unsafe { own_channel(inside, stream) } {
         inside.send(pc, channel, size as u64);
     }
 }

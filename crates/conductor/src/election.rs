@@ -200,16 +200,20 @@ impl<'a, W: World> Election<'a, W> {
     /// Whether waits for the world outside could go on: as the recorded run says, or as the world does. Once the
     /// schedule has no more to say, they are ready when they are.
     fn answer_external_waits(&mut self) {
-        let over = self.state.policy.replay().is_some_and(|replay| !replay.is_due());
-        for thread in self.threads.iter().filter(|thread| thread.replay.recorded.get() != RecordedWait::Unknown) {
-            if over {
+        if self.state.policy.replay().is_some_and(|replay| !replay.is_due()) {
+            let known = |thread: &&Thread<W::Row>| thread.replay.recorded.get() != RecordedWait::Unknown;
+            for thread in self.threads.iter().filter(known) {
                 thread.replay.recorded.set(RecordedWait::Unknown);
                 thread.wait.ready.set(false);
-            } else if thread.waits_outside() {
-                thread.wait.ready.set(thread.replay.recorded.get() == RecordedWait::Ready);
             }
         }
-        let mut waits = self.external_waits();
+        let mut waits = Vec::new();
+        for thread in self.threads.iter().filter(|thread| thread.waits_outside()) {
+            match thread.replay.recorded.get() {
+                RecordedWait::Unknown => waits.push(ExternalWait::of(thread)),
+                recorded => thread.wait.ready.set(recorded == RecordedWait::Ready),
+            }
+        }
         if !waits.is_empty() {
             self.conductor.world.poll(&mut waits, 0);
             for wait in waits {

@@ -55,6 +55,7 @@ impl InterruptSet {
         self.bits() & Self::bit(number) != 0
     }
 
+    #[inline]
     pub fn is_empty(&self) -> bool {
         self.bits() == 0
     }
@@ -66,6 +67,7 @@ impl InterruptSet {
     }
 
     /// Number 1 is the lowest bit.
+    #[inline]
     pub fn bits(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
     }

@@ -6,7 +6,7 @@ use crate::election::Election;
 use crate::objects::Objects;
 use crate::policy::{Next, Runner};
 use crate::recorder::{Range, Recorder};
-use crate::thread::Thread;
+use crate::thread::{NEVER, Thread};
 use crate::timers::Timers;
 use crate::world::World;
 use reweave_model::wire::Record;
@@ -335,7 +335,8 @@ impl<W: World> Token<'_, W> {
     }
 
     fn is_interrupt_place(&self) -> bool {
-        self.me().replay.interrupt_at.get() <= self.me().position()
+        let at = self.me().replay.interrupt_at.get();
+        at != NEVER && at <= self.me().position()
     }
 
     fn bring_interrupts(&mut self, waiting: bool) {

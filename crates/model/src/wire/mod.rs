@@ -82,7 +82,8 @@ impl std::fmt::Display for Malformed {
 impl std::error::Error for Malformed {}
 
 impl Record<'_> {
-    /// An upper bound for its words.
+    /// An upper bound for its words. Every recorded operation comes by here.
+    #[inline]
     pub fn words_needed(&self) -> usize {
         let payload = match self {
             Record::Event { op, .. } => match op {

@@ -1,5 +1,6 @@
-//! Builds what the crate embeds: the stub archive and the runtime library, which is this same package compiled a second time
-//! (see `reweave_embed`): its interposers would otherwise replace `pthread_create` and friends in the `reweave` command itself.
+//! Builds what the crate embeds: the stub archive and the runtime library, which is this same package compiled a second
+//! time (see `reweave_embed`): its interposers would otherwise replace `pthread_create` and friends in the `reweave`
+//! command itself.
 
 use reweave_embed::{Runtime, cdylib, content_hash, is_nested, out, package, rerun_if_changed, run};
 use std::env;

@@ -1,8 +1,8 @@
 //! `cargo xtask bench`: what recording costs, as ratios measured in one run.
 //!
-//! Each kernel in `benches/programs` runs plain, under libtsan (gcc's own `-fsanitize=thread`) and recorded, in turn, and the
-//! median of each counts: absolute times mean nothing on shared machines. CPU time includes the process that writes
-//! the trace. Not a test: nothing here fails because a number is high.
+//! Each kernel in `benches/programs` runs plain, under libtsan (gcc's own `-fsanitize=thread`) and recorded, in turn,
+//! and the median of each counts: absolute times mean nothing on shared machines. CPU time includes the process that
+//! writes the trace. Not a test: nothing here fails because a number is high.
 
 use std::fs;
 use std::io;
@@ -108,8 +108,8 @@ pub fn record_small(root: &Path) -> io::Result<Vec<PathBuf>> {
     kernels.iter().map(|(name, size)| record(root, name, &format!("{name}-small.rwt"), &[], &[size])).collect()
 }
 
-/// Records the program whose reads are looked at, at the size of the largest trace of the paper (20,640 events, 480,000 possible
-/// witnesses).
+/// Records the program whose reads are looked at, at the size of the largest trace of the paper (20,640 events, 480,000
+/// possible witnesses).
 pub fn record_stores(root: &Path) -> io::Result<PathBuf> {
     record(root, "stores", "stores.rwt", &["--quantum", "60"], &STORES)
 }

@@ -1,8 +1,8 @@
-//! Makes the sample reports that the tests of the report's forms read (`tests/reports`): the demo programs, tested once. What is
-//! kept is small: the recording and the first finding of the kind.
+//! Makes the sample reports that the tests of the report's forms read (`tests/reports`): the demo programs, tested
+//! once. What is kept is small: the recording and the first finding of the kind.
 //!
-//! Traces name the sources of the runtime. So that no folder of this machine's user goes into them, `REWEAVE` can name a
-//! `reweave` that was built elsewhere (a copy of the repository under /tmp).
+//! Traces name the sources of the runtime. So that no folder of this machine's user goes into them, `REWEAVE` can name
+//! a `reweave` that was built elsewhere (a copy of the repository under /tmp).
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -33,8 +33,8 @@ pub fn active(runs: &str) -> bool {
     soak("reweave", "active", ("REWEAVE_ACTIVE", runs), &[])
 }
 
-/// The engine against the oracle, races and reads, and the errors of the published rule for reads: so many small and so many
-/// larger histories.
+/// The engine against the oracle, races and reads, and the errors of the published rule for reads: so many small and so
+/// many larger histories.
 pub fn oracle(small: &str, large: &str) -> bool {
     let races = ["control-flow races", "prefix races", "said races", "data-abstract races"];
     let what = [&["histories", "pairs asked"], races.as_slice()].concat();

@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 /// Rows of the table of a soak.
 const ROWS: u64 = 24;
 
-/// Watches `benches/programs/service.c`, in which everything comes and goes, for about so many million events, and prints the
-/// memory of both processes and the disk used meanwhile. Fails if any of them grows after the first quarter.
+/// Watches `benches/programs/service.c`, in which everything comes and goes, for about so many million events, and
+/// prints the memory of both processes and the disk used meanwhile. Fails if any of them grows after the first quarter.
 pub fn soak(root: &Path, millions: u64, sample: bool) -> io::Result<bool> {
     let folder = root.join("target/soak-watch");
     // Whatever is left in it at the end would be ours.
@@ -122,8 +122,9 @@ const KERNELS: [(&str, &str, &str); 4] = [
 const SETS: [&str; 6] =
     ["reading", "none", "hb", "hb,lockset", "hb,lockset,lock-history", "hb,lockset,lock-history,goodlock"];
 
-/// Instructions and time of the live analyses on recorded runs, apart from the programs and with them: the runtime behaves under
-/// callgrind as always (the events are the same), so that what the program itself executes, hooks included, is counted too.
+/// Instructions and time of the live analyses on recorded runs, apart from the programs and with them: the runtime
+/// behaves under callgrind as always (the events are the same), so that what the program itself executes, hooks
+/// included, is counted too.
 pub fn bench(root: &Path) -> io::Result<()> {
     let folder = root.join("target/bench-watch");
     fs::create_dir_all(&folder)?;

@@ -1,5 +1,5 @@
-//! The border between the core and its front ends: what the core may depend on, which words it may use, and where it may call
-//! the system. The map in ARCHITECTURE.md says why.
+//! The border between the core and its front ends: what the core may depend on, which words it may use, and where it
+//! may call the system. The map in ARCHITECTURE.md says why.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -48,7 +48,8 @@ fn forbidden_word(line: &str) -> Option<&'static str> {
             !is_letter(lower[..at].chars().next_back()) && !is_letter(lower[at + word.len()..].chars().next())
         })
     };
-    // `known.class` is a field, "Bank.class" a file: a field stands behind a name in code, a file in quotes or backticks.
+    // `known.class` is a field, "Bank.class" a file: a field stands behind a name in code, a file in quotes or
+    // backticks.
     let file = |ending: &&&str| {
         lower.match_indices(**ending).any(|(at, _)| {
             let after = lower[at + ending.len()..].chars().next();

@@ -1,8 +1,8 @@
-//! Active testing alone, without a witness to follow: how often a run in which threads are paused shows a deadlock, and how often
-//! a pause was in vain, with and without yielding, context and abstractions (Figure 6.1 of Park's thesis).
+//! Active testing alone, without a witness to follow: how often a run in which threads are paused shows a deadlock, and
+//! how often a pause was in vain, with and without yielding, context and abstractions (Figure 6.1 of Park's thesis).
 //!
-//! A normal run takes Program 5.2, of which the thesis says what happens. `REWEAVE_ACTIVE=N` (`cargo xtask survey active`) takes N runs
-//! of every deadlock of the golden programs.
+//! A normal run takes Program 5.2, of which the thesis says what happens. `REWEAVE_ACTIVE=N` (`cargo xtask survey
+//! active`) takes N runs of every deadlock of the golden programs.
 
 mod common;
 

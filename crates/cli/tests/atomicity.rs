@@ -1,5 +1,5 @@
-//! Atomicity on programs: the thesis' examples with the verdicts it states, declared blocks of golden programs, blocks of STD
-//! traces.
+//! Atomicity on programs: the thesis' examples with the verdicts it states, declared blocks of golden programs, blocks
+//! of STD traces.
 
 mod common;
 
@@ -77,8 +77,8 @@ fn examples_of_the_thesis() {
     }
 }
 
-/// Declared blocks: every recording of a `_bad` program shows the violation, at the lines of the header; no recording of an
-/// `_ok` program shows anything.
+/// Declared blocks: every recording of a `_bad` program shows the violation, at the lines of the header; no recording
+/// of an `_ok` program shows anything.
 #[test]
 fn declared_blocks() {
     for program in programs("atomicity") {

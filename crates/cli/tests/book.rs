@@ -1,5 +1,6 @@
-//! The book as readers get it: mdBook builds it without a warning, and in the pages it makes every link leads to a page, and to a
-//! place on it, that is there. Left out, with a message, where there is no mdBook (`cargo xtask test` installs it).
+//! The book as readers get it: mdBook builds it without a warning, and in the pages it makes every link leads to a
+//! page, and to a place on it, that is there. Left out, with a message, where there is no mdBook (`cargo xtask test`
+//! installs it).
 
 mod common;
 

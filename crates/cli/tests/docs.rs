@@ -201,8 +201,8 @@ fn commands_of(page: &Path) -> Vec<Line> {
     console(&fs::read_to_string(page).expect("a page"))
 }
 
-/// Runs the commands of a page with the `reweave` under test. Those of cargo need the repository around them: they are run from a
-/// fresh clone (`fresh_clone.rs`).
+/// Runs the commands of a page with the `reweave` under test. Those of cargo need the repository around them: they are
+/// run from a fresh clone (`fresh_clone.rs`).
 fn follow(page: &Path) {
     let mut lines = commands_of(page);
     lines.retain(|line| !line.command.starts_with("cargo "));

@@ -1,6 +1,8 @@
-//! Exploration against the enumeration of all schedules: the same ends and the same number of classes, on small programs.
+//! Exploration against the enumeration of all schedules: the same ends and the same number of classes, on small
+//! programs.
 //!
-//! `REWEAVE_ENUMERATE=1` enumerates the schedules of every program (`cargo xtask oracle schedules`), not only of the smallest ones.
+//! `REWEAVE_ENUMERATE=1` enumerates the schedules of every program (`cargo xtask oracle schedules`), not only of the
+//! smallest ones.
 
 mod common;
 

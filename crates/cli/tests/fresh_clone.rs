@@ -1,5 +1,5 @@
-//! What somebody does who has just cloned the repository: the README from the top, as it is written. Left out, with a message,
-//! where the sources are not a git repository.
+//! What somebody does who has just cloned the repository: the README from the top, as it is written. Left out, with a
+//! message, where the sources are not a git repository.
 
 mod common;
 

@@ -3,8 +3,8 @@
 //!
 //! Looking at fewer accesses (`reweave watch --sample`) loses no pair of places that race in any of them.
 //!
-//! A normal run takes each program once and a sample of the other combinations. `REWEAVE_SOAK=N` (`cargo xtask soak`) takes
-//! all of them: both compilers, -O0 and -O2, N schedules each.
+//! A normal run takes each program once and a sample of the other combinations. `REWEAVE_SOAK=N` (`cargo xtask soak`)
+//! takes all of them: both compilers, -O0 and -O2, N schedules each.
 
 mod common;
 
@@ -19,8 +19,8 @@ use reweave_trace::Outcome;
 /// For one recorded run, on however busy a machine.
 const LIMIT: Duration = Duration::from_secs(30);
 
-/// Known limit: clang does not instrument fields of locals that escaped (`tests/bad_days/escaped_local.c`), and the queue of
-/// these is such a local.
+/// Known limit: clang does not instrument fields of locals that escaped (`tests/bad_days/escaped_local.c`), and the
+/// queue of these is such a local.
 const ESCAPED_LOCAL: [&str; 2] = ["patterns/queue_bad.cpp", "patterns/queue_ok.cpp"];
 
 /// How the threads take turns in one run.

@@ -1,5 +1,5 @@
-//! Prediction on programs and traces: the papers' examples in C, races that the recorded run does not show, and traces from
-//! elsewhere.
+//! Prediction on programs and traces: the papers' examples in C, races that the recorded run does not show, and traces
+//! from elsewhere.
 
 mod common;
 
@@ -207,9 +207,10 @@ fn deadlocks_of_the_corpus() {
         let report = json(&scratch, &corpus.join("deadlock").join(name), &["--analysis", analysis]);
         deadlocks(&report, strength).len()
     };
-    // For Bensalem the literature counts 2. Its second cycle needs the first thread past a read of what the second writes only
-    // after its own critical sections: no reordering that keeps the read has it, and the brute-force oracle finds none. That
-    // this read alone decides, and where the 2 comes from: `one_event_decides_about_a_segmented_cycle` in `predict`.
+    // For Bensalem the literature counts 2. Its second cycle needs the first thread past a read of what the second
+    // writes only after its own critical sections: no reordering that keeps the read has it, and the brute-force oracle
+    // finds none. That this read alone decides, and where the 2 comes from: `one_event_decides_about_a_segmented_cycle`
+    // in `predict`.
     for (name, sound, patterns) in
         [("Bensalem.std", 1, 2), ("DiningPhil.std", 1, 1), ("StringBuffer.std", 1, 2), ("Deadlock.std", 0, 1)]
     {
@@ -289,8 +290,8 @@ fn nondeterministic_reads() {
     assert!(seen.iter().all(|&programs| programs > 0), "programs of both kinds: {seen:?}");
 }
 
-/// Racy programs that go through both accesses in every run: the race must be found whatever run was recorded, and in many
-/// of them happens-before does not see it.
+/// Racy programs that go through both accesses in every run: the race must be found whatever run was recorded, and in
+/// many of them happens-before does not see it.
 #[test]
 fn from_every_recording() {
     let (mut recordings, mut beyond) = (0, 0);

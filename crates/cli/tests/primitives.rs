@@ -9,8 +9,8 @@ use std::fs;
 use common::golden::{Program, folders, programs};
 use common::root;
 
-/// What the runtime controls and records. Each must be named in the first column of the table: `C` has programs in C, `Cxx`
-/// in C++.
+/// What the runtime controls and records. Each must be named in the first column of the table: `C` has programs in C,
+/// `Cxx` in C++.
 const REQUIRED: &[(Language, &[&str])] = &[
     (
         Language::C,

@@ -1,8 +1,8 @@
-//! Every golden program through `reweave test`: what is wrong in the `_bad` ones is made to happen, of the right kind and at
-//! the right lines, and replays; nothing is said against the `_ok` ones.
+//! Every golden program through `reweave test`: what is wrong in the `_bad` ones is made to happen, of the right kind
+//! and at the right lines, and replays; nothing is said against the `_ok` ones.
 //!
-//! A normal run takes a sample. `REWEAVE_SURVEY=REPLAYS[,TEXT]` (`cargo xtask survey`) takes every program whose name has that
-//! text, replays each confirmed finding so often, and prints what it took.
+//! A normal run takes a sample. `REWEAVE_SURVEY=REPLAYS[,TEXT]` (`cargo xtask survey`) takes every program whose name
+//! has that text, replays each confirmed finding so often, and prints what it took.
 
 mod common;
 

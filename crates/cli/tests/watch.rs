@@ -136,8 +136,8 @@ fn ctrl_c_goes_to_the_program_and_the_summary_comes() {
     watching.hears("potential findings (");
     watching.ends_with(128 + libc::SIGINT);
     assert!(lab.path("findings.json").metadata().expect("written").len() > 100);
-    // One that does not listen is ended by the second. Two that come while nobody looks are one to the kernel: on a busy machine
-    // it takes more. Those that come too late do not keep the summary from being told.
+    // One that does not listen is ended by the second. Two that come while nobody looks are one to the kernel: on a
+    // busy machine it takes more. Those that come too late do not keep the summary from being told.
     let mut watching = Watching::start(&lab, &["--", "./waits", "deaf"]);
     watching.hears("data race on shared");
     for _ in 0..600 {
@@ -344,8 +344,8 @@ fn a_lock_order_inversion_is_told_as_a_deadlock_while_the_program_runs() {
     assert_eq!((deadlock.accesses[0].stack.len(), deadlock.accesses[0].stack[0].function.as_str()), (1, "one"));
 }
 
-/// What locks ordered in this run only is a race by lock histories; what their order keeps apart in every run is left to
-/// locksets. No analysis runs twice for that, and no pair is told twice.
+/// What locks ordered in this run only is a race by lock histories; what their order keeps apart in every run is left
+/// to locksets. No analysis runs twice for that, and no pair is told twice.
 #[test]
 fn lock_histories_tell_races_that_happens_before_misses() {
     let lab = Lab::new();

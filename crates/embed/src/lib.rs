@@ -1,10 +1,10 @@
-//! For build scripts of front ends: builds a package a second time as a shared object, and makes a file of it that the host side
-//! embeds.
+//! For build scripts of front ends: builds a package a second time as a shared object, and makes a file of it that the
+//! host side embeds.
 //!
-//! A runtime that lives inside programs cannot be an ordinary dependency of the `reweave` command: what it replaces in a program
-//! it would replace in the command itself. So the front end's package is compiled twice: as a library for the command, and, by
-//! its own build script, as a shared object under a `--cfg` of its own. The second compilation runs the script again; a guard
-//! variable tells the two apart.
+//! A runtime that lives inside programs cannot be an ordinary dependency of the `reweave` command: what it replaces in
+//! a program it would replace in the command itself. So the front end's package is compiled twice: as a library for the
+//! command, and, by its own build script, as a shared object under a `--cfg` of its own. The second compilation runs
+//! the script again; a guard variable tells the two apart.
 //!
 //! ```no_run
 //! let runtime = reweave_embed::Runtime { cfg: "reweave_runtime", library: "libreweave_native.so", features: &[] };
@@ -21,8 +21,8 @@
 //! static RUNTIME: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/runtime.so"));
 //! ```
 //!
-//! The shared object is stripped but not compressed: of a megabyte, half would be saved, and unpacked at every start to be compared
-//! with what lies in the cache.
+//! The shared object is stripped but not compressed: of a megabyte, half would be saved, and unpacked at every start to
+//! be compared with what lies in the cache.
 
 use std::env;
 use std::fs;
@@ -59,15 +59,16 @@ pub fn out() -> PathBuf {
     PathBuf::from(env::var_os("OUT_DIR").expect("set by cargo"))
 }
 
-/// Runs the script again when one of these changes. A path that does not exist (in a packaged crate) is left out: it would run the
-/// script every time.
+/// Runs the script again when one of these changes. A path that does not exist (in a packaged crate) is left out: it
+/// would run the script every time.
 pub fn rerun_if_changed(inputs: &[&str]) {
     for input in inputs.iter().filter(|input| package().join(input).exists()) {
         println!("cargo::rerun-if-changed={input}");
     }
 }
 
-/// Builds the shared object, stripped, and copies it to `name` in [`out`], on which `include_bytes!` can rely; returns where that is.
+/// Builds the shared object, stripped, and copies it to `name` in [`out`], on which `include_bytes!` can rely; returns
+/// where that is.
 pub fn cdylib(runtime: &Runtime<'_>, name: &str) -> PathBuf {
     let target = out().join("rt");
     let cargo = env::var_os("CARGO").expect("set by cargo");
@@ -80,8 +81,8 @@ pub fn cdylib(runtime: &Runtime<'_>, name: &str) -> PathBuf {
         .arg("--target-dir")
         .arg(&target)
         .args(["--", "--cfg", runtime.cfg])
-        // One unit: hooks and what they call are optimised together, and local symbols of `global_asm!` are visible to all of
-        // them.
+        // One unit: hooks and what they call are optimised together, and local symbols of `global_asm!` are visible to
+        // all of them.
         .args(["-C", "codegen-units=1"])
         // A shared object may leave symbols undefined and fail only when it is loaded.
         .args(["-C", "link-arg=-Wl,-z,defs"]);
@@ -100,8 +101,8 @@ pub fn cdylib(runtime: &Runtime<'_>, name: &str) -> PathBuf {
     copied
 }
 
-/// Whether a variable steers the outer build, as opposed to saying where cargo's files are, how to reach the network, or how many
-/// jobs may run.
+/// Whether a variable steers the outer build, as opposed to saying where cargo's files are, how to reach the network,
+/// or how many jobs may run.
 fn is_outer_setting(name: &str) -> bool {
     const KEPT: [&str; 6] =
         ["CARGO_HOME", "CARGO_MAKEFLAGS", "CARGO_NET_", "CARGO_HTTP_", "CARGO_REGISTRIES_", "CARGO_REGISTRY_"];
@@ -136,8 +137,8 @@ fn read(file: &Path) -> Vec<u8> {
     fs::read(file).unwrap_or_else(|error| panic!("cannot read {}: {error}", file.display()))
 }
 
-/// FNV-1a over the files and their lengths. It names a folder of a cache; the files in it are compared with the embedded bytes, so
-/// a collision is noticed.
+/// FNV-1a over the files and their lengths. It names a folder of a cache; the files in it are compared with the
+/// embedded bytes, so a collision is noticed.
 pub fn content_hash(files: &[&Path]) -> u128 {
     let mut hash: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
     for file in files {

@@ -1,4 +1,5 @@
-//! Which analysis a finding comes from. Reports show its name and choose their words by what it claims; nobody compares names.
+//! Which analysis a finding comes from. Reports show its name and choose their words by what it claims; nobody compares
+//! names.
 
 use std::fmt;
 

@@ -1,5 +1,5 @@
-//! Threads by descent. A thread's number depends on who was created first; whose child it is, and the how-manieth, is the same
-//! in every run.
+//! Threads by descent. A thread's number depends on who was created first; whose child it is, and the how-manieth, is
+//! the same in every run.
 
 use std::collections::HashMap;
 
@@ -24,8 +24,8 @@ impl Default for Descent {
 }
 
 impl Descent {
-    /// Learns from an event, and returns the index of the thread that performs it. One that nobody was seen to create is a
-    /// foreign one.
+    /// Learns from an event, and returns the index of the thread that performs it. One that nobody was seen to create
+    /// is a foreign one.
     pub fn see(&mut self, event: &Event<'_>) -> ThreadId {
         let index = match self.indices.get(&event.thread) {
             Some(&index) => index,

@@ -52,8 +52,8 @@ id!(
     ProcessId(u32)
 );
 
-/// What a module is called in every run: a hash of its file name (FNV-1a: stored with findings, so it must be the same in every
-/// build).
+/// What a module is called in every run: a hash of its file name (FNV-1a: stored with findings, so it must be the same
+/// in every build).
 pub fn module_id(path: &[u8]) -> u64 {
     let name = path.rsplit(|&byte| byte == b'/').next().unwrap_or_default();
     name.iter().fold(0xcbf2_9ce4_8422_2325, |hash, &byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3))

@@ -1,6 +1,7 @@
 //! What operations do to locks, written once for everybody who keeps a book of who holds what.
 //!
-//! The definition of histories (`predict::history`), the oracle, the witness checker and the engine have rules of their own.
+//! The definition of histories (`predict::history`), the oracle, the witness checker and the engine have rules of their
+//! own.
 
 use std::collections::HashMap;
 
@@ -29,8 +30,8 @@ impl LockChange {
 }
 
 impl Op<'_> {
-    /// The lock that the thread has from here on, or has no more. Whoever waits on a condition releases its mutex, and holds it
-    /// again when the wait is over; a wait without a mutex (object 0) changes nothing.
+    /// The lock that the thread has from here on, or has no more. Whoever waits on a condition releases its mutex, and
+    /// holds it again when the wait is over; a wait without a mutex (object 0) changes nothing.
     #[inline]
     pub const fn lock_change(&self) -> Option<LockChange> {
         const EXCLUSIVE: LockMode = LockMode::Exclusive;

@@ -1,7 +1,7 @@
 //! `formulas DIR N`: N random problems as SMT-LIB, and `answers.txt` with what this solver says, for `tests/agree.py`.
 //!
-//! Half of the clauses of every second problem are hidden and revealed lazily; what is written are the clauses revealed by
-//! the end for `unsat` (they alone must be contradictory), and all of them for `sat`.
+//! Half of the clauses of every second problem are hidden and revealed lazily; what is written are the clauses revealed
+//! by the end for `unsat` (they alone must be contradictory), and all of them for `sat`.
 
 #[path = "../tests/common/mod.rs"]
 mod common;

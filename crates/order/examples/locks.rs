@@ -1,8 +1,9 @@
 //! `locks NODES CHAINS LOCKS CELLS READS QUESTIONS`: how long questions about a random lock-style history take.
 //!
-//! Chains take locks, read and write cells, some of them outside their locks. Each question: can these two conflicting accesses
-//! come in the other order, with every read after the same write and no two critical sections of a lock at once? Locks and
-//! interfering writes are instantiated lazily. READS: percent of accesses that are reads and have to keep their write.
+//! Chains take locks, read and write cells, some of them outside their locks. Each question: can these two conflicting
+//! accesses come in the other order, with every read after the same write and no two critical sections of a lock at
+//! once? Locks and interfering writes are instantiated lazily. READS: percent of accesses that are reads and have to
+//! keep their write.
 
 #[path = "../tests/common/mod.rs"]
 mod common;

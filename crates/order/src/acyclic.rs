@@ -31,8 +31,8 @@ pub(crate) struct Acyclicity {
     literals: Vec<Lit>,
 }
 
-/// The literal of an atom's observed order. False, since that is what the solver tries first; so an atom keeps the phase it
-/// had last, and starts as observed.
+/// The literal of an atom's observed order. False, since that is what the solver tries first; so an atom keeps the
+/// phase it had last, and starts as observed.
 pub(crate) fn as_observed(var: Var) -> Lit {
     Lit::new(var, false)
 }

@@ -31,7 +31,8 @@ pub(crate) struct Meter<'a> {
     exceeded: Cell<Option<Why>>,
 }
 
-/// The clock is read at every n-th question only: a question is asked at every decision, and reading costs 25 ns or more.
+/// The clock is read at every n-th question only: a question is asked at every decision, and reading costs 25 ns or
+/// more.
 const CLOCK_EVERY: u32 = 16;
 
 impl<'a> Meter<'a> {

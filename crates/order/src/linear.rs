@@ -1,7 +1,7 @@
 //! Total orders: the extension of a partial order that stays closest to the observed one.
 //!
-//! Greedy: of the nodes that can be next, always the one observed first. So a node that has to wait stops its chain, and all
-//! others go on as they did.
+//! Greedy: of the nodes that can be next, always the one observed first. So a node that has to wait stops its chain,
+//! and all others go on as they did.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

@@ -1,10 +1,12 @@
 //! A partial order that grows edge by edge and can take edges back: chains of nodes with a vector clock per node.
 //!
-//! Clocks are kept for *keys* only, the nodes that edges and questions touch; any other node has the clock of the key before
-//! it in its chain. So a problem with many nodes and few clauses costs a few words per node, and a key costs one word per chain.
+//! Clocks are kept for *keys* only, the nodes that edges and questions touch; any other node has the clock of the key
+//! before it in its chain. So a problem with many nodes and few clauses costs a few words per node, and a key costs one
+//! word per chain.
 //!
-//! Guarantee: [`PartialOrder::reaches`] is exact (the transitive closure of chains and edges), in constant time for keys.
-//! An insertion visits each key whose clock changes once: all of them gain exactly the clock of the edge's source.
+//! Guarantee: [`PartialOrder::reaches`] is exact (the transitive closure of chains and edges), in constant time for
+//! keys. An insertion visits each key whose clock changes once: all of them gain exactly the clock of the edge's
+//! source.
 
 use std::collections::VecDeque;
 
@@ -351,8 +353,8 @@ impl PartialOrder {
         self.levels.len()
     }
 
-    /// Appends the tags of a path from `a` to `b` among the first `edges` edges: as few as possible, fixed ones left out.
-    /// Both are keys, and there is such a path.
+    /// Appends the tags of a path from `a` to `b` among the first `edges` edges: as few as possible, fixed ones left
+    /// out. Both are keys, and there is such a path.
     pub(crate) fn explain(&mut self, a: Node, b: Node, edges: usize, tags: &mut Vec<Tag>) {
         let goal = self.place(a);
         let mut paths = std::mem::take(&mut self.paths);

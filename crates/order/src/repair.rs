@@ -1,8 +1,8 @@
 //! The order closest to the observed one, mended clause by clause: decides most satisfiable problems without search.
 //!
-//! Each clause that the candidate violates gets one of its literals decided, with everything that follows from it. Nothing is
-//! taken back but a decision that fails at once. Guarantee: an order that is found satisfies everything; giving up means
-//! nothing, except before the first decision, where it means that there is no order.
+//! Each clause that the candidate violates gets one of its literals decided, with everything that follows from it.
+//! Nothing is taken back but a decision that fails at once. Guarantee: an order that is found satisfies everything;
+//! giving up means nothing, except before the first decision, where it means that there is no order.
 
 use crate::budget::Meter;
 use crate::linear::Order;
@@ -10,8 +10,8 @@ use crate::problem::{Clauses, Literal, Problem};
 use crate::saturate::{Saturator, Stop};
 use crate::solve::{Lazy, Stats};
 
-/// Decisions that failed on replay before the search takes over: they were made without knowing the clauses of today, and a
-/// search would have learnt from them.
+/// Decisions that failed on replay before the search takes over: they were made without knowing the clauses of today,
+/// and a search would have learnt from them.
 const FAILED_REPLAYS: u32 = 8;
 
 pub(crate) enum Repaired {
@@ -128,8 +128,8 @@ fn decide(saturator: &mut Saturator, clause: usize, order: &Order, meter: &Meter
     Ok(Decided::Not)
 }
 
-/// What to try first: the observed order, then the shortest way to move a node; a boolean last, since the caller chose what
-/// it starts with.
+/// What to try first: the observed order, then the shortest way to move a node; a boolean last, since the caller chose
+/// what it starts with.
 fn cost(literal: Literal, order: &Order) -> (u32, u32) {
     match literal {
         Literal::Before(a, b) => (u32::from(a > b), order.position(a).abs_diff(order.position(b))),

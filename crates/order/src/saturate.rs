@@ -1,7 +1,7 @@
 //! Unit propagation over a partial order: a clause with one literal left decides it.
 //!
-//! Two watched literals per clause, as in SAT solvers. "a before b" becomes false when b comes to reach a, so it is watched at
-//! a's clock. Guarantee: sound; at the fixpoint every clause has a literal that holds or two that may.
+//! Two watched literals per clause, as in SAT solvers. "a before b" becomes false when b comes to reach a, so it is
+//! watched at a's clock. Guarantee: sound; at the fixpoint every clause has a literal that holds or two that may.
 
 use crate::budget::{Meter, Why};
 use crate::linear::{Layout, Order, linearise};

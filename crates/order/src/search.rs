@@ -1,7 +1,7 @@
 //! CDCL (batsat) with acyclicity as its theory, refined by the caller between solves.
 //!
-//! Starts from what saturation left open; order atoms start as observed, booleans as the caller said. Guarantee: complete;
-//! clauses learnt in one round stay valid in the next, since clauses are only ever added.
+//! Starts from what saturation left open; order atoms start as observed, booleans as the caller said. Guarantee:
+//! complete; clauses learnt in one round stay valid in the next, since clauses are only ever added.
 
 use std::collections::HashMap;
 

@@ -1,7 +1,7 @@
 //! The question in SMT-LIB (QF_IDL), so that other solvers can be asked the same.
 //!
-//! An integer per node; nodes that nobody compares may get the same one, which any total order can tell apart. The clauses
-//! added lazily are included, so after [`crate::solve()`] the file is the question that was answered.
+//! An integer per node; nodes that nobody compares may get the same one, which any total order can tell apart. The
+//! clauses added lazily are included, so after [`crate::solve()`] the file is the question that was answered.
 
 use std::io::{self, Write};
 

@@ -1,9 +1,10 @@
 //! What lock histories cost beside happens-before and locksets, in instructions:
-//! `cargo run --release -p reweave-predict --example lock_history_cost -- TRACE…` (needs valgrind). `cargo xtask bench lock-history`
-//! records kernels for it.
+//! `cargo run --release -p reweave-predict --example lock_history_cost -- TRACE…` (needs valgrind). `cargo xtask bench
+//! lock-history` records kernels for it.
 //!
-//! Each trace is gone through twice under callgrind, with `hb` and `lockset` and with `hb` and `lock-history` (which has `lockset`
-//! inside), both reading included. Then `hb` alone is timed. Not a test: nothing here fails because a number is high.
+//! Each trace is gone through twice under callgrind, with `hb` and `lockset` and with `hb` and `lock-history` (which
+//! has `lockset` inside), both reading included. Then `hb` alone is timed. Not a test: nothing here fails because a
+//! number is high.
 
 use std::path::Path;
 use std::process::Command;

@@ -2,8 +2,8 @@
 //!
 //!     cargo run --release -p reweave-predict --example nondeterminism -- TRACE [SECONDS]
 //!
-//! The published rule over all possible witnesses, the exact rule by pairs of lines (what `reweave predict` does), and the exact
-//! rule for every read and every other write of its cell, for at most so many seconds (default 60).
+//! The published rule over all possible witnesses, the exact rule by pairs of lines (what `reweave predict` does), and
+//! the exact rule for every read and every other write of its cell, for at most so many seconds (default 60).
 
 use std::error::Error;
 use std::time::{Duration, Instant};

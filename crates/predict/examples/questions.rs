@@ -1,10 +1,10 @@
-//! The questions of the maximal engine about one trace, one by one: how long each takes, and, for other solvers, each as an
-//! SMT-LIB file with everything that was found to matter.
+//! The questions of the maximal engine about one trace, one by one: how long each takes, and, for other solvers, each
+//! as an SMT-LIB file with everything that was found to matter.
 //!
 //!     cargo run --release -p reweave-predict --example questions -- TRACE|EVENTS [WINDOW] [FOLDER]
 //!
-//! A number instead of a trace makes one of so many events: 10 threads, 10 locks, 1,000 locations, one access in a hundred
-//! outside of its lock.
+//! A number instead of a trace makes one of so many events: 10 threads, 10 locks, 1,000 locations, one access in a
+//! hundred outside of its lock.
 //!
 //! With `REWEAVE_Z3` naming a Z3 binary, Z3 answers the same files and the ratio is printed.
 

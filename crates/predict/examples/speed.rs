@@ -1,15 +1,16 @@
-//! How fast the streaming analyses are: `cargo run --release -p reweave-predict --example speed -- EVENTS [racy] [nested] [blocks]
-//! [hb wcp…]`.
+//! How fast the streaming analyses are: `cargo run --release -p reweave-predict --example speed -- EVENTS [racy]
+//! [nested] [blocks] [hb wcp…]`.
 //!
-//! Makes a random trace of 10 threads, 10 locks and 1,000 locations (60 % reads, short critical sections), as our file and as
-//! STD text. Each location belongs to a lock and one access in a thousand forgets it; with `racy` locks protect nothing; with
-//! `nested` every third section takes a second lock inside, once in a while against the usual order; with `blocks` every
-//! critical section is an atomic block, and every tenth goes on over the next critical section of its thread.
+//! Makes a random trace of 10 threads, 10 locks and 1,000 locations (60 % reads, short critical sections), as our file
+//! and as STD text. Each location belongs to a lock and one access in a thousand forgets it; with `racy` locks protect
+//! nothing; with `nested` every third section takes a second lock inside, once in a while against the usual order; with
+//! `blocks` every critical section is an atomic block, and every tenth goes on over the next critical section of its
+//! thread.
 //!
-//! Prints for reading alone and for each analysis the events per second that its busiest thread gets through (by processor
-//! time: what a machine with two processors and nothing else to do reaches), and beside it what this machine did. Where
-//! RAPID's authors publish a figure, how many times faster that is. Then the peak memory of each analysis in a process of its
-//! own, on a tenth of the events and on all of them.
+//! Prints for reading alone and for each analysis the events per second that its busiest thread gets through (by
+//! processor time: what a machine with two processors and nothing else to do reaches), and beside it what this machine
+//! did. Where RAPID's authors publish a figure, how many times faster that is. Then the peak memory of each analysis in
+//! a process of its own, on a tenth of the events and on all of them.
 
 use std::path::Path;
 use std::process::Command;
@@ -169,7 +170,8 @@ fn report(what: &str, mut run: impl FnMut() -> Result<(u64, usize)>) -> Result<(
     Ok(())
 }
 
-/// In a process of its own: one analysis, then its peak memory. The mapped file is no need of the analysis, hence apart.
+/// In a process of its own: one analysis, then its peak memory. The mapped file is no need of the analysis, hence
+/// apart.
 fn one(name: &str, path: &Path) -> Result<()> {
     let analysis = reweave_predict::find(name).and_then(|analysis| analysis.pass());
     let (mut analysis, trace) = (analysis.expect("a streaming analysis of ours"), Trace::open(path)?);

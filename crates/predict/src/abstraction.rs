@@ -1,13 +1,13 @@
 //! Names of threads and objects by where the program made them, so that they can be recognised in another run, where
 //! addresses and numbers differ (Park's thesis, §5.2): light-weight execution indexing and k-object-sensitivity.
 //!
-//! An [`Indexer`] is the paper's: it is told of every call, return and new object of a thread. A trace knows calls only by the
-//! call stacks of its events, so [`of_trace`] moves from one stack to the next by the fewest returns and calls: calls in which
-//! nothing was recorded, and a call that follows the return from the same site, are not told apart. The name stays the same in
-//! every run that makes the same objects, which is all that is asked of it.
+//! An [`Indexer`] is the paper's: it is told of every call, return and new object of a thread. A trace knows calls only
+//! by the call stacks of its events, so [`of_trace`] moves from one stack to the next by the fewest returns and calls:
+//! calls in which nothing was recorded, and a call that follows the return from the same site, are not told apart. The
+//! name stays the same in every run that makes the same objects, which is all that is asked of it.
 //!
-//! k-object-sensitivity names an object by its site, the site of the object that made it, and so on. C has no objects that make
-//! objects; there the sites of the call stack take their place.
+//! k-object-sensitivity names an object by its site, the site of the object that made it, and so on. C has no objects
+//! that make objects; there the sites of the call stack take their place.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -22,7 +22,8 @@ pub type Index = Vec<(u64, u32)>;
 pub struct Indexer {
     /// Outermost first.
     calls: Vec<(u64, u32)>,
-    /// By depth: how often each site was passed since the call that led there. invariant: one more than `calls`, or none yet
+    /// By depth: how often each site was passed since the call that led there. invariant: one more than `calls`, or
+    /// none yet
     counters: Vec<HashMap<u64, u32>>,
 }
 

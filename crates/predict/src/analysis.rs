@@ -1,7 +1,7 @@
 //! What every analysis says of itself, and how it is run.
 //!
-//! An analysis is one file (or folder) in [`analyses`](crate::analyses) and one line in [`ANALYSES`](crate::ANALYSES). One
-//! that streams gives its [pass](Analysis::pass) to the common reading of the trace; every one then gets its
+//! An analysis is one file (or folder) in [`analyses`](crate::analyses) and one line in [`ANALYSES`](crate::ANALYSES).
+//! One that streams gives its [pass](Analysis::pass) to the common reading of the trace; every one then gets its
 //! [turn](Analysis::run), in which it asks the searches ([`search`](crate::search)) and adds its findings.
 
 use reweave_model::{AnalysisId, Claim, Kind};

@@ -1,18 +1,19 @@
-//! A stretch of a trace as the definition of a feasible reordering sees it: threads, cells, locks, and nothing of addresses,
-//! code or processes. The oracle, the checker and the engines all read this and share nothing else.
+//! A stretch of a trace as the definition of a feasible reordering sees it: threads, cells, locks, and nothing of
+//! addresses, code or processes. The oracle, the checker and the engines all read this and share nothing else.
 //!
-//! **State.** A reordering is run event by event. The state is how far each thread is, what each cell holds, who holds the
-//! locks, who waits where, and for each thread whether it is *valid*: whether all its reads so far returned what they
-//! returned in the trace.
+//! **State.** A reordering is run event by event. The state is how far each thread is, what each cell holds, who holds
+//! the locks, who waits where, and for each thread whether it is *valid*: whether all its reads so far returned what
+//! they returned in the trace.
 //!
 //! **An event can be next** if
 //! 1. it is the next one of its thread, and everything in its [`Step::after`] has happened;
 //! 2. its [`Action`] can be done (each action says when);
-//! 3. its thread is valid, if the event is [`Step::guarded`] or its outcome steers the program ([`Action::is_outcome`]).
+//! 3. its thread is valid, if the event is [`Step::guarded`] or its outcome steers the program
+//!    ([`Action::is_outcome`]).
 //!
-//! **Doing it.** A read that meets another value than the observed one makes its thread invalid, for good. A write leaves
-//! its observed value if its thread is valid (an [`AccessKind::Update`] must be valid after its own read), and otherwise
-//! [`Val::UNKNOWN`], which equals no observed value.
+//! **Doing it.** A read that meets another value than the observed one makes its thread invalid, for good. A write
+//! leaves its observed value if its thread is valid (an [`AccessKind::Update`] must be valid after its own read), and
+//! otherwise [`Val::UNKNOWN`], which equals no observed value.
 //!
 //! **Modes** ([`Mode`]) change rule 3 and what an invalid read means.
 
@@ -52,7 +53,8 @@ pub enum Mode {
     ControlFlow,
     /// Every read of the reordering keeps its value. The accesses in question are not part of it: theirs are free.
     Prefix,
-    /// As `Prefix`, and the reordering, the pair in question included and adjacent, can be completed to the whole history.
+    /// As `Prefix`, and the reordering, the pair in question included and adjacent, can be completed to the whole
+    /// history.
     Said,
     /// Reads may return anything: threads are always valid.
     DataAbstract,
@@ -137,8 +139,8 @@ pub enum Action {
         barrier: Barrier,
         count: u32,
     },
-    /// The round of the thread's last arrival is full. At most one leaves a round as the serial one, and at most `count` - 1
-    /// otherwise. An outcome.
+    /// The round of the thread's last arrival is full. At most one leaves a round as the serial one, and at most
+    /// `count` - 1 otherwise. An outcome.
     Leave {
         barrier: Barrier,
         serial: bool,
@@ -183,14 +185,15 @@ pub struct Step {
     pub action: Action,
     /// A branch, or an operand that may depend on data, stands before it.
     pub guarded: bool,
-    /// Events that must have happened: the fork of a begin, the end of a join, the send of a receive, the allocation of what
-    /// is accessed… Events of other threads only; program order is understood. invariant: all earlier in the history
+    /// Events that must have happened: the fork of a begin, the end of a join, the send of a receive, the allocation of
+    /// what is accessed… Events of other threads only; program order is understood. invariant: all earlier in the
+    /// history
     pub after: Vec<Pos>,
-    /// The event in the trace; `None` for what stands for the time before this history: locks held, waits begun, barriers
-    /// arrived at. Such events come first and in their order, by `after` and program order.
+    /// The event in the trace; `None` for what stands for the time before this history: locks held, waits begun,
+    /// barriers arrived at. Such events come first and in their order, by `after` and program order.
     pub event: Option<EventId>,
-    /// An acquisition, a take or the end of a wait that a deadline, or a try, would end in another way: whoever stands before it
-    /// is not stuck there (except for the lock that the end of a wait needs).
+    /// An acquisition, a take or the end of a wait that a deadline, or a try, would end in another way: whoever stands
+    /// before it is not stuck there (except for the lock that the end of a wait needs).
     pub tried: bool,
     /// An `extern` write, or beside synchronization that is not under control: a reordering with it proves nothing.
     pub doubtful: bool,
@@ -210,8 +213,8 @@ pub struct History {
     /// The count of each semaphore at first.
     pub semaphores: Vec<u32>,
     /// The accesses in question need no valid thread although they are guarded: the generous reading of traces without
-    /// branches, where every event is guarded for want of knowledge. The lowering does not use it: what an access of such a
-    /// trace goes to may depend on any read before it, and a race found that way may be none.
+    /// branches, where every event is guarded for want of knowledge. The lowering does not use it: what an access of
+    /// such a trace goes to may depend on any read before it, and a race found that way may be none.
     pub pair_unguarded: bool,
 }
 

@@ -1,8 +1,9 @@
 //! What other interleavings would do, predicted from one trace.
 //!
 //! An analysis is one file in [`analyses`] and one line in [`ANALYSES`]. The streaming ones read events in one pass
-//! ([`linear`]) and list candidates; the engine ([`feasible`]) answers questions about a stretch of the trace ([`lower`] makes a
-//! [`history`] of it), and [`witness`] judges its answers. Analyses do no I/O but read the trace, and print nothing.
+//! ([`linear`]) and list candidates; the engine ([`feasible`]) answers questions about a stretch of the trace
+//! ([`lower`] makes a [`history`] of it), and [`witness`] judges its answers. Analyses do no I/O but read the trace,
+//! and print nothing.
 
 /// A number of something, as a type of its own.
 macro_rules! index {

@@ -1,12 +1,12 @@
 //! Every feasible reordering of a small history, by brute force: the judge of all engines.
 //!
-//! Source: the definition in [`history`](crate::history), clause by clause, and nothing else. Exact in all four modes. Cost:
-//! one node per distinct state, so about 24 events of 4 threads; engines and the [checker](crate::witness) share no code
-//! with it.
+//! Source: the definition in [`history`](crate::history), clause by clause, and nothing else. Exact in all four modes.
+//! Cost: one node per distinct state, so about 24 events of 4 threads; engines and the [checker](crate::witness) share
+//! no code with it.
 //!
-//! What the definition leaves open and is settled here: a thread that waits does nothing but [`Action::Woken`]; a release
-//! or a wait needs the lock to be held by its thread; the pair of a race is in no reordering, so its own reads may return
-//! anything (except in [`Mode::Said`], where the pair is part of the complete reordering).
+//! What the definition leaves open and is settled here: a thread that waits does nothing but [`Action::Woken`]; a
+//! release or a wait needs the lock to be held by its thread; the pair of a race is in no reordering, so its own reads
+//! may return anything (except in [`Mode::Said`], where the pair is part of the complete reordering).
 
 pub mod atomicity;
 mod deadlocks;
@@ -117,8 +117,8 @@ impl<'h> Oracle<'h> {
         self.nodes.len()
     }
 
-    /// Whether `order` is a feasible reordering, and if so whether `pair` is next after it (in [`Mode::Said`]: whether the
-    /// order is complete, and where the pair is in it both were next). The slow twin of the checker.
+    /// Whether `order` is a feasible reordering, and if so whether `pair` is next after it (in [`Mode::Said`]: whether
+    /// the order is complete, and where the pair is in it both were next). The slow twin of the checker.
     pub fn admits(&self, order: &[Pos], pair: Option<(Pos, Pos)>) -> bool {
         let mut here = BTreeSet::from([0]);
         let mut met = false;
@@ -138,8 +138,8 @@ impl<'h> Oracle<'h> {
         here.iter().find(fits).is_some() && (met || self.mode != Mode::Said || pair.is_none())
     }
 
-    /// Calls `visit` with every reachable state and the events that can be next there. A state where some thread has events
-    /// left and nothing can be next is stuck.
+    /// Calls `visit` with every reachable state and the events that can be next there. A state where some thread has
+    /// events left and nothing can be next is stuck.
     pub fn visit(&self, mut visit: impl FnMut(&State, &BTreeSet<Pos>, Reached<'_, 'h>)) {
         for (at, node) in self.nodes.iter().enumerate() {
             let next = node.next.iter().map(|&(pos, _)| pos).collect();
@@ -166,9 +166,9 @@ impl<'h> Oracle<'h> {
         (0..self.nodes.len()).filter(|&at| self.pairs(at).contains(&pair)).find_map(|at| self.race_at(at, pair))
     }
 
-    /// For each read that is next after a reordering, and each cell of it: who wrote what it would return. The read itself is
-    /// not part of the reordering, so that its own value is free, a compare-exchange's too (except in [`Mode::Said`], where it is
-    /// part of the complete one).
+    /// For each read that is next after a reordering, and each cell of it: who wrote what it would return. The read
+    /// itself is not part of the reordering, so that its own value is free, a compare-exchange's too (except in
+    /// [`Mode::Said`], where it is part of the complete one).
     pub fn reads_from(&self) -> BTreeSet<(Pos, Cell, Option<Pos>)> {
         let tracking = Self::explore(self.history, self.mode, true);
         let mut found = BTreeSet::new();

@@ -1,5 +1,5 @@
-//! Deadlocks and stalls against the oracle, on random histories. `REWEAVE_ORACLE=SMALL,LARGE` (histories of up to 16 and of up to 24 events)
-//! makes the run longer; `cargo xtask oracle deadlocks` does so.
+//! Deadlocks and stalls against the oracle, on random histories. `REWEAVE_ORACLE=SMALL,LARGE` (histories of up to 16
+//! and of up to 24 events) makes the run longer; `cargo xtask oracle deadlocks` does so.
 
 use std::collections::BTreeSet;
 
@@ -274,10 +274,11 @@ enum Handshake {
     Join,
 }
 
-/// The example of Bensalem and Havelund (Dynamic deadlock analysis of multi-threaded programs, 2005): of the cycles over its two
-/// locks one is by a single thread, one is guarded by a gate lock, one is *segmented* (the first thread asks for its locks the
-/// other way round once the second, its child, is through), and one is a deadlock: that of the second and the third thread.
-/// Returns the deadlock and the segmented cycle with it. Every read guards what follows it, as in traces without branches.
+/// The example of Bensalem and Havelund (Dynamic deadlock analysis of multi-threaded programs, 2005): of the cycles
+/// over its two locks one is by a single thread, one is guarded by a gate lock, one is *segmented* (the first thread
+/// asks for its locks the other way round once the second, its child, is through), and one is a deadlock: that of the
+/// second and the third thread. Returns the deadlock and the segmented cycle with it. Every read guards what follows
+/// it, as in traces without branches.
 fn segmented(handshake: Handshake) -> (History, [Vec<Pos>; 2]) {
     let (gate, left, right, monitor, through) = (0, 1, 2, 3, 0);
     let mut draft = Draft::new();
@@ -316,15 +317,15 @@ fn segmented(handshake: Handshake) -> (History, [Vec<Pos>; 2]) {
     (draft.history(), [sorted(&[second, third]), sorted(&[first, second])])
 }
 
-/// The segmented cycle is no deadlock: for the first thread to stand before its request, its read of what the second wrote (or
-/// its join) must have happened, and with it all that the second did before, its own request included. That one event decides:
-/// without it both are deadlocks, and sync-preserving ones.
+/// The segmented cycle is no deadlock: for the first thread to stand before its request, its read of what the second
+/// wrote (or its join) must have happened, and with it all that the second did before, its own request included. That
+/// one event decides: without it both are deadlocks, and sync-preserving ones.
 ///
-/// A published table has two deadlocks for this program. Two is the number of its patterns (cycles of different threads that hold
-/// no lock in common). The log of the predictor behind it shows seven threads for a run of four: the thread that is forked or
-/// joined is to it another one than the one that runs, so that a join orders nothing, and it takes the segmented cycle for a
-/// deadlock. A later implementation of the same algorithm that connects them finds one, on that recording and on the one in
-/// the corpus, as we do.
+/// A published table has two deadlocks for this program. Two is the number of its patterns (cycles of different threads
+/// that hold no lock in common). The log of the predictor behind it shows seven threads for a run of four: the thread
+/// that is forked or joined is to it another one than the one that runs, so that a join orders nothing, and it takes
+/// the segmented cycle for a deadlock. A later implementation of the same algorithm that connects them finds one, on
+/// that recording and on the one in the corpus, as we do.
 #[test]
 fn one_event_decides_about_a_segmented_cycle() {
     for (handshake, deadlocks) in [(Handshake::Read, 1), (Handshake::Join, 1), (Handshake::None, 2)] {
@@ -355,7 +356,8 @@ fn corpus_by_the_oracle() {
     }
 }
 
-/// The trace of the published table, as it is and without the one read that [`one_event_decides_about_a_segmented_cycle`] is about.
+/// The trace of the published table, as it is and without the one read that
+/// [`one_event_decides_about_a_segmented_cycle`] is about.
 #[test]
 fn one_read_of_the_corpus_decides() {
     let Some(corpus) = std::env::var_os("REWEAVE_CORPUS").map(std::path::PathBuf::from) else {

@@ -1,4 +1,5 @@
-//! Deadlocks with every kind of lock: shared ones, tries, semaphores, locks that die, threads that were stuck when the trace ended.
+//! Deadlocks with every kind of lock: shared ones, tries, semaphores, locks that die, threads that were stuck when the
+//! trace ended.
 
 use reweave_model::{
     AccessFlags, Addr, BlockedOn, Kind, LockMode, ObjectId, ObjectKind, Op, Pc, Strength, ThreadId, Value,
@@ -113,7 +114,8 @@ fn a_lock_that_was_made_again_is_another_one() {
     expect(&trace(&there, &back), 0, 0, 0);
 }
 
-/// Counts of one are locks to the patterns; whether they really stall is for `stall` to say, who must see all threads wait.
+/// Counts of one are locks to the patterns; whether they really stall is for `stall` to say, who must see all threads
+/// wait.
 #[test]
 fn semaphores_as_locks() {
     let there = [take(A), take(B), post(B), post(A)];
@@ -126,7 +128,8 @@ fn semaphores_as_locks() {
     assert_eq!(count(&same, "stall", Strength::Predicted), 0);
 }
 
-/// Both threads were blocked when the trace ended: what they wanted never came, and is part of the deadlock all the same.
+/// Both threads were blocked when the trace ended: what they wanted never came, and is part of the deadlock all the
+/// same.
 #[test]
 fn stuck_at_the_end() {
     let blocked = |object| Op::Blocked { on: BlockedOn::LockExclusive, object };

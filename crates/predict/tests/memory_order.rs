@@ -1,4 +1,5 @@
-//! Races by memory order: thread 0 writes data and sets a flag, thread 1 sees the flag and reads the data. `_bad` is a race.
+//! Races by memory order: thread 0 writes data and sets a flag, thread 1 sees the flag and reads the data. `_bad` is a
+//! race.
 
 use reweave_model::MemoryOrder::{self, AcqRel, Acquire, Relaxed, Release, SeqCst};
 use reweave_predict::history::{AccessKind, Action, Barrier, Condition, Lock, Mode, Pos, Semaphore, Waking};
@@ -8,7 +9,8 @@ use reweave_predict::witness::{Why, check_weak_order};
 const DATA: u32 = 0;
 const FLAG: u32 = 1;
 
-/// Whether the first write of the data and the last read of it race in the observed order, whatever stands between them.
+/// Whether the first write of the data and the last read of it race in the observed order, whatever stands between
+/// them.
 fn races(between: impl FnOnce(&mut Draft)) -> bool {
     let mut draft = Draft::new();
     let write = draft.write(0, DATA, 1);

@@ -49,9 +49,9 @@ const NAMES: [&str; 9] = ["hb", "shb", "cp", "wcp", "syncp", "lockset", "said", 
 /// - a wait that times out while a notify chooses another breaks the last one of `shb` and `syncp`: see
 ///   [`timeout_beside_a_notify_ok`]; random traces of this size have none;
 /// - what the engine shows only by memory order is among the maximal races for the quick check and nowhere else;
-/// - that a pair is listed by `shb` or `syncp` is a race with every read kept, the pair's own apart: they are compared with
-///   the oracle, no engine between. Relaxed atomics order nothing there but keep what they read; a failed try follows the
-///   acquisition that refused it, and so on (see `linear::channels`).
+/// - that a pair is listed by `shb` or `syncp` is a race with every read kept, the pair's own apart: they are compared
+///   with the oracle, no engine between. Relaxed atomics order nothing there but keep what they read; a failed try
+///   follows the acquisition that refused it, and so on (see `linear::channels`).
 fn broken(history: &History, counts: &mut Counts) -> Option<String> {
     let trace = trace_of(history)?;
     // No trace says that a pair needs no guard.
@@ -131,10 +131,11 @@ fn inclusions_hold() {
     }
 }
 
-/// Known wrong: `shb` and `syncp` list a pair that is no race. The second write needs what the notifier wrote, the notifier
-/// what the first waiter wrote before its wait, so that the notify comes while that waits; and the other waiter has not
-/// come yet, since its write is in question. So the notify would have to choose the wait that then times out. These
-/// analyses take notifies for edges to those they woke and know nothing of those they did not; the engine refutes the pair.
+/// Known wrong: `shb` and `syncp` list a pair that is no race. The second write needs what the notifier wrote, the
+/// notifier what the first waiter wrote before its wait, so that the notify comes while that waits; and the other
+/// waiter has not come yet, since its write is in question. So the notify would have to choose the wait that then times
+/// out. These analyses take notifies for edges to those they woke and know nothing of those they did not; the engine
+/// refutes the pair.
 #[test]
 fn timeout_beside_a_notify_ok() {
     let (x, y, z) = (0, 1, 2);

@@ -70,8 +70,8 @@ fn aim(rule: Rule) -> &'static [Construct] {
     }
 }
 
-/// Two wait, one is notified and the other times out. That matters only if neither the wait nor the notify can move out of
-/// the way, which is too rare in histories of all kinds.
+/// Two wait, one is notified and the other times out. That matters only if neither the wait nor the notify can move out
+/// of the way, which is too rare in histories of all kinds.
 fn with_timeout(seed: u64) -> History {
     let mut random = Random::new(seed);
     let (condition, mut draft) = (Condition(0), Draft::new());

@@ -1,4 +1,5 @@
-//! All that the schedules of a program can do, as JSON: of a file, or of the random program of a seed, whose text comes first.
+//! All that the schedules of a program can do, as JSON: of a file, or of the random program of a seed, whose text comes
+//! first.
 
 use std::env;
 use std::process::ExitCode;

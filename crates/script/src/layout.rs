@@ -1,8 +1,8 @@
 //! Where things of a program lie: addresses that exist in no memory, but are the same in every run.
 //!
-//! Code and globals form one module, named like the script's file. The code address of a statement is that of the module plus its
-//! number plus one: recorded code addresses are return addresses everywhere, one past what they stand for. Objects made by
-//! `alloc` lie far above, one after the other, and their addresses are never used again.
+//! Code and globals form one module, named like the script's file. The code address of a statement is that of the
+//! module plus its number plus one: recorded code addresses are return addresses everywhere, one past what they stand
+//! for. Objects made by `alloc` lie far above, one after the other, and their addresses are never used again.
 
 use crate::language::{Program, Slot, StatementId, Type, TypeId};
 

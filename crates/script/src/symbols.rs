@@ -1,5 +1,5 @@
-//! What code addresses of a program mean: its lines, or those of what it was made from, the names of its globals and what they
-//! hold at first; and what its code tells about control flow, so that branches need no events.
+//! What code addresses of a program mean: its lines, or those of what it was made from, the names of its globals and
+//! what they hold at first; and what its code tells about control flow, so that branches need no events.
 
 use std::collections::HashMap;
 
@@ -68,8 +68,8 @@ fn code_facts(program: &Program, builder: &mut SymbolsBuilder) {
     }
 }
 
-/// Whether what follows in the text may not be what follows in time, although the statement is not the last of its block. Places
-/// that are not there fail too, but an event whose place depends on data needs the same data anyway.
+/// Whether what follows in the text may not be what follows in time, although the statement is not the last of its
+/// block. Places that are not there fail too, but an event whose place depends on data needs the same data anyway.
 const fn may_leave(kind: &StatementKind) -> bool {
     match kind {
         StatementKind::Call { .. } | StatementKind::Assert { .. } | StatementKind::Opaque { .. } => true,

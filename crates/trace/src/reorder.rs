@@ -1,6 +1,6 @@
-//! A recorded run in another order: its events as a schedule (a witness, say) has them. Nobody ran it that way. So a value is
-//! only kept where it cannot be another one: a read that sees another write than in the recording has that write's value, and
-//! what its thread writes from then on is not known.
+//! A recorded run in another order: its events as a schedule (a witness, say) has them. Nobody ran it that way. So a
+//! value is only kept where it cannot be another one: a read that sees another write than in the recording has that
+//! write's value, and what its thread writes from then on is not known.
 
 use std::collections::{HashMap, HashSet};
 
@@ -12,8 +12,8 @@ use reweave_model::{
 
 use crate::{Footer, Result, Trace, TraceBuilder};
 
-/// Longer runs are not reordered: all of it is in memory, somebody is to look at it, and the schedule of a witness counts steps
-/// in one way only as long as the run fits into one window.
+/// Longer runs are not reordered: all of it is in memory, somebody is to look at it, and the schedule of a witness
+/// counts steps in one way only as long as the run fits into one window.
 const LONGEST: u64 = 10_000;
 
 /// A run in another order.
@@ -23,8 +23,8 @@ pub struct Reordered {
     pub events: HashMap<EventId, EventId>,
 }
 
-/// The steps of a trace along a schedule, as a trace of its own; `None` if it is too long for that, or the schedule is of another
-/// program.
+/// The steps of a trace along a schedule, as a trace of its own; `None` if it is too long for that, or the schedule is
+/// of another program.
 pub fn along(trace: &Trace, schedule: &Schedule) -> Result<Option<Reordered>> {
     if trace.event_count() > LONGEST {
         return Ok(None);

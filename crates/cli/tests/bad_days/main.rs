@@ -1,5 +1,5 @@
-//! Every bad day that a program, a machine or a user can have: the run goes on, the trace hangs together, and what there is
-//! to say is said clearly.
+//! Every bad day that a program, a machine or a user can have: the run goes on, the trace hangs together, and what
+//! there is to say is said clearly.
 
 #[path = "../common/mod.rs"]
 mod common;

@@ -46,8 +46,8 @@ fn foreign_threads() {
     assert_eq!(checked.threads(), 2);
 }
 
-/// Made by the `clone` system call: nothing of it is seen, and only the kernel wakes who waits for its end. When it ends is not
-/// under control, so that a replay may go otherwise; then it says so.
+/// Made by the `clone` system call: nothing of it is seen, and only the kernel wakes who waits for its end. When it
+/// ends is not under control, so that a replay may go otherwise; then it says so.
 #[test]
 fn threads_made_by_clone() {
     let day = Day::new("raw_clone.c");

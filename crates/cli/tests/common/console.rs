@@ -47,8 +47,8 @@ pub fn console(text: &str) -> Vec<Line> {
     lines
 }
 
-/// Runs the lines from `start` on, with these folders in front of PATH and `home` as the home of who does it. Each command has to
-/// end as the page says.
+/// Runs the lines from `start` on, with these folders in front of PATH and `home` as the home of who does it. Each
+/// command has to end as the page says.
 pub fn follow(lines: &[Line], start: &Path, home: &Path, programs: &Path, settings: &[(&str, OsString)]) -> Done {
     let own = home.join(".local/bin");
     fs::create_dir_all(home).expect("a folder");

@@ -1,5 +1,6 @@
-//! The page in a real browser (headless Chromium): it runs without network and without errors, filters filter, keys move, and the
-//! interleaving views show steps in the order of the run. Left out, with a message, where there is no Chromium.
+//! The page in a real browser (headless Chromium): it runs without network and without errors, filters filter, keys
+//! move, and the interleaving views show steps in the order of the run. Left out, with a message, where there is no
+//! Chromium.
 
 mod devtools;
 

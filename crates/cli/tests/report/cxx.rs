@@ -1,5 +1,5 @@
-//! C++: between a program's own lines lies much that is the library's. Findings stand in the user's file, stacks end where the
-//! user's code does, and threads are called after the user's functions.
+//! C++: between a program's own lines lies much that is the library's. Findings stand in the user's file, stacks end
+//! where the user's code does, and threads are called after the user's functions.
 
 use std::fs;
 

@@ -1,6 +1,6 @@
-//! The forms of a report, on a finding of each kind. The samples in `tests/reports` are folders as `reweave test` leaves them
-//! (`cargo xtask report-samples` makes them anew); `cargo insta review` or `INSTA_UPDATE=always` takes over what changed on
-//! purpose.
+//! The forms of a report, on a finding of each kind. The samples in `tests/reports` are folders as `reweave test`
+//! leaves them (`cargo xtask report-samples` makes them anew); `cargo insta review` or `INSTA_UPDATE=always` takes over
+//! what changed on purpose.
 
 mod browser;
 #[path = "../common/mod.rs"]

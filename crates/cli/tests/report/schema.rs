@@ -1,6 +1,6 @@
-//! What we write validates: `report.json` against the schema we publish, SARIF against the part of the standard's schema that we
-//! rely on, and against the official one. That comes with a crate that carries it (`serde-sarif`, which is never compiled), or is the
-//! file that `REWEAVE_SARIF_SCHEMA` names.
+//! What we write validates: `report.json` against the schema we publish, SARIF against the part of the standard's
+//! schema that we rely on, and against the official one. That comes with a crate that carries it (`serde-sarif`, which
+//! is never compiled), or is the file that `REWEAVE_SARIF_SCHEMA` names.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -135,8 +135,8 @@ fn every_field_is_in_the_published_schema() {
     }
 }
 
-/// What code scanning needs of SARIF 2.1.0, in our own words: the parts that we write, and nothing that the standard does not
-/// know.
+/// What code scanning needs of SARIF 2.1.0, in our own words: the parts that we write, and nothing that the standard
+/// does not know.
 fn sarif_subset() -> Value {
     serde_json::from_str(include_str!("sarif-subset.schema.json")).expect("JSON")
 }

@@ -1,5 +1,5 @@
-//! What `explain` tells is true: labels stand on the events that did it, of one round of a loop and of the threads that are named,
-//! and what the recorded run did is not told as something else when it did it, too.
+//! What `explain` tells is true: labels stand on the events that did it, of one round of a loop and of the threads that
+//! are named, and what the recorded run did is not told as something else when it did it, too.
 
 use std::fs;
 use std::path::Path;

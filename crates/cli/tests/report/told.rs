@@ -1,4 +1,5 @@
-//! What `reweave test` says while it works: a finding as soon as it is confirmed, each bug once, nothing with `--quiet`.
+//! What `reweave test` says while it works: a finding as soon as it is confirmed, each bug once, nothing with
+//! `--quiet`.
 
 use std::fs::{self, File};
 use std::path::Path;

@@ -1,8 +1,8 @@
-//! What each node of a [`Tree`] can still lead to, and so which operations cannot matter to anybody else: those are done at
-//! once, in one order only (ample sets of one thread; the state space has no cycles).
+//! What each node of a [`Tree`] can still lead to, and so which operations cannot matter to anybody else: those are
+//! done at once, in one order only (ample sets of one thread; the state space has no cycles).
 //!
-//! Sound for what is asked here (which nodes are reached, and in which combinations threads end): an operation is done alone
-//! only if nothing that other threads can do before it, by all that is known, depends on it.
+//! Sound for what is asked here (which nodes are reached, and in which combinations threads end): an operation is done
+//! alone only if nothing that other threads can do before it, by all that is known, depends on it.
 
 use super::state::State;
 use super::tree::{NodeId, Request, Thing, Tree, Who, Whos};
@@ -103,7 +103,8 @@ impl Futures {
         let mut futures = Self { of: Vec::new(), number };
         let none = Bits::new(things as usize);
         let nothing = Future { used: none.clone(), changed: none.clone(), tried: none, joined: Whos::MAX, asked: 0 };
-        // A child's future is its parent's too, until it is forked. First every thread by itself, then with its children.
+        // A child's future is its parent's too, until it is forked. First every thread by itself, then with its
+        // children.
         let mut children: Vec<Future> = vec![nothing.clone(); tree.threads.len()];
         loop {
             futures.of = vec![nothing.clone(); tree.nodes.len()];

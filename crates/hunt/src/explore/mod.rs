@@ -1,21 +1,25 @@
 //! Exploration: all that other schedules can do to a program, as far as the budget goes.
 //!
-//! Every run teaches what its threads do when they are told what they were told ([`tree`]). All runs together are a model of
-//! the program, and a [`search`] through what its threads can do to each other ([`state`]) finds the next thing that no run
-//! has shown: a thread that is told something new, or a state in which nobody can move. A run along the way to it shows it, and
-//! teaches more. So does a run in which two accesses race, or one uses freed memory or an object that was destroyed. When the search finds nothing new, every class of executions (see [`classes`](crate::classes)) has been
-//! accounted for, and every failure that one thread can come to has been run into.
+//! Every run teaches what its threads do when they are told what they were told ([`tree`]). All runs together are a
+//! model of the program, and a [`search`] through what its threads can do to each other ([`state`]) finds the next
+//! thing that no run has shown: a thread that is told something new, or a state in which nobody can move. A run along
+//! the way to it shows it, and teaches more. So does a run in which two accesses race, or one uses freed memory or an
+//! object that was destroyed. When the search finds nothing new, every class of executions (see
+//! [`classes`](crate::classes)) has been accounted for, and every failure that one thread can come to has been run
+//! into.
 //!
-//! Source: the idea of covering executions by what reads return is that of maximal causality reduction (Huang, PLDI 2015).
-//! Different here: runs are not searched one by one for reads that could return something else; what they taught is put
-//! together. So the number of runs goes with what single threads can do, not with the combinations; and which values meet is
-//! answered by the model, exactly, locks, conditions, barriers, semaphores, tries and timeouts included. States are looked
-//! at in the order of preemptions, so that a search that does not come to its end has seen the simplest ones.
+//! Source: the idea of covering executions by what reads return is that of maximal causality reduction (Huang, PLDI
+//! 2015). Different here: runs are not searched one by one for reads that could return something else; what they taught
+//! is put together. So the number of runs goes with what single threads can do, not with the combinations; and which
+//! values meet is answered by the model, exactly, locks, conditions, barriers, semaphores, tries and timeouts included.
+//! States are looked at in the order of preemptions, so that a search that does not come to its end has seen the
+//! simplest ones.
 //!
-//! Guarantee: if [`Explored::complete`], every execution that the runtime's scheduler can produce is of one of the classes
-//! counted, provided that threads are deterministic and share nothing but what was recorded. What speaks against that is told
-//! ([`Explored::why_not`]), but for values on a thread's own stack that no recorded write explains: they are taken for its own
-//! doing (arguments come from registers) as long as it finds the same there in every run. Loops that wait are followed for a few rounds only.
+//! Guarantee: if [`Explored::complete`], every execution that the runtime's scheduler can produce is of one of the
+//! classes counted, provided that threads are deterministic and share nothing but what was recorded. What speaks
+//! against that is told ([`Explored::why_not`]), but for values on a thread's own stack that no recorded write
+//! explains: they are taken for its own doing (arguments come from registers) as long as it finds the same there in
+//! every run. Loops that wait are followed for a few rounds only.
 
 mod futures;
 mod learn;
@@ -147,7 +151,8 @@ pub struct ExploreLimits {
     pub isolate: bool,
 }
 
-/// Hears of every run, whether it was made to show something that does not depend on what was read, and how far it is; after each search, without a run.
+/// Hears of every run, whether it was made to show something that does not depend on what was read, and how far it is;
+/// after each search, without a run.
 pub type Visit<'v> = dyn FnMut(Option<(&Run, bool)>, &Explored) -> Result<()> + 'v;
 
 /// Explores from a recorded run on.

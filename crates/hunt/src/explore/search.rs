@@ -67,8 +67,8 @@ struct Record {
 }
 
 pub const ROOT: u32 = u32::MAX;
-/// Steps of a thread that nobody knows anything about. Far fewer than it takes to call a run endless: a thread that spins while
-/// nobody else is let run shows nothing.
+/// Steps of a thread that nobody knows anything about. Far fewer than it takes to call a run endless: a thread that
+/// spins while nobody else is let run shows nothing.
 const FAR: u32 = 1 << 15;
 
 pub struct Search<'t> {

@@ -1,7 +1,7 @@
 //! What the threads of a [`Tree`] can do to each other: the state of a run, as far as it decides what comes next.
 //!
-//! The same rules as the runtime's: a notify wakes the thread that has waited longest, the last to arrive at a barrier gets
-//! the serial return, a timeout can happen whenever nothing better does.
+//! The same rules as the runtime's: a notify wakes the thread that has waited longest, the last to arrive at a barrier
+//! gets the serial return, a timeout can happen whenever nothing better does.
 
 use std::hash::{Hash, Hasher};
 
@@ -9,8 +9,8 @@ use reweave_model::LockMode;
 
 use super::tree::{NodeId, Part, Request, StepResult, Thing, Tree, Who, Whos, bits, value_of, write};
 
-/// Which words a state keeps: those that more than one thread can tell something by. What a thread finds in the others, it
-/// put there itself.
+/// Which words a state keeps: those that more than one thread can tell something by. What a thread finds in the others,
+/// it put there itself.
 pub struct Slots {
     of: Vec<u32>,
     initial: Vec<(u8, u64)>,
@@ -157,8 +157,8 @@ impl State {
         get(&self.counts, semaphore).or_else(|| tree.counts.get(&semaphore)).copied().unwrap_or(0)
     }
 
-    /// What the next operation of a thread can be told now; empty if it cannot be done. An operation nobody knows yet can be
-    /// told [`StepResult::Unknown`].
+    /// What the next operation of a thread can be told now; empty if it cannot be done. An operation nobody knows yet
+    /// can be told [`StepResult::Unknown`].
     pub fn answers(&self, tree: &Tree, slots: &Slots, who: Who) -> Vec<StepResult> {
         let Some(node) = self.node(who).filter(|_| !self.is_over(who)).map(|node| tree.node(node)) else {
             return Vec::new();
@@ -340,8 +340,8 @@ impl State {
         }
     }
 
-    /// Whether the next operation of a thread uses an object that has been destroyed. Who was woken, or passed a barrier, needs it
-    /// no more.
+    /// Whether the next operation of a thread uses an object that has been destroyed. Who was woken, or passed a
+    /// barrier, needs it no more.
     pub fn uses_gone(&self, tree: &Tree, who: Who) -> bool {
         if self.gone.is_empty() {
             return false;

@@ -1,5 +1,5 @@
-//! What each thread does, learned from runs. A thread is deterministic but for what it is told: the values it reads and how
-//! its synchronization ends. So its behaviour is a tree: a node is what it does next, an edge one answer to that.
+//! What each thread does, learned from runs. A thread is deterministic but for what it is told: the values it reads and
+//! how its synchronization ends. So its behaviour is a tree: a node is what it does next, an edge one answer to that.
 
 use std::collections::{HashMap, HashSet};
 
@@ -191,8 +191,8 @@ pub struct Tree {
     pub initial: Vec<(u8, u64)>,
     /// Counts of semaphores before anybody uses them.
     pub counts: HashMap<Thing, u32>,
-    /// Words of stacks that held what no recorded write explains: arguments that are passed there come from registers. No harm
-    /// as long as their thread alone uses them.
+    /// Words of stacks that held what no recorded write explains: arguments that are passed there come from registers.
+    /// No harm as long as their thread alone uses them.
     pub unexplained: HashSet<Thing>,
     pub doubts: Doubts,
 }

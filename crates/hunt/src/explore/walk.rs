@@ -1,6 +1,6 @@
-//! Random walks through the model, for programs with more states than a search comes to. Orderly search sees everything that
-//! takes few preemptions; a bug that takes six of them lies beyond. A walk costs no run: only one that comes to something no
-//! run has shown becomes one.
+//! Random walks through the model, for programs with more states than a search comes to. Orderly search sees everything
+//! that takes few preemptions; a bug that takes six of them lies beyond. A walk costs no run: only one that comes to
+//! something no run has shown becomes one.
 
 use reweave_conductor::policy::Dice;
 

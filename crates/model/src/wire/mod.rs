@@ -8,9 +8,9 @@
 //!  bits 16..64 pc            (48 bits: the return address of the hook; 0 where there is none)
 //! ```
 //!
-//! followed by the kind's own words. A record with a payload holds its length in bytes in the low 32 bits of its last fixed
-//! word; the payload follows, padded with zeros to a whole word. How long a record of each kind is stands in [`kind`]
-//! alone; encoder and decoder stand side by side.
+//! followed by the kind's own words. A record with a payload holds its length in bytes in the low 32 bits of its last
+//! fixed word; the payload follows, padded with zeros to a whole word. How long a record of each kind is stands in
+//! [`kind`] alone; encoder and decoder stand side by side.
 
 mod decode;
 mod encode;

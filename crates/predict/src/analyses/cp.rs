@@ -1,16 +1,16 @@
 //! Causally-precedes (Smaragdakis, Evans, Sadowski, Yi, Flanagan: Sound Predictive Race Detection in Polynomial Time,
 //! POPL 2012).
 //!
-//! The smallest order ≺ such that, for critical sections of one lock that exclude each other, the release of the first ≺ the
-//! acquisition of the second if (a) they hold conflicting events or (b) an event of the first ≼ an event of the second; and
-//! (c) ≺ followed or preceded by happens-before is ≺. `≼` is ≺ or hard: program order and all synchronization but locks, in
-//! observed order. Candidates are conflicting pairs that ≼ does not order; the first of a trace is a race or comes with a
-//! deadlock.
+//! The smallest order ≺ such that, for critical sections of one lock that exclude each other, the release of the first
+//! ≺ the acquisition of the second if (a) they hold conflicting events or (b) an event of the first ≼ an event of the
+//! second; and (c) ≺ followed or preceded by happens-before is ≺. `≼` is ≺ or hard: program order and all
+//! synchronization but locks, in observed order. Candidates are conflicting pairs that ≼ does not order; the first of a
+//! trace is a race or comes with a deadlock.
 //!
-//! Unlike weak causal precedence this needs the future (an edge into an acquisition shows only at what follows it), so that it
-//! goes through windows of the trace until nothing changes. Deviation: an order that rests on events beyond the window is
-//! not seen, unless weak causal precedence has it too; and of pairs further apart only those that happens-before leaves
-//! unordered are candidates. So what is found lies between those two in any case.
+//! Unlike weak causal precedence this needs the future (an edge into an acquisition shows only at what follows it), so
+//! that it goes through windows of the trace until nothing changes. Deviation: an order that rests on events beyond the
+//! window is not seen, unless weak causal precedence has it too; and of pairs further apart only those that
+//! happens-before leaves unordered are candidates. So what is found lies between those two in any case.
 
 use std::collections::HashSet;
 

@@ -1,21 +1,21 @@
 //! Potential deadlocks: iGoodlock (Joshi, Park, Sen, Naik, PLDI 2009; Park's thesis, §4.2), while the trace goes by.
 //!
-//! A dependency is a request for a lock: the thread, the locks it holds, the lock, and the sites where it acquired them. Cycles
-//! of them are potential deadlocks ([`relation`](crate::search::deadlocks::relation) has the definition). The relation grows only by
-//! requests that differ from all earlier ones, so a program that runs on adds nothing.
+//! A dependency is a request for a lock: the thread, the locks it holds, the lock, and the sites where it acquired
+//! them. Cycles of them are potential deadlocks ([`relation`](crate::search::deadlocks::relation) has the definition).
+//! The relation grows only by requests that differ from all earlier ones, so a program that runs on adds nothing.
 //!
 //! Complete, not sound: after every feasible reordering in which threads wait for locks in a circle, the requests of a
-//! smallest circle are among the cycles, as long as nothing was dropped; of cycles with the same sites the first stands for all.
-//! Requests are acquisitions, and the ends of waits, which
-//! acquire again. A try or a timed acquisition waits for nobody for ever, so it makes no request; once it succeeds, its lock is
-//! held like any other.
+//! smallest circle are among the cycles, as long as nothing was dropped; of cycles with the same sites the first stands
+//! for all. Requests are acquisitions, and the ends of waits, which acquire again. A try or a timed acquisition waits
+//! for nobody for ever, so it makes no request; once it succeeds, its lock is held like any other.
 //!
-//! Beyond the paper: what no reordering can bring together is left out, i.e. requests that fork, join, a message or a barrier
-//! order (*firm* edges). Locks are told apart by their lives, not by address. A thread that is blocked when the trace ends
-//! has made its request. A semaphore that only ever counts to one, and that whoever took it posts again, is a lock.
+//! Beyond the paper: what no reordering can bring together is left out, i.e. requests that fork, join, a message or a
+//! barrier order (*firm* edges). Locks are told apart by their lives, not by address. A thread that is blocked when the
+//! trace ends has made its request. A semaphore that only ever counts to one, and that whoever took it posts again, is
+//! a lock.
 //!
-//! A pass without end ([`Goodlock::bounded`]) forgets requests that mention locks which are gone. Cycles of them with earlier
-//! requests have been found by then; those with later ones are missed, and what was forgotten is counted.
+//! A pass without end ([`Goodlock::bounded`]) forgets requests that mention locks which are gone. Cycles of them with
+//! earlier requests have been found by then; those with later ones are missed, and what was forgotten is counted.
 
 use std::collections::HashSet;
 use std::rc::Rc;
@@ -62,7 +62,8 @@ const MAX_GONE: usize = 1 << 12;
 /// In a bounded pass: ways of holding locks that are told apart before those that nobody needs are forgotten.
 const MAX_CONTEXTS: usize = 1 << 18;
 
-/// The locks a thread holds, in the order of acquisition, with the sites: a node of a tree, each one lock more than its parent.
+/// The locks a thread holds, in the order of acquisition, with the sites: a node of a tree, each one lock more than its
+/// parent.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct Context {
     parent: u32,
@@ -333,8 +334,8 @@ impl Goodlock {
         }
     }
 
-    /// Forgets requests that mention locks which are gone, and how locks were held unless a request or a thread needs it. What is
-    /// left is numbered anew.
+    /// Forgets requests that mention locks which are gone, and how locks were held unless a request or a thread needs
+    /// it. What is left is numbered anew.
     #[cold]
     fn tidy(&mut self) {
         // A lock that is gone may still be held: its holder never released it.

@@ -1,7 +1,7 @@
-//! Happens-before races (Lamport 1978; epochs after Flanagan and Freund's FastTrack, 2009), over all synchronization, C11
-//! atomics and fences included. A pair of conflicting accesses that no chain of synchronization orders in this trace. The
-//! witness is their causal past in trace order with the two accesses at its end; it is feasible as long as no access in
-//! that past races itself. Misses races hidden by an order that happened to be observed.
+//! Happens-before races (Lamport 1978; epochs after Flanagan and Freund's FastTrack, 2009), over all synchronization,
+//! C11 atomics and fences included. A pair of conflicting accesses that no chain of synchronization orders in this
+//! trace. The witness is their causal past in trace order with the two accesses at its end; it is feasible as long as
+//! no access in that past races itself. Misses races hidden by an order that happened to be observed.
 //!
 //! Deviations: every pair of code positions is reported rather than only the first race of a location (see
 //! [`Races`]); sequential consistency counts as acquire and release.
@@ -33,9 +33,9 @@ impl Analysis for Hb {
     }
 }
 
-/// Happens-before in one pass. The candidates are exactly the pairs of code positions with a pair of conflicting accesses
-/// that no chain of synchronization orders. The first of a trace (by its second access) is a race; later ones may
-/// follow from it.
+/// Happens-before in one pass. The candidates are exactly the pairs of code positions with a pair of conflicting
+/// accesses that no chain of synchronization orders. The first of a trace (by its second access) is a race; later ones
+/// may follow from it.
 pub struct HbRaces {
     order: Order,
     races: Races,

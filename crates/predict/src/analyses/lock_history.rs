@@ -1,21 +1,24 @@
-//! Races by lock histories (iPA, M. K. Ganai, ASE 2013): what happens-before and locksets leave and lock histories do not refute.
+//! Races by lock histories (iPA, M. K. Ganai, ASE 2013): what happens-before and locksets leave and lock histories do
+//! not refute.
 //!
-//! A pair of accesses comes here if it conflicts, if no chain of firm edges orders it and if no common lock keeps it apart (all
-//! that by [`lockset`](super::lockset), which runs inside). Then [`lock_history`](crate::lock_history) says whether the two
-//! threads can be there at the same time.
+//! A pair of accesses comes here if it conflicts, if no chain of firm edges orders it and if no common lock keeps it
+//! apart (all that by [`lockset`](super::lockset), which runs inside). Then [`lock_history`](crate::lock_history) says
+//! whether the two threads can be there at the same time.
 //!
-//! Candidates are the pairs of code positions that strategy I does not refute: no race of those pairs of accesses that were
-//! asked about is missed. Which of them strategy II shows to be reachable, whatever the reads return, is in the statistics, and
-//! its way there can be had ([`Linear::ways`]), for runs to be steered along. Under data abstraction neither is a prediction.
+//! Candidates are the pairs of code positions that strategy I does not refute: no race of those pairs of accesses that
+//! were asked about is missed. Which of them strategy II shows to be reachable, whatever the reads return, is in the
+//! statistics, and its way there can be had ([`Linear::ways`]), for runs to be steered along. Under data abstraction
+//! neither is a prediction.
 //!
 //! Deviations from the paper:
-//! - It asks about every pair of accesses; this, until one pair of accesses of a pair of code positions is not refuted, and at most
-//!   [`TRIES`] times, at accesses further and further apart. A pair of code positions may thus be refuted although a pair of
-//!   accesses nobody asked about is reachable: `unasked` counts those that ran out of tries.
+//! - It asks about every pair of accesses; this, until one pair of accesses of a pair of code positions is not refuted,
+//!   and at most [`TRIES`] times, at accesses further and further apart. A pair of code positions may thus be refuted
+//!   although a pair of accesses nobody asked about is reachable: `unasked` counts those that ran out of tries.
 //! - What happens-before leaves is counted by code positions too.
 //!
 //! Cost: lock operations are appended, other synchronization costs as much as in `hb`, and accesses cost nothing unless
-//! there is a new pair of code positions. Memory: [`HistoryLimits`]; a pair that needs more stays a candidate, and is counted.
+//! there is a new pair of code positions. Memory: [`HistoryLimits`]; a pair that needs more stays a candidate, and is
+//! counted.
 
 use reweave_model::{Claim, EventId, Kind, Pc};
 use reweave_trace::Result;
@@ -140,8 +143,8 @@ impl LockHistoryRaces {
         }
     }
 
-    /// Asks each question twice, with and without what is known, and counts what locks protect: for the statistics. Keeps how
-    /// strategy II comes to what it shows.
+    /// Asks each question twice, with and without what is known, and counts what locks protect: for the statistics.
+    /// Keeps how strategy II comes to what it shows.
     pub fn comparing() -> Self {
         let mut races = Self::default();
         races.histories = races.histories.comparing();

@@ -1,5 +1,5 @@
-//! A block that acquires a lock again after it gave it up (AtomFuzzer's pattern: Park and Sen, FSE 2008, Algorithm 4.7).
-//! Another thread can take the lock in between. A pattern: whether any thread ever does is not asked.
+//! A block that acquires a lock again after it gave it up (AtomFuzzer's pattern: Park and Sen, FSE 2008, Algorithm
+//! 4.7). Another thread can take the lock in between. A pattern: whether any thread ever does is not asked.
 //!
 //! Deviation from the paper: a block that waits is not atomic. The paper takes every synchronized block for atomic and
 //! names waits as a source of false warnings.

@@ -1,13 +1,15 @@
-//! The quick check: locksets and weak happens-before (O'Callahan and Choi's hybrid detection, PPoPP 2003; Eraser's locksets).
+//! The quick check: locksets and weak happens-before (O'Callahan and Choi's hybrid detection, PPoPP 2003; Eraser's
+//! locksets).
 //!
-//! Candidates are conflicting pairs that no common lock keeps apart (exclusive on at least one side) and that no chain of
-//! *firm* edges orders: program order, fork, join, send to receive, barriers with as many users as they count. Neither
-//! locks nor notifies nor semaphores order anything, since another interleaving may turn them round.
+//! Candidates are conflicting pairs that no common lock keeps apart (exclusive on at least one side) and that no chain
+//! of *firm* edges orders: program order, fork, join, send to receive, barriers with as many users as they count.
+//! Neither locks nor notifies nor semaphores order anything, since another interleaving may turn them round.
 //!
-//! Complete, not sound: every race of every feasible reordering is among the candidates, as long as nothing was dropped.
+//! Complete, not sound: every race of every feasible reordering is among the candidates, as long as nothing was
+//! dropped.
 //!
-//! Memory: for each word one entry per thread, code position, lockset, kind and bytes. Of two entries that differ only in
-//! their epoch the later one is unordered with all that the earlier one is, so that the earlier one goes.
+//! Memory: for each word one entry per thread, code position, lockset, kind and bytes. Of two entries that differ only
+//! in their epoch the later one is unordered with all that the earlier one is, so that the earlier one goes.
 
 use reweave_model::{Claim, EventId, Kind, Pc};
 use reweave_trace::Result;

@@ -1,6 +1,7 @@
-//! Races by the maximal causal model with control flow (Huang, Meredith, Roşu, PLDI 2014), and the two weaker models beside
-//! it: `prefix` (every read keeps its value) and `said` (Said et al., NFM 2011: the same over complete traces). Sound, and each
-//! complete for its model as far as the window reaches; what was not settled is counted. See [`crate::feasible`].
+//! Races by the maximal causal model with control flow (Huang, Meredith, Roşu, PLDI 2014), and the two weaker models
+//! beside it: `prefix` (every read keeps its value) and `said` (Said et al., NFM 2011: the same over complete traces).
+//! Sound, and each complete for its model as far as the window reaches; what was not settled is counted. See
+//! [`crate::feasible`].
 
 use reweave_model::{AnalysisId, Claim, Kind};
 use reweave_trace::Result;

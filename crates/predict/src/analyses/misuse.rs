@@ -1,10 +1,10 @@
-//! Misuse of synchronization that the recorded run shows: unlocking what one does not hold, locking twice, destroying what is held,
-//! joining or freeing twice, and threads that ended and were neither joined nor detached (a mere potential finding in programs
-//! that never join or detach any).
+//! Misuse of synchronization that the recorded run shows: unlocking what one does not hold, locking twice, destroying
+//! what is held, joining or freeing twice, and threads that ended and were neither joined nor detached (a mere
+//! potential finding in programs that never join or detach any).
 //!
-//! Exact for the recorded run, and about nothing else: what other interleavings would misuse is not looked for, except by
-//! [`destroyed`](super::destroyed). An error-checking
-//! mutex that refuses a second lock is used as it is meant to be; unlocking what one does not hold is misuse of any mutex.
+//! Exact for the recorded run, and about nothing else: what other interleavings would misuse is not looked for, except
+//! by [`destroyed`](super::destroyed). An error-checking mutex that refuses a second lock is used as it is meant to be;
+//! unlocking what one does not hold is misuse of any mutex.
 
 use reweave_model::{
     Event, EventId, Finding, Kind, Misuse, MutexKind, ObjectId, ObjectKind, Op, Pc, Strength, ThreadId,

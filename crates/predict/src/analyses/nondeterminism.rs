@@ -1,6 +1,6 @@
 //! Nondeterministic reads (Sinha, Malik, Gupta, FMCAD 2012), by the exact rule or by the published one. See
-//! [`crate::search::nondeterminism`]. Exact: sound, and complete for the window up to the number of tries per pair of lines. They are
-//! information, not defects: no such finding makes a run fail by itself.
+//! [`crate::search::nondeterminism`]. Exact: sound, and complete for the window up to the number of tries per pair of
+//! lines. They are information, not defects: no such finding makes a run fail by itself.
 
 use reweave_model::Kind;
 use reweave_trace::Result;

@@ -1,9 +1,10 @@
 //! Blocks that Lipton's reduction does not show to be atomic (Atomizer: Flanagan and Freund, POPL 2004).
 //!
-//! A block is atomic if it is any number of right movers (acquisitions), at most one non-mover, and any number of left movers
-//! (releases, forks), with both-movers anywhere. Both-movers are accesses to memory that one thread alone uses, that nobody
-//! writes once it is shared, or that a common lock protects (Eraser's states and locksets, Savage et al. 1997). Other accesses,
-//! and atomic ones, are non-movers. A pattern: a block that this cannot show to be atomic may well be.
+//! A block is atomic if it is any number of right movers (acquisitions), at most one non-mover, and any number of left
+//! movers (releases, forks), with both-movers anywhere. Both-movers are accesses to memory that one thread alone uses,
+//! that nobody writes once it is shared, or that a common lock protects (Eraser's states and locksets, Savage et al.
+//! 1997). Other accesses, and atomic ones, are non-movers. A pattern: a block that this cannot show to be atomic may
+//! well be.
 //!
 //! Deviations: words of eight bytes, so neighbours count as one; no special case for locks that one thread alone uses,
 //! as in AtomFuzzer's evaluation, whose Program 6.2 is such a warning.

@@ -1,14 +1,14 @@
 //! Schedulable happens-before (Mathur, Kini, Viswanathan: What Happens-After the First Race?, OOPSLA 2018).
 //!
-//! Happens-before and an edge from the last write of each byte to every read of it. A read is compared before its own edge
-//! counts. Every candidate is a race: the past of the two accesses, in trace order, then the two. Misses what
+//! Happens-before and an edge from the last write of each byte to every read of it. A read is compared before its own
+//! edge counts. Every candidate is a race: the past of the two accesses, in trace order, then the two. Misses what
 //! happens-before misses, and the unsound part of what that finds.
 //!
 //! Deviations: every pair of code positions is reported, not only pairs with the last access of a thread; a read of
 //! bytes of several writes follows all of them.
 //!
-//! Known wrong: beside a wait that timed out while a notify chose another waiter, a candidate may be none, because its witness
-//! leaves the timed-out one as the only choice. The engine refutes it.
+//! Known wrong: beside a wait that timed out while a notify chose another waiter, a candidate may be none, because its
+//! witness leaves the timed-out one as the only choice. The engine refutes it.
 
 use std::rc::Rc;
 

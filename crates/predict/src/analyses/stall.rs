@@ -1,24 +1,26 @@
-//! Stalls: threads that wait for what nobody is left to do. A notify that came too early, a semaphore nobody posts, a barrier one
-//! short, a join of a thread that is stuck, and locks in between.
+//! Stalls: threads that wait for what nobody is left to do. A notify that came too early, a semaphore nobody posts, a
+//! barrier one short, a join of a thread that is stuck, and locks in between.
 //!
 //! **Definition**, over the states of [`history`](crate::history). After a feasible reordering a thread
-//! - *is over* if it has done all its events, and ends with them ([`Endings::ended`](crate::search::stalls::Endings::ended));
-//! - *waits* if rule 3 permits its next event and that event (1) has not got all of [`Step::after`](crate::history::Step::after) yet; or acquires a lock that is
-//!   held against it; or ends a wait whose lock is held, or that was notified in the trace and has not been here; or leaves a
-//!   round of a barrier that is not full; or takes from a semaphore at 0. What a deadline or a try would end ([`Step::tried`](crate::history::Step::tried))
-//!   is waited for only as far as the lock of a condition goes;
+//! - *is over* if it has done all its events, and ends with them
+//!   ([`Endings::ended`](crate::search::stalls::Endings::ended));
+//! - *waits* if rule 3 permits its next event and that event (1) has not got all of
+//!   [`Step::after`](crate::history::Step::after) yet; or acquires a lock that is held against it; or ends a wait whose
+//!   lock is held, or that was notified in the trace and has not been here; or leaves a round of a barrier that is not
+//!   full; or takes from a semaphore at 0. What a deadline or a try would end
+//!   ([`Step::tried`](crate::history::Step::tried)) is waited for only as far as the lock of a condition goes;
 //! - *can go on* otherwise: as observed, or in some other way (its reads changed, an outcome is another one here).
 //!
-//! The state is a stall if every thread is over or waits, at least one that has begun waits, and no locks are waited for
-//! in a circle: that would be a deadlock, and the rest its consequence. Then nobody ever moves again: what a waiting thread
-//! waits for only others could do, and all of them wait or are over. So the definition's "every thread outside the set has
-//! ended" is the whole set of threads here, and stalls beside threads that go on are not looked for: such a thread could notify,
-//! post or arrive in ways that the trace does not show.
+//! The state is a stall if every thread is over or waits, at least one that has begun waits, and no locks are waited
+//! for in a circle: that would be a deadlock, and the rest its consequence. Then nobody ever moves again: what a
+//! waiting thread waits for only others could do, and all of them wait or are over. So the definition's "every thread
+//! outside the set has ended" is the whole set of threads here, and stalls beside threads that go on are not looked
+//! for: such a thread could notify, post or arrive in ways that the trace does not show.
 //!
-//! **How.** How far each thread is (a [`Cut`](crate::search::stalls::Cut)) settles who holds what, the counts and who has not arrived; what is left to
-//! ask is whether these prefixes have a feasible order in which no notify chooses those who wait for one. Exact for histories with
-//! few cuts. Of longer ones only those cuts are tried in which a thread stops at one wait and the others go as far as they
-//! get: sound, not complete.
+//! **How.** How far each thread is (a [`Cut`](crate::search::stalls::Cut)) settles who holds what, the counts and who
+//! has not arrived; what is left to ask is whether these prefixes have a feasible order in which no notify chooses
+//! those who wait for one. Exact for histories with few cuts. Of longer ones only those cuts are tried in which a
+//! thread stops at one wait and the others go as far as they get: sound, not complete.
 
 use reweave_model::{Claim, Finding, Kind, Strength};
 use reweave_trace::Result;

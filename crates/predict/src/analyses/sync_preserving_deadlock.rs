@@ -1,13 +1,14 @@
-//! Sync-preserving deadlocks (Tunç, Mathur, Pavlogiannis, Viswanathan: Sound Dynamic Deadlock Prediction in Linear Time, PLDI
-//! 2023). Sound; misses deadlocks that need critical sections of one lock reversed.
+//! Sync-preserving deadlocks (Tunç, Mathur, Pavlogiannis, Viswanathan: Sound Dynamic Deadlock Prediction in Linear
+//! Time, PLDI 2023). Sound; misses deadlocks that need critical sections of one lock reversed.
 //!
 //! Requests of one thread for one lock under the same locks are one abstract acquisition, and cycles of these
-//! ([`relation`](crate::search::deadlocks::relation)) are abstract patterns. An instance of a pattern is a deadlock if none of its
-//! requests is in its [ideal](super::syncp): the ideal in trace order leads there. Since ideals only grow along the instances,
-//! one pass over each pattern finds the first. Near linear for fixed numbers of threads and locks; memory is linear in the trace.
+//! ([`relation`](crate::search::deadlocks::relation)) are abstract patterns. An instance of a pattern is a deadlock if
+//! none of its requests is in its [ideal](super::syncp): the ideal in trace order leads there. Since ideals only grow
+//! along the instances, one pass over each pattern finds the first. Near linear for fixed numbers of threads and locks;
+//! memory is linear in the trace.
 //!
-//! Deviations: shared locks, hard edges and the ends of waits, as in `syncp` and `goodlock`. One deadlock per pattern, with the
-//! code positions of its first instance.
+//! Deviations: shared locks, hard edges and the ends of waits, as in `syncp` and `goodlock`. One deadlock per pattern,
+//! with the code positions of its first instance.
 
 use reweave_model::{Event, EventId, Kind, LockChange, LockMode, Op, Pc};
 use reweave_trace::Result;

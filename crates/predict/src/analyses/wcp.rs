@@ -4,8 +4,8 @@
 //! (a) the release of the first ≺ an event of the second that conflicts with an event of the first,
 //! (b) the release of the first ≺ the release of the second, if an event of the first ≼ an event of the second,
 //! (c) ≺ followed or preceded by happens-before is ≺.
-//! `≼` is ≺ or hard: program order and all synchronization but locks, in observed order. Candidates are conflicting pairs
-//! that ≼ does not order. The first of a trace is a race or comes with a deadlock; later ones may be false.
+//! `≼` is ≺ or hard: program order and all synchronization but locks, in observed order. Candidates are conflicting
+//! pairs that ≼ does not order. The first of a trace is a race or comes with a deadlock; later ones may be false.
 //!
 //! Deviations: hard edges between threads (the paper has none but fork and join); shared locks; every pair of code
 //! positions is reported. The paper's two queues of clocks per lock and thread are one list of sections per lock and
@@ -292,8 +292,8 @@ impl WcpRaces {
     }
 }
 
-/// Drops what two later ones of different threads tell as well: at least one of them is not the reader's own. What follows
-/// an exclusive section follows everything before it on that lock.
+/// Drops what two later ones of different threads tell as well: at least one of them is not the reader's own. What
+/// follows an exclusive section follows everything before it on that lock.
 fn prune(conflicts: &mut Vec<Conflict>) {
     let mut at = conflicts.len().saturating_sub(2);
     while at > 0 {

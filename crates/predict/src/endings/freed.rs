@@ -1,5 +1,5 @@
-//! Memory that a run used after it had freed it, by allocation and free as they were recorded. What is freed and allocated again
-//! is another block: a use of it that comes too late for the first one is not seen.
+//! Memory that a run used after it had freed it, by allocation and free as they were recorded. What is freed and
+//! allocated again is another block: a use of it that comes too late for the first one is not seen.
 
 use std::collections::BTreeMap;
 

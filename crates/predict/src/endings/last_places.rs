@@ -131,8 +131,8 @@ impl<'t> Reader<'t> {
         self.waits.threads().filter_map(|thread| self.waits.now(thread)).map(place).collect()
     }
 
-    /// Whoever dies holding the token says so. Otherwise it was in a call, or is known for nothing but what it did last; one that
-    /// had ended already has no place at all.
+    /// Whoever dies holding the token says so. Otherwise it was in a call, or is known for nothing but what it did
+    /// last; one that had ended already has no place at all.
     fn died(mut self, signal: i32, own: &[i32]) -> Option<LastPlace> {
         let outside = self.outside.into_values().next_back();
         let sent = || self.with_source.remove(&self.last_thread).filter(|_| !own.contains(&signal));

@@ -1,5 +1,6 @@
-//! What the end of a run shows: memory that was used after it had been freed, threads that wait or spin for ever, and where each
-//! one was last. These look at one run as it happened; they predict nothing, and say nothing about other runs.
+//! What the end of a run shows: memory that was used after it had been freed, threads that wait or spin for ever, and
+//! where each one was last. These look at one run as it happened; they predict nothing, and say nothing about other
+//! runs.
 
 mod freed;
 mod last_places;

@@ -1,10 +1,12 @@
-//! Runs that do not end because their threads go round loops for something that no thread is left to do: hangs without a wait.
+//! Runs that do not end because their threads go round loops for something that no thread is left to do: hangs without
+//! a wait.
 //!
-//! A run counts if it had to be ended and the last part of it changes nothing: threads read the same values again and again, try
-//! locks in vain, take them and give them back, yield or sleep; all others wait or have ended. A thread that could go on and has
-//! had few turns in that time is starved, and threads that refuse each other a lock in turn would not in another order: nobody is
-//! stuck then. Not exact: threads that are stuck and try a common lock on the way are missed, and a loop that gives up after very
-//! many rounds looks the same. Runs that look at the time, or at anything outside, are left alone.
+//! A run counts if it had to be ended and the last part of it changes nothing: threads read the same values again and
+//! again, try locks in vain, take them and give them back, yield or sleep; all others wait or have ended. A thread that
+//! could go on and has had few turns in that time is starved, and threads that refuse each other a lock in turn would
+//! not in another order: nobody is stuck then. Not exact: threads that are stuck and try a common lock on the way are
+//! missed, and a loop that gives up after very many rounds looks the same. Runs that look at the time, or at anything
+//! outside, are left alone.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -36,7 +38,8 @@ pub struct Spinning {
     pub addr: Addr,
 }
 
-/// Where the threads of a run spin at its end, if that is all they do. `is_timer` says which channels time itself sends on.
+/// Where the threads of a run spin at its end, if that is all they do. `is_timer` says which channels time itself sends
+/// on.
 ///
 /// # Errors
 /// If the trace cannot be read.

@@ -1,5 +1,6 @@
-//! What a run must show for a deadlock to be confirmed: a thread waits at each of the places, and nobody can move any more. Such
-//! a run hangs, or a signal handler (a watchdog) ends what hangs: it runs in the middle of a wait, which is not over for that.
+//! What a run must show for a deadlock to be confirmed: a thread waits at each of the places, and nobody can move any
+//! more. Such a run hangs, or a signal handler (a watchdog) ends what hangs: it runs in the middle of a wait, which is
+//! not over for that.
 
 use reweave_model::{CodePosition, EventId, MappedModules, Op};
 use reweave_trace::{Outcome, Result, Trace};

@@ -27,8 +27,8 @@ impl<N> Wait<N> {
     }
 }
 
-/// Every thread that has not ended, with what it waits for. A signal handler runs in the middle of a wait, which is not over for
-/// that: each handler is a level of its own.
+/// Every thread that has not ended, with what it waits for. A signal handler runs in the middle of a wait, which is not
+/// over for that: each handler is a level of its own.
 #[derive(Clone, Debug)]
 pub struct Waits<N> {
     // invariant: at least one level per thread, the innermost handler last

@@ -1,5 +1,5 @@
-//! Broken rules as clauses. Each clause holds in every feasible reordering of the question (that is all that soundness of
-//! "no" rests on) and is violated by the order that broke the rule (so that the solver does not come back with it).
+//! Broken rules as clauses. Each clause holds in every feasible reordering of the question (that is all that soundness
+//! of "no" rests on) and is violated by the order that broke the rule (so that the solver does not come back with it).
 
 use std::collections::{HashMap, HashSet};
 
@@ -100,7 +100,8 @@ impl<'q, 'i, 'h> Clauses<'q, 'i, 'h> {
         }
     }
 
-    /// "The second holds against the first": it is excluded, or comes later. For events that cannot take part it is true.
+    /// "The second holds against the first": it is excluded, or comes later. For events that cannot take part it is
+    /// true.
     fn later(&self, first: Pos, second: Pos) -> Result<Literal, Always> {
         match (self.node(first), self.node(second)) {
             (Some(first), Some(second)) => Ok(Literal::Before(first, second)),
@@ -350,7 +351,8 @@ impl<'q, 'i, 'h> Clauses<'q, 'i, 'h> {
         let index = self.question.index;
         let (Action::Take { semaphore } | Action::TakeFailed { semaphore }) = index.step(at).action else { return };
         let mut clause: Vec<Literal> = self.out(at).into_iter().collect();
-        // Empty: posts that come later must come earlier, takes that come earlier later. Not empty: the other way round.
+        // Empty: posts that come later must come earlier, takes that come earlier later. Not empty: the other way
+        // round.
         let (earlier, later) = if empty {
             (&index.posts[semaphore.index()], &index.takes[semaphore.index()])
         } else {

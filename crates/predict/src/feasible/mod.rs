@@ -1,18 +1,20 @@
-//! The feasible-reordering engine: is there a reordering that ends so? Most questions are whether some events can be next; a
-//! [`Goal`] can say more, such as who wrote last to a cell, or which events come before which.
+//! The feasible-reordering engine: is there a reordering that ends so? Most questions are whether some events can be
+//! next; a [`Goal`] can say more, such as who wrote last to a cell, or which events come before which.
 //!
 //! Source: the maximal causal model with control flow (Huang, Meredith, Roşu, PLDI 2014), by the definition in
-//! [`history`](crate::history). Sound and maximal: it says [`Feasibility::No`] only if no feasible reordering exists, and every
-//! order it returns was run event by event here; callers have it judged by [`witness`](crate::witness) as well.
+//! [`history`](crate::history). Sound and maximal: it says [`Feasibility::No`] only if no feasible reordering exists,
+//! and every order it returns was run event by event here; callers have it judged by [`witness`](crate::witness) as
+//! well.
 //!
-//! **How.** Every event that could take part is a node of the ordering solver, and one more node is the *cut*: what comes
-//! before it is in the reordering. The solver proposes an order; [`simulate`] runs what lies before the cut and names
-//! each rule that is broken as a clause ([`clauses`]) that every feasible reordering satisfies. So locks, interfering writes and
-//! waits enter the formula only where they matter, and nearly always the observed order needs few of them.
+//! **How.** Every event that could take part is a node of the ordering solver, and one more node is the *cut*: what
+//! comes before it is in the reordering. The solver proposes an order; [`simulate`] runs what lies before the cut and
+//! names each rule that is broken as a clause ([`clauses`]) that every feasible reordering satisfies. So locks,
+//! interfering writes and waits enter the formula only where they matter, and nearly always the observed order needs
+//! few of them.
 //!
 //! Deviations from the paper: whether a lock's release is in the reordering matters (the paper lets an acquire follow a
-//! release that never happens); waits match any notify that can wake them, not only the observed one; a write of a thread
-//! whose reads changed has an unknown value, and a required read may not return it.
+//! release that never happens); waits match any notify that can wake them, not only the observed one; a write of a
+//! thread whose reads changed has an unknown value, and a required read may not return it.
 
 mod clauses;
 mod goal;
@@ -57,7 +59,8 @@ pub struct Question<'i, 'h> {
 }
 
 impl<'i, 'h> Question<'i, 'h> {
-    /// `None`: no reordering can end so. In [`Mode::Said`] a goal has two events that are next, or one and a last write.
+    /// `None`: no reordering can end so. In [`Mode::Said`] a goal has two events that are next, or one and a last
+    /// write.
     pub fn new(index: &'i Index<'h>, mode: Mode, goal: impl Into<Goal>) -> Option<Self> {
         Self::with(index, mode, goal.into(), None)
     }
@@ -224,8 +227,8 @@ impl<'i, 'h> Question<'i, 'h> {
     }
 }
 
-/// What a last write asks of the threads: it is there, and nothing after it in its own thread that writes the cell is. What
-/// other threads write, [`simulate`] sees.
+/// What a last write asks of the threads: it is there, and nothing after it in its own thread that writes the cell is.
+/// What other threads write, [`simulate`] sees.
 fn last_write(
     index: &Index<'_>,
     mode: Mode,

@@ -9,7 +9,8 @@ pub enum Rule {
     Outcomes,
     /// A compare-exchange returns what it returned.
     CompareExchange,
-    /// In [`Mode::Prefix`](crate::history::Mode::Prefix) and [`Mode::Said`](crate::history::Mode::Said) every read does.
+    /// In [`Mode::Prefix`](crate::history::Mode::Prefix) and [`Mode::Said`](crate::history::Mode::Said) every read
+    /// does.
     KeptReads,
     /// What an invalid thread writes is unknown.
     UnknownValues,

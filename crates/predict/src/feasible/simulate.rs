@@ -1,5 +1,5 @@
-//! Runs a proposed reordering by the rules of [`history`](crate::history) and tells every rule it breaks. It goes on as if
-//! nothing were wrong, so that one proposal teaches much.
+//! Runs a proposed reordering by the rules of [`history`](crate::history) and tells every rule it breaks. It goes on as
+//! if nothing were wrong, so that one proposal teaches much.
 
 use std::collections::HashMap;
 

@@ -1,7 +1,7 @@
 //! All synchronization but locks, fork and join, as publications and observations on channels.
 //!
-//! Edges are in observed order. Deviations, towards more order (races are missed, never invented): a semaphore take follows
-//! all earlier posts; a refused try follows the acquisition (or, of a semaphore, the takes) that refused it.
+//! Edges are in observed order. Deviations, towards more order (races are missed, never invented): a semaphore take
+//! follows all earlier posts; a refused try follows the acquisition (or, of a semaphore, the takes) that refused it.
 //! Firm are: a receive after the sends of its bytes; a barrier that only ever sees as many threads as it counts.
 
 use std::collections::{HashSet, VecDeque};
@@ -138,8 +138,8 @@ impl Channels {
         Self { hints, ..Self::default() }
     }
 
-    /// Keeps no more than so many streams. What was sent on an older one counts as received by whoever receives on a stream
-    /// that is not known: more order, so that races are missed, never invented.
+    /// Keeps no more than so many streams. What was sent on an older one counts as received by whoever receives on a
+    /// stream that is not known: more order, so that races are missed, never invented.
     pub fn bound_streams(&mut self, max: usize) {
         self.max_streams = Some(max);
     }

@@ -180,8 +180,9 @@ impl Front {
         self.flush(out);
     }
 
-    /// Goes on with a fresh analysis, which has not seen what was before: memory is new to it, and whoever holds a lock takes
-    /// it now. Two events from here on are ordered as they would have been, because a chain between them lies between them.
+    /// Goes on with a fresh analysis, which has not seen what was before: memory is new to it, and whoever holds a lock
+    /// takes it now. Two events from here on are ordered as they would have been, because a chain between them lies
+    /// between them.
     pub fn start_over<L: Linear + ?Sized>(&mut self, out: &mut L) {
         self.batch.clear();
         self.words = Words::default();

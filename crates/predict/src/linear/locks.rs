@@ -1,5 +1,5 @@
-//! The locks of a run: which dense number stands for each life of an object, and who holds it. In a bounded pass the numbers of
-//! locks that are over are used again as soon as the analysis has forgotten them.
+//! The locks of a run: which dense number stands for each life of an object, and who holds it. In a bounded pass the
+//! numbers of locks that are over are used again as soon as the analysis has forgotten them.
 
 use reweave_model::ObjectId;
 

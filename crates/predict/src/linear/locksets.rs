@@ -118,8 +118,8 @@ impl Locksets {
     }
 }
 
-/// Sets without locks that are gone, under new numbers. A lock nobody will ever take again excludes nothing that is still
-/// to come, so that a set without it is as good.
+/// Sets without locks that are gone, under new numbers. A lock nobody will ever take again excludes nothing that is
+/// still to come, so that a set without it is as good.
 pub struct Renumbered {
     sets: Locksets,
     /// From old numbers to new ones, as far as anybody asked.

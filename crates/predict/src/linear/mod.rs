@@ -1,10 +1,10 @@
 //! Streaming analyses share one pass over the trace.
 //!
-//! [`Front`] turns events into a dense form: threads, words of memory, locks and channels are small numbers, synchronization
-//! is reduced to locks and to [`Sync::Publish`] / [`Sync::Observe`] on channels, and a trace that cannot have happened is
-//! refused. A [`Linear`] analysis takes that and returns [`Candidates`]: pairs of events, one for each pair of code positions;
-//! cycles of requests for locks; misuses.
-//! What a candidate is worth (a possible race, a race of the first kind, a sound one) stands in the doc of each analysis.
+//! [`Front`] turns events into a dense form: threads, words of memory, locks and channels are small numbers,
+//! synchronization is reduced to locks and to [`Sync::Publish`] / [`Sync::Observe`] on channels, and a trace that
+//! cannot have happened is refused. A [`Linear`] analysis takes that and returns [`Candidates`]: pairs of events, one
+//! for each pair of code positions; cycles of requests for locks; misuses. What a candidate is worth (a possible race,
+//! a race of the first kind, a sound one) stands in the doc of each analysis.
 //!
 //! Two accesses conflict if they are of different threads, share a byte, at least one writes, and not both are atomic.
 
@@ -37,8 +37,8 @@ use reweave_model::{Event, EventId, LockMode, ObjectId, Pc};
 use reweave_trace::{Events, RawEvents, Result, StdEvents, Trace, WordAccess};
 
 index!(
-    /// A thread. A number is used again for a child forked by the thread that joined its last user: the two are ordered by
-    /// program order, fork and join alone, so that every analysis may take them for one thread.
+    /// A thread. A number is used again for a child forked by the thread that joined its last user: the two are ordered
+    /// by program order, fork and join alone, so that every analysis may take them for one thread.
     Thread
 );
 index!(
@@ -171,8 +171,8 @@ pub trait Linear {
         let _ = (access, touch);
     }
 
-    /// Accesses to one word each with nothing in between. They come together so that fetching what is kept of one goes on
-    /// while the others are looked at, and a boxed analysis is called once.
+    /// Accesses to one word each with nothing in between. They come together so that fetching what is kept of one goes
+    /// on while the others are looked at, and a boxed analysis is called once.
     fn accesses(&mut self, batch: &[(Access, Touch)]) {
         batch.iter().for_each(|(access, touch)| self.expect(access, *touch));
         batch.iter().for_each(|(access, touch)| self.access(access, std::slice::from_ref(touch)));
@@ -183,18 +183,20 @@ pub trait Linear {
 
     fn sync(&mut self, event: EventId, thread: Thread, sync: Sync);
 
-    /// Comes after all synchronization of the event. For analyses that take critical sections apart by themselves; for the
-    /// others [`Linear::sync`] says it all.
+    /// Comes after all synchronization of the event. For analyses that take critical sections apart by themselves; for
+    /// the others [`Linear::sync`] says it all.
     fn meet(&mut self, event: EventId, thread: Thread, meeting: Meeting) {
         let _ = (event, thread, meeting);
     }
 
-    /// Any event of a thread that is no plain access, as it stands in the trace: comes before what it means as [`Sync`].
+    /// Any event of a thread that is no plain access, as it stands in the trace: comes before what it means as
+    /// [`Sync`].
     fn event(&mut self, event: &Event<'_>, thread: Thread) {
         let _ = (event, thread);
     }
 
-    /// Where atomic blocks begin and end; what ends one comes after the synchronization of the same event, the rest before.
+    /// Where atomic blocks begin and end; what ends one comes after the synchronization of the same event, the rest
+    /// before.
     fn block(&mut self, event: EventId, thread: Thread, pc: Pc, edge: BlockEdge) {
         let _ = (event, thread, pc, edge);
     }
@@ -202,15 +204,15 @@ pub trait Linear {
     /// The life of the word is over: its number will stand for another one.
     fn forget(&mut self, word: Word);
 
-    /// These locks are gone and held by nobody: nothing will ever be done with them again. An analysis that keeps no trace
-    /// of their numbers from here on returns true, and the numbers stand for other locks afterwards.
+    /// These locks are gone and held by nobody: nothing will ever be done with them again. An analysis that keeps no
+    /// trace of their numbers from here on returns true, and the numbers stand for other locks afterwards.
     fn retire(&mut self, gone: Gone<'_>) -> bool {
         let _ = gone;
         false
     }
 
-    /// What was found since this was last asked, while the pass goes on. An analysis that knows it only at the end tells
-    /// nothing. What was told may come again with [`Linear::finish`].
+    /// What was found since this was last asked, while the pass goes on. An analysis that knows it only at the end
+    /// tells nothing. What was told may come again with [`Linear::finish`].
     fn news(&mut self) -> Candidates {
         Candidates::default()
     }
@@ -344,8 +346,8 @@ impl Source for StdEvents {
     }
 }
 
-/// Passes over a whole trace. Returns the number of events. `go_on` is asked now and then, with how far it is (from 0 to 1);
-/// if it says no, the rest is left out.
+/// Passes over a whole trace. Returns the number of events. `go_on` is asked now and then, with how far it is (from 0
+/// to 1); if it says no, the rest is left out.
 pub fn run<L: Linear + ?Sized>(trace: &Trace, analysis: &mut L, go_on: &mut dyn FnMut(f64) -> bool) -> Result<u64> {
     let front = Front::of(trace)?;
     std::thread::scope(|scope| run_on(trace.events_ahead(scope), front, analysis, go_on))

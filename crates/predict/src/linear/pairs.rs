@@ -16,8 +16,8 @@ pub struct Candidate {
     pub second_pc: Pc,
 }
 
-/// How two threads come to two accesses, by the events that matter: what lies between them goes with its thread, in the observed
-/// order as far as these events allow.
+/// How two threads come to two accesses, by the events that matter: what lies between them goes with its thread, in the
+/// observed order as far as these events allow.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Way {
     pub before: Before,
@@ -32,7 +32,8 @@ pub struct Way {
 pub enum Before {
     /// Everything up to this event.
     Everything(EventId),
-    /// What threads did up to an event. A thread is known by the event that forked it; without one it is the first thread.
+    /// What threads did up to an event. A thread is known by the event that forked it; without one it is the first
+    /// thread.
     Of(Vec<(Option<EventId>, EventId)>),
 }
 

@@ -2,8 +2,8 @@
 //!
 //! As in FastTrack (Flanagan, Freund 2009), an epoch of a thread ends where others can learn of it, so that knowing an
 //! epoch is knowing all accesses in it. Unlike there, every pair of code positions is found, not only the first race of
-//! a location: the last access of each thread, code position, kind and set of bytes is kept (an earlier one is unordered
-//! only if the last one is).
+//! a location: the last access of each thread, code position, kind and set of bytes is kept (an earlier one is
+//! unordered only if the last one is).
 //!
 //! Memory: words × threads that touch them × code positions; independent of the length of the trace.
 

@@ -1,8 +1,8 @@
 //! The streaming analyses while the program runs: chunks of records in, sightings out, no trace in between.
 //!
-//! What a sighting is worth is what the analysis behind it is worth without a witness: it is `potential`. Of happens-before the
-//! first one of a run is a race all the same (see [`hb`](crate::analyses::hb)); `shb` lists only races. Neither goes through the
-//! witness checker here, since there is no trace to make a witness of.
+//! What a sighting is worth is what the analysis behind it is worth without a witness: it is `potential`. Of
+//! happens-before the first one of a run is a race all the same (see [`hb`](crate::analyses::hb)); `shb` lists only
+//! races. Neither goes through the witness checker here, since there is no trace to make a witness of.
 //!
 //! Memory follows what is alive: locks, threads and blocks that are over are forgotten ([`Bounds`]), and of the events
 //! themselves only the last few chunks are kept ([`past`]), for telling how an access came about. What still grows (a
@@ -26,7 +26,8 @@ use past::Past;
 /// Call stacks that are told apart; a program that recurses in ever new ways has no end of them.
 const MAX_STACKS: usize = 1 << 20;
 
-/// Threads count their epochs in 32 bits, and one event ends at most two: so many may end them before everything starts over.
+/// Threads count their epochs in 32 bits, and one event ends at most two: so many may end them before everything starts
+/// over.
 const MAX_EPOCH_ENDS: u64 = u32::MAX as u64 / 2;
 
 #[derive(Clone, Debug, Default)]
@@ -313,8 +314,8 @@ impl Live {
         self.next.0
     }
 
-    /// Forgets all that is kept of earlier accesses, but not what is held and who is alive: from here on, pairs with what was
-    /// before are missed.
+    /// Forgets all that is kept of earlier accesses, but not what is held and who is alive: from here on, pairs with
+    /// what was before are missed.
     pub fn start_over(&mut self) -> Vec<Sighting> {
         let found = self.pass.start_over();
         if let Some((check, pairs)) = &mut self.check {
@@ -348,7 +349,8 @@ impl Live {
         self.reported.iter().map(|&((one, two), analysis)| (one, two, analysis))
     }
 
-    /// The second access of the first happens-before race of the run, if it is among these and nothing was left out before.
+    /// The second access of the first happens-before race of the run, if it is among these and nothing was left out
+    /// before.
     fn first_race(&mut self, fresh: &[(AnalysisRef, Candidate)]) -> Option<EventId> {
         let is_hb = |analysis: AnalysisRef| analysis.about().guarantee == Guarantee::FirstIsReal;
         let first = fresh.iter().filter(|(analysis, _)| is_hb(*analysis)).map(|(_, found)| found.second).min()?;

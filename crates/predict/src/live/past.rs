@@ -1,7 +1,7 @@
 //! The last chunks of a run, as they came, for telling how an access came about: its thread, stack and locks.
 //!
-//! Keeping them costs a copy of each chunk, and one more look at it when it goes; nothing per access while they are analysed.
-//! Of what has gone the last access, or request for a lock, of each code position is known.
+//! Keeping them costs a copy of each chunk, and one more look at it when it goes; nothing per access while they are
+//! analysed. Of what has gone the last access, or request for a lock, of each code position is known.
 
 use std::collections::{HashMap, VecDeque};
 use std::rc::Rc;

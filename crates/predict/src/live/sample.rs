@@ -1,18 +1,20 @@
-//! Leaving out accesses that tell little (Park et al., active testing, chapter 7): weaker-than pruning (Definition 7.1) and
-//! sampling with exponential back-off by region and access (hierarchical sampling, section 7.3), in front of the analyses.
+//! Leaving out accesses that tell little (Park et al., active testing, chapter 7): weaker-than pruning (Definition 7.1)
+//! and sampling with exponential back-off by region and access (hierarchical sampling, section 7.3), in front of the
+//! analyses.
 //!
-//! **Pruning loses nothing.** An access is left out if the same thread has made the same access (code position, bytes, kind)
-//! since it last did anything that another thread could learn of. It then held no more locks than now, and whatever is
-//! unordered with this access is unordered with that one, so that the same pair of code positions is found. Deviations:
-//! the paper's relation also prunes across statements (a write stands for a read of another line), which keeps racy memory but
-//! not every racy pair of lines; ours only prunes the same code position. Only single words are looked at.
+//! **Pruning loses nothing.** An access is left out if the same thread has made the same access (code position, bytes,
+//! kind) since it last did anything that another thread could learn of. It then held no more locks than now, and
+//! whatever is unordered with this access is unordered with that one, so that the same pair of code positions is found.
+//! Deviations: the paper's relation also prunes across statements (a write stands for a read of another line), which
+//! keeps racy memory but not every racy pair of lines; ours only prunes the same code position. Only single words are
+//! looked at.
 //!
-//! **Sampling may lose.** A label is the thread, code position, address and locks held. Its first [`BURST`] accesses are always
-//! looked at; then each one that is multiplies the probability of the next by [`BACK_OFF`], down to a floor. A region is a
-//! run of accesses in one calling context; the first [`BURST`] runs of a context are looked at, then the same back-off
-//! applies, and in a run that is passed over only labels in their burst are looked at. Deviations: the paper's label is
-//! file, line and variable, and its probabilities go to 0; it also stops looking at a statement once that raced, which would
-//! lose the statement's other pairs.
+//! **Sampling may lose.** A label is the thread, code position, address and locks held. Its first [`BURST`] accesses
+//! are always looked at; then each one that is multiplies the probability of the next by [`BACK_OFF`], down to a floor.
+//! A region is a run of accesses in one calling context; the first [`BURST`] runs of a context are looked at, then the
+//! same back-off applies, and in a run that is passed over only labels in their burst are looked at. Deviations: the
+//! paper's label is file, line and variable, and its probabilities go to 0; it also stops looking at a statement once
+//! that raced, which would lose the statement's other pairs.
 //!
 //! Memory: two tables of fixed size. A label or context pushed out by another starts anew, so that more is looked at.
 
@@ -231,7 +233,8 @@ impl Sampler {
                 self.current.1 = Acting::default();
                 return;
             }
-            // Another life of the same memory, or an event that changes what other threads hold: everybody's past is over.
+            // Another life of the same memory, or an event that changes what other threads hold: everybody's past is
+            // over.
             Op::Alloc { .. } | Op::Free { .. } | Op::Misused { .. } => self.memory_since = self.moments,
             _ => {}
         }

@@ -1,15 +1,17 @@
 //! The seventeen checks of the paper's Table III: from a pair of places, where to go on.
 //!
-//! A pair of places is that of two threads *before* the lock events there: what is done next is the event itself (the paper's
-//! `next(a) is disabled` of LCC3 means this one). At the target there is no next event but the point that is asked about.
+//! A pair of places is that of two threads *before* the lock events there: what is done next is the event itself (the
+//! paper's `next(a) is disabled` of LCC3 means this one). At the target there is no next event but the point that is
+//! asked about.
 //!
 //! Deviations, all decided by the brute-force oracle:
-//! - RC4 and RC5 look for an acquisition of the lock among the events before the target. Table III says release, and counts the
-//!   event at the target; then it would not give the paper's own Table II. What is not acquired any more is not released either.
-//! - HB steps along an order even if a lock that the other thread holds is in the way. Here that is a deadlock (LCC1): the
-//!   one thread waits for the lock, the other for the thread.
-//! - Check 7 comes first, and asks for the whole way to the target at once, since the other threads stand still. In the paper's
-//!   place, 2 to 4 lead past what the others hold or have yet to do.
+//! - RC4 and RC5 look for an acquisition of the lock among the events before the target. Table III says release, and
+//!   counts the event at the target; then it would not give the paper's own Table II. What is not acquired any more is
+//!   not released either.
+//! - HB steps along an order even if a lock that the other thread holds is in the way. Here that is a deadlock (LCC1):
+//!   the one thread waits for the lock, the other for the thread.
+//! - Check 7 comes first, and asks for the whole way to the target at once, since the other threads stand still. In the
+//!   paper's place, 2 to 4 lead past what the others hold or have yet to do.
 //! - Locks may be shared. Where the paper says "another lock", this says "an acquisition that excludes it".
 
 use super::thread::{Held, LockEvent, Place, ThreadHistory};

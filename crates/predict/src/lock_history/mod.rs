@@ -1,32 +1,34 @@
 //! Pairwise reachability on time-stamped lock histories: can two threads be at two given points at the same time?
 //!
-//! Source: M. K. Ganai, *Efficient Data Race Prediction with Incremental Reasoning on Time-Stamped Lock History*, ASE 2013
-//! (iPA). A thread's history is the list of its acquisitions and releases with vector clocks. A search walks through pairs of
-//! places in the histories of two threads, pruned by seventeen [checks], and keeps what it found for the next
-//! question ([search]). [`LockHistories::reachable`] is the call for other analyses.
+//! Source: M. K. Ganai, *Efficient Data Race Prediction with Incremental Reasoning on Time-Stamped Lock History*, ASE
+//! 2013 (iPA). A thread's history is the list of its acquisitions and releases with vector clocks. A search walks
+//! through pairs of places in the histories of two threads, pruned by seventeen [checks], and keeps what it found for
+//! the next question ([search]). [`LockHistories::reachable`] is the call for other analyses.
 //!
 //! **Guarantee**, under data abstraction (reads may return anything, [`Mode::DataAbstract`](crate::history::Mode)):
 //! - [`Strategy::One`] never says *unreachable* of what some reordering reaches. It looks at the two threads alone.
-//! - [`Strategy::Two`] never says *reachable* of what no reordering reaches; there is a [`Witness`]. All other threads stand still.
+//! - [`Strategy::Two`] never says *reachable* of what no reordering reaches; there is a [`Witness`]. All other threads
+//!   stand still.
 //! - With two threads, and locks and firm order as their only synchronization, both are exact.
 //!
 //! *Unknown* is for points and starts that are kept no more ([`HistoryLimits`]) and for searches that took too long.
 //!
-//! **The trace has more than the paper.** Fork, join, send to receive and barriers that only ever see as many threads as they
-//! count are firm order for both strategies. Everything else differs:
-//! - wait, notify, semaphores, other barriers, once: the paper fixes who wakes whom, the definition does not. Strategy I ignores
-//!   them (a wait still releases and acquires its mutex), so it stays complete. Strategy II keeps all operations on one object in
-//!   their observed order, so that each comes out as it did; that is more than any of them needs, and loses pairs.
+//! **The trace has more than the paper.** Fork, join, send to receive and barriers that only ever see as many threads
+//! as they count are firm order for both strategies. Everything else differs:
+//! - wait, notify, semaphores, other barriers, once: the paper fixes who wakes whom, the definition does not. Strategy
+//!   I ignores them (a wait still releases and acquires its mutex), so it stays complete. Strategy II keeps all
+//!   operations on one object in their observed order, so that each comes out as it did; that is more than any of them
+//!   needs, and loses pairs.
 //! - A failed try needs somebody who holds the lock. Ignored by I; II gives up on a way with one.
 //! - Shared locks: as they are, exactly; see [checks].
 //! - Atomics and fences: values, hence no order for either strategy.
 //! - An unlock by somebody who does not hold the lock counts as a release by who does; neither guarantee covers that.
 //!
-//! **Starts.** The paper starts at the last matching unblock and block between the two threads, since there they meet. A semaphore, a
-//! message or a fork is no meeting: who posts goes on without waiting, and a start behind it loses pairs. So strategy I starts
-//! where both threads begin, and strategy II at the last snapshot before both points first (the paper's choice) and
-//! then where both begin; what it reaches from either is reachable. Snapshots are moments, since the state of every thread can be
-//! read off its history.
+//! **Starts.** The paper starts at the last matching unblock and block between the two threads, since there they meet.
+//! A semaphore, a message or a fork is no meeting: who posts goes on without waiting, and a start behind it loses
+//! pairs. So strategy I starts where both threads begin, and strategy II at the last snapshot before both points first
+//! (the paper's choice) and then where both begin; what it reaches from either is reachable. Snapshots are moments,
+//! since the state of every thread can be read off its history.
 
 pub mod checks;
 mod record;
@@ -214,7 +216,8 @@ impl LockHistories {
         self.counts[strategy as usize]
     }
 
-    /// Acquisitions that wait for each other, in states that strategy II (hence some reordering) reaches. The earlier one first.
+    /// Acquisitions that wait for each other, in states that strategy II (hence some reordering) reaches. The earlier
+    /// one first.
     pub fn deadlocks(&self) -> &BTreeSet<(EventId, EventId)> {
         &self.deadlocks
     }
@@ -231,8 +234,8 @@ impl LockHistories {
     }
 
     #[cfg(feature = "testing")]
-    /// The question behind [`LockHistories::reachable`], as if there were no other threads, and the pairs from which the answer is
-    /// searched: for those who want to see the steps.
+    /// The question behind [`LockHistories::reachable`], as if there were no other threads, and the pairs from which
+    /// the answer is searched: for those who want to see the steps.
     pub fn question(&mut self, one: Point, two: Point, strategy: Strategy) -> (Question<'_>, Vec<Pair>) {
         let (a, b) = sorted(one, two);
         self.record.catch_up([a.thread, b.thread]);

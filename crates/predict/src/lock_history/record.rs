@@ -1,8 +1,8 @@
 //! Recording: lock events to their threads, and what precedes what.
 //!
-//! Firm order is followed as it comes. What strategy II keeps beyond it (operations on one object in their order) is only
-//! written down, and worked out when a question comes. If none came for long, it is given up: what it ordered then lies before
-//! every start there still is.
+//! Firm order is followed as it comes. What strategy II keeps beyond it (operations on one object in their order) is
+//! only written down, and worked out when a question comes. If none came for long, it is given up: what it ordered then
+//! lies before every start there still is.
 
 use std::collections::VecDeque;
 

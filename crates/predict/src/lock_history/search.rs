@@ -1,10 +1,12 @@
 //! The search through pairs of places, from a start pair to one target after the other.
 //!
-//! Every visited pair is reachable. Between questions the search keeps the visited pairs, and apart from them those that another
-//! target may lead on from (the paper's `incpairs`). A new question only goes on from these, and never along an edge a second time.
+//! Every visited pair is reachable. Between questions the search keeps the visited pairs, and apart from them those
+//! that another target may lead on from (the paper's `incpairs`). A new question only goes on from these, and never
+//! along an edge a second time.
 //!
-//! The paper assumes that histories only grow. Here targets may come in any order: pairs that lie on the border of the new target's
-//! rectangle are looked at again too, since what was said of them when they were inside it sends them across.
+//! The paper assumes that histories only grow. Here targets may come in any order: pairs that lie on the border of the
+//! new target's rectangle are looked at again too, since what was said of them when they were inside it sends them
+//! across.
 //!
 //! It is a loop over a stack of edges, since histories are long; an edge is one recursive call of the paper.
 

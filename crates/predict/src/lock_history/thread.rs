@@ -1,7 +1,7 @@
 //! The time-stamped lock history of one thread.
 //!
-//! Appending costs one write. All else (who holds what where, where a lock is used next) is worked out when it is first asked
-//! for, and every event is looked at once for that.
+//! Appending costs one write. All else (who holds what where, where a lock is used next) is worked out when it is first
+//! asked for, and every event is looked at once for that.
 
 use std::collections::VecDeque;
 
@@ -11,7 +11,8 @@ use super::versions::Versions;
 use crate::linear::{FastMap, Gone, Lock, VectorClock};
 
 index!(
-    /// A position in a lock history: how many lock events of the thread come before it, those that are kept no more included.
+    /// A position in a lock history: how many lock events of the thread come before it, those that are kept no more
+    /// included.
     Place
 );
 
@@ -151,7 +152,8 @@ impl ThreadHistory {
         self.events.len().max(clocks).max(self.refused.len()) > limit
     }
 
-    /// Drops the older half of whatever there is most of, and all else from that time. Returns how many lock events went.
+    /// Drops the older half of whatever there is most of, and all else from that time. Returns how many lock events
+    /// went.
     pub fn drop_older_half(&mut self) -> usize {
         let events = (self.events.len(), self.events.get(self.events.len() / 2).map(|event| event.event));
         let refused = (self.refused.len(), self.refused.get(self.refused.len() / 2).copied());
@@ -186,8 +188,8 @@ impl ThreadHistory {
         count
     }
 
-    /// Makes `held_at_base` what is held after so many of the kept events. Only those since nothing was held are looked at one by
-    /// one: of the others, and these are most, it is enough to count.
+    /// Makes `held_at_base` what is held after so many of the kept events. Only those since nothing was held are looked
+    /// at one by one: of the others, and these are most, it is enough to count.
     fn hold_as_after(&mut self, count: usize) {
         let (mut depth, mut empty) = (self.held_at_base.len() as i64, None);
         for (event, after) in self.events.range(..count).zip(1..) {
@@ -271,7 +273,8 @@ impl ThreadHistory {
         }
     }
 
-    /// Whether a thread acquires the lock, in a way that excludes the given one, on its way from one place to the other.
+    /// Whether a thread acquires the lock, in a way that excludes the given one, on its way from one place to the
+    /// other.
     pub fn wants(&self, from: Place, until: Place, (lock, mode): Held) -> bool {
         self.uses_between(from, until, lock).any(|one| !one.release && exclude(one.mode, mode))
     }

@@ -1,4 +1,5 @@
-//! What precedes the events of a thread: its clock, kept anew only where it grew by others; and where others learn of it.
+//! What precedes the events of a thread: its clock, kept anew only where it grew by others; and where others learn of
+//! it.
 
 use std::collections::VecDeque;
 

@@ -172,8 +172,8 @@ impl ThreadSoFar {
     }
 }
 
-/// Steps of a schedule that an operation takes in a reordering: a thread that had to wait for something need not, but one that gave
-/// up has waited.
+/// Steps of a schedule that an operation takes in a reordering: a thread that had to wait for something need not, but
+/// one that gave up has waited.
 pub(crate) fn steps(op: &Op<'_>) -> u64 {
     let gave_up = matches!(
         op,

@@ -1,19 +1,20 @@
 //! From a trace to [`History`]: what reorderings need to know of it, and nothing else.
 //!
 //! **Left out**, because no reordering can tell the difference: accesses to memory that one thread alone uses, or that
-//! nobody writes, within the window. In every reordering a valid thread reads there what it read in the trace. The guard of an
-//! event left out passes to the next one of its thread.
+//! nobody writes, within the window. In every reordering a valid thread reads there what it read in the trace. The
+//! guard of an event left out passes to the next one of its thread.
 //!
-//! **Windows.** A long trace comes as overlapping windows of kept events. What was so before the window (locks held, waits
-//! begun, barriers arrived at) stands as events without a number at its start; see [`world`]. A reordering of a window is
-//! one of the trace: everything before runs as it did.
+//! **Windows.** A long trace comes as overlapping windows of kept events. What was so before the window (locks held,
+//! waits begun, barriers arrived at) stands as events without a number at its start; see [`world`]. A reordering of a
+//! window is one of the trace: everything before runs as it did.
 //!
 //! In traces without branches (STD) every event is guarded, the accesses in question too: what they access may depend
 //! on any read before them. Only their own reads are free.
 //!
-//! Conservative where the trace cannot tell: the sends of one channel keep their order, and so do its receives; a wake-up of
-//! a raw futex follows its wake; onces keep their order. What memory holds at the start of a window is known from the first
-//! read or, for globals at the start of the trace, from the program's file; otherwise it is taken to be like no other value.
+//! Conservative where the trace cannot tell: the sends of one channel keep their order, and so do its receives; a
+//! wake-up of a raw futex follows its wake; onces keep their order. What memory holds at the start of a window is known
+//! from the first read or, for globals at the start of the trace, from the program's file; otherwise it is taken to be
+//! like no other value.
 
 mod buffer;
 mod build;
@@ -52,8 +53,8 @@ pub struct Destroyed {
     pub uses: Vec<Pos>,
     /// Where this life began, if another thread began it.
     pub born: Option<Pos>,
-    /// The last uses by other threads: the end follows them in the history, because a reordering is one in which nothing is
-    /// used too late.
+    /// The last uses by other threads: the end follows them in the history, because a reordering is one in which
+    /// nothing is used too late.
     pub follows: Vec<Pos>,
 }
 
@@ -75,8 +76,8 @@ pub struct Lowered {
     /// The known values of up to eight bytes, by [`Val`].
     pub words: Vec<Option<u64>>,
     pub destroyed: Vec<Destroyed>,
-    /// If threads were blocked when the trace ended: the same with what they were about to do, which never happened. So its
-    /// observed order is feasible only up to there.
+    /// If threads were blocked when the trace ended: the same with what they were about to do, which never happened. So
+    /// its observed order is feasible only up to there.
     pub blocked: Option<Box<Lowered>>,
 }
 
@@ -106,8 +107,9 @@ pub struct Windows<'t> {
 }
 
 impl<'t> Windows<'t> {
-    /// Reads the trace once to see what is shared; `go_on` is asked now and then (with how far it is, from 0 to 1) and may
-    /// say no, then there are no windows. `size`: kept events per window; consecutive windows have half of them in common.
+    /// Reads the trace once to see what is shared; `go_on` is asked now and then (with how far it is, from 0 to 1) and
+    /// may say no, then there are no windows. `size`: kept events per window; consecutive windows have half of them in
+    /// common.
     pub fn new(trace: &'t Trace, size: usize, go_on: &mut dyn FnMut(f64) -> bool) -> Result<Self> {
         let mut sharing = Sharing::default();
         let initial = initial(trace);

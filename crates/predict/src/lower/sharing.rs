@@ -1,5 +1,5 @@
-//! Which memory is worth looking at: words that several threads access and somebody writes, or that somebody changed unseen.
-//! An over-approximation: a word counts as shared even if its users had it in different lives.
+//! Which memory is worth looking at: words that several threads access and somebody writes, or that somebody changed
+//! unseen. An over-approximation: a word counts as shared even if its users had it in different lives.
 
 use std::collections::HashMap;
 

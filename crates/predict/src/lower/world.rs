@@ -59,7 +59,8 @@ impl World {
                 }
             }
             Op::Notify { condition, all, woken, notify } => {
-                // Which waiter a single notify chose shows only when it wakes: until then any will do, as for the primitive.
+                // Which waiter a single notify chose shows only when it wakes: until then any will do, as for the
+                // primitive.
                 let left = if all { usize::MAX } else { woken as usize };
                 let waiting = self.waiting.values_mut().filter(|w| w.condition == condition && w.notified.is_none());
                 waiting.take(left).for_each(|waiting| waiting.notified = Some(notify));

@@ -1,6 +1,6 @@
-//! Which blocks some reordering violates, by brute force: all reorderings, told apart by who depends on whom, and the graph
-//! over transactions of each longest one, by the definition in [`atomicity`](crate::search::atomicity); and that a
-//! graph has a cycle if and only if it violates some block.
+//! Which blocks some reordering violates, by brute force: all reorderings, told apart by who depends on whom, and the
+//! graph over transactions of each longest one, by the definition in [`atomicity`](crate::search::atomicity); and that
+//! a graph has a cycle if and only if it violates some block.
 
 use std::collections::{BTreeSet, HashSet};
 

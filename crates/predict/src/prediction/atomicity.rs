@@ -1,8 +1,8 @@
 //! Atomicity: which blocks are looked at, and what is said of them.
 //!
-//! By default only declared blocks, by the engine. An analysis asked for by name (and somebody who will try what it finds) looks
-//! at inferred ones as well; asked for by name it also shows what the pass over the trace lists and no witness settles: all of
-//! that as `potential`.
+//! By default only declared blocks, by the engine. An analysis asked for by name (and somebody who will try what it
+//! finds) looks at inferred ones as well; asked for by name it also shows what the pass over the trace lists and no
+//! witness settles: all of that as `potential`.
 
 use std::collections::HashSet;
 

@@ -1,9 +1,10 @@
 //! Which analyses run, in which order, and what becomes of their candidates.
 //!
-//! By default the streaming analyses list candidates in one pass over the trace, cheapest first, and the engine is asked about
-//! whatever passes the quick check. A finding bears the name of the cheapest analysis that listed its pair, and it is
-//! `predicted` only with a witness that the checker accepted. What the engine refutes is gone; what it cannot settle is
-//! counted. An analysis asked for by name also shows its candidates that stay without a witness, as `potential`.
+//! By default the streaming analyses list candidates in one pass over the trace, cheapest first, and the engine is
+//! asked about whatever passes the quick check. A finding bears the name of the cheapest analysis that listed its pair,
+//! and it is `predicted` only with a witness that the checker accepted. What the engine refutes is gone; what it cannot
+//! settle is counted. An analysis asked for by name also shows its candidates that stay without a witness, as
+//! `potential`.
 
 mod accessors;
 mod atomicity;

@@ -31,7 +31,8 @@ pub(super) fn pair_of(finding: &Finding) -> Pcs {
 pub(crate) enum Shows {
     /// Whoever asks for the analysis by name.
     ByName,
-    /// Also whoever will try what is found: it is what the trace itself leaves unordered, and the engine may not come to it.
+    /// Also whoever will try what is found: it is what the trace itself leaves unordered, and the engine may not come
+    /// to it.
     ForTrial,
 }
 

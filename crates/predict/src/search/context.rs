@@ -1,4 +1,5 @@
-//! What can be said of pairs of events without a question: an order that every reordering keeps, common locks, nearness.
+//! What can be said of pairs of events without a question: an order that every reordering keeps, common locks,
+//! nearness.
 
 use std::collections::HashMap;
 

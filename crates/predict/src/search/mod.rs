@@ -1,5 +1,6 @@
-//! What every search by questions to the [engine](crate::feasible) shares: the windows of a trace, how long it may take, and
-//! how an order of a window's events becomes part of a finding. Each search is a folder here; the analyses call them.
+//! What every search by questions to the [engine](crate::feasible) shares: the windows of a trace, how long it may
+//! take, and how an order of a window's events becomes part of a finding. Each search is a folder here; the analyses
+//! call them.
 
 pub mod atomicity;
 mod context;

@@ -9,8 +9,8 @@ use crate::history::Pos;
 use crate::lower::{self, Lowered};
 
 /// How far each thread goes, in turn: thread, and its steps by then. What was left out of the window goes with the next
-/// kept event of its thread; what was left out before the events in question comes before all of them, so that these follow
-/// one another.
+/// kept event of its thread; what was left out before the events in question comes before all of them, so that these
+/// follow one another.
 pub struct Path {
     start: EventId,
     turns: Vec<(ThreadId, u64)>,

@@ -1,7 +1,7 @@
 //! Random histories: small programs, made up while a random scheduler runs them, so that every outcome is a real one.
 //!
-//! Each history aims at some [`Construct`]s; the generator prefers events that bring the missing ones nearer. The same seed
-//! and size give the same history on every machine.
+//! Each history aims at some [`Construct`]s; the generator prefers events that bring the missing ones nearer. The same
+//! seed and size give the same history on every machine.
 
 use std::collections::BTreeSet;
 
@@ -239,7 +239,8 @@ impl Generator {
         let mut written = Vec::new();
         if writes {
             for cell in range {
-                // Few values, so that other writes can explain a read; or each its own, as where values are not recorded.
+                // Few values, so that other writes can explain a read; or each its own, as where values are not
+                // recorded.
                 let val = if self.all_guarded { self.fresh + cell as u32 } else { self.random.below(3) as u32 };
                 written.push((Cell(cell as u32), Val(val)));
             }
@@ -424,8 +425,8 @@ impl Generator {
     }
 }
 
-/// How often a history aims at a construct, in percent: what takes several events to bring about needs more room and more
-/// tries than what comes by itself.
+/// How often a history aims at a construct, in percent: what takes several events to bring about needs more room and
+/// more tries than what comes by itself.
 fn chance(construct: Construct) -> u32 {
     match construct {
         Construct::NestedLocks | Construct::CrossedLocks | Construct::ForkJoin => 52,

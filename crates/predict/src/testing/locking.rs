@@ -1,5 +1,5 @@
-//! Random histories full of nested locks: small programs written first and then run by a random scheduler, so that the opposite
-//! orders that make deadlocks are frequent. A run that gets stuck is a history, too: it ends there.
+//! Random histories full of nested locks: small programs written first and then run by a random scheduler, so that the
+//! opposite orders that make deadlocks are frequent. A run that gets stuck is a history, too: it ends there.
 
 use reweave_model::{LockMode, MemoryOrder};
 
@@ -53,8 +53,8 @@ struct Run {
     guards: u32,
 }
 
-/// A random history of at most `size` events with many nested locks; with `meetings`, also with waits, notifies, a semaphore, a
-/// barrier and joins between them.
+/// A random history of at most `size` events with many nested locks; with `meetings`, also with waits, notifies, a
+/// semaphore, a barrier and joins between them.
 pub fn generate_locking(seed: u64, size: usize, meetings: bool) -> History {
     let mut random = Random::new(seed ^ 0x10c5);
     let threads = 2 + random.below(3) as u32;

@@ -1,7 +1,7 @@
 //! What the tests of every engine need: histories written by hand, histories at random, and small ones that still fail.
 //!
-//! Guarantee: whatever comes from here is a history by the [definition](crate::history): its observed order is feasible, as
-//! the [checker](crate::witness) confirms.
+//! Guarantee: whatever comes from here is a history by the [definition](crate::history): its observed order is
+//! feasible, as the [checker](crate::witness) confirms.
 
 mod blocks;
 mod constructs;

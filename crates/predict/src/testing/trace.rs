@@ -11,11 +11,12 @@ use reweave_trace::{Meta, Trace, TraceBuilder};
 use super::constructs::FRESH;
 use crate::history::{Access, AccessKind, Action, Condition, History, Pos, Step, Val, Waking};
 
-/// The code position of the event at position 0; the next one's is one more, and so on. Whatever else a trace has is below.
+/// The code position of the event at position 0; the next one's is one more, and so on. Whatever else a trace has is
+/// below.
 pub const FIRST_PC: u64 = 1000;
 
-/// A trace of this history; `None` if there is none: an access to cells that do not lie side by side, or an edge from the
-/// beginning or to the end of a wait (no event lies between the two).
+/// A trace of this history; `None` if there is none: an access to cells that do not lie side by side, or an edge from
+/// the beginning or to the end of a wait (no event lies between the two).
 ///
 /// A main thread writes what cells hold at first (some only if no read tells) and forks the threads that are not
 /// forked by the history itself. An `after` edge is a message on a channel of its own, or fork to begin, or end to
@@ -280,8 +281,8 @@ impl Teller<'_> {
         }
     }
 
-    /// Notifies who is chosen, and says how many that are: the one that needs it first, and one that will time out only if
-    /// there is no other.
+    /// Notifies who is chosen, and says how many that are: the one that needs it first, and one that will time out only
+    /// if there is no other.
     fn notify(&mut self, pos: Pos, on: Condition, all: bool) -> u32 {
         let history = self.history;
         let need = |thread: usize| {

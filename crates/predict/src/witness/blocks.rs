@@ -1,7 +1,8 @@
 //! Whether an order violates an atomic block: the graph over transactions of that order has a cycle through it.
 //!
-//! Of the dependences only those are drawn that no chain of others makes up for: on the last write to a cell and on the reads
-//! since, on the last exclusive release of a lock and on the shared ones since. One pass, and the graph grows with the order.
+//! Of the dependences only those are drawn that no chain of others makes up for: on the last write to a cell and on the
+//! reads since, on the last exclusive release of a lock and on the shared ones since. One pass, and the graph grows
+//! with the order.
 
 use std::collections::HashMap;
 

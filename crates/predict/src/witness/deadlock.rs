@@ -6,9 +6,9 @@ use super::replay::Replay;
 use super::{Rejection, Why};
 use crate::history::{Action, History, Mode, Pos};
 
-/// Whether after `order` these events are next, and each acquires a lock that another one's thread holds against it. Then none
-/// of their threads ever moves again, whatever others do. In [`Mode::Said`] the order need not be complete: nothing is, once
-/// threads are stuck.
+/// Whether after `order` these events are next, and each acquires a lock that another one's thread holds against it.
+/// Then none of their threads ever moves again, whatever others do. In [`Mode::Said`] the order need not be complete:
+/// nothing is, once threads are stuck.
 pub fn check_deadlock(history: &History, mode: Mode, order: &[Pos], members: &[Pos]) -> Result<(), Rejection> {
     let because = |at, why| Err(Rejection { at, why });
     let replay = Replay::run(history, mode, order)?;

@@ -28,8 +28,8 @@ pub fn check_order(history: &History, mode: Mode, order: &[Pos]) -> Result<(), R
     Replay::run(history, mode, order)?.check_complete()
 }
 
-/// Whether `order` shows that the two accesses race: both are next after it. In [`Mode::Said`] the order is complete and
-/// they are in it, side by side.
+/// Whether `order` shows that the two accesses race: both are next after it. In [`Mode::Said`] the order is complete
+/// and they are in it, side by side.
 pub fn check(history: &History, mode: Mode, order: &[Pos], pair: (Pos, Pos)) -> Result<(), Rejection> {
     let (first, second) = pair;
     check_conflict(history, first, second)?;
@@ -65,9 +65,9 @@ pub fn check_both_next(history: &History, mode: Mode, order: &[Pos], pair: (Pos,
     replay.check_next(first).and_then(|()| replay.check_next(second))
 }
 
-/// Whether `order` shows that `read` can return what `writer` (`None`: nobody) put into the cell: the read is next after it,
-/// and nobody else wrote there last. Says what the cell then holds, [`Val::UNKNOWN`] if nobody knows. In [`Mode::Said`] the
-/// order is complete and the read is in it.
+/// Whether `order` shows that `read` can return what `writer` (`None`: nobody) put into the cell: the read is next
+/// after it, and nobody else wrote there last. Says what the cell then holds, [`Val::UNKNOWN`] if nobody knows. In
+/// [`Mode::Said`] the order is complete and the read is in it.
 pub fn check_reads_from(
     history: &History,
     mode: Mode,

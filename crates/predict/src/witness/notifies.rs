@@ -1,11 +1,11 @@
 //! Whom the notifies of an order chose: some choice must explain how every wait of the order ends.
 //!
-//! A notify-one must choose one of those who wait and are not yet notified, if there is one. The order tells how each wait
-//! ends, so waits are of three sorts: *needy* (was woken by a notify: must be chosen before that), *wary* (timed out: must
-//! never be chosen), *indifferent* (spurious, or does not end in the order). Within a sort, choosing the wait that ends
-//! first is as good as any other choice: the one that lasts longer can stand in for it later. Without wary waits a needy one
-//! always goes first. Only with them is there a real choice, needy or indifferent, and then all outcomes are kept: as many
-//! as there are ways to split the notifies, a handful for waits of a real trace.
+//! A notify-one must choose one of those who wait and are not yet notified, if there is one. The order tells how each
+//! wait ends, so waits are of three sorts: *needy* (was woken by a notify: must be chosen before that), *wary* (timed
+//! out: must never be chosen), *indifferent* (spurious, or does not end in the order). Within a sort, choosing the wait
+//! that ends first is as good as any other choice: the one that lasts longer can stand in for it later. Without wary
+//! waits a needy one always goes first. Only with them is there a real choice, needy or indifferent, and then all
+//! outcomes are kept: as many as there are ways to split the notifies, a handful for waits of a real trace.
 
 use std::collections::BTreeSet;
 

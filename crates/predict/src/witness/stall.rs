@@ -7,8 +7,8 @@ use super::{Rejection, Why};
 use crate::history::{Action, History, Mode, Pos, Thread, Waking};
 use crate::search::stalls::Endings;
 
-/// Whether after `order` every thread is over, or waits for what only others that wait could do. Says where they wait: all
-/// but threads that nobody forked.
+/// Whether after `order` every thread is over, or waits for what only others that wait could do. Says where they wait:
+/// all but threads that nobody forked.
 pub fn check_stall(history: &History, mode: Mode, order: &[Pos], endings: &Endings<'_>) -> Result<Vec<Pos>, Rejection> {
     let replay = Replay::run(history, mode, order)?;
     let mut members = Vec::new();

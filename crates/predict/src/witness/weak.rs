@@ -2,9 +2,9 @@
 //!
 //! Source: C11 §5.1.2.4. What happens after the first access is followed through the order as a mark: threads, locks,
 //! messages and so on either carry it or do not. Where C11 leaves the partner open, every candidate counts, so that an
-//! accepted order is a race under any reading: a take follows all earlier posts, the end of a wait all earlier notifies of
-//! its condition; relaxed stores of the same thread go on with its release sequence (C11, no longer C++20); consume is
-//! acquire.
+//! accepted order is a race under any reading: a take follows all earlier posts, the end of a wait all earlier notifies
+//! of its condition; relaxed stores of the same thread go on with its release sequence (C11, no longer C++20); consume
+//! is acquire.
 
 use std::collections::HashMap;
 
@@ -14,7 +14,8 @@ use super::replay::Replay;
 use super::{Rejection, Why, check_conflict};
 use crate::history::{Access, AccessKind, Action, Barrier, History, Lock, Mode, Pos, Thread, Waking};
 
-/// Whether `order` is a feasible reordering with both accesses in it, the earlier of which does not happen before the other.
+/// Whether `order` is a feasible reordering with both accesses in it, the earlier of which does not happen before the
+/// other.
 pub fn check_weak_order(
     history: &History,
     mode: Mode,

@@ -1,5 +1,5 @@
-//! Analysis while the program runs: the same pairs as from the trace, in whatever pieces the events come; what is over is
-//! forgotten without harm; leaving out what weaker accesses stand for loses nothing.
+//! Analysis while the program runs: the same pairs as from the trace, in whatever pieces the events come; what is over
+//! is forgotten without harm; leaving out what weaker accesses stand for loses nothing.
 
 use std::collections::BTreeSet;
 
@@ -293,7 +293,8 @@ fn the_same_of_locks_as_from_the_trace() {
         let analyses = ["lockset", "lock-history", "goodlock"].map(by_name).to_vec();
         let told = feed(&trace, &mut Live::new(&Options { analyses, ..Options::default() }), &mut Random::new(seed));
         let races: Vec<Sighting> = told.iter().filter(|sighting| sighting.kind == Kind::Race).cloned().collect();
-        // Which pairs of accesses are asked about depends on where the pieces end; with one piece it is as with the trace.
+        // Which pairs of accesses are asked about depends on where the pieces end; with one piece it is as with the
+        // trace.
         let mut whole = Live::new(&options("lock-history", false));
         let mut events = trace.events();
         let mut by_histories = Vec::new();

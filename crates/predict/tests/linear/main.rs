@@ -1,4 +1,5 @@
-//! The streaming analyses: against the definitions on random traces, against each other, and on the examples of the papers.
+//! The streaming analyses: against the definitions on random traces, against each other, and on the examples of the
+//! papers.
 
 mod examples;
 mod live;

@@ -1,4 +1,5 @@
-//! The definitions themselves, by sets of events: slow, short, and sharing nothing with the analyses but the dense form.
+//! The definitions themselves, by sets of events: slow, short, and sharing nothing with the analyses but the dense
+//! form.
 
 use std::collections::{BTreeMap, BTreeSet};
 

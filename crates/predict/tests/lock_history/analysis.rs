@@ -139,9 +139,9 @@ impl Program {
 const OUTER: u64 = 64;
 const INNER: u64 = 128;
 
-/// Thread 1 writes at 100 while it holds OUTER, which it never gives back; thread 2 writes at 200 with INNER alone, after a
-/// section of OUTER inside INNER that can only come before thread 1's if thread 1 has not yet got INNER. Crossed sections: no
-/// lock in common, and yet never at the same time.
+/// Thread 1 writes at 100 while it holds OUTER, which it never gives back; thread 2 writes at 200 with INNER alone,
+/// after a section of OUTER inside INNER that can only come before thread 1's if thread 1 has not yet got INNER.
+/// Crossed sections: no lock in common, and yet never at the same time.
 fn crossed(program: &mut Program) {
     program.lock(2, INNER);
     program.lock(2, OUTER);

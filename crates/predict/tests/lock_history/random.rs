@@ -1,7 +1,7 @@
 //! Random histories against the oracle, in the mode without data.
 //!
-//! `REWEAVE_LOCK_HISTORY=N` takes N histories for each test instead of the few of a normal run; `cargo xtask oracle lock-history` does
-//! that and adds up what they say.
+//! `REWEAVE_LOCK_HISTORY=N` takes N histories for each test instead of the few of a normal run; `cargo xtask oracle
+//! lock-history` does that and adds up what they say.
 
 use std::collections::{BTreeMap, VecDeque};
 

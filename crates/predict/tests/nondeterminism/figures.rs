@@ -77,8 +77,9 @@ fn figure_1_ordered_ok() {
     }
 }
 
-/// Fig. 4. The events of thread 1 are c, w, lock, e2 (the address of x goes to y), unlock; those of thread 2 e4 (reads y; what
-/// follows needs it), lock, r, unlock. `coupled`: whether e2 is what e4 reads, without which nothing is left of the cycle.
+/// Fig. 4. The events of thread 1 are c, w, lock, e2 (the address of x goes to y), unlock; those of thread 2 e4 (reads
+/// y; what follows needs it), lock, r, unlock. `coupled`: whether e2 is what e4 reads, without which nothing is left of
+/// the cycle.
 fn figure_4(coupled: bool) -> (History, [Pos; 3], [Pos; 6]) {
     let (x, y) = (0, 1);
     let mut draft = Draft::new();
@@ -118,9 +119,9 @@ fn figure_4_ok() {
     assert!(exact(&history, read).contains(&Some(challenger)));
 }
 
-/// Fig. 5, with x the write and y the read of one cell. Scopes 1 and 2 are of one lock, 3 and 4 of another, each in a thread of its
-/// own. x comes before both first scopes end, both begin before the other two end, and those begin before y: whichever way the
-/// scopes are ordered, x comes before y. With the witness edge y → x there is no way.
+/// Fig. 5, with x the write and y the read of one cell. Scopes 1 and 2 are of one lock, 3 and 4 of another, each in a
+/// thread of its own. x comes before both first scopes end, both begin before the other two end, and those begin before
+/// y: whichever way the scopes are ordered, x comes before y. With the witness edge y → x there is no way.
 fn figure_5() -> (History, (Option<Pos>, Pos, Option<Pos>)) {
     let mut draft = Draft::new();
     let x = draft.write(0, 0, 1);

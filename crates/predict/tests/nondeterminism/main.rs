@@ -1,6 +1,6 @@
-//! Nondeterministic reads: both rules against the oracle, and the examples of the paper (Sinha, Malik, Gupta, FMCAD 2012).
-//! `REWEAVE_ORACLE=SMALL,LARGE` (histories of up to 16 and of up to 24 events) makes the comparisons longer; `cargo xtask oracle`
-//! does so.
+//! Nondeterministic reads: both rules against the oracle, and the examples of the paper (Sinha, Malik, Gupta, FMCAD
+//! 2012). `REWEAVE_ORACLE=SMALL,LARGE` (histories of up to 16 and of up to 24 events) makes the comparisons longer;
+//! `cargo xtask oracle` does so.
 
 mod exact;
 mod figures;

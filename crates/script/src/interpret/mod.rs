@@ -1,6 +1,6 @@
 //! Runs a program under the conductor. Each of its threads is one of the system's, and each access to memory and each
-//! operation on a synchronization object is a step that the scheduler is asked about. Registers are a thread's own: nobody hears
-//! of them.
+//! operation on a synchronization object is a step that the scheduler is asked about. Registers are a thread's own:
+//! nobody hears of them.
 
 mod control;
 mod executor;

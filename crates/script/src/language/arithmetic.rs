@@ -1,4 +1,5 @@
-//! What operations on values give. A value is 64 bits; what they mean is up to its type, and bits beyond its width are zero.
+//! What operations on values give. A value is 64 bits; what they mean is up to its type, and bits beyond its width are
+//! zero.
 
 use super::ir::Literal;
 use super::words::{BinaryOp, Test, Type, UnaryOp, UpdateOp};

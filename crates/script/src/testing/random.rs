@@ -1,5 +1,5 @@
-//! Random programs, small enough for all their schedules to be enumerated: a few threads that read, write, lock, wait and
-//! assert. A seed gives the same program everywhere.
+//! Random programs, small enough for all their schedules to be enumerated: a few threads that read, write, lock, wait
+//! and assert. A seed gives the same program everywhere.
 //!
 //! They are made as trees ([`Sketch`]), so that they can be made smaller; [`write`](super::write) makes text of them.
 

@@ -1,4 +1,5 @@
-//! Makes a program smaller as long as it stays interesting: threads, statements and what is around them go, one at a time.
+//! Makes a program smaller as long as it stays interesting: threads, statements and what is around them go, one at a
+//! time.
 
 use super::random::{Item, Sketch};
 

@@ -1,5 +1,5 @@
-//! The text of a sketched program. Each statement is on a line of its own that no other line equals: findings are told apart
-//! by the text of their lines.
+//! The text of a sketched program. Each statement is on a line of its own that no other line equals: findings are told
+//! apart by the text of their lines.
 
 use std::fmt::Write;
 

@@ -101,8 +101,8 @@ impl Memory {
         private
     }
 
-    /// For an access of at most eight bytes inside a page: the eight bytes there (known, value), which of them count, and
-    /// the new ones. Nearly all accesses are such.
+    /// For an access of at most eight bytes inside a page: the eight bytes there (known, value), which of them count,
+    /// and the new ones. Nearly all accesses are such.
     fn as_word(&mut self, addr: u64, bytes: &[u8]) -> Option<(&mut [u8; 8], &mut [u8; 8], u64, u64)> {
         let start = addr as usize % PAGE;
         if !(1..=8).contains(&bytes.len()) || start + 8 > PAGE {

@@ -1,14 +1,14 @@
 //! The trace checker: does what was recorded hang together?
 //!
-//! A trace is consistent if every read returns what the last recorded write left there, locks exclude each other, waits,
-//! notifies, barriers, semaphores and onces keep their counts, and threads are forked before they begin and end before they
-//! are joined. A read that no recorded write explains is not an inconsistency: libraries write memory unseen. It is
-//! counted apart, and stands for a synthetic *extern* write at that point.
+//! A trace is consistent if every read returns what the last recorded write left there, locks exclude each other,
+//! waits, notifies, barriers, semaphores and onces keep their counts, and threads are forked before they begin and end
+//! before they are joined. A read that no recorded write explains is not an inconsistency: libraries write memory
+//! unseen. It is counted apart, and stands for a synthetic *extern* write at that point.
 //!
 //! Memory that one thread alone accesses during its whole life needs no explanation: whatever changed it (a register
-//! spilled into a frame, a by-value argument, a library on the thread's behalf) is part of what the thread does by itself, so
-//! in every reordering it reads there what it read in the trace, as long as its reads of shared memory do. Such reads are
-//! counted as `private_reads`.
+//! spilled into a frame, a by-value argument, a library on the thread's behalf) is part of what the thread does by
+//! itself, so in every reordering it reads there what it read in the trace, as long as its reads of shared memory do.
+//! Such reads are counted as `private_reads`.
 //!
 //! Where events were lost (a damaged chunk), everything known before is forgotten: no false alarm follows from a gap.
 

@@ -112,8 +112,8 @@ impl<'t> Events<'t> {
         }
     }
 
-    /// The next event if it is an access of up to eight bytes, as nearly all are. `None` says nothing about what follows:
-    /// ask [`Events::next`].
+    /// The next event if it is an access of up to eight bytes, as nearly all are. `None` says nothing about what
+    /// follows: ask [`Events::next`].
     #[inline(always)]
     pub fn next_access(&mut self) -> Option<WordAccess> {
         loop {

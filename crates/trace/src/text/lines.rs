@@ -1,5 +1,5 @@
-//! CSV and JSON lines of events. Both hold the meta data, the stacks and every event with all its operands, so that they
-//! can be read back; JSON lines also show source positions, which are not read back.
+//! CSV and JSON lines of events. Both hold the meta data, the stacks and every event with all its operands, so that
+//! they can be read back; JSON lines also show source positions, which are not read back.
 //!
 //! ```text
 //! event,thread,pc,stack,op,operands                           {"reweave":"trace","version":1,"meta":{…}}

@@ -1,5 +1,5 @@
-//! Traces as text: STD (`thread|op(operand)|location`, what researchers exchange), CSV and JSON lines (ours, lossless for
-//! events and stacks). Everything comes in as the same [`Trace`], whatever it was.
+//! Traces as text: STD (`thread|op(operand)|location`, what researchers exchange), CSV and JSON lines (ours, lossless
+//! for events and stacks). Everything comes in as the same [`Trace`], whatever it was.
 
 mod fields;
 mod lines;

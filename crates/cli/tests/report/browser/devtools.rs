@@ -1,5 +1,5 @@
-//! A browser under control: Chromium's DevTools protocol over a pair of pipes (`--remote-debugging-pipe`): JSON messages that
-//! end with a zero byte, in and out.
+//! A browser under control: Chromium's DevTools protocol over a pair of pipes (`--remote-debugging-pipe`): JSON
+//! messages that end with a zero byte, in and out.
 
 use std::collections::VecDeque;
 use std::fs::File;

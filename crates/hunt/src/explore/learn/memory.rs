@@ -10,8 +10,8 @@ use crate::classes::Digest;
 use crate::names::{Code, Name};
 
 impl Learning<'_> {
-    /// Whether the thread is still in the library call it was in. A call reads and then writes: the same again is another call
-    /// at the same place.
+    /// Whether the thread is still in the library call it was in. A call reads and then writes: the same again is
+    /// another call at the same place.
     pub(super) fn in_call(&self, thread: ThreadId, code: Code, writes: bool) -> bool {
         let same = |cursor: &Cursor| cursor.call == Some((code, !writes)) && writes && cursor.lead == 0;
         self.cursors.get(&thread).is_some_and(same)

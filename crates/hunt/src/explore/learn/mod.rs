@@ -42,7 +42,8 @@ impl Tree {
     }
 }
 
-/// The writes by which the program learns what it is to know a thread by, right before it is made, and which child that is.
+/// The writes by which the program learns what it is to know a thread by, right before it is made, and which child that
+/// is.
 fn handles(trace: &Trace) -> Result<HashMap<EventId, u32>> {
     let mut last: HashMap<ThreadId, (EventId, Pc)> = HashMap::new();
     let mut handles = HashMap::new();

@@ -1,14 +1,15 @@
-//! Use of what has been destroyed: a lock, condition variable, barrier or semaphore that is used after somebody destroyed it or
-//! freed the memory it lies in, or that is destroyed while another thread holds it.
+//! Use of what has been destroyed: a lock, condition variable, barrier or semaphore that is used after somebody
+//! destroyed it or freed the memory it lies in, or that is destroyed while another thread holds it.
 //!
 //! Two parts. What the recorded run did itself ([`recorded`]) is certain. What another order of the same events does
-//! ([`predicted`]) is a question to the [engine](crate::feasible): a destruction is to its object what `free` is to a block, so
-//! if both it and a use by another thread can be next, nothing keeps the use from coming too late. Sound by the
-//! checked witness; complete for each window up to the number of tries per place.
+//! ([`predicted`]) is a question to the [engine](crate::feasible): a destruction is to its object what `free` is to a
+//! block, so if both it and a use by another thread can be next, nothing keeps the use from coming too late. Sound by
+//! the checked witness; complete for each window up to the number of tries per place.
 //!
-//! No object outlives a new one at the same address: an initialisation by a call, a write to its bytes (a static initialiser
-//! again), a new block, or the return of the function in whose frame it lies begin another life. Who has been woken, or has
-//! passed a barrier, uses it no more, by the rules of POSIX. What comes after the program's exit is not looked at.
+//! No object outlives a new one at the same address: an initialisation by a call, a write to its bytes (a static
+//! initialiser again), a new block, or the return of the function in whose frame it lies begin another life. Who has
+//! been woken, or has passed a barrier, uses it no more, by the rules of POSIX. What comes after the program's exit is
+//! not looked at.
 
 pub mod predicted;
 pub mod recorded;

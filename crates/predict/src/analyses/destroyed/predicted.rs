@@ -147,8 +147,8 @@ fn let_go(history: &mut History, end: &Destroyed) {
     after.dedup();
 }
 
-/// Uses by other threads that no fork or join keeps before the end, the latest first; before those that let go of something,
-/// because who takes it has not got it yet.
+/// Uses by other threads that no fork or join keeps before the end, the latest first; before those that let go of
+/// something, because who takes it has not got it yet.
 fn candidates(window: &Lowered, end: &Destroyed, context: &Context, free: &History) -> Vec<Pos> {
     let history = &window.history;
     let thread = history.step(end.pos).thread;

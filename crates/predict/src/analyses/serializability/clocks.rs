@@ -1,8 +1,8 @@
 //! Clocks of transactions. Entry `t` of a clock says up to which block of thread `t` is known.
 //!
-//! What remembers a transaction (a word, a lock) remembers the number of its clock. The clock of a block grows until the block
-//! ends, for all who remember it; that of events outside blocks is copied before it grows. Clocks that nobody remembers are
-//! collected now and then, so that there are never more than twice as many as are needed.
+//! What remembers a transaction (a word, a lock) remembers the number of its clock. The clock of a block grows until
+//! the block ends, for all who remember it; that of events outside blocks is copied before it grows. Clocks that nobody
+//! remembers are collected now and then, so that there are never more than twice as many as are needed.
 
 use crate::linear::Thread;
 

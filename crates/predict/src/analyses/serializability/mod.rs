@@ -1,16 +1,17 @@
 //! Conflict serializability of the observed order in linear time (AeroDrome: Mathur and Viswanathan, ASPLOS 2020).
 //!
-//! Finds a violated block if and only if the graph over transactions of the trace has a cycle, at the latest when a block of
-//! the cycle ends. What it names is true of the
-//! recorded run; what other orders of the same events do, [`atomicity`](crate::search::atomicity) asks. After the first one the
-//! offending dependence is left out and the search goes on: later blocks are found as far as the rest shows them.
+//! Finds a violated block if and only if the graph over transactions of the trace has a cycle, at the latest when a
+//! block of the cycle ends. What it names is true of the recorded run; what other orders of the same events do,
+//! [`atomicity`](crate::search::atomicity) asks. After the first one the offending dependence is left out and the
+//! search goes on: later blocks are found as far as the rest shows them.
 //!
-//! A clock per transaction says which blocks come before it. A block comes after itself if it takes over a clock that knows it,
-//! or if a block ends and what it knows is passed on to all who know that block. Deviations from the paper: words and locks
-//! refer to the clock of their last transaction instead of having copies, so a block that ends touches only those that heard
-//! of it while it was open; events outside blocks need no number of their own. Edges are data conflicts byte by byte (atomics
-//! included), release to acquire, and what every reordering keeps (fork, join, send, full barriers). A block that waits (for
-//! a notify, a barrier, a thread…) is not atomic: it ends there and nothing is said of it.
+//! A clock per transaction says which blocks come before it. A block comes after itself if it takes over a clock that
+//! knows it, or if a block ends and what it knows is passed on to all who know that block. Deviations from the paper:
+//! words and locks refer to the clock of their last transaction instead of having copies, so a block that ends touches
+//! only those that heard of it while it was open; events outside blocks need no number of their own. Edges are data
+//! conflicts byte by byte (atomics included), release to acquire, and what every reordering keeps (fork, join, send,
+//! full barriers). A block that waits (for a notify, a barrier, a thread…) is not atomic: it ends there and nothing is
+//! said of it.
 
 mod clocks;
 

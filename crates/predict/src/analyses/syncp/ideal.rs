@@ -1,10 +1,10 @@
-//! Ideals of a trace: what must come along when some prefixes of threads are to happen and critical sections keep their order
-//! (Mathur, Pavlogiannis, Viswanathan, POPL 2021). Races and deadlocks that preserve synchronization are both questions about
-//! them.
+//! Ideals of a trace: what must come along when some prefixes of threads are to happen and critical sections keep their
+//! order (Mathur, Pavlogiannis, Viswanathan, POPL 2021). Races and deadlocks that preserve synchronization are both
+//! questions about them.
 //!
-//! The ideal of some events is the least set that holds what precedes them in their threads and is closed under program order,
-//! hard edges (all synchronization but locks, as observed), the writes that its reads return, and: of two acquisitions in it
-//! that exclude each other, the release of the earlier one. Memory is linear in the trace.
+//! The ideal of some events is the least set that holds what precedes them in their threads and is closed under program
+//! order, hard edges (all synchronization but locks, as observed), the writes that its reads return, and: of two
+//! acquisitions in it that exclude each other, the release of the earlier one. Memory is linear in the trace.
 
 use reweave_model::{EventId, LockMode};
 

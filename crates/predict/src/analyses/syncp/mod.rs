@@ -3,15 +3,15 @@
 //!
 //! A pair is a race if neither of it is in its [ideal](ideal); the witness is the ideal in trace order, then the two.
 //!
-//! The accesses of a word are listed by thread, code position, locks, kind and bytes. Two lists are searched with one pass
-//! over both, since ideals only grow along them: an access that is in the ideal of a pair is in those of all later pairs. Lists
-//! whose locks exclude each other, or whose pair of code positions is a race already, are not searched.
+//! The accesses of a word are listed by thread, code position, locks, kind and bytes. Two lists are searched with one
+//! pass over both, since ideals only grow along them: an access that is in the ideal of a pair is in those of all later
+//! pairs. Lists whose locks exclude each other, or whose pair of code positions is a race already, are not searched.
 //!
-//! Deviations: a read of bytes of several writes has all of them as sources; shared locks; hard edges. The paper reports
-//! every second access with a race; this, every pair of code positions. Memory is linear in the trace.
+//! Deviations: a read of bytes of several writes has all of them as sources; shared locks; hard edges. The paper
+//! reports every second access with a race; this, every pair of code positions. Memory is linear in the trace.
 //!
-//! Known wrong: beside a wait that timed out while a notify chose another waiter, a candidate may be none, because its witness
-//! leaves the timed-out one as the only choice. The engine refutes it.
+//! Known wrong: beside a wait that timed out while a notify chose another waiter, a candidate may be none, because its
+//! witness leaves the timed-out one as the only choice. The engine refutes it.
 
 mod ideal;
 

@@ -15,8 +15,8 @@ use super::{Destroyed, Lowered, Origin};
 use crate::history::*;
 use sync::Channel;
 
-/// `initial`: what memory held before the trace; `None` if this window is not the first. `blocked`: where threads stood when
-/// the trace ended.
+/// `initial`: what memory held before the trace; `None` if this window is not the first. `blocked`: where threads stood
+/// when the trace ended.
 pub(super) fn build(kept: &[Kept], blocked: &[Kept], world: &World, initial: Option<&Symbols>) -> Lowered {
     let mut builder = Builder::new(kept, blocked, world, initial);
     if let Some(symbols) = initial {

@@ -247,8 +247,8 @@ impl Builder {
         }
     }
 
-    /// What threads were blocked at when the trace ended, as events that never happened. A thread that is not over has its end
-    /// still to come, or nobody could stand before joining it.
+    /// What threads were blocked at when the trace ended, as events that never happened. A thread that is not over has
+    /// its end still to come, or nobody could stand before joining it.
     pub(super) fn blocked(&mut self, blocked: &[Kept]) {
         for kept in blocked {
             let What::Sync(Op::Blocked { on, object }) = kept.what else { continue };

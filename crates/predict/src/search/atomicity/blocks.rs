@@ -1,16 +1,16 @@
 //! Where the atomic blocks of a trace are.
 //!
-//! **Declared**: between the marks that a front end offers (STD: `begin`, `end`), the outermost ones; and calls of functions that the
-//! user names. **Inferred**: outermost critical sections (Atomizer's heuristic), and the part of a function's call from the
-//! first to the last section of a lock that it takes more than once, at different places (check-then-act), unless it
-//! is a thread's first function, which would make the whole thread atomic; and, if asked for, *updates by hand*: from a thread's
-//! read of a location to its next write of it. Blocks that [wait](super::waits) are none; in an update, taking a semaphore that
-//! was free at first is no such wait: it is used as a lock.
+//! **Declared**: between the marks that a front end offers (STD: `begin`, `end`), the outermost ones; and calls of
+//! functions that the user names. **Inferred**: outermost critical sections (Atomizer's heuristic), and the part of a
+//! function's call from the first to the last section of a lock that it takes more than once, at different places
+//! (check-then-act), unless it is a thread's first function, which would make the whole thread atomic; and, if asked
+//! for, *updates by hand*: from a thread's read of a location to its next write of it. Blocks that [wait](super::waits)
+//! are none; in an update, taking a semaphore that was free at first is no such wait: it is used as a lock.
 //!
-//! A trace has no calls and returns, only the stack at each event. Two calls of a function from the same place with no event in
-//! between look like one, so a call is taken to begin anew at each event at the place of its first one; a loop back to
-//! there makes blocks smaller, never larger. If a function was seen to begin at several places, that does not tell calls
-//! apart: its blocks are *uncertain*, and what is found in them is potential.
+//! A trace has no calls and returns, only the stack at each event. Two calls of a function from the same place with no
+//! event in between look like one, so a call is taken to begin anew at each event at the place of its first one; a loop
+//! back to there makes blocks smaller, never larger. If a function was seen to begin at several places, that does not
+//! tell calls apart: its blocks are *uncertain*, and what is found in them is potential.
 
 use std::collections::hash_map::DefaultHasher;
 use std::collections::{HashMap, HashSet};
@@ -395,7 +395,8 @@ impl<'t> Reader<'t> {
             let updates = self.wanted.updates;
             spans.sort_by_key(|span| {
                 let length = span.last.0 - span.first.0;
-                // Of updates the innermost: what goes on around them is more likely meant. Those that a lock keeps together come last.
+                // Of updates the innermost: what goes on around them is more likely meant. Those that a lock keeps
+                // together come last.
                 (!span.block.declared, span.guarded, if updates { length } else { u64::MAX - length })
             });
             let mut kept: std::collections::BTreeMap<EventId, Span> = std::collections::BTreeMap::new();

@@ -1,11 +1,11 @@
 //! Candidates: cycles that a reordering could have, each as what it takes: events that come before others.
 //!
-//! A cycle goes through distinct threads and is told by where it comes in: to block B of thread 0 at `in₀`, to thread 1 at
-//! `in₁`, and so on. From thread k it leaves at the first event, from the start of the transaction of `inₖ` on, that `inₖ₊₁`
-//! depends on: in a reordering where a later one comes before `inₖ₊₁`, that one does too. So a block can be violated if and only
-//! if for some choice of the `in`s there is a reordering that has all of them, each after its predecessor's exit, and thread 0's
-//! exit comes before `in₀`. Cost: events to the power of the threads of a cycle; hence the limits for large histories, which
-//! [`Cycles::more`] tells of.
+//! A cycle goes through distinct threads and is told by where it comes in: to block B of thread 0 at `in₀`, to thread 1
+//! at `in₁`, and so on. From thread k it leaves at the first event, from the start of the transaction of `inₖ` on, that
+//! `inₖ₊₁` depends on: in a reordering where a later one comes before `inₖ₊₁`, that one does too. So a block can be
+//! violated if and only if for some choice of the `in`s there is a reordering that has all of them, each after its
+//! predecessor's exit, and thread 0's exit comes before `in₀`. Cost: events to the power of the threads of a cycle;
+//! hence the limits for large histories, which [`Cycles::more`] tells of.
 
 use std::cell::Cell as Counter;
 use std::collections::HashSet;
@@ -19,8 +19,8 @@ use crate::search::{Context, SearchLimits};
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Cycle {
     pub block: Block,
-    /// Exits and entries, in the order of the cycle: the first of each is in the reordering before the second. The first pair's
-    /// first and the last pair's second are events of the block.
+    /// Exits and entries, in the order of the cycle: the first of each is in the reordering before the second. The
+    /// first pair's first and the last pair's second are events of the block.
     pub edges: Vec<(Pos, Pos)>,
 }
 

@@ -26,7 +26,8 @@ pub(super) struct Depend<'h> {
     pub place: Vec<u32>,
     accesses: HashMap<(Thread, Cell), Accesses>,
     releases: HashMap<(Thread, Lock), Releases>,
-    /// Events by what others can depend on, in observed order: who reads or writes a cell, who gets a lock, who comes after.
+    /// Events by what others can depend on, in observed order: who reads or writes a cell, who gets a lock, who comes
+    /// after.
     pub readers: Vec<Vec<Pos>>,
     pub writers: Vec<Vec<Pos>>,
     pub acquires: Vec<Vec<(Pos, LockMode)>>,
@@ -99,7 +100,8 @@ impl<'h> Depend<'h> {
         }
     }
 
-    /// The first event of `thread`, from this place on, that `later`, of another thread, depends on if it comes after it.
+    /// The first event of `thread`, from this place on, that `later`, of another thread, depends on if it comes after
+    /// it.
     pub fn first_before(&self, thread: Thread, from: u32, later: Pos) -> Option<Pos> {
         let step = self.history.step(later);
         let mut best: Option<u32> = None;

@@ -1,6 +1,6 @@
 //! The search for atomicity violations. What a violation is stands in
-//! [`analyses::access_triple`](crate::analyses::access_triple); `blocks` finds blocks in a trace, `cycles` and `depend` list
-//! the ways out of a block and back, [`serializability`] asks the [engine](crate::feasible) about them.
+//! [`analyses::access_triple`](crate::analyses::access_triple); `blocks` finds blocks in a trace, `cycles` and `depend`
+//! list the ways out of a block and back, [`serializability`] asks the [engine](crate::feasible) about them.
 
 pub mod blocks;
 mod cycles;
@@ -70,8 +70,8 @@ impl Transactions {
     }
 }
 
-/// Whether a thread waits for others to do something by this operation: a block that does is not atomic. Waiting for a lock
-/// does not count.
+/// Whether a thread waits for others to do something by this operation: a block that does is not atomic. Waiting for a
+/// lock does not count.
 pub fn waits(op: &Op<'_>) -> bool {
     matches!(
         op,

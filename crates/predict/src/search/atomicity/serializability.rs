@@ -1,9 +1,10 @@
-//! Atomicity violations by questions to the [engine](crate::feasible): window by window, block by block, cycle by cycle. Each
-//! answer is judged by the [checker](crate::witness), which builds the graph over transactions by itself.
+//! Atomicity violations by questions to the [engine](crate::feasible): window by window, block by block, cycle by
+//! cycle. Each answer is judged by the [checker](crate::witness), which builds the graph over transactions by itself.
 //!
-//! Source: the maximal causal model for atomicity (Farzan and Madhusudan 2009 show that predicting it is hard in general; here
-//! the ordering solver does the work); triples after Vaziri, Tip and Dolby (POPL 2006) and AVIO (Lu et al. 2006). Sound;
-//! exact for a history as long as the bounds on cycles are not met, otherwise what was left out is counted.
+//! Source: the maximal causal model for atomicity (Farzan and Madhusudan 2009 show that predicting it is hard in
+//! general; here the ordering solver does the work); triples after Vaziri, Tip and Dolby (POPL 2006) and AVIO (Lu et
+//! al. 2006). Sound; exact for a history as long as the bounds on cycles are not met, otherwise what was left out is
+//! counted.
 
 use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant};
@@ -22,7 +23,8 @@ use crate::witness;
 
 /// For windows of real traces.
 const BOUNDS: Bounds = Bounds { threads: 3, near: 64, cycles: 256 };
-/// Questions per place of a block and interfering place; one that is not violated by so many tries is given up (and counted).
+/// Questions per place of a block and interfering place; one that is not violated by so many tries is given up (and
+/// counted).
 const TRIES: u32 = 60;
 
 /// Asks for a reordering that has a cycle.

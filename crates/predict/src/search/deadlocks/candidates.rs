@@ -1,5 +1,5 @@
-//! The cycles of a window that are worth a question: requests that wait for each other in a circle, by their code positions,
-//! likely ones first.
+//! The cycles of a window that are worth a question: requests that wait for each other in a circle, by their code
+//! positions, likely ones first.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -161,7 +161,8 @@ pub fn groups(history: &History, index: &Index<'_>, pc_of: &dyn Fn(Pos) -> Pc) -
     (groups, given_up)
 }
 
-/// One of each list, in all ways if these are few; otherwise those that lie side by side. Says whether some were left out.
+/// One of each list, in all ways if these are few; otherwise those that lie side by side. Says whether some were left
+/// out.
 fn tuples(lists: &[&[Pos]], take: &mut dyn FnMut(&[Pos])) -> bool {
     let all = lists.iter().try_fold(1usize, |product, list| product.checked_mul(list.len()));
     if all.is_some_and(|all| all <= 4 * TRIES * TRIES) {

@@ -1,5 +1,6 @@
-//! The search for deadlocks. What it looks for stands in [`analyses::maximal_deadlock`](crate::analyses::maximal_deadlock);
-//! cycles of requests come from [`relation`], which the streaming analyses share.
+//! The search for deadlocks. What it looks for stands in
+//! [`analyses::maximal_deadlock`](crate::analyses::maximal_deadlock); cycles of requests come from [`relation`], which
+//! the streaming analyses share.
 
 mod candidates;
 pub mod relation;

@@ -1,14 +1,14 @@
-//! The lock dependency relation and its cycles: iGoodlock (Joshi, Park, Sen, Naik, PLDI 2009; Park's thesis, Definitions 4.3
-//! to 4.5 and Algorithm 4.4).
+//! The lock dependency relation and its cycles: iGoodlock (Joshi, Park, Sen, Naik, PLDI 2009; Park's thesis,
+//! Definitions 4.3 to 4.5 and Algorithm 4.4).
 //!
-//! A dependency is a request for a lock by a thread that holds others. A cycle is a list of dependencies of different threads,
-//! each for a lock that the next one holds against it, the last for one that the first holds; no two of them hold the same
-//! lock, or they could not come about together.
+//! A dependency is a request for a lock by a thread that holds others. A cycle is a list of dependencies of different
+//! threads, each for a lock that the next one holds against it, the last for one that the first holds; no two of them
+//! hold the same lock, or they could not come about together.
 //!
-//! Deviations. The paper extends all chains of the whole relation, level by level; this looks, whenever a dependency is added,
-//! for the cycles through it: so each is found once, as soon as it is complete, and none need be kept. Shared locks: sharers do
-//! not exclude each other. With them a cycle may have chords (a lock that several of its members hold shared), and only
-//! cycles without one are minimal: the others decompose, and are left out like the paper's.
+//! Deviations. The paper extends all chains of the whole relation, level by level; this looks, whenever a dependency is
+//! added, for the cycles through it: so each is found once, as soon as it is complete, and none need be kept. Shared
+//! locks: sharers do not exclude each other. With them a cycle may have chords (a lock that several of its members hold
+//! shared), and only cycles without one are minimal: the others decompose, and are left out like the paper's.
 
 use reweave_model::LockMode;
 
@@ -87,9 +87,9 @@ impl Relation {
         id
     }
 
-    /// Tells every cycle of this dependency with earlier ones, itself first, short ones before long ones. `together`: whether
-    /// two may be part of one cycle, as far as the relation does not know. Each step of the search takes one from `budget`; at 0
-    /// it gives up.
+    /// Tells every cycle of this dependency with earlier ones, itself first, short ones before long ones. `together`:
+    /// whether two may be part of one cycle, as far as the relation does not know. Each step of the search takes one
+    /// from `budget`; at 0 it gives up.
     pub fn cycles_through(
         &self,
         first: Id,

@@ -1,6 +1,6 @@
-//! What becomes of a value that was read, as far as the trace can tell: the events of its thread that follow, up to the first
-//! that may depend on it. Approximate: nothing is known of registers, so everything that follows without a choice is taken to
-//! carry the value, and an output is what the recorder sees of one (a send, or a call that leaves control).
+//! What becomes of a value that was read, as far as the trace can tell: the events of its thread that follow, up to the
+//! first that may depend on it. Approximate: nothing is known of registers, so everything that follows without a choice
+//! is taken to carry the value, and an output is what the recorder sees of one (a send, or a call that leaves control).
 
 use std::collections::HashMap;
 

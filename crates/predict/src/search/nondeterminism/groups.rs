@@ -1,5 +1,5 @@
-//! The questions of a window that are worth asking, by code position of the read and of the write: one answer per pair of
-//! lines is what people want to know, not one per pair of events.
+//! The questions of a window that are worth asking, by code position of the read and of the write: one answer per pair
+//! of lines is what people want to know, not one per pair of events.
 
 use std::collections::{BTreeMap, HashSet};
 

@@ -1,19 +1,22 @@
 //! Nondeterministic reads: reads that another interleaving of the same events lets see another write.
 //!
-//! Source: Sinha, Malik, Gupta, *Efficient Predictive Analysis for Detecting Nondeterminism in Multi-Threaded Programs*, FMCAD
+//! Source: Sinha, Malik, Gupta, *Efficient Predictive Analysis for Detecting Nondeterminism in Multi-Threaded
+//! Programs*, FMCAD
 //! 2012. Two rules:
 //!
-//! * **exact** (the default): "read r can see write c" is a question to the [engine](crate::feasible): some reordering after
-//!   which r is next and c is the last writer of the cell. Sound and complete for the window; every answer leaves with an
-//!   order that the [checker](crate::witness) accepted ([`views`]). It deviates from the paper, whose orders of writer, reader and
-//!   challenger do not say that the challenger is what the reader sees, and which keeps every other read of the trace.
+//! * **exact** (the default): "read r can see write c" is a question to the [engine](crate::feasible): some reordering
+//!   after which r is next and c is the last writer of the cell. Sound and complete for the window; every answer leaves
+//!   with an order that the [checker](crate::witness) accepted ([`views`]). It deviates from the paper, whose orders of
+//!   writer, reader and challenger do not say that the challenger is what the reader sees, and which keeps every other
+//!   read of the trace.
 //! * **[published]**: the paper's own rule, as printed, with its numbers. What it finds is a pattern: `potential`.
 //!
 //! Reads are plain reads, atomic loads, updates, exchanges and compare-exchanges; their own value is free, a
-//! compare-exchange's too (it may then end otherwise). The time before all writes is a writer, and the end of the run, when
-//! every thread has ended, is a reader of every cell.
+//! compare-exchange's too (it may then end otherwise). The time before all writes is a writer, and the end of the run,
+//! when every thread has ended, is a reader of every cell.
 //!
-//! Reads are asked for by pair of code positions ([`groups`]), a bounded number of tries each; what was not settled is counted.
+//! Reads are asked for by pair of code positions ([`groups`]), a bounded number of tries each; what was not settled is
+//! counted.
 
 mod feeds;
 mod groups;

@@ -52,7 +52,8 @@ pub fn patterns(
     Ok(Patterns { findings, stats })
 }
 
-/// The lines of a witness; `None` if one of its events is no line of the program, or what it means depends on another window.
+/// The lines of a witness; `None` if one of its events is no line of the program, or what it means depends on another
+/// window.
 fn lines(window: &Lowered, Witness { couple, challenger, .. }: Witness) -> Option<Lines> {
     let line = |pos: Pos| window.history.step(pos).event.map(|_| window.origin(pos).pc);
     let reader = match couple.reader {

@@ -1,10 +1,10 @@
 //! Which writes a read of one history can see: the question of the exact rule, and the call that exploration lives on.
 //!
-//! Guarantee: [`Views::alternatives`] lists every write (and the time before all writes) that some feasible reordering of the
-//! history lets the read see, other than the one it saw, each with an order that the [checker](crate::witness) accepted; what
-//! the engine did not settle in time is listed apart. The read is next after that order, not in it: its own value is free. So a
-//! compare-exchange, whose outcome steers its thread, can see a value that would make it end otherwise; an exchange and an
-//! update are reads like any other.
+//! Guarantee: [`Views::alternatives`] lists every write (and the time before all writes) that some feasible reordering
+//! of the history lets the read see, other than the one it saw, each with an order that the [checker](crate::witness)
+//! accepted; what the engine did not settle in time is listed apart. The read is next after that order, not in it: its
+//! own value is free. So a compare-exchange, whose outcome steers its thread, can see a value that would make it end
+//! otherwise; an exchange and an update are reads like any other.
 
 use std::collections::HashMap;
 
@@ -211,8 +211,9 @@ impl<'h> Views<'h> {
         if thread == own {
             return true;
         }
-        // Somebody who holds the lock at the read comes before or after the whole section of the writer, and so sees the last
-        // write of that section; and nobody in another section comes between a write and a read of one section.
+        // Somebody who holds the lock at the read comes before or after the whole section of the writer, and so sees
+        // the last write of that section; and nobody in another section comes between a write and a read of one
+        // section.
         let list_of = |thread: Thread| lists.iter().find(|(other, _)| *other == thread).map(|(_, list)| list);
         let next = list_of(thread).and_then(|list| list.get(list.partition_point(|&pos| pos <= writer)).copied());
         let before = list_of(own).and_then(|list| list[..list.partition_point(|&pos| pos < read)].last().copied());
@@ -220,7 +221,8 @@ impl<'h> Views<'h> {
             && !before.is_some_and(|before| self.section_apart(before, read, writer))
     }
 
-    /// Whether one section has the first two events and no other event of its lock can come between them, as the third one is.
+    /// Whether one section has the first two events and no other event of its lock can come between them, as the third
+    /// one is.
     fn section_apart(&self, first: Pos, second: Pos, other: Pos) -> bool {
         let held = |pos: Pos| &self.sections[self.held[pos.index()] as usize];
         held(first).iter().any(|section| {

@@ -1,5 +1,5 @@
-//! The pairs of a window that are worth a question: conflicting accesses that neither a common lock nor an order that every
-//! reordering keeps forbids (the quick check), by pair of code positions, likely ones first.
+//! The pairs of a window that are worth a question: conflicting accesses that neither a common lock nor an order that
+//! every reordering keeps forbids (the quick check), by pair of code positions, likely ones first.
 
 use std::collections::{BTreeMap, HashSet};
 

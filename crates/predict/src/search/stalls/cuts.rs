@@ -182,8 +182,8 @@ impl Sums {
     }
 }
 
-/// The cut, if every thread is over or waits in it as far as no order matters; several if the last round of a barrier can have
-/// different threads in it.
+/// The cut, if every thread is over or waits in it as far as no order matters; several if the last round of a barrier
+/// can have different threads in it.
 fn cut(history: &History, endings: &Endings<'_>, done: &[u32]) -> Vec<Cut> {
     let Some((cut, at_barriers)) = without_rounds(history, endings, done) else { return Vec::new() };
     let mut cuts = vec![cut];

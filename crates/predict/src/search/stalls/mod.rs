@@ -1,4 +1,5 @@
-//! The search for stalls. Their definition, and how they are found, stand in [`analyses::stall`](crate::analyses::stall).
+//! The search for stalls. Their definition, and how they are found, stand in
+//! [`analyses::stall`](crate::analyses::stall).
 
 mod cuts;
 mod question;

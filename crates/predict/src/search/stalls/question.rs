@@ -49,7 +49,8 @@ impl Prefixes {
                 this.goals.push(goal);
                 continue;
             }
-            // Not notified at the very end is what a wait that then times out needs. Its lock is its own: it takes part in nothing.
+            // Not notified at the very end is what a wait that then times out needs. Its lock is its own: it takes part
+            // in nothing.
             let Action::Woken { condition, .. } = step.action else { continue };
             let lock = Lock(this.history.locks);
             this.history.locks += 1;
@@ -81,8 +82,8 @@ impl Prefixes {
     }
 }
 
-/// What must come before each event of the cut, besides its thread's events: also all other arrivals before those of a round that
-/// threads wait in.
+/// What must come before each event of the cut, besides its thread's events: also all other arrivals before those of a
+/// round that threads wait in.
 fn all_before(whole: &History, cut: &Cut) -> Vec<Vec<Pos>> {
     let mut before: Vec<Vec<Pos>> = whole.steps.iter().map(|step| step.after.clone()).collect();
     let barrier = |pos: Pos| match whole.step(pos).action {

@@ -1,5 +1,6 @@
-//! The meaning of programs, one step at a time. A step is what other threads can come between: an access to memory, an operation
-//! on a synchronization object, the begin and the end of a thread. What touches registers only goes with the step before it.
+//! The meaning of programs, one step at a time. A step is what other threads can come between: an access to memory, an
+//! operation on a synchronization object, the begin and the end of a thread. What touches registers only goes with the
+//! step before it.
 
 use std::collections::BTreeSet;
 use std::hash::{DefaultHasher, Hash, Hasher};

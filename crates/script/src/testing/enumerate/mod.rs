@@ -1,12 +1,12 @@
-//! All schedules of a program, one step at a time: what it can fail at, where it can get stuck, which accesses race, and how many
-//! classes of executions there are.
+//! All schedules of a program, one step at a time: what it can fail at, where it can get stuck, which accesses race,
+//! and how many classes of executions there are.
 //!
-//! The definitions are those of the rest of the project, its code is not: nothing here is shared with what runs, predicts or
-//! explores programs, so that one can be compared with the other. States that were seen before are not looked at again; what each
-//! thread has read so far is part of the state, as it is what tells classes apart.
+//! The definitions are those of the rest of the project, its code is not: nothing here is shared with what runs,
+//! predicts or explores programs, so that one can be compared with the other. States that were seen before are not
+//! looked at again; what each thread has read so far is part of the state, as it is what tells classes apart.
 //!
-//! Guarantee: complete, unless [`Behaviours::complete`] says otherwise. Costs a state for each combination of what threads have
-//! read and where they are: for programs of a dozen statements.
+//! Guarantee: complete, unless [`Behaviours::complete`] says otherwise. Costs a state for each combination of what
+//! threads have read and where they are: for programs of a dozen statements.
 
 mod local;
 mod machine;
@@ -39,9 +39,11 @@ pub struct Behaviours {
     pub failures: BTreeSet<u32>,
     /// Combinations of threads that wait while nobody can go on.
     pub deadlocks: BTreeSet<BTreeSet<Waiting>>,
-    /// Pairs of lines whose accesses conflict and are both next in some state, not both of them atomic. The smaller first.
+    /// Pairs of lines whose accesses conflict and are both next in some state, not both of them atomic. The smaller
+    /// first.
     pub races: BTreeSet<(u32, u32)>,
-    /// What all threads read until the end, outcomes of synchronization included, and where they wait if nobody can go on.
+    /// What all threads read until the end, outcomes of synchronization included, and where they wait if nobody can go
+    /// on.
     pub classes: BTreeSet<u64>,
     /// What it prints.
     pub outputs: BTreeSet<Vec<String>>,

@@ -109,8 +109,8 @@ impl Packer {
     }
 }
 
-/// Packs accesses as long as they are foreseen whole: one zero byte each, and one branch that the processor learns. Most
-/// of a loop goes this way; apart from the rest so that everything stays in registers. Returns how many, and how
+/// Packs accesses as long as they are foreseen whole: one zero byte each, and one branch that the processor learns.
+/// Most of a loop goes this way; apart from the rest so that everything stays in registers. Returns how many, and how
 /// many of them are writes.
 #[inline(never)]
 fn foreseen(tables: &mut Tables, words: &[u64], codes: &mut [u8], context_of_last: &mut u64) -> (usize, u64) {

@@ -1,11 +1,11 @@
 //! STD: one event per line, `thread|op(operand)|location`, with the operations `r w acq rel fork join begin end`.
 //!
-//! It has neither values nor branches. Coming in, every write gets a value of its own and every read returns the last one
-//! (0 at first), and [`crate::Meta::abstract_values`] is set. Only outermost acquisitions are events with us: a
+//! It has neither values nor branches. Coming in, every write gets a value of its own and every read returns the last
+//! one (0 at first), and [`crate::Meta::abstract_values`] is set. Only outermost acquisitions are events with us: a
 //! re-entrant `acq` and its `rel` are dropped. A file `NAME.loc` beside it (`location text:line`) names the locations.
 //!
-//! Going out, what STD cannot say is left out and counted: an atomic access becomes one inside a lock of its own, a wait
-//! releases and acquires its mutex; barriers, semaphores and the like are lost.
+//! Going out, what STD cannot say is left out and counted: an atomic access becomes one inside a lock of its own, a
+//! wait releases and acquires its mutex; barriers, semaphores and the like are lost.
 
 mod export;
 mod names;

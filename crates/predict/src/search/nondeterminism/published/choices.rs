@@ -1,9 +1,9 @@
-//! The lock abstraction graph, the choices that lie on the way against a witness edge (the paper's *S_choice*), and the choice
-//! graphs.
+//! The lock abstraction graph, the choices that lie on the way against a witness edge (the paper's *S_choice*), and the
+//! choice graphs.
 //!
-//! A set of vertices of the abstraction graph that is closed under its edges has, of each thread, everything from some place on
-//! (or up to some place): a scope is entered as a whole, because it is one vertex. So the slice between two events is two such
-//! lists of places, grown until nothing changes.
+//! A set of vertices of the abstraction graph that is closed under its edges has, of each thread, everything from some
+//! place on (or up to some place): a scope is entered as a whole, because it is one vertex. So the slice between two
+//! events is two such lists of places, grown until nothing changes.
 //!
 //! Deviation from the paper: choice graphs are built edge by edge, the observed order of two scopes first, and one that
 //! already has a cycle is not completed. Each cycle met counts as a graph explored, and so does the graph without one.
@@ -18,8 +18,8 @@ pub const MOST: u64 = 4096;
 /// Two scopes that the graph leaves unordered, the one entered first in the trace first.
 pub type Choice = (ScopeId, ScopeId);
 
-/// Where a graph leaves choices at all: for each thread the locks of which it has scopes that some other scope is not ordered
-/// with.
+/// Where a graph leaves choices at all: for each thread the locks of which it has scopes that some other scope is not
+/// ordered with.
 pub struct Open {
     locks: Vec<Vec<Lock>>,
 }

@@ -1,13 +1,13 @@
-//! The partial order graph with read-couples and induced edges, as vector clocks: for each event, how many events of each thread
-//! reach it. All its edges agree with the observed order, so it has no cycle.
+//! The partial order graph with read-couples and induced edges, as vector clocks: for each event, how many events of
+//! each thread reach it. All its edges agree with the observed order, so it has no cycle.
 //!
 //! Between witnesses only what differs is done again: taking one couple out touches clocks from about its reader on
-//! ([`Clocks::without`]), and only if some witness of it is not refuted without locks; what a witness adds is laid over them
-//! (`overlay`).
+//! ([`Clocks::without`]), and only if some witness of it is not refuted without locks; what a witness adds is laid over
+//! them (`overlay`).
 //!
-//! Deviations from the paper: an event may hold a lock in shared mode, and two shared scopes order nothing; a scope that is never
-//! left ends with its thread; synchronization that the paper does not have (barriers, semaphores, channels…) is a fixed edge in
-//! observed order, as a wait's notify is.
+//! Deviations from the paper: an event may hold a lock in shared mode, and two shared scopes order nothing; a scope
+//! that is never left ends with its thread; synchronization that the paper does not have (barriers, semaphores,
+//! channels…) is a fixed edge in observed order, as a wait's notify is.
 
 use std::collections::HashMap;
 
@@ -56,8 +56,8 @@ pub struct Graph<'h> {
     pub scopes: Vec<Scope>,
     /// By lock and thread.
     of: Vec<Vec<ScopesOf>>,
-    /// For each thread and place: the scopes that are entered before that place and left at it or later; at the end of the
-    /// thread, those that are never left.
+    /// For each thread and place: the scopes that are entered before that place and left at it or later; at the end of
+    /// the thread, those that are never left.
     pub around: Vec<Vec<Vec<ScopeId>>>,
     /// The scope that an event enters.
     entered: Vec<Option<ScopeId>>,
@@ -174,8 +174,8 @@ impl<'h> Graph<'h> {
         self.history.threads[scope.thread.index()][scope.to as usize]
     }
 
-    /// A wait, the notify that woke it as it looks (the last one before it ended), and its end follow each other; a take follows
-    /// the post that has its number.
+    /// A wait, the notify that woke it as it looks (the last one before it ended), and its end follow each other; a
+    /// take follows the post that has its number.
     fn find_notifies(&mut self) {
         let mut waits: HashMap<Thread, Pos> = HashMap::new();
         let mut notifies: HashMap<Condition, Pos> = HashMap::new();
@@ -215,8 +215,8 @@ pub struct Clocks {
     threads: usize,
     /// For each event, thread by thread: how many events of the thread reach it, itself included.
     clocks: Vec<u32>,
-    /// For each scope, thread by thread: the induced edge that leads to its acquisition, as how many events of the thread its
-    /// release makes; 0: none. The last release of a thread stands for all before it.
+    /// For each scope, thread by thread: the induced edge that leads to its acquisition, as how many events of the
+    /// thread its release makes; 0: none. The last release of a thread stands for all before it.
     induced: Vec<u32>,
 }
 
@@ -239,8 +239,8 @@ impl Clocks {
 
     /// Takes the read-couple of these two out of the graph whose clocks are `base`, with all that it induced.
     pub fn without(&mut self, base: &Clocks, graph: &Graph<'_>, writer: Pos, reader: Pos) {
-        // What the couple induced orders a scope that ends after the reader, and that again scopes that end after its beginning:
-        // nothing before the last calm moment changes.
+        // What the couple induced orders a scope that ends after the reader, and that again scopes that end after its
+        // beginning: nothing before the last calm moment changes.
         let from = graph.calm[reader.index()];
         self.clocks.copy_from_slice(&base.clocks);
         self.induced.copy_from_slice(&base.induced);

@@ -1,19 +1,20 @@
-//! The rule as published: Sinha, Malik, Gupta, *Efficient Predictive Analysis for Detecting Nondeterminism in Multi-Threaded
-//! Programs*, FMCAD 2012.
+//! The rule as published: Sinha, Malik, Gupta, *Efficient Predictive Analysis for Detecting Nondeterminism in
+//! Multi-Threaded Programs*, FMCAD 2012.
 //!
-//! For each read-couple (w, r) and challenger c there are three orders that break the couple ([`couples`]). Each is a *witness*: its
-//! edges are added to the graph of program order, synchronization, all other read-couples and what locks induce
-//! ([`graph`], [`overlay`]). A cycle refutes it. Otherwise, scopes of one lock that the graph leaves unordered and that lie on the way
-//! against a witness edge are *choices*; some way to choose must leave no cycle ([`choices`]).
+//! For each read-couple (w, r) and challenger c there are three orders that break the couple ([`couples`]). Each is a
+//! *witness*: its edges are added to the graph of program order, synchronization, all other read-couples and what locks
+//! induce ([`graph`], [`overlay`]). A cycle refutes it. Otherwise, scopes of one lock that the graph leaves unordered
+//! and that lie on the way against a witness edge are *choices*; some way to choose must leave no cycle ([`choices`]).
 //!
-//! Guarantee: none, in spite of the paper's theorems. A witness it calls feasible may not be: an edge from a write to its
-//! reader does not keep other writes from between them, the three orders do not say that c is what r sees, and choices outside the
-//! slice are never made. One that it calls infeasible may be feasible: every other read of the trace is kept, also those that
-//! nothing depends on. The tests count both kinds of error; on random histories of up to 16 events about one pair in ten
-//! is wrong.
+//! Guarantee: none, in spite of the paper's theorems. A witness it calls feasible may not be: an edge from a write to
+//! its reader does not keep other writes from between them, the three orders do not say that c is what r sees, and
+//! choices outside the slice are never made. One that it calls infeasible may be feasible: every other read of the
+//! trace is kept, also those that nothing depends on. The tests count both kinds of error; on random histories of up to
+//! 16 events about one pair in ten is wrong.
 //!
-//! Deviations: a writer that does not occur (the third order) is one that reaches neither the reader nor the challenger; a
-//! reader of several cells gives up all its couples with one writer at once. Others stand where they happen.
+//! Deviations: a writer that does not occur (the third order) is one that reaches neither the reader nor the
+//! challenger; a reader of several cells gives up all its couples with one writer at once. Others stand where they
+//! happen.
 
 mod choices;
 mod couples;
@@ -64,7 +65,8 @@ pub fn couples(history: &History) -> Vec<Couple> {
     Couples::new(history).couples
 }
 
-/// A scope as the tests want it: where it is entered, left (if it is), its last event, its lock, and whether it is shared.
+/// A scope as the tests want it: where it is entered, left (if it is), its last event, its lock, and whether it is
+/// shared.
 pub type ScopeEvents = (Pos, Option<Pos>, Pos, usize, bool);
 
 /// The sync edges and the scopes of a history, for those who build the graph in another way.
@@ -139,8 +141,8 @@ pub fn witnesses(history: &History, stats: &mut Stats, visit: &mut dyn FnMut(Wit
     }
 }
 
-/// Most witnesses have a cycle without any lock, and the couple they break has no part in it: what a path from the reader or to
-/// the writer needs, it has.
+/// Most witnesses have a cycle without any lock, and the couple they break has no part in it: what a path from the
+/// reader or to the writer needs, it has.
 fn is_refuted_without_locks(witness: Witness, graph: &Graph<'_>, plain: &Clocks) -> bool {
     let Ok(edges) = edges(witness) else { return true };
     let (writer, reader) = (witness.couple.writer, witness.couple.reader);

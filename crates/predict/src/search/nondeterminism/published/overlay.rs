@@ -1,5 +1,5 @@
-//! What one witness adds to the graph: its edges, what they induce, and the choices tried. A handful, so that paths through
-//! them are looked for edge by edge on top of the [clocks](super::graph).
+//! What one witness adds to the graph: its edges, what they induce, and the choices tried. A handful, so that paths
+//! through them are looked for edge by edge on top of the [clocks](super::graph).
 
 use super::graph::{Clocks, Graph, Scope, ScopeId};
 use crate::history::Pos;

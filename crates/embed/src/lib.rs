@@ -17,7 +17,7 @@
 //!
 //! and in the library:
 //!
-//! ```ignore
+//! ```text
 //! static RUNTIME: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/runtime.so"));
 //! ```
 //!

@@ -111,6 +111,14 @@ const CHORES: &[Chore] = &[
         |_| soak::enumerate(),
     ),
     chore(
+        "oracle",
+        "scripts",
+        "[N] [SEED]",
+        "N random scripts (default 2000), from that seed on, through `reweave test --explore` against all of their \
+           schedules: failures, deadlocks, racy pairs, classes, and every finding replayed three times",
+        |rest| soak::scripts(word(rest, 0, "2000"), word(rest, 1, "0")),
+    ),
+    chore(
         "survey",
         "golden",
         "[REPLAYS] [TEXT]",

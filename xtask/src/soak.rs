@@ -77,6 +77,12 @@ pub fn enumerate() -> bool {
     soak("reweave", "exploration", ("REWEAVE_ENUMERATE", "1"), &what)
 }
 
+/// Random scripts through the whole command against all of their schedules.
+pub fn scripts(count: &str, seed: &str) -> bool {
+    let what = ["programs", "failures", "deadlocks", "racy pairs", "classes", "states", "replays"];
+    soak("reweave", "scripts", ("REWEAVE_SCRIPTS", &format!("{count},{seed}")), &what)
+}
+
 /// Runs one test file and adds up what its summaries (`golden mutex: 56 runs, 3180 events, …`) say.
 fn soak(package: &str, test: &str, (variable, value): (&str, &str), what: &[&str]) -> bool {
     let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());

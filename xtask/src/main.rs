@@ -104,19 +104,19 @@ const CHORES: &[Chore] = &[
     ),
     chore(
         "oracle",
-        "scripts",
-        "[N]",
-        "random `.rwi` programs (default 2000) through `reweave test --explore`, against all of their schedules by brute \
-           force; every finding is replayed three times",
-        |rest| soak::scripts(word(rest, 0, "2000")),
-    ),
-    chore(
-        "oracle",
         "schedules",
         "",
         "all schedules of the programs in tests/explore against exploration (takes a \
            quarter of an hour)",
         |_| soak::enumerate(),
+    ),
+    chore(
+        "oracle",
+        "scripts",
+        "[N] [SEED]",
+        "N random scripts (default 2000), from that seed on, through `reweave test --explore` against all of their \
+           schedules: failures, deadlocks, racy pairs, classes, and every finding replayed three times",
+        |rest| soak::scripts(word(rest, 0, "2000"), word(rest, 1, "0")),
     ),
     chore(
         "survey",

@@ -71,16 +71,16 @@ pub fn oracle_deadlocks(small: &str, large: &str) -> bool {
     soak("reweave-predict", "deadlocks", ("REWEAVE_ORACLE", &format!("{small},{large}")), &what)
 }
 
-/// Random scripts through the whole command, against the enumeration of all their schedules.
-pub fn scripts(count: &str) -> bool {
-    let what = ["programs", "failures", "deadlocks", "racy pairs", "classes", "states", "replays"];
-    soak("reweave", "scripts", ("REWEAVE_SCRIPTS", count), &what)
-}
-
 /// Exploration against the enumeration of all schedules.
 pub fn enumerate() -> bool {
     let what = ["classes", "schedules", "runs of exploration"];
     soak("reweave", "exploration", ("REWEAVE_ENUMERATE", "1"), &what)
+}
+
+/// Random scripts through the whole command against all of their schedules.
+pub fn scripts(count: &str, seed: &str) -> bool {
+    let what = ["programs", "failures", "deadlocks", "racy pairs", "classes", "states", "replays"];
+    soak("reweave", "scripts", ("REWEAVE_SCRIPTS", &format!("{count},{seed}")), &what)
 }
 
 /// Runs one test file and adds up what its summaries (`golden mutex: 56 runs, 3180 events, …`) say.

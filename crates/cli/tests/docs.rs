@@ -227,6 +227,11 @@ fn getting_started_runs() {
 }
 
 #[test]
+fn writing_a_front_end_runs() {
+    follow(&book().join("writing-a-front-end.md"));
+}
+
+#[test]
 fn living_with_findings_runs() {
     follow(&book().join("living-with-findings.md"));
 }

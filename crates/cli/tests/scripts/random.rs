@@ -3,7 +3,6 @@
 use std::env;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
 
 use reweave_script::testing::random::{Limits, sketch};
 use reweave_script::testing::shrink::shrink;
@@ -53,7 +52,8 @@ fn exploration_finds_what_all_schedules_do() {
     let (programs, skipped, all, different) = sum.into_inner().unwrap();
     println!(
         "scripts random: {programs} programs, {} failures, {} deadlocks, {} racy pairs, {} classes, {} states, \
-         {} replays, {} differences ({skipped} had too many states; {:.1} s in the command)",
+         {} replays, {} differences ({skipped} had too many states; {} were tested again with more \
+         time; {:.1} s in the command)",
         all.failures,
         all.deadlocks,
         all.races,
@@ -61,6 +61,7 @@ fn exploration_finds_what_all_schedules_do() {
         all.states,
         all.replays,
         different.len(),
+        all.again,
         all.took.as_secs_f64()
     );
     if let (Some(seed), true) = (different.first(), env::var_os("REWEAVE_SHRINK").is_some()) {
@@ -82,6 +83,6 @@ fn add(sum: &mut Compared, one: &Compared) {
     sum.classes += one.classes;
     sum.states += one.states;
     sum.replays += one.replays;
+    sum.again += one.again;
     sum.took += one.took;
-    let _: Duration = sum.took;
 }

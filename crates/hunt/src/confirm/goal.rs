@@ -4,7 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
-use reweave_model::{AccessFlags, Accessor, Addr, Event, EventId, Finding, Kind, Misuse, ObjectId, Op, Pc, ThreadId};
+use reweave_model::{
+    AccessFlags, Accessor, Addr, AnalysisId, Event, EventId, Finding, Kind, Misuse, ObjectId, Op, Pc, Strength,
+    ThreadId,
+};
 use reweave_predict::analyses::destroyed::recorded::{LateUse, late_uses};
 use reweave_predict::analyses::hb::HbRaces;
 use reweave_predict::analyses::misuse::Misuses;
@@ -155,6 +158,15 @@ impl Goal {
         Ok(shown.map(|shown| Occurrence { events: events.into_iter().map(Some).collect(), ..shown }))
     }
 
+    /// Whether a run that fails does so where another one does. Replays need not, but a finding that is shrunk must not
+    /// turn into another one: a program may have several assertions.
+    pub fn fails_alike(&self, one: &Trace, other: &Trace) -> Result<bool> {
+        if !self.is(Kind::Failure) || self.freed {
+            return Ok(true);
+        }
+        Ok(ends_at(one, &self.outcome)? == ends_at(other, &self.outcome)?)
+    }
+
     /// Whether the run itself is one that no order of whole blocks explains, because of a block that begins at this
     /// place.
     fn torn(&self, trace: &Trace) -> Result<Option<Occurrence>> {
@@ -214,6 +226,12 @@ fn codes(trace: &Trace, finding: &Finding, pcs: impl Iterator<Item = Pc>) -> Res
         }
     }
     Ok(pcs.map(|pc| names.code(pc)).collect())
+}
+
+/// Where a failed run ended.
+fn ends_at(trace: &Trace, outcome: &Outcome) -> Result<Vec<Code>> {
+    let finding = Finding::new(Kind::Failure, Strength::Confirmed, AnalysisId::RECORDING, last_places(trace, outcome)?);
+    codes(trace, &finding, finding.accesses().iter().map(|access| access.pc))
 }
 
 /// Goes through a trace until `visit` says where it is shown. It hears of each event, what code is called by then, and

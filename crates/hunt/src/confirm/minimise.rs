@@ -77,8 +77,12 @@ impl Shrinking<'_> {
         let left = self.deadline.saturating_duration_since(Instant::now());
         let done = run(&self.best, &attempt, self.goal, &trial, self.settings, left, &mut Tries::default())?;
         let Ok(new) = done else { return Ok(false) };
-        let fewer = preemptions(&Trace::open(trial.join(&new.trace))?)?;
-        if fewer >= self.count || !same_outcome(&new.outcome, &self.goal.outcome) {
+        let shorter = Trace::open(trial.join(&new.trace))?;
+        let fewer = preemptions(&shorter)?;
+        if fewer >= self.count
+            || !same_outcome(&new.outcome, &self.goal.outcome)
+            || !self.goal.fails_alike(&self.best, &shorter)?
+        {
             return Ok(false);
         }
         // Of processes that the shorter run does not have, too.

@@ -53,7 +53,7 @@ fn exploration_finds_what_all_schedules_do() {
     println!(
         "scripts random: {programs} programs, {} failures, {} deadlocks, {} racy pairs, {} classes, {} states, \
          {} replays, {} differences ({skipped} had too many states; {} were tested again with more \
-         time; {:.1} s in the command)",
+         time; {} findings stayed predicted for lack of time; {:.1} s in the command)",
         all.failures,
         all.deadlocks,
         all.races,
@@ -62,6 +62,7 @@ fn exploration_finds_what_all_schedules_do() {
         all.replays,
         different.len(),
         all.again,
+        all.late,
         all.took.as_secs_f64()
     );
     if let (Some(seed), true) = (different.first(), env::var_os("REWEAVE_SHRINK").is_some()) {
@@ -84,5 +85,6 @@ fn add(sum: &mut Compared, one: &Compared) {
     sum.states += one.states;
     sum.replays += one.replays;
     sum.again += one.again;
+    sum.late += one.late;
     sum.took += one.took;
 }

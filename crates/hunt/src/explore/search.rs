@@ -235,11 +235,19 @@ impl<'t> Search<'t> {
                 let (Some(a), Some(b)) = (&first.ask, &second.ask) else { continue };
                 if one.0 != two.0 && conflict(a, b) {
                     let goal = Goal::Race { one: first.code.min(second.code), two: first.code.max(second.code) };
-                    let way: Vec<(Who, u32)> = moves.iter().copied().chain([self.way(one), self.way(two)]).collect();
+                    // An access that ends the process (an assertion follows it) comes second: the run is to have both.
+                    let order = if self.ends_process(one) { [two, one] } else { [one, two] };
+                    let way: Vec<(Who, u32)> = moves.iter().copied().chain(order.map(|next| self.way(next))).collect();
                     self.want(goal, record, &way);
                 }
             }
         }
+    }
+
+    /// Whether the process ends with this, before any other thread can do something.
+    fn ends_process(&self, (_, node, answer): Choice) -> bool {
+        let next = self.tree.edge(node, answer).map(|edge| self.tree.node(edge.to));
+        next.is_some_and(|next| next.fused && next.ask == Some(Ask::Exit))
     }
 
     /// The steps that lead a thread to what it is told.

@@ -112,14 +112,21 @@ impl State {
         Some(path)
     }
 
-    /// Pairs of lines with accesses that are both next and race.
+    /// Pairs of lines with accesses that are both next and race. Some execution has both: a pair of which each access would end
+    /// the program at once, because an assertion fails right after it, is none.
     pub fn races(&self, program: &Program, enabled: &[usize]) -> BTreeSet<(u32, u32)> {
-        let next: Vec<Access> = enabled.iter().filter_map(|&who| self.access(program, who)).collect();
+        let accesses = enabled.iter().filter_map(|&who| Some((who, self.access(program, who)?)));
+        let next: Vec<(usize, Access)> = accesses.collect();
+        let goes_on = |who: usize| {
+            let mut after = self.clone();
+            after.step(program, who);
+            after.end.is_none()
+        };
         let mut races = BTreeSet::new();
-        for (at, one) in next.iter().enumerate() {
-            for other in &next[at + 1..] {
+        for (at, (who, one)) in next.iter().enumerate() {
+            for (other_who, other) in &next[at + 1..] {
                 let conflict = one.cell == other.cell && (one.writes || other.writes);
-                if conflict && !(one.atomic && other.atomic) {
+                if conflict && !(one.atomic && other.atomic) && (goes_on(*who) || goes_on(*other_who)) {
                     races.insert((one.line.min(other.line), one.line.max(other.line)));
                 }
             }

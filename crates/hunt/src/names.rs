@@ -3,9 +3,9 @@
 //! that thread's first stack address, a global its module and offset, code likewise. The words of the command line lie
 //! above the stack, and where depends on how long the environment is: they are named by themselves.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
-use reweave_model::{Addr, AtomicKind, BlockedOn, Event, MappedModules, ObjectId, Op, OpKind, Pc, ThreadId};
+use reweave_model::{Addr, AtomicKind, BlockedOn, Event, MappedModules, ObjectId, Op, OpKind, Pc, ThreadId, module_id};
 use reweave_trace::{ARGUMENTS, Language, Meta, StackMemory};
 
 /// A place in memory.
@@ -46,12 +46,19 @@ pub struct Names {
     heap: BTreeMap<u64, (u64, ThreadId, u32)>,
     allocations: HashMap<ThreadId, u32>,
     stacks: HashMap<ThreadId, u64>,
+    /// Modules of the front end's runtime: what lies where in them differs from build to build.
+    runtime: Vec<u64>,
+    /// Threads that have begun and done nothing yet.
+    beginning: HashSet<ThreadId>,
+    /// Allocations with which threads say where their stacks lie, and the first offset into each that was used.
+    stack_blocks: HashMap<(ThreadId, u32), Option<u64>>,
 }
 
 impl Names {
     /// For the events of a process, in the same environment.
     pub fn new(language: &Language) -> Self {
-        Self { stack_memory: language.stacks, ..Self::default() }
+        let runtime = language.runtime_modules.iter().map(|name| module_id(name.as_bytes())).collect();
+        Self { stack_memory: language.stacks, runtime, ..Self::default() }
     }
 
     /// For the events of a process, in an environment that may be another one.
@@ -65,8 +72,13 @@ impl Names {
     pub fn see(&mut self, event: &Event<'_>) {
         match event.op {
             Op::Module { .. } => self.modules.see(&event.op),
+            Op::Begin => drop(self.beginning.insert(event.thread)),
             Op::Alloc { addr, size } => {
                 let count = self.allocations.entry(event.thread).or_default();
+                let is_stack = self.stack_memory.is_some_and(|stacks| addr.0 >= stacks.lowest);
+                if self.beginning.remove(&event.thread) && is_stack {
+                    self.stack_blocks.insert((event.thread, *count), None);
+                }
                 // Freed, whether or not anybody saw it.
                 while let Some((&gone, _)) = self.heap.range(addr.0..addr.0.saturating_add(size)).next() {
                     self.heap.remove(&gone);
@@ -165,8 +177,26 @@ impl Names {
             Op::Leave { call } | Op::Return { call, .. } => (call.into(), Name::Unknown),
             _ => (0, Name::Unknown),
         };
+        let is_block = matches!(event.op, Op::Alloc { .. } | Op::Free { .. });
+        let name = if is_block { name } else { self.whatever_the_build(name) };
         let kind = event.op.kind();
         Key { thread: event.thread, code: self.code(event.pc), kind, detail, name }
+    }
+
+    /// The same name under a runtime that was built anew: its own data lie elsewhere, and so do stacks, by what its
+    /// frames below the program's take.
+    fn whatever_the_build(&mut self, name: Name) -> Name {
+        match name {
+            Name::Global { module, .. } if self.runtime.contains(&module) => Name::Unknown,
+            Name::Heap { thread, allocation, offset } => match self.stack_blocks.get_mut(&(thread, allocation)) {
+                Some(first) => {
+                    let first = *first.get_or_insert(offset);
+                    Name::Stack { thread, offset: offset.wrapping_sub(first) as i64 }
+                }
+                None => name,
+            },
+            name => name,
+        }
     }
 
     fn waited_for(&mut self, thread: ThreadId, on: BlockedOn, object: ObjectId) -> Name {
@@ -199,6 +229,7 @@ impl Key {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use reweave_model::{AccessFlags, EventId, StackId, Value};
 
     #[test]
     fn words_of_the_command_line_are_found_wherever_they_lie() {
@@ -215,5 +246,23 @@ mod tests {
         assert_eq!(named(top, top + 7), named(top - 3, top + 4));
         assert_eq!(named(top, top + 20), Name::Unknown, "the environment");
         assert_eq!(named(top, top - 8), Name::Stack { thread: ThreadId(0), offset: 0x1000 - 8 });
+    }
+
+    #[test]
+    fn another_build_of_the_runtime_changes_no_names() {
+        let key = |shift: u64| {
+            let mut names = Names::of_process(&Meta::default());
+            let event = |op| Event { id: EventId(0), thread: ThreadId(1), pc: Pc(0), stack: StackId(0), op };
+            let block = 0x7fff_f61c_0000;
+            let read = |addr| Op::Read { addr: Addr(addr), size: 8, value: Value::Word(0), flags: AccessFlags(0) };
+            let runtime = Op::Module { base: Addr(0x1000), size: 0x1000, bias: 0, path: b"/x/libreweave_runtime.so" };
+            let ops =
+                [runtime, Op::Begin, Op::Alloc { addr: Addr(block), size: 0x4_0000 }, read(block + 0x3_0000 - shift)];
+            ops.iter().for_each(|&op| names.see(&event(op)));
+            let keys = [ops[2], ops[3], read(block + 0x2_0000 - shift), read(0x1100 + shift)];
+            keys.map(|op| names.key(&event(op)))
+        };
+        assert_eq!(key(0), key(0x30));
+        assert_eq!(key(0)[2].name, Name::Stack { thread: ThreadId(1), offset: -0x1_0000 });
     }
 }

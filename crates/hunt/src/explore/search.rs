@@ -247,7 +247,7 @@ impl<'t> Search<'t> {
     /// Whether the process ends with this, before any other thread can do something.
     fn ends_process(&self, (_, node, answer): Choice) -> bool {
         let next = self.tree.edge(node, answer).map(|edge| self.tree.node(edge.to));
-        next.is_some_and(|next| next.fused && next.ask == Some(Ask::Exit))
+        next.is_some_and(|next| next.fused && next.ask == Some(Request::Exit))
     }
 
     /// The steps that lead a thread to what it is told.

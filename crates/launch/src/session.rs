@@ -229,11 +229,12 @@ pub fn run(options: &Options) -> Result<Run> {
     let program = Program::find(options.front_ends, &options.command, &options.cwd)?;
     let own = if options.isolate { Some(PrivateFolder::copy_of(&options.cwd)?) } else { None };
     let cwd = own.as_ref().map_or(&*options.cwd, PrivateFolder::path);
+    let session = Session::new(options, false)?;
+    let invocation = program.invocation(options.front_ends, &session.socket())?;
+    // A program that cannot be started costs no earlier trace.
     if options.watcher.is_none() {
         clear_old(&options.trace)?;
     }
-    let session = Session::new(options, false)?;
-    let invocation = program.invocation(options.front_ends, &session.socket())?;
     let guard = interrupt::Guard::new(options.watcher.is_some());
     let began = Instant::now();
     let mut started = session.start(|| {

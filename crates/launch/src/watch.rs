@@ -7,7 +7,7 @@
 //!
 //! Memory is bounded: beyond the limit an analysis starts over (see [`Live::start_over`]), which is counted too.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -205,7 +205,8 @@ struct Teller<'a> {
     /// Where each item is, and what the analysis behind it claims.
     by_fingerprint: HashMap<String, (usize, Claim)>,
     untold: u64,
-    language: Arc<Language>,
+    /// What the programs are written in that findings were made in, by front end.
+    languages: BTreeMap<&'static str, Arc<Language>>,
 }
 
 impl Teller<'_> {
@@ -225,8 +226,10 @@ impl Teller<'_> {
         let wanted: BTreeSet<_> = sightings.iter().flat_map(resolve::addresses).filter(|pc| pc.0 != 0).collect();
         let wanted: Vec<_> = wanted.into_iter().collect();
         let symbols = symbols(front_end, modules, &wanted);
+        let language = self.languages.entry(front_end.name()).or_insert_with(|| Arc::new(front_end.language()));
+        let language = Arc::clone(language);
         for sighting in sightings {
-            let item = resolve::item(self.items.len() as u32 + 1, sighting, &symbols, &self.language);
+            let item = resolve::item(self.items.len() as u32 + 1, sighting, &symbols, &language);
             let claim = sighting.analysis.claim();
             match self.by_fingerprint.get_mut(&item.fingerprint) {
                 Some((place, known)) => {
@@ -261,9 +264,8 @@ pub fn watch(mut options: Options, plan: Plan, tell: &mut (dyn FnMut(News<'_>) +
         sums: Mutex::default(),
     });
     options.watcher = Some(Arc::new(Admission(Arc::clone(&hub))));
-    let language = Arc::new(Language::of_older_traces());
     let mut teller =
-        Teller { tell, items: Vec::new(), by_fingerprint: HashMap::new(), untold: 0, language: Arc::clone(&language) };
+        Teller { tell, items: Vec::new(), by_fingerprint: HashMap::new(), untold: 0, languages: BTreeMap::new() };
     let (run, totals, stalls) = std::thread::scope(|scope| {
         let told = scope.spawn(|| teller.listen(receiver));
         let run = session::run(&options);
@@ -275,7 +277,9 @@ pub fn watch(mut options: Options, plan: Plan, tell: &mut (dyn FnMut(News<'_>) +
         (run, totals, stalls)
     });
     let run = run?;
-    let Teller { items, untold, .. } = teller;
+    let Teller { items, untold, languages, .. } = teller;
+    // Advice is one page of a report: where programs of several kinds were watched, that of the first.
+    let language = languages.into_values().next().unwrap_or_default();
     let peak_memory = memory("VmHWM:");
     let command = options.command.iter().map(|word| word.to_string_lossy().into_owned());
     let seconds = run.took.as_secs_f64().max(1e-9);

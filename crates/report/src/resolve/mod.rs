@@ -7,7 +7,7 @@ pub mod live;
 mod source;
 mod summary;
 
-use reweave_model::{AccessOp, Accessor, Awaited, BlockedOn, Evidence, Finding, Kind, ObjectId, StaticAccess};
+use reweave_model::{AccessOp, Accessor, Addr, Awaited, BlockedOn, Evidence, Finding, Kind, ObjectId, StaticAccess};
 
 use crate::data::{AccessItem, BlockItem, Facts, HeldLock, Item, Location, Operation, StaticItem, ViewItem};
 use crate::describe::{Describer, signal_name};
@@ -61,12 +61,14 @@ pub fn describe(finding: &Finding, source: &dyn Source) -> Description {
         }
     }
     let view = reads::view_item(finding, source);
+    // Once: a trace unpacks a chunk for it.
+    let raced = if finding.kind == Kind::Race { source.address(finding) } else { None };
     let summary = match &view {
         Some(view) => reads::summary(view, &accesses),
-        None => summary::summary(finding, &accesses, source),
+        None => summary::summary(finding, raced, &accesses, source),
     };
     let block_at = finding.block.as_ref().map(|block| block::block_item(block, finding.accesses(), source));
-    Description { fingerprint, summary, accesses, block_at, view, facts: facts(finding, source) }
+    Description { fingerprint, summary, accesses, block_at, view, facts: facts(finding, raced, source) }
 }
 
 /// The identity of a finding.
@@ -81,11 +83,10 @@ fn accesses(finding: &Finding, source: &dyn Source) -> Vec<AccessItem> {
     }
 }
 
-fn facts(finding: &Finding, source: &dyn Source) -> Facts {
-    let is_race = finding.kind == Kind::Race;
+fn facts(finding: &Finding, raced: Option<Addr>, source: &dyn Source) -> Facts {
     Facts {
         memory_order: finding.weak_order,
-        variable: source.address(finding).filter(|_| is_race).map(|addr| source.describer().variable(addr)),
+        variable: raced.map(|addr| source.describer().variable(addr)),
         unjoined: finding.kind == Kind::Misuse && summary::is_unjoined(finding, source),
         ..Facts::default()
     }

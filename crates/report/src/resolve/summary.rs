@@ -1,18 +1,18 @@
 //! A finding in one line.
 
-use reweave_model::{AtomicBlock, Claim, Evidence, Finding, Kind, Op};
+use reweave_model::{Addr, AtomicBlock, Claim, Evidence, Finding, Kind, Op};
 
 use super::block::block_name;
 use super::source::{Source, operation};
 use crate::data::{AccessItem, MEMORY_ORDER, RACE_ON, UNJOINED};
 use crate::describe::Describer;
 
-pub fn summary(finding: &Finding, accesses: &[AccessItem], source: &dyn Source) -> String {
+pub fn summary(finding: &Finding, raced: Option<Addr>, accesses: &[AccessItem], source: &dyn Source) -> String {
     let describer = source.describer();
     match finding.kind {
         Kind::Race => {
             let ops = accesses.iter().map(|access| access.op.to_string()).collect::<Vec<_>>().join(" and ");
-            let race = match source.address(finding) {
+            let race = match raced {
                 Some(addr) => format!("{RACE_ON}{}", describer.address(addr)),
                 None => RACE_ON.trim_end_matches(" on ").to_owned(),
             };

@@ -3,7 +3,7 @@
 
 use std::io;
 
-use reweave_guest::model::{AccessFlags, Addr, LockMode, Misuse, ObjectKind, Op, Value, WakeReason};
+use reweave_guest::model::{AccessFlags, Addr, InputSource, LockMode, Misuse, ObjectKind, Op, Value, WakeReason};
 use reweave_guest::{Deadline, Guest, NewGuest, Next, Performed, Process, Wakeup};
 
 /// A place in memory: its address and its size.
@@ -89,6 +89,18 @@ impl Control {
         let mut token = self.guest.enter();
         token.sync_point();
         token.step(pc, op);
+    }
+
+    /// A number from outside: what the recorded run got, if one is repeated, or what `read` gets.
+    pub fn input<E>(&mut self, pc: u64, read: impl FnOnce() -> Result<i64, E>) -> Result<i64, E> {
+        let mut token = self.guest.enter();
+        token.sync_point();
+        let value = match token.recorded_input(InputSource::Other) {
+            Some((value, _)) => value,
+            None => token.outside(|_| read())?,
+        };
+        token.step(pc, Op::Input { source: InputSource::Other, value, bytes: &[] });
+        Ok(value)
     }
 
     pub fn acquire(&mut self, pc: u64, lock: u64, mode: LockMode, deadline: Deadline) -> bool {

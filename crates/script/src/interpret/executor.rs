@@ -4,7 +4,7 @@ use std::io::{self, BufRead, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use reweave_model::{InputSource, Op, ThreadId};
+use reweave_model::{Op, ThreadId};
 
 use super::control::Control;
 use super::{Shared, lock};
@@ -317,14 +317,14 @@ impl Executor {
 
     fn input(&mut self, pc: u64) -> Done<i64> {
         static ENDED: AtomicBool = AtomicBool::new(false);
-        let mut line = String::new();
-        if !ENDED.load(Ordering::Relaxed) {
-            let read = io::stdin().lock().read_line(&mut line);
-            ENDED.store(read.is_ok_and(|bytes| bytes == 0), Ordering::Relaxed);
-        }
-        let value = line.trim().parse().map_err(|_| format!("expected a number as input, found {:?}", line.trim()))?;
-        self.control.sync_step(pc, Op::Input { source: InputSource::Other, value, bytes: &[] });
-        Ok(value)
+        self.control.input(pc, || {
+            let mut line = String::new();
+            if !ENDED.load(Ordering::Relaxed) {
+                let read = io::stdin().lock().read_line(&mut line);
+                ENDED.store(read.is_ok_and(|bytes| bytes == 0), Ordering::Relaxed);
+            }
+            line.trim().parse().map_err(|_| format!("expected a number as input, found {:?}", line.trim()))
+        })
     }
 }
 

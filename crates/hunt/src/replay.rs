@@ -189,14 +189,14 @@ pub fn base_options(front_ends: FrontEnds, meta: &Meta, trace: PathBuf) -> Optio
 pub fn script(
     trace: &Trace,
     mut schedule: Schedule,
-    wish: Option<&MeetingPlan>,
+    plan: Option<&MeetingPlan>,
     wanted: impl Fn(ThreadId, u64, InputSource) -> bool,
 ) -> Result<Script> {
     let (inputs, mut signals) = from_outside(trace, wanted, false)?;
     // What made somebody outside send one may not have happened yet.
     signals.retain(|signal| signal.timer);
     split_long_segments(&mut schedule);
-    Ok(encoded(trace, encode(&schedule, &inputs, &signals, Inputs::Others, wish)))
+    Ok(encoded(trace, encode(&schedule, &inputs, &signals, Inputs::Others, plan)))
 }
 
 /// The schedule of a trace with all its inputs, and where it had to wait for descriptors: what other processes do takes

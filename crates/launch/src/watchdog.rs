@@ -1,7 +1,7 @@
 //! The last resort against blocking that nothing intercepts: a holder of the token that sits in a system call while
 //! others could run loses the token. The decision is recorded, so replay repeats it.
 //!
-//! It only asks; a waiting thread of the target carries the wish out, and only if the trace has not moved meanwhile.
+//! It only asks; a waiting thread of the target carries it out, and only if the trace has not moved meanwhile.
 
 use std::fs;
 use std::sync::atomic::Ordering;
@@ -73,7 +73,7 @@ impl Watchdog {
             header.revoke_at.store(position, Ordering::Release);
             header.revoke.store(holder, Ordering::Release);
             wake_all(region);
-            // A wish that nobody could carry out is repeated, but not at every tick.
+            // A request that nobody could carry out is repeated, but not at every tick.
             self.quiet_until = now + self.patience;
             self.patience = (self.patience * 2).min(Duration::from_millis(500));
         }

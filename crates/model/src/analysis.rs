@@ -34,7 +34,8 @@ impl fmt::Display for AnalysisId {
     }
 }
 
-/// What an analysis says of a finding that has no witness. The order is that of how much it says, the most first.
+/// What an analysis says of a finding that has no witness. The order is that in
+/// which one replaces another for the same places: the earlier one stays.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Claim {
     /// Nothing ordered the accesses in this run, unless an earlier race is the reason.

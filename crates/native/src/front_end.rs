@@ -1,8 +1,8 @@
 //! Native programs as a front end: those built with `reweave cc`, others as far as their synchronization goes, and
 //! whatever starts such programs.
 //!
-//! The runtime library is preloaded into everything that is started; a program without hooks is recorded only if it is
-//! the one that was asked for.
+//! The runtime library is preloaded into native programs and whatever they start; a program without hooks is recorded
+//! only if it is the one that was asked for.
 
 use std::ffi::OsString;
 use std::io;

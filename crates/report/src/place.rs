@@ -103,8 +103,8 @@ mod tests {
         let placed = placed(vec![
             frame("/src/bank.c", 7, "pay"),
             frame("/src/bank.c", 20, "main"),
-            frame("../sysdeps/nptl/libc_start_call_main.h", 58, "__libc_start_call_main"),
-            frame("", 0, "__libc_init_first"),
+            frame("../start/call_main.h", 58, "call_main"),
+            frame("", 0, "init_first"),
         ]);
         assert_eq!(placed.stack, [frame("/src/bank.c", 20, "main")]);
     }

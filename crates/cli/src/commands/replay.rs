@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use reweave_hunt::gdb;
+use reweave_hunt::debugger;
 use reweave_hunt::replay::{Recording, Repeated, Replayed, repeat, replay};
 use reweave_launch::exit;
 use reweave_report::describe;
@@ -44,7 +44,7 @@ pub fn run(args: Args) -> i32 {
         Err(error) => return output::fail(&error),
     };
     if args.gdb {
-        return gdb::debug(&recording, &args.gdb_args).unwrap_or_else(|error| output::fail(&error));
+        return debugger::debug(&recording, &args.gdb_args).unwrap_or_else(|error| output::fail(&error));
     }
     if let Some(times) = args.times {
         return count(&recording, times).unwrap_or_else(|error| output::fail(&error));

@@ -14,7 +14,8 @@ use crate::common::REWEAVE;
 
 /// States that are enumerated.
 const STATES: usize = 60_000;
-/// For one program, and if that is too little on a busy machine: runs that take too long are ended, and then not everything is explored.
+/// For one program, and if that is too little on a busy machine: runs that take too long are ended, and then not
+/// everything is explored.
 const BUDGETS: [&str; 3] = ["10s", "30s", "60s"];
 const REPLAYS: &str = "3";
 
@@ -91,8 +92,8 @@ fn counts(item: &Value) -> bool {
     ["race", "deadlock", "failure"].contains(&kind) && !is_weak(item)
 }
 
-/// A race by the memory model alone: whether accesses come next to each other does not tell it. The label says so of the run in
-/// which it was found; in another one they may.
+/// A race by the memory model alone: whether accesses come next to each other does not tell it. The label says so of
+/// the run in which it was found; in another one they may.
 fn is_weak(item: &Value) -> bool {
     item["summary"].as_str().is_some_and(|summary| summary.contains("(memory-order)"))
 }

@@ -57,11 +57,11 @@ pub(super) fn attempts(trace: &Trace, finding: &Finding, goal: &Goal) -> Result<
         (Manner::PRECISE, 1..=budget::ACTIVE_RUNS / 2),
         (Manner::COARSE, budget::ACTIVE_RUNS / 2 + 1..=budget::ACTIVE_RUNS),
     ] {
-        let Some(wish) = wish(trace, finding, goal, manner)? else { break };
+        let Some(plan) = plan(trace, finding, goal, manner)? else { break };
         let threads = schedule_of(trace)?.threads;
         for seed in seeds {
             let schedule = Schedule { threads: threads.clone(), segments: Vec::new() };
-            attempts.push(Attempt { schedule, wish: Some(wish.clone()), seed });
+            attempts.push(Attempt { schedule, plan: Some(plan.clone()), seed });
         }
     }
     Ok(attempts)
@@ -77,17 +77,17 @@ pub fn trial(
     settings: &RunSettings<'_>,
 ) -> Result<Option<(bool, Tries)>> {
     let goal = Goal::of(trace, finding)?;
-    let Some(wish) = wish(trace, finding, &goal, manner)? else { return Ok(None) };
+    let Some(plan) = plan(trace, finding, &goal, manner)? else { return Ok(None) };
     let schedule = Schedule { threads: schedule_of(trace)?.threads, segments: Vec::new() };
     let folder = PrivateFolder::new()?;
     let mut tries = Tries { attempts: 1, ..Tries::default() };
-    let attempt = Attempt { schedule, wish: Some(wish), seed };
+    let attempt = Attempt { schedule, plan: Some(plan), seed };
     let done = run(trace, &attempt, &goal, folder.path(), settings, budget::MEASURED_RUN, &mut tries)?;
     Ok(Some((done.is_ok(), tries)))
 }
 
-/// What is wished for, if pausing threads can help.
-pub fn wish(trace: &Trace, finding: &Finding, goal: &Goal, manner: Manner) -> Result<Option<MeetingPlan>> {
+/// Who is to meet where, if pausing threads can help.
+pub fn plan(trace: &Trace, finding: &Finding, goal: &Goal, manner: Manner) -> Result<Option<MeetingPlan>> {
     let meeting = match finding.kind {
         Kind::Race if !goal.memory_order => Meeting::Race,
         Kind::Deadlock => Meeting::Together,

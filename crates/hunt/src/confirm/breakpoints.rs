@@ -83,7 +83,7 @@ pub fn break_at(
         let target = |code: Code| Target::anyone(code, place as u32);
         targets.extend(codes.into_iter().map(target));
     }
-    let wish = MeetingPlan { meeting: Meeting::Together, targets };
+    let plan = MeetingPlan { meeting: Meeting::Together, targets };
     let mut tries = Tries::default();
     for seed in 1..=budget::BREAKPOINT_RUNS {
         let left = deadline.saturating_duration_since(Instant::now());
@@ -95,7 +95,7 @@ pub fn break_at(
         let mut options = base_options(settings.front_ends, trace.meta(), folder.join(TRACE));
         options
             .scripts
-            .push(script(trace, Schedule::default(), Some(&wish), |_, _, source| source != InputSource::Clock)?);
+            .push(script(trace, Schedule::default(), Some(&plan), |_, _, source| source != InputSource::Clock)?);
         options.command = settings.command.map_or(options.command, <[_]>::to_vec);
         options.seed = seed;
         options.isolate = settings.isolate;

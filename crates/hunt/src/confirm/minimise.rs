@@ -73,7 +73,7 @@ impl Shrinking<'_> {
         self.runs += 1;
         let trial = self.folder.join(TRIAL);
         fs::create_dir_all(&trial).map_err(Error::output("create", &trial))?;
-        let attempt = Attempt { schedule, wish: None, seed: 0 };
+        let attempt = Attempt { schedule, plan: None, seed: 0 };
         let left = self.deadline.saturating_duration_since(Instant::now());
         let done = run(&self.best, &attempt, self.goal, &trial, self.settings, left, &mut Tries::default())?;
         let Ok(new) = done else { return Ok(false) };

@@ -76,7 +76,7 @@ struct FailedAttempt {
 /// One way to try.
 struct Attempt {
     schedule: Schedule,
-    wish: Option<MeetingPlan>,
+    plan: Option<MeetingPlan>,
     seed: u64,
 }
 
@@ -175,7 +175,7 @@ fn along(finding: &Finding) -> Vec<Attempt> {
     if finding.kind == Kind::Race && !finding.weak_order {
         schedules.extend(swapped(&witness.schedule));
     }
-    schedules.into_iter().map(|schedule| Attempt { schedule, wish: None, seed: 0 }).collect()
+    schedules.into_iter().map(|schedule| Attempt { schedule, plan: None, seed: 0 }).collect()
 }
 
 /// One run. If it shows the goal, the folder gets trace, schedule and command; if not, the reason.
@@ -196,7 +196,7 @@ fn run(
     let mut options = base_options(settings.front_ends, trace.meta(), folder.join(TRACE));
     for path in family_of(trace.path()) {
         if path == trace.path() {
-            options.scripts.push(script(trace, schedule.clone(), attempt.wish.as_ref(), within)?);
+            options.scripts.push(script(trace, schedule.clone(), attempt.plan.as_ref(), within)?);
         } else if let Ok(relative) = Trace::open(&path) {
             // The other processes do what they did, as long as they are told the same.
             options.scripts.push(exact_script(&relative, false)?);

@@ -94,7 +94,7 @@ impl Hunt<'_> {
             return Ok(true);
         }
         *self.stats.entry("events".into()).or_default() += process.events;
-        // libc ends a program that frees twice, sooner or later: that is reported with both places.
+        // A program that frees twice is ended for it, sooner or later: that is reported with both places.
         let follows =
             freed_memory.is_some_and(|freed| freed.twice) && matches!(process.outcome, Outcome::Signalled { .. });
         let mut failure_of_this = None;

@@ -112,8 +112,8 @@ impl State {
         Some(path)
     }
 
-    /// Pairs of lines with accesses that are both next and race. Some execution has both: a pair of which each access would end
-    /// the program at once, because an assertion fails right after it, is none.
+    /// Pairs of lines with accesses that are both next and race. Some execution has both: a pair of which each access
+    /// would end the program at once, because an assertion fails right after it, is none.
     pub fn races(&self, program: &Program, enabled: &[usize]) -> BTreeSet<(u32, u32)> {
         let accesses = enabled.iter().filter_map(|&who| Some((who, self.access(program, who)?)));
         let next: Vec<(usize, Access)> = accesses.collect();

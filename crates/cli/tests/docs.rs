@@ -245,7 +245,7 @@ fn the_example_of_each_kind_runs() {
 
 #[test]
 fn every_page_with_commands_is_run() {
-    let run = ["README.md", "getting-started.md", "living-with-findings.md"];
+    let run = ["README.md", "getting-started.md", "living-with-findings.md", "writing-a-front-end.md"];
     for page in pages() {
         let name = page.file_name().and_then(|name| name.to_str()).expect("a name");
         let in_findings = page.parent().is_some_and(|folder| folder.ends_with("findings"));

@@ -63,8 +63,9 @@ pub fn follow(lines: &[Line], start: &Path, home: &Path, programs: &Path, settin
         if command.contains("cmake -B") {
             script += "cp ~/CMakeLists.txt .\n";
         }
+        let quoted = command.replace('\'', "'\\''");
         script += &format!(
-            "{command} </dev/null\ngot=$?; [ $got -eq {code} ] || {{ echo \"$got instead of {code}: \"'{command}' >&2; exit 99; }}\n"
+            "{command} </dev/null\ngot=$?; [ $got -eq {code} ] || {{ echo \"$got instead of {code}: \"'{quoted}' >&2; exit 99; }}\n"
         );
     }
     let path = std::env::var_os("PATH").unwrap_or_default();

@@ -314,6 +314,7 @@ fn lint() -> bool {
             "--package",
             "reweave-native",
             "--lib",
+            "--no-default-features",
             "--target-dir",
             "target/runtime-lint",
             "--",

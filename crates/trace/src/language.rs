@@ -73,7 +73,6 @@ impl Language {
             // Main's stack and those of threads lie above this on x86-64 Linux, as do mappings. Threads' stacks are
             // mapped 8 MB apart unless asked otherwise.
             stacks: Some(StackMemory { lowest: 0x7000_0000_0000, reach: 4 << 20 }),
-            ..Self::default()
         }
     }
 

@@ -221,7 +221,7 @@ fn run(
     tries.thrashes += process.thrashes;
     if goal.occurrence(&new)?.is_none() {
         return missed(match &process.diverged {
-            Some(divergence) => Missed::Diverged(divergence.clone()),
+            Some(divergence) => Missed::Diverged(*divergence),
             None if run.timed_out => Missed::TookTooLong,
             None => Missed::DidNotHappen,
         });

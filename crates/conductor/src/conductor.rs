@@ -111,6 +111,7 @@ impl<W: World> NewThread<W> {
 }
 
 impl<W: World> Conductor<W> {
+    /// The only one of its region, by the contract of [`Region::new`].
     pub fn new(region: Region, world: W) -> Self {
         let timers = Timers::default();
         Self {

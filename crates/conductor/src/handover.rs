@@ -134,9 +134,17 @@ impl<W: World> Token<'_, W> {
         child
     }
 
-    /// Takes back the row of a child that could not be made.
-    pub fn unregister_child(&mut self, child: u32) {
-        let row = self.conductor().threads.lock().strike_off(child);
+    /// Takes back the row of a child that could not be made. Whoever has the `NewThread` is the only one to begin it,
+    /// so nobody will.
+    ///
+    /// # Panics
+    /// If it was registered with another conductor.
+    pub fn unregister_child(&mut self, child: NewThread<W>) {
+        let id = child.id();
+        let mut threads = self.conductor().threads.lock();
+        assert_eq!(threads.pointer(id), Some(child.pointer()), "thread {id} is another conductor's");
+        let row = threads.strike_off(id);
+        drop(threads);
         drop(row);
         let children = &self.me().scheduling.children;
         children.set(children.get() - 1);

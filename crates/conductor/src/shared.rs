@@ -131,7 +131,8 @@ impl Region {
     }
 
     /// # Safety
-    /// `base` is a mapping of at least `Region::size(header.schedule_bytes)` bytes that stays.
+    /// `base` is a mapping of at least `Region::size(header.schedule_bytes)` bytes that stays. At most one
+    /// [`Conductor`](crate::Conductor) is ever made with it: who holds the token is said there, for one process.
     pub const unsafe fn new(base: *mut u8) -> Self {
         Self { base }
     }

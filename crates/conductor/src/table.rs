@@ -27,8 +27,9 @@ pub struct Threads<R> {
     pub(crate) stuck_since: (u64, u64),
 }
 
-// SAFETY: rows are owned by the table; the module `thread` says who may touch what in them.
-unsafe impl<R> Send for Threads<R> {}
+// SAFETY: rows are owned by the table; the module `thread` says who may touch what in them. The front end's part is
+// shared with its thread, and freed by whoever ends it.
+unsafe impl<R: Send + Sync> Send for Threads<R> {}
 
 impl<R> Default for Threads<R> {
     fn default() -> Self {

@@ -69,10 +69,11 @@ fn a_row_goes_with_its_thread_and_its_number_stays() {
 fn a_thread_that_could_not_be_made_leaves_nothing() {
     let conductor = conductor();
     let mut main = conductor.start();
-    let child = main.register_child().row().id;
+    let child = main.register_child();
+    let id = child.id();
     main.unregister_child(child);
-    assert!(conductor.threads.lock().len() == 1 && !conductor.is_alive(child));
-    assert_eq!(main.register_child().row().id, child + 1, "its number is not used again");
+    assert!(conductor.threads.lock().len() == 1 && !conductor.is_alive(id));
+    assert_eq!(main.register_child().id(), id + 1, "its number is not used again");
 }
 
 #[test]
@@ -161,9 +162,9 @@ fn few_idle_conditions_are_kept() {
 fn a_notify_passes_over_waiters_that_are_gone() {
     let conductor = conductor();
     let mut main = conductor.start();
-    let gone = child(&mut main).row().id;
+    let gone = child(&mut main);
     let waiter = child(&mut main);
-    main.objects().conditions.at(0x2000).waiters.extend([gone, waiter.row().id]);
+    main.objects().conditions.at(0x2000).waiters.extend([gone.id(), waiter.row().id]);
     main.unregister_child(gone);
     main.notify(1, 0x2000, false);
     assert!(waiter.row().wait.woken.get(), "it is the first one left");

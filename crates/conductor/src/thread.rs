@@ -107,7 +107,8 @@ pub struct Scheduling {
     pub(crate) children: Cell<u32>,
 }
 
-/// What a blocked thread waits for. Set by the thread before it waits, answered by the holder of the token.
+/// What a blocked thread waits for. Set by the thread before it waits, answered by the holder of the token. `on` is
+/// also read by the waiting thread without the token (`await_turn`): it alone writes it, and not while it waits.
 pub struct Wait {
     pub on: Cell<BlockedOn>,
     pub object: Cell<u64>,

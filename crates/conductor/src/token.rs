@@ -98,7 +98,9 @@ impl<'a, W: World> Token<'a, W> {
     }
 }
 
-/// What it gives access to.
+/// What it gives access to. The watchdog may take the token from a thread that has recorded nothing for a while and is
+/// in a real call or in code without hooks. Therefore, after a real call, [`Token::keep`] or [`Token::step`] comes
+/// before anything here, and what is borrowed here is not kept across a real call.
 impl<'a, W: World> Token<'a, W> {
     #[inline(always)]
     pub(crate) fn parts(&mut self) -> (&'a Conductor<W>, &mut State<W>, &Thread<W::Row>) {

@@ -47,7 +47,7 @@ words! {
 pub struct StatusWord(AtomicU8);
 
 impl StatusWord {
-    pub const fn new(status: Status) -> Self {
+    pub(crate) const fn new(status: Status) -> Self {
         Self(AtomicU8::new(status as u8))
     }
 
@@ -61,8 +61,9 @@ impl StatusWord {
         }
     }
 
+    /// The scheduler's alone: a thread that says it is outside, and goes on, would have a token that it does not hold.
     #[inline(always)]
-    pub fn set(&self, status: Status) {
+    pub(crate) fn set(&self, status: Status) {
         self.0.store(status as u8, Relaxed);
     }
 }

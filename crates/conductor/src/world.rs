@@ -17,9 +17,16 @@ pub struct ExternalWait {
 }
 
 /// The services of a front end. Those with a default are for front ends that have more than threads and objects.
+///
+/// [`deliver`](Self::deliver), [`came_back`](Self::came_back) and [`stop_for_debugger`](Self::stop_for_debugger) are
+/// called by the holder of the token, without the lock of the thread table. All others may be called with that spin
+/// lock held, and by a thread that does not hold the token: they must not wait (except [`poll`](Self::poll), as long as
+/// its `timeout` says), and must not call what takes the lock again, which would never return: anything of a
+/// [`Token`], and of the [`Conductor`](crate::Conductor) `kick`, `adopt`, `start` and `is_alive`. The table that they
+/// are given is the locked one.
 pub trait World: Sized + 'static {
     /// The front end's part of a thread's row. `Sync`: the thread itself has it when it runs without the token, too.
-    type Row: Default + Sync;
+    type Row: Default + Send + Sync;
 
     /// Reads up to eight bytes of the program's memory, also where nothing is mapped (that reads as 0). For writes
     /// whose value is taken after they have happened: see the recorder.
@@ -33,12 +40,15 @@ pub trait World: Sized + 'static {
         let _ = token;
     }
 
-    /// A thread that ran outside has the token again.
+    /// A thread that entered the runtime without the token has it again, perhaps for the first time. Called once per
+    /// return, before anything else is done with the token; not by [`Token::keep`] and [`Token::outside`], whose thread
+    /// has had it before.
     fn came_back(token: &mut Token<'_, Self>) {
         let _ = token;
     }
 
-    /// Asks which of these waits could go on, waiting at most `timeout` nanoseconds of real time.
+    /// Asks which of these waits could go on, waiting at most `timeout` nanoseconds of real time. That
+    /// is 0 if the table is locked.
     fn poll(&self, waits: &mut [ExternalWait], timeout: u64) {
         let _ = (waits, timeout);
     }

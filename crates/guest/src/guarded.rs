@@ -6,9 +6,9 @@ use std::cell::UnsafeCell;
 pub struct Guarded<T>(UnsafeCell<T>);
 
 // SAFETY: the value is reached through a token; by the contract of `new` there is one at a time.
-unsafe impl<T> Sync for Guarded<T> {}
+unsafe impl<T: Send> Sync for Guarded<T> {}
 // SAFETY: as above; a value that moves with its owner is not reached by anybody else.
-unsafe impl<T> Send for Guarded<T> {}
+unsafe impl<T: Send> Send for Guarded<T> {}
 
 impl<T> Guarded<T> {
     /// # Safety
@@ -18,7 +18,8 @@ impl<T> Guarded<T> {
         Self(UnsafeCell::new(value))
     }
 
-    /// The value, for as long as the token is not handed over.
+    /// The value, for as long as the token is not handed over. After a real call that may take long, `Token::keep`
+    /// comes first, and none is made while the value is borrowed: the watchdog could take the token.
     pub fn get<'a, W: World>(&'a self, token: &'a mut Token<'_, W>) -> &'a mut T {
         let _ = token;
         // SAFETY: the token is borrowed exclusively, and there is one at a time.

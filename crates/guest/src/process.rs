@@ -8,7 +8,7 @@ use reweave_conductor::{Conductor, Deadline, NewThread, Pause, Region, Thread, W
 use reweave_model::{Addr, Op, ThreadId};
 use std::io;
 use std::ptr::NonNull;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
 /// The world of such a process: nothing outside of its threads matters to it.
@@ -128,12 +128,15 @@ impl Guest {
         token.sync_point();
         let new = token.register_child();
         let (id, nth) = (new.id(), new.nth());
-        let started = start(NewGuest { process, new });
-        if started.is_ok() {
-            token.step(pc, Op::Fork { child: ThreadId(id), nth });
-            token.make_ready(id);
-        } else {
-            token.unregister_child(id);
+        let new = Arc::new(Mutex::new(Some(new)));
+        let started = start(NewGuest { process, id, new: Arc::clone(&new) });
+        // One that is about to begin is there, whatever `start` says.
+        match if started.is_ok() { None } else { take(&new) } {
+            Some(new) => token.unregister_child(new),
+            None => {
+                token.step(pc, Op::Fork { child: ThreadId(id), nth });
+                token.make_ready(id);
+            }
         }
         started
     }
@@ -221,18 +224,28 @@ impl Drop for Ends {
 /// A thread of the process that has not begun.
 pub struct NewGuest {
     process: Process,
-    new: NewThread<Plain>,
+    id: u32,
+    /// Taken by the new thread when it begins, or by its maker if it could not be made.
+    new: Arc<Mutex<Option<NewThread<Plain>>>>,
+}
+
+fn take(new: &Mutex<Option<NewThread<Plain>>>) -> Option<NewThread<Plain>> {
+    new.lock().unwrap_or_else(PoisonError::into_inner).take()
 }
 
 impl NewGuest {
     /// Its number in the trace.
-    pub fn id(&self) -> u32 {
-        self.new.id()
+    pub const fn id(&self) -> u32 {
+        self.id
     }
 
     /// On the new thread itself: waits for its first turn.
+    ///
+    /// # Panics
+    /// If its maker was told that it could not be made.
     pub fn begin(self, pc: u64) -> Guest {
-        let row = self.new.begin(&self.process.shared.conductor).pointer();
+        let Some(new) = take(&self.new) else { panic!("thread {} was given up by its maker", self.id) };
+        let row = new.begin(&self.process.shared.conductor).pointer();
         Guest::begin(self.process, row, pc)
     }
 }

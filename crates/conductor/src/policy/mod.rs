@@ -81,7 +81,8 @@ pub enum Choice {
     Nobody,
 }
 
-pub trait Policy {
+/// `Send`: it goes with the token from thread to thread.
+pub trait Policy: Send {
     fn pick(&mut self, view: &View<'_>) -> Choice;
 
     /// Asked before every synchronisation operation: end the slice here?

@@ -62,7 +62,7 @@ pub struct RecordedInterrupt {
     pub position: u64,
 }
 
-/// Bytes of the header, and of a interrupt.
+/// Bytes of the header, and of an interrupt.
 const HEADER: usize = 24;
 const INTERRUPT: usize = 24;
 

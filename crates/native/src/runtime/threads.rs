@@ -251,8 +251,8 @@ pub unsafe fn create(
     set_mask(mask);
     if status != 0 {
         // SAFETY: nobody took it.
-        drop(unsafe { Box::from_raw(beginning) });
-        inside.unregister_child(id);
+        let beginning = unsafe { Box::from_raw(beginning) };
+        inside.unregister_child(beginning.thread);
         return status;
     }
     let detached = !attributes.is_null() && is_detached(attributes);

@@ -1,0 +1,586 @@
+package java.lang;
+
+import jdk.internal.misc.Unsafe;
+import jdk.internal.vm.annotation.ForceInline;
+
+/**
+ * What rewritten code calls. Accesses are recorded here, with records written straight into the chunk that the conductor
+ * owns; everything else goes to the agent.
+ *
+ * Rules: a hook does not throw, allocate, load a class or take a lock. It checks first and stores after: between the check
+ * that this thread holds the token and the last store there is neither a call nor a loop, so the machine does not stop
+ * the thread there and nobody else can have got the token.
+ *
+ * The agent defines this class before the first rewritten class is loaded. Its bytes are kept beside this file, so that
+ * building needs no JDK; a test compares them with what javac makes of it:
+ * {@code javac --patch-module java.base=. -g:none -d . java/lang/ReweaveHooks.java}, JDK 17.
+ */
+public final class ReweaveHooks {
+    private static final Unsafe U = Unsafe.getUnsafe();
+
+    /** The thread that holds the token, if its accesses are recorded: set by the agent whenever that changes. */
+    private static Thread holder;
+    /** The thread that holds the token, while nothing of it is recorded (it loads a class, say). */
+    private static Thread quiet;
+
+    /** Words of the agent, laid out as its {@code Hot}: addresses of what the conductor owns. */
+    private static final long HOT = hot();
+    /** Where the holder's words are; they change with the holder. */
+    private static final long BUDGET_AT = HOT;
+    private static final long SHOWN_AT = HOT + 8;
+    private static final long WANTED_AT = HOT + 16;
+    /** Where the next record goes, from where on the chunk is full, and what the launcher sees of it. */
+    private static final long CURSOR = U.getLong(HOT + 24);
+    private static final long LIMIT = U.getLong(HOT + 32);
+    private static final long VISIBLE = U.getLong(HOT + 40);
+    /** Sixteen bytes for each site: see the agent's {@code Site}. */
+    private static final long SITES = U.getLong(HOT + 48);
+    /** Addresses of objects that have no field for it, by identity hash. */
+    private static final long BY_HASH = U.getLong(HOT + 56);
+    /** Where objects of a class hold their address, by the word that names their class: 0 not known, negative nowhere. */
+    private static final long BY_CLASS = U.getLong(HOT + 64);
+
+    /** The address that the next object gets. */
+    private static final long NEXT = HOT + 72;
+    /** Whether threads stop before accesses instead of after the last one of their slice. */
+    private static final boolean ANNOUNCES = U.getLong(HOT + 80) != 0;
+    /** Room for every object that is no array: fields lie at twice their real offset, so references have eight bytes. */
+    private static final long OBJECT_SIZE = 4096;
+
+    /** Kinds of records (the low byte of their first word), as the trace has them. */
+    private static final int STACK = 2;
+    private static final int READ = 4;
+    private static final int WRITE = 5;
+
+    /** Where the word that names an object's class lies in the object. */
+    private static final long CLASS_WORD = 8;
+
+    private ReweaveHooks() {}
+
+    private static native long hot();
+
+    /** This thread does not hold the token: waits for it. False if nothing of this thread is recorded. */
+    private static native boolean arrive();
+
+    /** Records an access that needs more than three words here: the thread is named, or the chunk is full. */
+    private static native void access(long head, long address, long value);
+
+    /** An access to a volatile field, or one that is atomic. */
+    private static native void atomic(int site, long address, long read, long written, int kind);
+
+    /** The slice is used up: others may come. */
+    private static native void point();
+
+    /** The first access at a site: fills in its entry. */
+    private static native void resolve(Object object, int site);
+
+    /** The address of an object that has none yet; also learns what to do with its class. */
+    private static native long name(Object object, int classWord, int site);
+
+    /** The stack that a call leads to. */
+    private static native int call(int stack, int site);
+
+    /** {@code taken}: the machine has taken the monitor already. */
+    private static native void enterMonitor(long address, int site, boolean taken);
+
+    private static native void exitMonitor(long address, int site);
+
+    private static native void initializer(int site, boolean begins);
+
+    private static native void range(Object array, int from, int length, int site, boolean write);
+
+    private static native void stopBefore(Object object, int index, int site);
+
+    private static native Class<?> classAt(int site);
+
+    /** The program fails with this exception. */
+    private static native void fails(Throwable exception);
+
+    /** This thread knows that another has ended, if it has. */
+    private static native void sawEnd(Object thread, int site);
+
+    private static native void atomicAt(Object base, long offset, int site, long read, long written, int kind);
+
+    /** Whether accesses of this thread are recorded now; waits for the token if need be. */
+    @ForceInline
+    private static boolean recorded() {
+        return Thread.currentThread() == holder || mayArrive();
+    }
+
+    private static boolean mayArrive() {
+        return Thread.currentThread() != quiet && arrive();
+    }
+
+    /** Writes the record of a plain access and counts it. */
+    @ForceInline
+    private static void record(long head, long address, long value) {
+        if (!recorded()) {
+            return;
+        }
+        long budgetAt = U.getLong(BUDGET_AT);
+        long shownAt = U.getLong(SHOWN_AT);
+        long wanted = U.getLong(U.getLong(WANTED_AT));
+        long shown = U.getLong(shownAt);
+        int budget = U.getInt(budgetAt);
+        long cursor = U.getLong(CURSOR);
+        if (budget == 0 || cursor >= U.getLong(LIMIT) || (shown ^ wanted) >>> 32 != 0) {
+            access(head, address, value);
+            return;
+        }
+        if (Thread.currentThread() != holder) {
+            return;
+        }
+        long start = cursor;
+        if (shown != wanted) {
+            U.putLong(cursor, STACK | wanted << 32 >>> 16);
+            U.putLong(shownAt, wanted);
+            cursor += 8;
+        }
+        U.putLong(cursor, head);
+        U.putLong(cursor + 8, address);
+        U.putLong(cursor + 16, value);
+        cursor += 24;
+        U.putLong(CURSOR, cursor);
+        U.putLong(VISIBLE, U.getLong(VISIBLE) + (cursor - start));
+        U.putInt(budgetAt, budget - 1);
+        if (budget == 1 && !ANNOUNCES) {
+            point();
+        }
+    }
+
+    /** An atomic access by way of {@code Unsafe}; memory outside of objects is nobody's here. */
+    static void atomically(Object base, long offset, long read, long written, int kind, int site) {
+        if (base != null && recorded()) {
+            atomicAt(base, offset, site, read, written, kind);
+        }
+    }
+
+    /** The address of an object, 0 for null. */
+    @ForceInline
+    static long address(Object object) {
+        return object == null ? 0 : addressOf(object, 0);
+    }
+
+    static long addressOf(Object object, int site) {
+        int offset = U.getInt(BY_CLASS + ((U.getInt(object, CLASS_WORD) & 0xffffffffL) << 2));
+        long address = offset > 0 ? U.getLong(object, offset)
+                : offset < 0 ? U.getLong(BY_HASH + ((long) System.identityHashCode(object) << 3)) : 0;
+        return address != 0 ? address : recorded() ? name(object, U.getInt(object, CLASS_WORD), site) : 0;
+    }
+
+    /** An access to a field of an object, which lies where the site's entry says. */
+    @ForceInline
+    private static void field(Object object, long value, int site) {
+        long entry = SITES + ((long) site << 4);
+        long head = U.getLong(entry);
+        int kind = (int) head & 0xff;
+        if (kind != READ && kind != WRITE) {
+            unusual(object, value, site);
+            return;
+        }
+        record(head, addressOf(object, site) + U.getInt(entry + 12), value);
+    }
+
+    private static void unusual(Object object, long value, int site) {
+        long entry = SITES + ((long) site << 4);
+        if (!recorded()) {
+            return;
+        }
+        if (U.getLong(entry) == 0) {
+            resolve(object, site);
+        }
+        long head = U.getLong(entry);
+        int kind = (int) head & 0xff;
+        long address = object != null ? addressOf(object, site) + U.getInt(entry + 12) : U.getLong(entry + 8);
+        if (kind == READ || kind == WRITE) {
+            record(head, address, value);
+        } else if (head > 0) {
+            // Volatile. Accesses to final fields have a negative entry: nobody can see them change.
+            boolean write = (head >>> 8 & 1) != 0;
+            atomic(site, address, write ? 0 : value, write ? value : 0, write ? 1 : 0);
+        }
+    }
+
+    /** An access to a static field. */
+    @ForceInline
+    private static void global(long value, int site) {
+        long entry = SITES + ((long) site << 4);
+        long head = U.getLong(entry);
+        int kind = (int) head & 0xff;
+        if (kind != READ && kind != WRITE) {
+            unusual(null, value, site);
+            return;
+        }
+        record(head, U.getLong(entry + 8), value);
+    }
+
+    /** An access to an element of an array. */
+    @ForceInline
+    private static void element(Object array, int index, int size, long value, int site) {
+        long address = U.getLong(BY_HASH + ((long) System.identityHashCode(array) << 3));
+        if (address == 0) {
+            if (!recorded()) {
+                return;
+            }
+            address = name(array, U.getInt(array, CLASS_WORD), site);
+        }
+        record(U.getLong(SITES + ((long) site << 4)), address + (long) index * size, value);
+    }
+
+    public static void readField(Object object, boolean value, int site) {
+        field(object, value ? 1 : 0, site);
+    }
+
+    public static void wroteField(Object object, boolean value, int site) {
+        field(object, value ? 1 : 0, site);
+    }
+
+    public static void readStatic(boolean value, int site) {
+        global(value ? 1 : 0, site);
+    }
+
+    public static void wroteStatic(boolean value, int site) {
+        global(value ? 1 : 0, site);
+    }
+
+    public static void readField(Object object, byte value, int site) {
+        field(object, value & 0xffL, site);
+    }
+
+    public static void wroteField(Object object, byte value, int site) {
+        field(object, value & 0xffL, site);
+    }
+
+    public static void readStatic(byte value, int site) {
+        global(value & 0xffL, site);
+    }
+
+    public static void wroteStatic(byte value, int site) {
+        global(value & 0xffL, site);
+    }
+
+    public static void readElement(Object array, int index, byte value, int site) {
+        element(array, index, 1, value & 0xffL, site);
+    }
+
+    public static void wroteElement(Object array, int index, byte value, int site) {
+        element(array, index, 1, value & 0xffL, site);
+    }
+
+    public static void readField(Object object, short value, int site) {
+        field(object, value & 0xffffL, site);
+    }
+
+    public static void wroteField(Object object, short value, int site) {
+        field(object, value & 0xffffL, site);
+    }
+
+    public static void readStatic(short value, int site) {
+        global(value & 0xffffL, site);
+    }
+
+    public static void wroteStatic(short value, int site) {
+        global(value & 0xffffL, site);
+    }
+
+    public static void readElement(Object array, int index, short value, int site) {
+        element(array, index, 2, value & 0xffffL, site);
+    }
+
+    public static void wroteElement(Object array, int index, short value, int site) {
+        element(array, index, 2, value & 0xffffL, site);
+    }
+
+    public static void readField(Object object, char value, int site) {
+        field(object, value, site);
+    }
+
+    public static void wroteField(Object object, char value, int site) {
+        field(object, value, site);
+    }
+
+    public static void readStatic(char value, int site) {
+        global(value, site);
+    }
+
+    public static void wroteStatic(char value, int site) {
+        global(value, site);
+    }
+
+    public static void readElement(Object array, int index, char value, int site) {
+        element(array, index, 2, value, site);
+    }
+
+    public static void wroteElement(Object array, int index, char value, int site) {
+        element(array, index, 2, value, site);
+    }
+
+    public static void readField(Object object, int value, int site) {
+        field(object, value & 0xffffffffL, site);
+    }
+
+    public static void wroteField(Object object, int value, int site) {
+        field(object, value & 0xffffffffL, site);
+    }
+
+    public static void readStatic(int value, int site) {
+        global(value & 0xffffffffL, site);
+    }
+
+    public static void wroteStatic(int value, int site) {
+        global(value & 0xffffffffL, site);
+    }
+
+    public static void readElement(Object array, int index, int value, int site) {
+        element(array, index, 4, value & 0xffffffffL, site);
+    }
+
+    public static void wroteElement(Object array, int index, int value, int site) {
+        element(array, index, 4, value & 0xffffffffL, site);
+    }
+
+    public static void readField(Object object, long value, int site) {
+        field(object, value, site);
+    }
+
+    public static void wroteField(Object object, long value, int site) {
+        field(object, value, site);
+    }
+
+    public static void readStatic(long value, int site) {
+        global(value, site);
+    }
+
+    public static void wroteStatic(long value, int site) {
+        global(value, site);
+    }
+
+    public static void readElement(Object array, int index, long value, int site) {
+        element(array, index, 8, value, site);
+    }
+
+    public static void wroteElement(Object array, int index, long value, int site) {
+        element(array, index, 8, value, site);
+    }
+
+    public static void readField(Object object, float value, int site) {
+        field(object, Float.floatToRawIntBits(value) & 0xffffffffL, site);
+    }
+
+    public static void wroteField(Object object, float value, int site) {
+        field(object, Float.floatToRawIntBits(value) & 0xffffffffL, site);
+    }
+
+    public static void readStatic(float value, int site) {
+        global(Float.floatToRawIntBits(value) & 0xffffffffL, site);
+    }
+
+    public static void wroteStatic(float value, int site) {
+        global(Float.floatToRawIntBits(value) & 0xffffffffL, site);
+    }
+
+    public static void readElement(Object array, int index, float value, int site) {
+        element(array, index, 4, Float.floatToRawIntBits(value) & 0xffffffffL, site);
+    }
+
+    public static void wroteElement(Object array, int index, float value, int site) {
+        element(array, index, 4, Float.floatToRawIntBits(value) & 0xffffffffL, site);
+    }
+
+    public static void readField(Object object, double value, int site) {
+        field(object, Double.doubleToRawLongBits(value), site);
+    }
+
+    public static void wroteField(Object object, double value, int site) {
+        field(object, Double.doubleToRawLongBits(value), site);
+    }
+
+    public static void readStatic(double value, int site) {
+        global(Double.doubleToRawLongBits(value), site);
+    }
+
+    public static void wroteStatic(double value, int site) {
+        global(Double.doubleToRawLongBits(value), site);
+    }
+
+    public static void readElement(Object array, int index, double value, int site) {
+        element(array, index, 8, Double.doubleToRawLongBits(value), site);
+    }
+
+    public static void wroteElement(Object array, int index, double value, int site) {
+        element(array, index, 8, Double.doubleToRawLongBits(value), site);
+    }
+
+    public static void readField(Object object, Object value, int site) {
+        field(object, address(value), site);
+    }
+
+    public static void wroteField(Object object, Object value, int site) {
+        field(object, address(value), site);
+    }
+
+    public static void readStatic(Object value, int site) {
+        global(address(value), site);
+    }
+
+    public static void wroteStatic(Object value, int site) {
+        global(address(value), site);
+    }
+
+    public static void readElement(Object array, int index, Object value, int site) {
+        element(array, index, 8, address(value), site);
+    }
+
+    public static void wroteElement(Object array, int index, Object value, int site) {
+        element(array, index, 8, address(value), site);
+    }
+
+    public static void beforeField(Object object, int site) {
+        if (object != null && recorded()) {
+            stopBefore(object, -1, site);
+        }
+    }
+
+    public static void beforeStatic(int site) {
+        if (recorded()) {
+            stopBefore(null, -1, site);
+        }
+    }
+
+    public static void beforeElement(Object array, int index, int site) {
+        if (array != null && recorded()) {
+            stopBefore(array, index, site);
+        }
+    }
+
+    /** All elements of an array literal were written, unseen by anybody else. */
+    public static void filledArray(Object array, int site) {
+        if (recorded()) {
+            range(array, 0, -1, site, true);
+        }
+    }
+
+    /** The constructor of the topmost rewritten class has called that of its superclass. */
+    public static void madeObject(Object object, int site) {
+        if (Thread.currentThread() != holder) {
+            return;
+        }
+        int offset = U.getInt(BY_CLASS + ((U.getInt(object, CLASS_WORD) & 0xffffffffL) << 2));
+        if (offset <= 0) {
+            name(object, U.getInt(object, CLASS_WORD), site);
+            return;
+        }
+        long address = U.getLong(NEXT);
+        U.putLong(NEXT, address + OBJECT_SIZE);
+        U.putLong(object, offset, address);
+        record(U.getLong(SITES + ((long) site << 4)), address, OBJECT_SIZE);
+    }
+
+    public static void madeArray(Object array, int site) {
+        if (Thread.currentThread() == holder) {
+            name(array, U.getInt(array, CLASS_WORD), site);
+        }
+    }
+
+    /** A copy must not have the address of what it is a copy of. */
+    public static void cloned(Object object, Object copy, int site) {
+        int offset = U.getInt(BY_CLASS + ((U.getInt(copy, CLASS_WORD) & 0xffffffffL) << 2));
+        if (offset == 0 && recorded()) {
+            name(object, U.getInt(object, CLASS_WORD), site);
+            offset = U.getInt(BY_CLASS + ((U.getInt(copy, CLASS_WORD) & 0xffffffffL) << 2));
+        }
+        if (offset > 0 && object != copy && U.getLong(copy, offset) == U.getLong(object, offset)) {
+            U.putLong(copy, offset, 0);
+        }
+    }
+
+    public static void copiedArray(Object from, int start, Object to, int target, int length, int site) {
+        System.arraycopy(from, start, to, target, length);
+        if (length != 0 && recorded()) {
+            range(from, start, length, site, false);
+            range(to, target, length, site, true);
+        }
+    }
+
+    /** {@code join} has returned. */
+    public static void joined(Object thread, int site) {
+        if (thread instanceof Thread && recorded()) {
+            sawEnd(thread, site);
+        }
+    }
+
+    public static void checkedAlive(Object thread, boolean alive, int site) {
+        if (!alive && thread instanceof Thread && recorded()) {
+            sawEnd(thread, site);
+        }
+    }
+
+    public static void enteringMonitor(Object object, int site) {
+        if (object != null && recorded()) {
+            enterMonitor(addressOf(object, site), site, false);
+        }
+    }
+
+    public static void leftMonitor(Object object, int site) {
+        if (recorded()) {
+            exitMonitor(addressOf(object, site), site);
+        }
+    }
+
+    public static void enteredMethod(Object object, int site) {
+        if (recorded()) {
+            enterMonitor(addressOf(object, site), site, true);
+        }
+    }
+
+    public static void leavingMethod(Object object, int site) {
+        if (recorded()) {
+            exitMonitor(addressOf(object, site), site);
+        }
+    }
+
+    public static void beginInitializer(int site) {
+        if (Thread.currentThread() == quiet || recorded()) {
+            initializer(site, true);
+        }
+    }
+
+    public static void endInitializer(int site) {
+        if (Thread.currentThread() == quiet || recorded()) {
+            initializer(site, false);
+        }
+    }
+
+    public static void uncaught(Throwable exception) {
+        if (exception != null && !(exception instanceof ThreadDeath)) {
+            fails(exception);
+        }
+    }
+
+    /** The stack of calls that led to the method that asks. */
+    public static int stack() {
+        return Thread.currentThread() == holder ? U.getInt(U.getLong(WANTED_AT)) : 0;
+    }
+
+    /** The method with that stack is about to call. The site's entry remembers where the last call from there led. */
+    public static void calling(int stack, int site) {
+        if (Thread.currentThread() == holder) {
+            long entry = SITES + ((long) site << 4);
+            int next = U.getInt(entry + 8) == stack ? U.getInt(entry + 12) : call(stack, site);
+            if (Thread.currentThread() == holder) {
+                U.putInt(U.getLong(WANTED_AT), next);
+            }
+        }
+    }
+
+    /** A call has returned to the method with that stack, or an exception was caught in it. */
+    public static void returned(int stack) {
+        if (Thread.currentThread() == holder) {
+            U.putInt(U.getLong(WANTED_AT), stack);
+        }
+    }
+
+    public static Class<?> classOfSite(int site) {
+        return classAt(site);
+    }
+}

@@ -1,0 +1,152 @@
+//! The natives of the hook class: what it does not do itself.
+
+use super::jni::{Class, Env, NativeMethod, Object};
+use super::threads::{self, Jvm};
+use super::{agent, monitors, resolve, stacks};
+use reweave_guest::model::wire::kind;
+use reweave_guest::model::{AccessFlags, Addr, AtomicKind, MemoryOrder, Op, ThreadId, Value};
+use reweave_guest::{Next, Token};
+use std::ffi::{CStr, c_void};
+
+/// Gives the hook class its natives.
+///
+/// # Errors
+/// What is missing.
+pub fn register(env: Env, class: Class) -> Result<(), String> {
+    let natives: [(&CStr, &CStr, *const c_void); 17] = [
+        (c"hot", c"()J", hot as *const c_void),
+        (c"arrive", c"()Z", arrive as *const c_void),
+        (c"access", c"(JJJ)V", access as *const c_void),
+        (c"atomic", c"(IJJJI)V", atomic as *const c_void),
+        (c"point", c"()V", point as *const c_void),
+        (c"resolve", c"(Ljava/lang/Object;I)V", resolve::resolve as *const c_void),
+        (c"name", c"(Ljava/lang/Object;II)J", resolve::name as *const c_void),
+        (c"call", c"(II)I", call as *const c_void),
+        (c"enterMonitor", c"(JIZ)V", enter_monitor as *const c_void),
+        (c"exitMonitor", c"(JI)V", exit_monitor as *const c_void),
+        (c"initializer", c"(IZ)V", initializer as *const c_void),
+        (c"range", c"(Ljava/lang/Object;IIIZ)V", resolve::range as *const c_void),
+        (c"stopBefore", c"(Ljava/lang/Object;II)V", resolve::stop_before as *const c_void),
+        (c"fails", c"(Ljava/lang/Throwable;)V", threads::fails as *const c_void),
+        (c"sawEnd", c"(Ljava/lang/Object;I)V", saw_end as *const c_void),
+        (c"classAt", c"(I)Ljava/lang/Class;", resolve::class_at as *const c_void),
+        (c"atomicAt", c"(Ljava/lang/Object;JIJJI)V", resolve::atomic_at as *const c_void),
+    ];
+    let methods = natives.map(|(name, signature, function)| NativeMethod {
+        name: name.as_ptr(),
+        signature: signature.as_ptr(),
+        function,
+    });
+    // SAFETY: functions of these signatures.
+    let status = unsafe { env.register_natives(class, methods.as_ptr(), methods.len() as i32) };
+    if env.clear() || status != 0 { Err("a native of the hook class".to_owned()) } else { Ok(()) }
+}
+
+unsafe extern "system" fn hot(_: Env, _: Class) -> i64 {
+    &raw const *agent().hot as i64
+}
+
+unsafe extern "system" fn arrive(env: Env, _: Class) -> u8 {
+    u8::from(threads::enter(env, |_| ()).is_some())
+}
+
+unsafe extern "system" fn access(env: Env, _: Class, head: u64, address: u64, value: u64) {
+    let (pc, size) = (head >> 16, (head >> 8 & 15) as u32);
+    let (addr, flags) = (Addr(address), AccessFlags(0));
+    let op = match head as u8 {
+        kind::READ => Op::Read { addr, size, value: Value::Word(value), flags },
+        kind::WRITE => Op::Write { addr, size, value: Value::Word(value), flags },
+        _ => Op::Alloc { addr, size: value },
+    };
+    threads::enter(env, |inside| {
+        inside.step(pc, op);
+        after_step(inside);
+    });
+}
+
+/// The access was made: if it was the last of the slice, others may come before the next.
+pub fn after_step(token: &mut Token<'_, Jvm>) {
+    if token.me().own.budget.get() == 0 && !agent().hot.announces() {
+        token.point();
+    }
+}
+
+unsafe extern "system" fn point(env: Env, _: Class) {
+    threads::enter(env, |inside| inside.point());
+}
+
+/// Reads and writes of volatile fields.
+unsafe extern "system" fn atomic(env: Env, _: Class, site: i32, address: u64, read: u64, written: u64, kind: i32) {
+    let (pc, size) = {
+        let classes = agent().classes();
+        (classes.pc(site as u32), resolve::size_at(&classes, site as u32))
+    };
+    threads::enter(env, |inside| record_atomic(inside, pc, (address, size), (read, written), kind));
+}
+
+pub fn record_atomic(token: &mut Token<'_, Jvm>, pc: u64, place: (u64, u32), values: (u64, u64), kind: i32) {
+    let (addr, size) = (Addr(place.0), place.1);
+    let (read, written) = (Value::Word(values.0), Value::Word(values.1));
+    let (kind, order) = (AtomicKind::from_bits(kind as u8), MemoryOrder::SeqCst);
+    token.step(pc, Op::Atomic { kind, order, addr, size, read, written });
+    if !agent().hot.announces() {
+        token.announce(Next::UNKNOWN);
+        token.sync_point();
+    }
+}
+
+unsafe extern "system" fn call(env: Env, _: Class, stack: i32, site: i32) -> i32 {
+    let (agent, site) = (agent(), site as u32);
+    let pc = agent.classes().pc(site);
+    let made = threads::enter(env, |inside| {
+        let next = stacks::call(inside, stack as u32, pc);
+        let entry = agent.hot.site(site);
+        (entry.a, entry.b) = (stack as u32, next);
+        next
+    });
+    made.unwrap_or(stack as u32) as i32
+}
+
+/// What the other thread did comes before whatever this one does from here on.
+unsafe extern "system" fn saw_end(env: Env, _: Class, thread: Object, site: i32) {
+    let Some(child) = threads::number(thread) else { return };
+    let pc = agent().classes().pc(site as u32);
+    threads::enter(env, |inside| {
+        let joined = &inside.me().row.joined;
+        // The wait for it has been recorded already.
+        if joined.replace(0) != child + 1 && !inside.is_alive(child) {
+            inside.sync_point();
+            inside.step(pc, Op::Join { child: ThreadId(child) });
+        }
+    });
+}
+
+unsafe extern "system" fn enter_monitor(env: Env, _: Class, address: u64, site: i32, taken: u8) {
+    let pc = agent().classes().pc(site as u32);
+    threads::enter(env, |inside| {
+        if taken != 0 && inside.owner(address) != inside.id() {
+            inside.seize(pc, address);
+        } else {
+            monitors::acquire(inside, pc, address);
+        }
+    });
+}
+
+unsafe extern "system" fn exit_monitor(env: Env, _: Class, address: u64, site: i32) {
+    let pc = agent().classes().pc(site as u32);
+    threads::enter(env, |inside| monitors::release(inside, pc, address));
+}
+
+/// Inside a class initializer nothing is recorded and nobody is preempted.
+unsafe extern "system" fn initializer(env: Env, _: Class, _: i32, begins: u8) {
+    threads::enter(env, |inside| {
+        let quiet = &inside.me().row.quiet;
+        if begins != 0 {
+            quiet.set(quiet.get() + 1);
+            inside.forbid_preemption();
+        } else {
+            quiet.set(quiet.get().saturating_sub(1));
+            inside.allow_preemption();
+        }
+    });
+}

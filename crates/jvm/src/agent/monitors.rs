@@ -1,0 +1,182 @@
+//! Monitors: first in the model, then really. What the machine's own code does with monitors is not in the model; whoever
+//! would block for real because of that leaves control until it has the monitor.
+
+use super::jni::{Env, Object};
+use super::jvmti::Jvmti;
+use super::threads::{self, Jvm};
+use super::{agent, replaced, stacks};
+use reweave_guest::model::{LockMode, WakeReason};
+use reweave_guest::{Deadline, Token, Wakeup};
+use std::cell::Cell;
+
+thread_local! {
+    /// This thread has left control because it blocks on a monitor for real.
+    static OUTSIDE: Cell<bool> = const { Cell::new(false) };
+}
+
+pub fn acquire(token: &mut Token<'_, Jvm>, pc: u64, lock: u64) {
+    if token.owner(lock) == token.id() {
+        token.reenter(lock);
+    } else {
+        while token.acquire(pc, lock, LockMode::Exclusive, Deadline::Never).is_err() {}
+    }
+}
+
+/// The monitor is free again. One that the model did not see being taken is nobody's here.
+pub fn release(token: &mut Token<'_, Jvm>, pc: u64, lock: u64) {
+    if token.owner(lock) == token.id() {
+        let _ = token.release(pc, lock);
+    }
+}
+
+pub unsafe extern "system" fn contended_enter(_: Jvmti, env: Env, _: Object, _: Object) {
+    if threads::is_managed() {
+        OUTSIDE.set(threads::leave(env));
+    }
+}
+
+pub unsafe extern "system" fn contended_entered(_: Jvmti, env: Env, _: Object, _: Object) {
+    if OUTSIDE.replace(false) {
+        threads::come_back(env);
+    }
+}
+
+/// `Object.wait`: a nested monitor is given up as often as it was really entered, which compiled code may do less often than
+/// the program says.
+pub unsafe extern "system" fn wait(env: Env, object: Object, milliseconds: i64) {
+    let (known, real) = (agent().known(), replaced::real());
+    let modelled = threads::is_managed() && milliseconds >= 0 && known.holds_lock(env, object);
+    if !modelled {
+        // SAFETY: the machine's own function: throws, or waits as a thread that nobody controls.
+        return unsafe { (real.monitor_wait)(env, object, milliseconds) };
+    }
+    if known.interrupted(env) {
+        return throw_interrupted(env);
+    }
+    if let Some(child) = threads::number(object) {
+        return join(env, object, child, milliseconds);
+    }
+    let lock = known.address_of(env, object);
+    let mut depth = 0;
+    // SAFETY: a monitor that this thread is in.
+    unsafe {
+        while known.holds_lock(env, object) {
+            env.monitor_exit(object);
+            depth += 1;
+        }
+    }
+    let reason = threads::enter(env, |inside| {
+        stacks::at_call(inside, |token, pc| {
+            // A monitor that code took which has no hooks: from here on the model knows it.
+            if token.owner(lock) != token.id() {
+                token.seize(pc, lock);
+            }
+            token.me().wait.cancelled.set(false);
+            let deadline = deadline(token, milliseconds);
+            let reason = token.wait(pc, lock, lock, deadline);
+            token.me().wait.cancelled.set(false);
+            reason
+        })
+    });
+    // SAFETY: as often as it was left.
+    unsafe {
+        for _ in 0..depth {
+            env.monitor_enter(object);
+        }
+    }
+    if reason == Some(WakeReason::Cancelled) && known.interrupted(env) {
+        throw_interrupted(env);
+    }
+}
+
+fn deadline(token: &Token<'_, Jvm>, milliseconds: i64) -> Deadline {
+    if milliseconds == 0 { Deadline::Never } else { Deadline::At(token.now() + milliseconds as u64 * 1_000_000) }
+}
+
+/// `Thread.join` waits in the monitor of the thread, which the machine itself notifies.
+fn join(env: Env, thread: Object, child: u32, milliseconds: i64) {
+    let known = agent().known();
+    let lock = known.address_of(env, thread);
+    let mut depth = 0;
+    // SAFETY: a monitor that this thread is in.
+    unsafe {
+        while known.holds_lock(env, thread) {
+            env.monitor_exit(thread);
+            depth += 1;
+        }
+    }
+    threads::enter(env, |inside| {
+        stacks::at_call(inside, |token, pc| {
+            let held = token.owner(lock) == token.id();
+            if held {
+                release(token, pc, lock);
+            }
+            token.me().wait.cancelled.set(false);
+            let deadline = deadline(token, milliseconds);
+            if token.join(pc, child, deadline) == Wakeup::Granted {
+                token.me().row.joined.set(child + 1);
+            }
+            token.me().wait.cancelled.set(false);
+            if held {
+                acquire(token, pc, lock);
+            }
+        });
+    });
+    // SAFETY: as often as it was left.
+    unsafe {
+        for _ in 0..depth {
+            env.monitor_enter(thread);
+        }
+    }
+    if threads::enter(env, |inside| inside.is_alive(child)) == Some(false) {
+        // In the model it has ended; the machine needs a moment more.
+        while known.is_alive(env, thread) {
+            // SAFETY: the machine's own function, in the monitor.
+            unsafe { (replaced::real().monitor_wait)(env, thread, 1) };
+            if env.clear() {
+                break;
+            }
+        }
+    }
+    if known.interrupted(env) {
+        throw_interrupted(env);
+    }
+}
+
+pub unsafe extern "system" fn notify(env: Env, object: Object) {
+    notify_some(env, object, false);
+    // SAFETY: the machine's own function: wakes threads that nobody controls, and throws if the monitor is another's.
+    unsafe { (replaced::real().monitor_notify)(env, object) };
+}
+
+pub unsafe extern "system" fn notify_all(env: Env, object: Object) {
+    notify_some(env, object, true);
+    // SAFETY: as above.
+    unsafe { (replaced::real().monitor_notify_all)(env, object) };
+}
+
+fn notify_some(env: Env, object: Object, all: bool) {
+    let known = agent().known();
+    if threads::is_managed() && known.holds_lock(env, object) {
+        let lock = known.address_of(env, object);
+        threads::enter(env, |inside| stacks::at_call(inside, |token, pc| token.notify(pc, lock, all)));
+    }
+}
+
+pub fn throw_interrupted(env: Env) {
+    // SAFETY: a class of exceptions.
+    unsafe { env.throw_new(agent().known().interrupted_exception, std::ptr::null()) };
+}
+
+/// `Thread.interrupt0`: the machine's own flags, and an end to what the thread waits for in the model.
+pub unsafe extern "system" fn interrupt(env: Env, thread: Object) {
+    // SAFETY: the machine's own function.
+    unsafe { (replaced::real().interrupt)(env, thread) };
+    let Some(target) = threads::number(thread) else { return replaced::unpark_unmanaged(thread) };
+    threads::enter(env, |inside| {
+        inside.sync_point();
+        if let Some(row) = inside.thread(target) {
+            row.wait.cancelled.set(true);
+        }
+    });
+}

@@ -1,0 +1,273 @@
+//! Threads of the program, from their start to their end. Threads that the machine itself starts are left alone.
+
+use super::jni::{Env, Object};
+use super::jvmti::{Jvmti, ThreadInfo};
+use super::stacks;
+use super::{agent, replaced};
+use reweave_guest::model::{Addr, Op, ThreadId};
+use reweave_guest::{Inside, NewThread, Pause, Thread, Token, World};
+use std::cell::Cell;
+use std::collections::HashMap;
+use std::ffi::CStr;
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{LazyLock, Mutex, PoisonError};
+
+/// The world of a Java machine, as the conductor sees it.
+pub struct Jvm;
+
+/// The agent's part of a thread's row.
+#[derive(Default)]
+pub struct Row {
+    /// The thread, as a global reference; null before it begins.
+    pub thread: Cell<usize>,
+    /// How deep the thread is in code of which nothing is recorded.
+    pub quiet: Cell<u32>,
+    /// The thread whose end was waited for last, plus one, until the hook behind the wait has asked.
+    pub joined: Cell<u32>,
+}
+
+impl World for Jvm {
+    type Row = Row;
+}
+
+thread_local! {
+    static ROW: Cell<Option<NonNull<Thread<Row>>>> = const { Cell::new(None) };
+}
+
+/// Threads that were forked and have not begun, by their number.
+static FORKED: LazyLock<Mutex<HashMap<u32, NewThread<Jvm>>>> = LazyLock::new(Mutex::default);
+
+fn forked() -> std::sync::MutexGuard<'static, HashMap<u32, NewThread<Jvm>>> {
+    FORKED.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+pub fn is_managed() -> bool {
+    ROW.get().is_some()
+}
+
+/// Runs an operation of this thread with the token. `None`: nothing of this thread is recorded, or it is in an operation.
+pub fn enter<R>(env: Env, code: impl FnOnce(&mut Inside<'_, Jvm>) -> R) -> Option<R> {
+    let row = ROW.get()?;
+    // SAFETY: this thread's own row; tokens of this thread do not outlive this function.
+    let mut inside = unsafe { Inside::enter(&agent().conductor, row) }?;
+    if HAS_UNSAID.load(Ordering::Relaxed) {
+        say_classes(&mut inside);
+    }
+    let result = code(&mut inside);
+    drop(inside);
+    show(env);
+    Some(result)
+}
+
+/// Leaves control: what comes next may block for real. Whether the thread was under control.
+pub fn leave(env: Env) -> bool {
+    let _ = env;
+    let Some(row) = ROW.get() else { return false };
+    // SAFETY: this thread's own row; tokens of this thread do not outlive this function.
+    let Some(inside) = (unsafe { Inside::enter(&agent().conductor, row) }) else { return false };
+    inside.into_token().leave();
+    true
+}
+
+/// Back under control, after [`leave`].
+pub fn come_back(env: Env) {
+    let Some(row) = ROW.get() else { return };
+    // SAFETY: this thread's own row, which left by `leave`.
+    drop(Inside::with(unsafe { Token::arrive(&agent().conductor, row) }));
+    show(env);
+}
+
+/// Tells the hook class that this thread holds the token, unless it knows.
+pub fn show(env: Env) {
+    let Some(row) = ROW.get() else { return };
+    let (agent, known) = (agent(), agent().known());
+    // SAFETY: this thread's own row, which stays until it ends.
+    let row = unsafe { row.as_ref() };
+    let quiet = row.row.quiet.get() != 0;
+    let budget = &raw const row.own.budget as u64;
+    let hot = &agent.hot;
+    if hot.budget.load(Ordering::Relaxed) == budget && hot.quiet.load(Ordering::Relaxed) == quiet {
+        return;
+    }
+    let (shown, wanted) = row.own.stack_words();
+    hot.budget.store(budget, Ordering::Relaxed);
+    hot.shown.store(shown as u64, Ordering::Relaxed);
+    hot.wanted.store(wanted as u64, Ordering::Relaxed);
+    hot.quiet.store(quiet, Ordering::Relaxed);
+    let thread = row.row.thread.get() as Object;
+    let (holder, silent) = if quiet { (std::ptr::null_mut(), thread) } else { (thread, std::ptr::null_mut()) };
+    // SAFETY: fields of the hook class, and a reference to a thread or null.
+    unsafe {
+        env.set_static_object_field(known.hooks, known.holder, holder);
+        env.set_static_object_field(known.hooks, known.quiet, silent);
+    }
+}
+
+/// The main thread comes under control.
+pub fn start_main(env: Env, thread: Object) {
+    let agent = agent();
+    let mut token = agent.conductor.start();
+    let words = token.recorder().0.words();
+    agent.hot.cursor.store(words.cursor as u64, Ordering::Relaxed);
+    agent.hot.limit.store(words.limit as u64, Ordering::Relaxed);
+    agent.hot.visible.store(words.visible as u64, Ordering::Relaxed);
+    begin(env, thread, token);
+}
+
+fn begin(env: Env, thread: Object, token: Token<'_, Jvm>) {
+    ROW.set(Some(token.pointer()));
+    let mut inside = Inside::with(token);
+    // SAFETY: a valid reference.
+    inside.me().row.thread.set(unsafe { env.new_global_ref(thread) } as usize);
+    inside.step(0, Op::Begin);
+    let id = ThreadId(inside.id());
+    if let Some(name) = name(agent().jvmti, thread) {
+        inside.event(0, Op::ThreadName { thread: id, name: &name });
+    }
+    // SAFETY: a valid reference.
+    unsafe { agent().jvmti.set_tag(thread, i64::from(id.0) + 1) };
+}
+
+fn name(jvmti: Jvmti, thread: Object) -> Option<Vec<u8>> {
+    // SAFETY: a structure that the machine fills; its name is given back.
+    unsafe {
+        let mut info: ThreadInfo = std::mem::zeroed();
+        if jvmti.get_thread_info(thread, &raw mut info) != 0 || info.name.is_null() {
+            return None;
+        }
+        let name = CStr::from_ptr(info.name).to_bytes().to_vec();
+        jvmti.deallocate(info.name.cast());
+        Some(name)
+    }
+}
+
+/// The number of the thread under control that this object is.
+pub fn number(thread: Object) -> Option<u32> {
+    u32::try_from(agent().jvmti.tag(thread) - 1).ok()
+}
+
+/// Whether the JDK starts the thread for itself (a cleaner, say), whenever it first needs it.
+fn is_helper(env: Env, thread: Object) -> bool {
+    // SAFETY: a valid reference.
+    let class = unsafe { env.get_object_class(thread) };
+    agent().jvmti.signature(class).is_some_and(|own| own == b"Ljdk/internal/misc/InnocuousThread;")
+}
+
+/// `Thread.start0`.
+pub unsafe extern "system" fn start(env: Env, thread: Object) {
+    let real = replaced::real().start_thread;
+    if is_helper(env, thread) {
+        // SAFETY: the machine's own function.
+        return unsafe { real(env, thread) };
+    }
+    let managed = enter(env, |inside| {
+        inside.sync_point();
+        let child = inside.register_child();
+        let (id, nth) = (child.row().id, child.row().nth);
+        forked().insert(id, child);
+        // SAFETY: a valid reference, and the machine's own function.
+        unsafe {
+            agent().jvmti.set_tag(thread, i64::from(id) + 1);
+            real(env, thread);
+            if env.exception_check() != 0 {
+                forked().remove(&id);
+                agent().jvmti.set_tag(thread, 0);
+                inside.unregister_child(id);
+                return;
+            }
+        }
+        stacks::at_call(inside, |token, pc| token.step(pc, Op::Fork { child: ThreadId(id), nth }));
+        inside.make_ready(id);
+    });
+    if managed.is_none() {
+        // SAFETY: the machine's own function.
+        unsafe { real(env, thread) };
+    }
+}
+
+pub unsafe extern "system" fn thread_start(_: Jvmti, env: Env, thread: Object) {
+    let child = number(thread).and_then(|id| forked().remove(&id));
+    if let Some(child) = child {
+        begin(env, thread, child.begin(&agent().conductor));
+        show(env);
+    }
+}
+
+pub unsafe extern "system" fn thread_end(_: Jvmti, env: Env, _: Object) {
+    let Some(row) = ROW.get() else { return };
+    // SAFETY: this thread's own row; it ends here.
+    let Some(mut inside) = (unsafe { Inside::enter(&agent().conductor, row) }) else { return };
+    inside.point();
+    inside.step(0, Op::End);
+    ROW.set(None);
+    let thread = inside.me().row.thread.get() as Object;
+    inside.into_token().retire();
+    // SAFETY: the reference was this row's.
+    unsafe { env.delete_global_ref(thread) };
+}
+
+/// The program ends with this status: others may come first.
+pub fn exits(env: Env, status: i32) {
+    if !is_managed() {
+        let child = agent().conductor.adopt();
+        ROW.set(Some(child.pointer()));
+        let mut thread = std::ptr::null_mut();
+        // SAFETY: asks for the calling thread; the row is this thread's own.
+        unsafe {
+            agent().jvmti.get_current_thread(&raw mut thread);
+            begin(env, thread, Token::arrive(&agent().conductor, child.pointer()));
+        }
+        show(env);
+    }
+    enter(env, |inside| {
+        inside.me().scheduling.exiting.set(true);
+        inside.pause(Pause::Yield);
+        stacks::at_call(inside, |token, pc| token.step(pc, Op::Exit { status }));
+    });
+}
+
+/// An exception that nobody caught was seen.
+static FAILED: AtomicBool = AtomicBool::new(false);
+
+pub unsafe extern "system" fn fails(env: Env, _: Object, _: Object) {
+    if is_managed() {
+        FAILED.store(true, Ordering::Relaxed);
+        enter(env, |inside| inside.event(0, Op::Fatal { number: libc::SIGABRT as u32, addr: Addr(0) }));
+    }
+}
+
+/// The machine ends by itself. If an exception ended a thread, the program has failed, whatever the machine would return:
+/// its status only tells of the main thread.
+pub unsafe extern "system" fn vm_death(_: Jvmti, env: Env) {
+    let failed = FAILED.load(Ordering::Relaxed);
+    exits(env, i32::from(failed));
+    if failed {
+        // SAFETY: everything of the program has ended, and its output is written without a buffer.
+        unsafe { libc::_exit(1) };
+    }
+}
+
+/// Classes whose code is there and not yet in the trace: a thread that is in an operation, or not under control, cannot record.
+static UNSAID: Mutex<Vec<usize>> = Mutex::new(Vec::new());
+static HAS_UNSAID: AtomicBool = AtomicBool::new(false);
+
+/// The code of a class is there.
+pub fn class_loaded(env: Env, number: usize) {
+    UNSAID.lock().unwrap_or_else(PoisonError::into_inner).push(number);
+    HAS_UNSAID.store(true, Ordering::Relaxed);
+    enter(env, |_| ());
+}
+
+fn say_classes(inside: &mut Inside<'_, Jvm>) {
+    HAS_UNSAID.store(false, Ordering::Relaxed);
+    let unsaid = std::mem::take(&mut *UNSAID.lock().unwrap_or_else(PoisonError::into_inner));
+    for number in unsaid {
+        let (code, size, name) = {
+            let classes = agent().classes();
+            let loaded = classes.get(number);
+            (loaded.code, loaded.size(), loaded.facts.name.replace('/', "."))
+        };
+        inside.module(code, size, code, name.as_bytes());
+    }
+}

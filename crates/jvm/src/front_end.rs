@@ -1,0 +1,160 @@
+//! Java programs as a front end: recognises a Java machine, and starts it with the agent.
+
+use std::ffi::OsString;
+use std::fs;
+use std::io;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use reweave_launch::front_end::{FrontEnd, Invocation, Process, Recognition, Seen, Variables, Visibility};
+use reweave_launch::target::Program;
+use reweave_launch::{Error, Result};
+use reweave_model::Pc;
+use reweave_trace::{Language, Module, Symbols};
+
+use crate::symbols;
+
+/// The agent, made by the build script.
+static AGENT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/libreweave_agent.so"));
+
+/// The oldest and the newest JDK that is known.
+const OLDEST: u32 = 17;
+const NEWEST: u32 = 25;
+
+/// Programs that a Java machine runs: the program is the machine (`java …`).
+#[derive(Clone, Copy, Debug)]
+pub struct Jvm;
+
+impl FrontEnd for Jvm {
+    fn name(&self) -> &'static str {
+        "jvm"
+    }
+
+    fn language(&self) -> Language {
+        let all = |words: &[&str]| words.iter().map(|&word| word.to_owned()).collect();
+        Language {
+            name: "Java".into(),
+            library_prefixes: all(&["java/", "javax/", "jdk/", "sun/", "com/sun/"]),
+            entry: "main".into(),
+            failure_words: all(&["exception in thread", "error", "exception"]),
+            how_to_instrument: "nothing: classes are rewritten as they are loaded".into(),
+            ..Language::default()
+        }
+    }
+
+    fn recognise(&self, file: &Path) -> io::Result<Recognition> {
+        let Some(home) = home_of(file)? else { return Ok(Recognition::NotMine) };
+        Ok(match version(&home) {
+            Some(version) if version < OLDEST => Recognition::Refused(format!(
+                "a Java machine of version {version}: JDK {OLDEST} to {NEWEST} can be recorded"
+            )),
+            _ => Recognition::Program(Visibility::Full),
+        })
+    }
+
+    fn invocation(&self, program: &Program) -> Result<Invocation> {
+        let folder = folder()?;
+        let mut invocation = Invocation::of(program);
+        let version = home_of(&program.path).ok().flatten().and_then(|home| version(&home)).unwrap_or(OLDEST);
+        let mut agent = OsString::from("-agentpath:");
+        agent.push(folder.join("libreweave_agent.so"));
+        agent.push("=symbols=");
+        agent.push(&folder);
+        let mut args = vec![agent];
+        args.extend(options(version).iter().map(OsString::from));
+        args.append(&mut invocation.args);
+        invocation.args = args;
+        Ok(invocation)
+    }
+
+    fn replay_variables(&self) -> Variables {
+        Variables { names: &["CLASSPATH", "JAVA_HOME", "JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS"], prefixes: &[] }
+    }
+
+    fn is_own_process(&self, process: &Process) -> bool {
+        home_of(Path::new(&process.executable)).is_ok_and(|home| home.is_some())
+    }
+
+    fn symbols(&self, modules: &[Module], pcs: &[Pc]) -> Symbols {
+        match folder() {
+            Ok(folder) => symbols::read(&folder, modules, pcs),
+            Err(_) => Symbols::default(),
+        }
+    }
+
+    fn shortcoming(&self, seen: &Seen<'_>) -> String {
+        let name = seen.program.name.display();
+        format!(
+            "{name} did not load the agent, so nothing was recorded: is it a HotSpot machine, JDK {OLDEST} or later?"
+        )
+    }
+}
+
+/// Options that make runs repeatable, in front of the user's own.
+fn options(version: u32) -> Vec<&'static str> {
+    let mut options = vec![
+        "-XX:+UnlockDiagnosticVMOptions",
+        "-XX:+UnlockExperimentalVMOptions",
+        // Identity hashes are a sequence: unique, and the same in every run.
+        "-XX:hashCode=3",
+        // Methods that became long are compiled all the same.
+        "-XX:-DontCompileHugeMethods",
+        "-XX:DisableIntrinsic=_nanoTime,_currentTimeMillis",
+        // The machine would say on stdout that natives are replaced.
+        "-Xlog:jni+resolve=off",
+        "-ea",
+    ];
+    if version >= 21 {
+        // Every virtual thread is a thread of the system.
+        options.push("-XX:-VMContinuations");
+    }
+    if version >= 24 {
+        options.push("-XX:-UseCompactObjectHeaders");
+    }
+    options
+}
+
+/// The folder of the JDK or runtime whose `java` the file is.
+fn home_of(file: &Path) -> io::Result<Option<PathBuf>> {
+    let file = match file.canonicalize() {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    if file.file_name().is_none_or(|name| name != "java") {
+        return Ok(None);
+    }
+    let home = file.parent().and_then(Path::parent).map(Path::to_path_buf);
+    Ok(home.filter(|home| home.join("lib/server/libjvm.so").exists()))
+}
+
+/// The first number of the version that a JDK says it has.
+fn version(home: &Path) -> Option<u32> {
+    let release = fs::read_to_string(home.join("release")).ok()?;
+    let line = release.lines().find_map(|line| line.strip_prefix("JAVA_VERSION=\""))?;
+    let first: u32 = line.split(['.', '"', '-']).next()?.parse().ok()?;
+    // Before 9 it was called 1.8.
+    Some(if first == 1 { line.split('.').nth(1)?.parse().ok()? } else { first })
+}
+
+/// A private folder of this process: the agent, and the names of classes that its runs write.
+fn folder() -> Result<PathBuf> {
+    static FOLDER: Mutex<Option<PathBuf>> = Mutex::new(None);
+    let mut known = FOLDER.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(folder) = &*known {
+        return Ok(folder.clone());
+    }
+    let folder = std::env::temp_dir().join(format!("reweave-jvm-{}", std::process::id()));
+    // One that a process of the same number left behind may be anybody's.
+    let _ = fs::remove_dir_all(&folder);
+    fs::DirBuilder::new().mode(0o700).create(&folder).map_err(Error::system("make a folder for the agent"))?;
+    fs::write(folder.join("libreweave_agent.so"), AGENT).map_err(Error::system("write the agent"))?;
+    // SAFETY: a function without arguments, which may run at any time.
+    unsafe { libc::atexit(remove_folder) };
+    Ok(known.insert(folder).clone())
+}
+
+extern "C" fn remove_folder() {
+    let _ = fs::remove_dir_all(std::env::temp_dir().join(format!("reweave-jvm-{}", std::process::id())));
+}

@@ -1,0 +1,485 @@
+//! One method: which hooks it gets, and where.
+//!
+//! An access is recorded after it was made, with the value it had: what throws is then not recorded. The operands it needs
+//! are copied in front of it; where the stack cannot be shuffled that way they rest in a local variable behind the
+//! method's own, which no frame mentions.
+
+use super::brackets::is_recorded_call;
+use super::emit::{Emitter, Number};
+use super::facts::{Facts, MemberName, NO_MEMBER, Site, SiteKind};
+use super::flow::{Flow, Note};
+use super::hook_names::{ATOMICS_CLASS, Hook, HookConstants};
+use super::splice::{Edit, Edits, Spliced, splice};
+use super::unsafe_calls::UnsafeCall;
+use super::{Options, Stop};
+use crate::classfile::descriptor::{MethodDescriptor, slots};
+use crate::classfile::frames::{Frames, Type, entry_locals};
+use crate::classfile::opcode::*;
+use crate::classfile::pool::Reference;
+use crate::classfile::{Code, FIRST_WITH_FRAMES, Instruction, Member, Pool, Result, access, decode_text, find};
+use std::collections::HashMap;
+
+/// Slots that hooks need on top of what the method itself has on its stack: the most is an array, an index, a long value
+/// and the site.
+const MORE_STACK: u16 = 6;
+
+/// The class around the method.
+pub struct Class<'c, 'a> {
+    pub pool: &'c mut Pool<'a>,
+    pub hooks: &'c mut HookConstants,
+    pub facts: &'c mut Facts,
+    pub members: &'c mut HashMap<u16, u32>,
+    pub options: &'c Options<'c>,
+    pub major: u16,
+    pub this_class: u16,
+    pub adds_address_field: bool,
+}
+
+/// What kind of method it is, by name and flags.
+#[derive(Clone, Copy)]
+pub(super) struct Form {
+    number: u16,
+    constructor: bool,
+    initializer: bool,
+    pub(super) is_static: bool,
+    pub(super) synchronized: bool,
+}
+
+/// Puts hooks into a method; `None` if it needs none.
+pub fn rewrite<'a>(
+    class: &mut Class<'_, 'a>,
+    number: u16,
+    member: &Member<'_>,
+    code: &Code<'a>,
+    with_calls: bool,
+) -> Result<Option<Spliced<'a>>> {
+    let name = class.pool.utf8(member.name)?;
+    let form = Form {
+        number,
+        constructor: name == b"<init>",
+        initializer: name == b"<clinit>",
+        is_static: member.is(access::STATIC),
+        synchronized: member.is(access::SYNCHRONIZED),
+    };
+    let instructions = code.instructions().collect::<Result<Vec<_>>>()?;
+    let mut index_of = vec![u32::MAX; code.bytes.len() + 1];
+    for (i, instruction) in instructions.iter().enumerate() {
+        index_of[instruction.pc as usize] = i as u32;
+    }
+    index_of[code.bytes.len()] = instructions.len() as u32;
+
+    let descriptor = class.pool.utf8(member.descriptor)?.to_vec();
+    let descriptor = MethodDescriptor::parse(&descriptor)?;
+    let receiver = (!form.is_static).then_some(if form.constructor {
+        Type::UninitializedThis
+    } else {
+        Type::Object(class.this_class)
+    });
+    let table = find(class.pool, &code.attributes, b"StackMapTable");
+    let mut entry = entry_locals(&descriptor, receiver);
+    let mut frames = match table {
+        _ if class.major < FIRST_WITH_FRAMES => None,
+        Some(table) => Some(Frames::parse(&table.bytes, &entry)?),
+        None => Some(Frames::default()),
+    };
+    let mut pass = Pass::new(class, form, code, &instructions, with_calls);
+    pass.run(&index_of, frames.as_ref())?;
+    let changed = pass.changed;
+    let edits = pass.edits;
+    if !changed {
+        return Ok(None);
+    }
+    if !edits.locals.is_empty() && frames.is_some() {
+        // Frames that name the new locals are written in full, with the classes of the parameters.
+        name_parameters(&mut entry, &descriptor, class.pool)?;
+        frames = table.map_or(Ok(frames), |table| Frames::parse(&table.bytes, &entry).map(Some))?;
+    }
+    let frames = frames.as_ref().map(|frames| (frames, &entry[..]));
+    splice(code, &instructions, &index_of, &edits, frames, class.pool).map(Some)
+}
+
+fn name_parameters(entry: &mut [Type], descriptor: &MethodDescriptor<'_>, pool: &mut Pool<'_>) -> Result<()> {
+    let first = entry.len() - descriptor.parameters().count();
+    for (local, parameter) in entry[first..].iter_mut().zip(descriptor.parameters()) {
+        let class = match parameter {
+            [b'L', name @ .., b';'] => name,
+            [b'[', ..] => parameter,
+            _ => continue,
+        };
+        *local = Type::Object(pool.add_class(class)?);
+    }
+    Ok(())
+}
+
+/// The way through one method.
+pub(super) struct Pass<'p, 'c, 'a> {
+    pub(super) class: &'p mut Class<'c, 'a>,
+    pub(super) form: Form,
+    code: &'p Code<'a>,
+    pub(super) instructions: &'p [Instruction<'a>],
+    pub(super) edits: Edits,
+    changed: bool,
+    /// Local variables of ours: the stack of calls (if calls are recorded), the lock, a resting place.
+    pub(super) stack: Option<u16>,
+    pub(super) lock: u16,
+    rest: u16,
+    /// For each instruction, whether a call that is recorded stands there.
+    pub(super) calls: Vec<bool>,
+}
+
+impl<'p, 'c, 'a> Pass<'p, 'c, 'a> {
+    fn new(
+        class: &'p mut Class<'c, 'a>,
+        form: Form,
+        code: &'p Code<'a>,
+        instructions: &'p [Instruction<'a>],
+        with_calls: bool,
+    ) -> Self {
+        let with_calls = with_calls && class.options.calls && !form.initializer;
+        let calls: Vec<bool> =
+            instructions.iter().map(|instruction| with_calls && is_recorded_call(class, instruction)).collect();
+        let own = code.max_locals;
+        let stack = calls.contains(&true).then_some(own);
+        let lock = own.saturating_add(u16::from(stack.is_some()));
+        let rest = lock.saturating_add(u16::from(form.synchronized));
+        let edits = Edits {
+            edits: vec![Edit::default(); instructions.len()],
+            more_stack: MORE_STACK,
+            more_locals: rest - own + 2,
+            ..Edits::default()
+        };
+        Self { class, form, code, instructions, edits, changed: false, stack, lock, rest, calls }
+    }
+
+    fn run(&mut self, index_of: &[u32], frames: Option<&Frames>) -> Result<()> {
+        if self.form.initializer {
+            return self.initializer();
+        }
+        let mut flow = Flow::new(self.code, self.instructions, index_of, frames, self.form.constructor)?;
+        for i in 0..self.instructions.len() {
+            let note = flow.step(i, &self.instructions[i], self.class.pool)?;
+            let fills_last = note.leaves_fresh
+                && self.instructions.get(i + 1).is_none_or(|next| next.op != DUP || flow.is_target(i + 1));
+            self.instruction(i, &note, fills_last)?;
+        }
+        if let Some(stack) = self.stack {
+            let targets: Vec<u16> = self.code.handlers.iter().map(|handler| handler.target).collect();
+            self.restore_stack(stack, &targets, index_of, &flow)?;
+            let mut entry = std::mem::take(&mut self.edits.entry);
+            self.emitter(&mut entry).hook(Hook::Stack)?.local(ISTORE, stack);
+            self.edits.entry = entry;
+            self.edits.locals.push(Type::Integer);
+            self.changed = true;
+        }
+        if self.form.synchronized {
+            self.synchronized()?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn emitter<'e>(&'e mut self, out: &'e mut Vec<u8>) -> Emitter<'e, 'a> {
+        Emitter { out, pool: self.class.pool, hooks: self.class.hooks }
+    }
+
+    /// Enters a new site and returns its number as code.
+    pub(super) fn site(&mut self, pc: u32, kind: SiteKind, member: Option<u16>, note: &Note) -> Result<Number> {
+        let member = match member {
+            Some(index) => self.member(index)?,
+            None => NO_MEMBER,
+        };
+        let (method, pc) = (self.form.number, pc as u16);
+        let sites = &mut self.class.facts.sites;
+        let number = self.class.options.first_site + sites.len() as u32;
+        sites.push(Site { kind, method, pc, member, block: note.block, depends: note.depends });
+        self.changed = true;
+        Number::new(number, self.class.pool)
+    }
+
+    fn member(&mut self, index: u16) -> Result<u32> {
+        if let Some(known) = self.class.members.get(&index) {
+            return Ok(*known);
+        }
+        let Reference { class, name, descriptor } = self.class.pool.reference(index)?;
+        let name =
+            MemberName { class: decode_text(class), name: decode_text(name), descriptor: decode_text(descriptor) };
+        let number = self.class.facts.members.len() as u32;
+        self.class.facts.members.push(name);
+        self.class.members.insert(index, number);
+        Ok(number)
+    }
+
+    fn instruction(&mut self, i: usize, note: &Note, fills_last: bool) -> Result<()> {
+        let instruction = self.instructions[i];
+        let (mut before, mut instead, mut after) = (Vec::new(), Vec::new(), Vec::new());
+        match instruction.op {
+            GETSTATIC | PUTSTATIC => self.static_field(&instruction, note, &mut before, &mut after)?,
+            GETFIELD | PUTFIELD if !note.uninitialized_this => {
+                self.field(&instruction, note, &mut before, &mut after)?;
+            }
+            IALOAD..=SALOAD => self.read_element(&instruction, note, &mut before, &mut after)?,
+            IASTORE..=SASTORE if !note.fills_fresh => {
+                self.write_element(&instruction, note, &mut before, &mut after)?;
+            }
+            IASTORE..=SASTORE if fills_last => {
+                self.made(&instruction, note, SiteKind::FilledArray, Hook::FilledArray, &mut after)?;
+            }
+            NEWARRAY | ANEWARRAY | MULTIANEWARRAY if self.class.options.array_births => {
+                self.made(&instruction, note, SiteKind::MadeArray, Hook::MadeArray, &mut after)?;
+            }
+            MONITORENTER => {
+                let site = self.site(instruction.pc, SiteKind::EnterMonitor, None, note)?;
+                self.emitter(&mut before).op(DUP).number(site).hook(Hook::EnteringMonitor)?;
+            }
+            MONITOREXIT => {
+                let site = self.site(instruction.pc, SiteKind::ExitMonitor, None, note)?;
+                before.push(DUP);
+                self.emitter(&mut after).number(site).hook(Hook::LeftMonitor)?;
+            }
+            INVOKEVIRTUAL..=INVOKEDYNAMIC => {
+                self.call(i, &instruction, note, &mut before, &mut instead, &mut after)?;
+            }
+            _ => return Ok(()),
+        }
+        let inserted = &mut self.edits.inserted;
+        let edit = &mut self.edits.edits[i];
+        for (bytes, range) in [(before, &mut edit.before), (instead, &mut edit.instead), (after, &mut edit.after)] {
+            let start = inserted.len() as u32;
+            inserted.extend_from_slice(&bytes);
+            *range = (start, inserted.len() as u32);
+        }
+        Ok(())
+    }
+
+    /// Whether a run wants to stop in front of the access there.
+    fn stops(&self, pc: u32) -> bool {
+        match self.class.options.stop {
+            Stop::Nowhere => false,
+            Stop::Everywhere => true,
+            Stop::At(places) => places.contains(&(self.form.number, pc as u16)),
+        }
+    }
+
+    fn static_field(
+        &mut self,
+        instruction: &Instruction<'_>,
+        note: &Note,
+        before: &mut Vec<u8>,
+        after: &mut Vec<u8>,
+    ) -> Result<()> {
+        let letter = field_letter(self.class.pool, instruction.index())?;
+        let write = instruction.op == PUTSTATIC;
+        let kind = if write { SiteKind::WriteStatic(letter) } else { SiteKind::ReadStatic(letter) };
+        let site = self.site(instruction.pc, kind, Some(instruction.index()), note)?;
+        if self.stops(instruction.pc) {
+            self.emitter(before).number(site).hook(Hook::BeforeStatic)?;
+        }
+        let copy = if slots(letter) == 2 { DUP2 } else { DUP };
+        if write {
+            before.push(copy);
+            self.emitter(after).number(site).hook(Hook::WroteStatic(letter))?;
+        } else {
+            self.emitter(after).op(copy).number(site).hook(Hook::ReadStatic(letter))?;
+        }
+        Ok(())
+    }
+
+    fn field(
+        &mut self,
+        instruction: &Instruction<'_>,
+        note: &Note,
+        before: &mut Vec<u8>,
+        after: &mut Vec<u8>,
+    ) -> Result<()> {
+        let letter = field_letter(self.class.pool, instruction.index())?;
+        let (stops, rest, wide) = (self.stops(instruction.pc), self.rest, slots(letter) == 2);
+        let member = Some(instruction.index());
+        if instruction.op == GETFIELD {
+            let site = self.site(instruction.pc, SiteKind::ReadField(letter), member, note)?;
+            if stops {
+                self.emitter(before).op(DUP).number(site).hook(Hook::BeforeField)?;
+            }
+            before.push(DUP);
+            let copy = if wide { DUP2_X1 } else { DUP_X1 };
+            self.emitter(after).op(copy).number(site).hook(Hook::ReadField(letter))?;
+            return Ok(());
+        }
+        let site = self.site(instruction.pc, SiteKind::WriteField(letter), member, note)?;
+        if wide {
+            // Three slots cannot be copied in place.
+            let (load, store) = moves(letter);
+            self.emitter(before).local(store, rest);
+            if stops {
+                self.emitter(before).op(DUP).number(site).hook(Hook::BeforeField)?;
+            }
+            self.emitter(before).op(DUP).local(load, rest);
+            self.emitter(after).local(load, rest);
+        } else {
+            if stops {
+                self.emitter(before).op(DUP2).op(POP).number(site).hook(Hook::BeforeField)?;
+            }
+            before.push(DUP2);
+        }
+        self.emitter(after).number(site).hook(Hook::WroteField(letter))?;
+        Ok(())
+    }
+
+    fn read_element(
+        &mut self,
+        instruction: &Instruction<'_>,
+        note: &Note,
+        before: &mut Vec<u8>,
+        after: &mut Vec<u8>,
+    ) -> Result<()> {
+        let letter = element_letter(instruction.op - IALOAD);
+        let site = self.site(instruction.pc, SiteKind::ReadElement(letter), None, note)?;
+        if self.stops(instruction.pc) {
+            self.emitter(before).op(DUP2).number(site).hook(Hook::BeforeElement)?;
+        }
+        before.push(DUP2);
+        let copy = if slots(letter) == 2 { DUP2_X2 } else { DUP_X2 };
+        self.emitter(after).op(copy).number(site).hook(Hook::ReadElement(letter))?;
+        Ok(())
+    }
+
+    fn write_element(
+        &mut self,
+        instruction: &Instruction<'_>,
+        note: &Note,
+        before: &mut Vec<u8>,
+        after: &mut Vec<u8>,
+    ) -> Result<()> {
+        let letter = element_letter(instruction.op - IASTORE);
+        let (rest, stops) = (self.rest, self.stops(instruction.pc));
+        let site = self.site(instruction.pc, SiteKind::WriteElement(letter), None, note)?;
+        let (load, store) = moves(letter);
+        self.emitter(before).local(store, rest);
+        if stops {
+            self.emitter(before).op(DUP2).number(site).hook(Hook::BeforeElement)?;
+        }
+        self.emitter(before).op(DUP2).local(load, rest);
+        self.emitter(after).local(load, rest).number(site).hook(Hook::WroteElement(letter))?;
+        Ok(())
+    }
+
+    /// The object on top of the stack is shown to a hook.
+    fn made(
+        &mut self,
+        instruction: &Instruction<'_>,
+        note: &Note,
+        kind: SiteKind,
+        hook: Hook,
+        after: &mut Vec<u8>,
+    ) -> Result<()> {
+        let site = self.site(instruction.pc, kind, None, note)?;
+        self.emitter(after).op(DUP).number(site).hook(hook)?;
+        Ok(())
+    }
+
+    fn call(
+        &mut self,
+        i: usize,
+        instruction: &Instruction<'_>,
+        note: &Note,
+        before: &mut Vec<u8>,
+        instead: &mut Vec<u8>,
+        after: &mut Vec<u8>,
+    ) -> Result<()> {
+        let index = instruction.index();
+        let method = self.class.pool.reference(index)?;
+        let constructs = note.uninitialized_this && note.this_in_local && self.class.adds_address_field;
+        // A call of another constructor of the same class has done it already.
+        let made = constructs && method.class != self.class.pool.class_name(self.class.this_class)?;
+        let clones =
+            instruction.op == INVOKESPECIAL && method.name == b"clone" && method.descriptor == b"()Ljava/lang/Object;";
+        if let Some(call) = UnsafeCall::recognise(&method) {
+            let site = self.site(instruction.pc, SiteKind::Unsafe(call), None, note)?;
+            let (name, descriptor) = call.hook();
+            let hook = self.class.pool.add_method(ATOMICS_CLASS.as_bytes(), name.as_bytes(), descriptor.as_bytes())?;
+            self.emitter(instead).number(site).call(hook);
+            return Ok(());
+        }
+        if instruction.op == INVOKESTATIC && method.class == b"java/lang/System" && method.name == b"arraycopy" {
+            let site = self.site(instruction.pc, SiteKind::CopiedArray, None, note)?;
+            self.emitter(instead).number(site).hook(Hook::CopiedArray)?;
+            return Ok(());
+        }
+        let ending = Ending::of(instruction.op, &method);
+        if clones {
+            before.push(DUP);
+        }
+        let rest = self.rest;
+        match ending {
+            Some(Ending::TimedJoin) => {
+                self.emitter(before).local(LSTORE, rest).op(DUP).local(LLOAD, rest);
+            }
+            Some(Ending::Join | Ending::Alive) => before.push(DUP),
+            None => {}
+        }
+        if let Some(stack) = self.stack.filter(|_| self.calls[i]) {
+            let site = self.site(instruction.pc, SiteKind::Call, Some(index), note)?;
+            self.emitter(before).local(ILOAD, stack).number(site).hook(Hook::Calling)?;
+        }
+        if made {
+            let site = self.site(instruction.pc, SiteKind::MadeObject, None, note)?;
+            self.emitter(after).op(ALOAD_0).number(site).hook(Hook::MadeObject)?;
+        }
+        if let Some(ending) = ending {
+            let site = self.site(instruction.pc, SiteKind::Joined, None, note)?;
+            if ending == Ending::Alive {
+                self.emitter(after).op(DUP_X1).number(site).hook(Hook::CheckedAlive)?;
+            } else {
+                self.emitter(after).number(site).hook(Hook::Joined)?;
+            }
+        }
+        if clones {
+            let site = self.site(instruction.pc, SiteKind::Cloned, None, note)?;
+            self.emitter(after).op(DUP_X1).number(site).hook(Hook::Cloned)?;
+        }
+        Ok(())
+    }
+}
+
+/// Calls that tell whether a thread has ended. Of which class the object is does not show in the code: the hook looks.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Ending {
+    Join,
+    TimedJoin,
+    Alive,
+}
+
+impl Ending {
+    fn of(op: u8, method: &Reference<'_>) -> Option<Self> {
+        match (op, method.name, method.descriptor) {
+            (INVOKEVIRTUAL, b"join", b"()V") => Some(Self::Join),
+            (INVOKEVIRTUAL, b"join", b"(J)V") => Some(Self::TimedJoin),
+            (INVOKEVIRTUAL, b"isAlive", b"()Z") => Some(Self::Alive),
+            _ => None,
+        }
+    }
+}
+
+/// Letter of a field's type; `L` for references of every kind.
+fn field_letter(pool: &Pool<'_>, index: u16) -> Result<u8> {
+    let reference = pool.reference(index)?;
+    Ok(match reference.descriptor.first() {
+        Some(b'[' | b'L') | None => b'L',
+        Some(letter @ (b'Z' | b'B' | b'C' | b'S' | b'J' | b'F' | b'D')) => *letter,
+        Some(_) => b'I',
+    })
+}
+
+/// The same for array instructions, which come in one order. Arrays of booleans are accessed as bytes.
+const fn element_letter(nth: u8) -> u8 {
+    b"IJFDLBCS"[nth as usize % 8]
+}
+
+/// How a value of that type is loaded from and stored into a local variable.
+const fn moves(letter: u8) -> (u8, u8) {
+    match letter {
+        b'J' => (LLOAD, LSTORE),
+        b'F' => (FLOAD, FSTORE),
+        b'D' => (DLOAD, DSTORE),
+        b'L' => (ALOAD, ASTORE),
+        _ => (ILOAD, ISTORE),
+    }
+}

@@ -1,0 +1,153 @@
+//! The owner's check: of all accesses to a rank's memory, the pairs that race.
+//!
+//! Sort and sweep over addresses, then the exact test of strides ([`Span::meetings`]), then the pair
+//! rules. Deviation from the paper: it keeps an interval skip list and looks each access up; sorting
+//! what a phase brought is 20 to 600 times faster, and gives the same pairs. Locks are compared pair
+//! by pair instead of in a trie (Algorithm 7.1): sets of more than two locks are rare.
+
+use std::collections::BTreeMap;
+
+use crate::access::{Access, Role};
+use crate::event::Place;
+use crate::ids::{Site, Strand};
+use crate::lower::{Lowering, Part};
+use crate::rules::{Known, Owned, Verdict, judge};
+use crate::span::Span;
+
+/// A statement, as findings tell them apart.
+pub type Statement = (Site, Role);
+
+/// A pair of accesses that can be under way at once.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Found {
+    pub a: Access,
+    /// The block of `a` that is meant.
+    pub i: u32,
+    pub b: Access,
+    pub j: u32,
+    pub verdict: Verdict,
+    /// The first common byte, as an address of the owner.
+    pub address: u64,
+}
+
+impl Found {
+    /// What makes it the same finding as another.
+    pub fn statements(&self) -> (Statement, Statement) {
+        let (a, b) = ((self.a.site, self.a.role), (self.b.site, self.b.role));
+        if a <= b { (a, b) } else { (b, a) }
+    }
+}
+
+/// Pairs of blocks that are looked at for one pair of accesses. Beyond, the pair is given up and
+/// counted; strided accesses of one statement that meet that often are in order or not alike.
+const MEETINGS: usize = 4096;
+
+/// The findings of a sweep, one for each pair of statements.
+#[derive(Default)]
+pub struct Findings {
+    pub pairs: BTreeMap<(Statement, Statement), Found>,
+    pub given_up: usize,
+}
+
+/// Where accesses lie in the owner's memory.
+pub fn address(part: impl Fn(crate::ids::Window) -> Option<Part>, place: Place) -> Option<u64> {
+    match place {
+        Place::Address(address) => Some(address),
+        Place::Window { window, units, bytes } => {
+            let part = part(window)?;
+            Some(part.base.wrapping_add_signed(units * i64::from(part.unit) + bytes))
+        }
+    }
+}
+
+/// The bytes of an access.
+pub fn span(lowering: &Lowering, access: &Access) -> Option<Span> {
+    let lo = address(|window| lowering.part(window), access.place)?;
+    if access.len == 0 || access.count == 0 {
+        return None;
+    }
+    Some(Span { lo, len: access.len, stride: access.stride as u64, count: access.count })
+}
+
+/// An access with its bytes.
+pub type Placed = (Span, Access);
+
+/// Is there a pair that only the order of events could keep apart? What an owner asks before it asks
+/// anybody for logs.
+pub fn has_candidate(accesses: &mut [Placed], owned: &Owned) -> bool {
+    let known = Known::program_order();
+    sweep(accesses, |a, b| matches(&known, owned, a, b, &mut 0).is_some())
+}
+
+/// All pairs that race, one for each pair of statements, the strongest verdict.
+pub fn check(accesses: &mut [Placed], known: &Known, owned: &Owned) -> Findings {
+    let mut findings = Findings::default();
+    sweep(accesses, |a, b| {
+        let (one, other) = ((a.1.site, a.1.role), (b.1.site, b.1.role));
+        let key = if one <= other { (one, other) } else { (other, one) };
+        if findings.pairs.get(&key).is_some_and(|found| found.verdict == Verdict::Race) {
+            return false;
+        }
+        if let Some(found) = matches(known, owned, a, b, &mut findings.given_up) {
+            let better = findings.pairs.get(&key).is_none_or(|earlier| earlier.verdict < found.verdict);
+            if better {
+                findings.pairs.insert(key, found);
+            }
+        }
+        false
+    });
+    findings
+}
+
+/// The worst that two accesses can do to each other.
+fn matches(known: &Known, owned: &Owned, a: &Placed, b: &Placed, given_up: &mut usize) -> Option<Found> {
+    let ((span, a), (other, b)) = (a, b);
+    if !(a.writes || b.writes) {
+        return None;
+    }
+    let mut worst: Option<Found> = None;
+    let mut shown = 0;
+    span.meetings(other, MEETINGS, |i, j| {
+        shown += 1;
+        let mine = span.lo + span.stride * u64::from(i);
+        let theirs = other.lo + other.stride * u64::from(j);
+        let verdict = judge(known, owned, (a, i), (b, j), theirs.wrapping_sub(mine) as i64);
+        if verdict > worst.as_ref().map_or(Verdict::Apart, |found| found.verdict) {
+            worst = Some(Found { a: a.clone(), i, b: b.clone(), j, verdict, address: mine.max(theirs) });
+        }
+        verdict == Verdict::Race
+    });
+    *given_up += usize::from(shown == MEETINGS);
+    worst
+}
+
+/// Shows `meet` each pair of accesses whose hulls overlap, loads and stores of one strand apart, until
+/// it returns true.
+fn sweep(accesses: &mut [Placed], mut meet: impl FnMut(&Placed, &Placed) -> bool) -> bool {
+    accesses.sort_by_key(|(span, _)| span.lo);
+    // What may still overlap: operations, and loads and stores by strand.
+    let mut operations: Vec<usize> = Vec::new();
+    let mut locals: BTreeMap<Strand, Vec<usize>> = BTreeMap::new();
+    for (number, current) in accesses.iter().enumerate() {
+        let lo = current.0.lo;
+        let local = matches!(current.1.role, Role::Load | Role::Store);
+        let mut look = |active: &mut Vec<usize>| {
+            active.retain(|&earlier| accesses[earlier].0.hi() > lo);
+            active.iter().any(|&earlier| meet(&accesses[earlier], current))
+        };
+        if look(&mut operations) {
+            return true;
+        }
+        for (strand, active) in &mut locals {
+            if !(local && *strand == current.1.strand) && look(active) {
+                return true;
+            }
+        }
+        if local {
+            locals.entry(current.1.strand).or_default().push(number);
+        } else {
+            operations.push(number);
+        }
+    }
+    false
+}

@@ -1,0 +1,236 @@
+//! Loads and stores of the program: the compilers' ThreadSanitizer hooks, where it was built with them.
+//!
+//! Only memory that others can reach counts: parts of windows, and buffers of operations that are under
+//! way. Everything else is left after one comparison with the hull of what is watched.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use super::{INSIDE, with};
+use crate::event::{Buffer, Event, Place};
+use crate::ids::{Rank, Window};
+
+#[derive(Clone, Copy)]
+struct Watched {
+    lo: u64,
+    hi: u64,
+    owner: Rank,
+    window: Window,
+    /// Where the range lies in the owner's part of the window.
+    offset: u64,
+}
+
+struct Ranges {
+    /// Parts of windows.
+    windows: Vec<Watched>,
+    /// Buffers of operations that are under way.
+    pending: Vec<(u64, u64)>,
+}
+
+static RANGES: Mutex<Ranges> = Mutex::new(Ranges { windows: Vec::new(), pending: Vec::new() });
+static LISTENING: AtomicBool = AtomicBool::new(false);
+/// The hull of everything that is watched.
+static LOW: AtomicU64 = AtomicU64::new(u64::MAX);
+static HIGH: AtomicU64 = AtomicU64::new(0);
+
+/// Buffers that are remembered; beyond, the oldest are forgotten together with what happens to them.
+const PENDING: usize = 4096;
+
+fn ranges() -> std::sync::MutexGuard<'static, Ranges> {
+    RANGES.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+pub fn listen() {
+    LISTENING.store(true, Ordering::Release);
+}
+
+pub fn stop() {
+    LISTENING.store(false, Ordering::Release);
+}
+
+fn hull(lo: u64, hi: u64) {
+    LOW.fetch_min(lo, Ordering::Relaxed);
+    HIGH.fetch_max(hi, Ordering::Relaxed);
+}
+
+/// A part of a window that this rank can load from and store to.
+pub fn watch(base: u64, size: u64, owner: Rank, window: Window) {
+    watch_other(base, size, owner, window, 0);
+}
+
+/// Memory of another rank that this one has mapped; `offset`: where it lies in the owner's part.
+pub fn watch_other(base: u64, size: u64, owner: Rank, window: Window, offset: u64) {
+    let mut ranges = ranges();
+    if size > 0 && !ranges.windows.iter().any(|range| range.lo == base && range.owner == owner) {
+        ranges.windows.push(Watched { lo: base, hi: base + size, owner, window, offset });
+        hull(base, base + size);
+    }
+}
+
+/// How much of the watched memory around an address lies before and after it.
+pub fn size_around(address: u64) -> Option<(u64, u64)> {
+    let ranges = ranges();
+    let range = ranges.windows.iter().find(|range| range.lo <= address && address < range.hi)?;
+    Some((address - range.lo, range.hi - address))
+}
+
+/// The window at that address is gone; returns how large it was.
+pub fn forget(base: u64) -> u64 {
+    let mut ranges = ranges();
+    let size = ranges.windows.iter().find(|range| range.lo == base).map_or(0, |range| range.hi - range.lo);
+    ranges.windows.retain(|range| range.lo != base);
+    size
+}
+
+/// A buffer that an operation reads or writes until it is completed.
+pub fn pending(buffer: &Buffer) {
+    let mut ranges = ranges();
+    for piece in &buffer.pieces {
+        let lo = buffer.address.wrapping_add_signed(piece.offset);
+        let last = piece.stride.max(0) as u64 * u64::from(piece.count - 1);
+        let range = (lo, lo + last + piece.len);
+        if !ranges.pending.contains(&range) {
+            if ranges.pending.len() == PENDING {
+                ranges.pending.remove(0);
+            }
+            ranges.pending.push(range);
+            hull(range.0, range.1);
+        }
+    }
+}
+
+fn access(pc: u64, address: u64, len: u32, write: bool) {
+    if address >= HIGH.load(Ordering::Relaxed) || address + u64::from(len) <= LOW.load(Ordering::Relaxed) {
+        return;
+    }
+    if !LISTENING.load(Ordering::Acquire) || INSIDE.try_with(|inside| inside.replace(true)).unwrap_or(true) {
+        return;
+    }
+    let found = {
+        let ranges = ranges();
+        let end = address + u64::from(len);
+        let window = ranges.windows.iter().find(|range| address < range.hi && range.lo < end).copied();
+        let pending = ranges.pending.iter().any(|(lo, hi)| address < *hi && *lo < end);
+        (window, pending)
+    };
+    let site = with(|state| {
+        let event = match found {
+            (Some(range), _) if range.owner != state.me => Event::Local {
+                owner: range.owner,
+                place: Place::Window {
+                    window: range.window,
+                    units: 0,
+                    bytes: (range.offset + address - range.lo) as i64,
+                },
+                len,
+                write,
+            },
+            (Some(_), _) | (None, true) => Event::Local { owner: state.me, place: Place::Address(address), len, write },
+            (None, false) => return None,
+        };
+        state.log(pc, event);
+        Some(state.site(pc))
+    });
+    if let (Some(Some(site)), true) = (site, super::steer::active()) {
+        super::steer::local(site, address, len);
+    }
+    let _ = INSIDE.try_with(|inside| inside.set(false));
+}
+
+macro_rules! hooks {
+    ($($read:ident $write:ident $len:literal;)*) => {$(
+        unsafe extern "C" fn $read(address: u64) {
+            access(caller!(), address, $len, false);
+        }
+        unsafe extern "C" fn $write(address: u64) {
+            access(caller!(), address, $len, true);
+        }
+    )*};
+}
+hooks! {
+    read1 write1 1;
+    read2 write2 2;
+    read4 write4 4;
+    read8 write8 8;
+    read16 write16 16;
+}
+
+unsafe extern "C" fn read_range(address: u64, len: u64) {
+    access(caller!(), address, len.min(u64::from(u32::MAX)) as u32, false);
+}
+
+unsafe extern "C" fn write_range(address: u64, len: u64) {
+    access(caller!(), address, len.min(u64::from(u32::MAX)) as u32, true);
+}
+
+unsafe extern "C" fn copy(to: u64, from: u64, len: u64) -> u64 {
+    let pc = caller!();
+    access(pc, from, len.min(u64::from(u32::MAX)) as u32, false);
+    access(pc, to, len.min(u64::from(u32::MAX)) as u32, true);
+    // SAFETY: the program's own call; overlapping memory is allowed in one of the two it stands for.
+    unsafe { libc::memmove(to as *mut _, from as *const _, len as usize) };
+    to
+}
+
+unsafe extern "C" fn fill(to: u64, byte: i32, len: u64) -> u64 {
+    access(caller!(), to, len.min(u64::from(u32::MAX)) as u32, true);
+    // SAFETY: the program's own call.
+    unsafe { libc::memset(to as *mut _, byte, len as usize) };
+    to
+}
+
+/// The function for a hook of the compilers.
+fn hook(name: &str) -> Option<usize> {
+    let name = name.strip_prefix("__tsan_")?;
+    let name = name.strip_suffix("_pc").unwrap_or(name);
+    match name {
+        "memcpy" | "memmove" => return Some(copy as *const () as usize),
+        "memset" => return Some(fill as *const () as usize),
+        "read_range" => return Some(read_range as *const () as usize),
+        "write_range" => return Some(write_range as *const () as usize),
+        _ => {}
+    }
+    let name = name.strip_prefix("unaligned_").unwrap_or(name);
+    let name = name.strip_prefix("volatile_").unwrap_or(name);
+    let hooks: [(&str, usize); 15] = [
+        ("read1", read1 as *const () as usize),
+        ("read2", read2 as *const () as usize),
+        ("read4", read4 as *const () as usize),
+        ("read8", read8 as *const () as usize),
+        ("read16", read16 as *const () as usize),
+        ("write1", write1 as *const () as usize),
+        ("write2", write2 as *const () as usize),
+        ("write4", write4 as *const () as usize),
+        ("write8", write8 as *const () as usize),
+        ("write16", write16 as *const () as usize),
+        ("read_write1", write1 as *const () as usize),
+        ("read_write2", write2 as *const () as usize),
+        ("read_write4", write4 as *const () as usize),
+        ("read_write8", write8 as *const () as usize),
+        ("read_write16", write16 as *const () as usize),
+    ];
+    hooks.iter().find(|(known, _)| *known == name).map(|(_, function)| *function)
+}
+
+/// A module of the program that was built with the hooks offers its table.
+///
+/// # Safety
+/// Called by the stub archive: `count` slots, each with its name.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn __reweave_register(
+    table: *mut usize,
+    names: *const *const libc::c_char,
+    count: usize,
+    _module: *const u8,
+) -> i32 {
+    for number in 0..count {
+        // SAFETY: as the archive promises.
+        unsafe {
+            let name = std::ffi::CStr::from_ptr(names.add(number).read()).to_string_lossy();
+            if let Some(function) = hook(&name) {
+                table.add(number).write(function);
+            }
+        }
+    }
+    0
+}

@@ -1,0 +1,100 @@
+//! The rank's log: a file that is mapped and grows, so that a rank that is killed loses nothing.
+//!
+//! | bytes | what |
+//! | --- | --- |
+//! | 0..8 | magic, `rwspmd01` |
+//! | 8..16 | bytes of entries that are whole (little endian) |
+//! | 16..20 | rank |
+//! | 20..24 | ranks |
+//! | 24.. | entries, as [`crate::wire`] has them |
+
+use std::ffi::CString;
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::event::Logged;
+use crate::logfile::{HEADER, MAGIC};
+use crate::wire::Wire;
+
+/// The file grows by that much.
+const STEP: usize = 1 << 20;
+
+pub struct Log {
+    file: i32,
+    map: *mut u8,
+    mapped: usize,
+    used: usize,
+    limit: usize,
+    scratch: Vec<u8>,
+    /// Entries that did not fit.
+    pub dropped: u64,
+}
+
+// SAFETY: one thread at a time has the log; it is behind a mutex.
+unsafe impl Send for Log {}
+
+impl Log {
+    /// Starts the log of a rank. `limit`: bytes that it may take.
+    pub fn create(path: &Path, rank: u32, ranks: u32, limit: usize) -> Option<Log> {
+        let path = CString::new(path.as_os_str().as_encoded_bytes()).ok()?;
+        // SAFETY: plain system calls on a name of ours.
+        let file =
+            unsafe { libc::open(path.as_ptr(), libc::O_CREAT | libc::O_RDWR | libc::O_TRUNC | libc::O_CLOEXEC, 0o600) };
+        if file < 0 {
+            return None;
+        }
+        let mut log =
+            Log { file, map: std::ptr::null_mut(), mapped: 0, used: HEADER, limit, scratch: Vec::new(), dropped: 0 };
+        log.grow(HEADER).then_some(())?;
+        // SAFETY: the header lies in the map.
+        unsafe {
+            std::ptr::copy_nonoverlapping(MAGIC.as_ptr(), log.map, 8);
+            log.map.add(16).cast::<u32>().write(rank);
+            log.map.add(20).cast::<u32>().write(ranks);
+        }
+        Some(log)
+    }
+
+    /// Makes room for that many bytes. A disk that is full ends the log, not the program.
+    fn grow(&mut self, needed: usize) -> bool {
+        if needed <= self.mapped {
+            return true;
+        }
+        let size = needed.div_ceil(STEP) * STEP;
+        // SAFETY: the old map is given back before the new one is used. Blocks are allocated: a full
+        // disk would otherwise be a signal at the first write.
+        unsafe {
+            if libc::posix_fallocate(self.file, 0, size as i64) != 0 {
+                return false;
+            }
+            let protection = libc::PROT_READ | libc::PROT_WRITE;
+            let map = libc::mmap(std::ptr::null_mut(), size, protection, libc::MAP_SHARED, self.file, 0);
+            if map == libc::MAP_FAILED {
+                return false;
+            }
+            if !self.map.is_null() {
+                libc::munmap(self.map.cast(), self.mapped);
+            }
+            self.map = map.cast();
+            self.mapped = size;
+        }
+        true
+    }
+
+    pub fn push(&mut self, logged: &Logged) {
+        self.scratch.clear();
+        logged.put(&mut self.scratch);
+        let end = self.used + self.scratch.len();
+        if end > self.limit || !self.grow(end) {
+            self.dropped += 1;
+            return;
+        }
+        // SAFETY: there is room. The length is published after the bytes.
+        unsafe {
+            std::ptr::copy_nonoverlapping(self.scratch.as_ptr(), self.map.add(self.used), self.scratch.len());
+            self.used = end;
+            let whole = &*self.map.add(8).cast::<AtomicU64>();
+            whole.store((end - HEADER) as u64, Ordering::Release);
+        }
+    }
+}

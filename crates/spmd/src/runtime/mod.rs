@@ -1,0 +1,87 @@
+//! The library that is loaded into every rank: it sees the calls and logs what they mean.
+//!
+//! One file for Open MPI, MPICH and OpenSHMEM. Real functions come from their profiling names
+//! (`PMPI_x`, `pshmem_x`), each looked up when it is first needed. Nothing is done before the program
+//! calls `MPI_Init` or `shmem_init`, so launchers that inherit the preloaded library are left alone.
+//!
+//! Invariant: no lock of ours is held while a function of the library runs that may wait.
+//! Invariant: an entry is logged before what it allows others to do, and after what it waited for.
+
+#[macro_use]
+mod real;
+mod abi;
+mod collectives;
+mod datatypes;
+mod local;
+mod log;
+mod messages;
+mod objects;
+mod operations;
+mod shmem;
+mod start;
+mod steer;
+mod windows;
+
+use std::cell::Cell;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard};
+
+use crate::event::Event;
+use objects::State;
+
+static LISTENING: AtomicBool = AtomicBool::new(false);
+static STATE: Mutex<Option<State>> = Mutex::new(None);
+
+thread_local! {
+    /// Inside a call of the program: what the library calls meanwhile is its own business.
+    static INSIDE: Cell<bool> = const { Cell::new(false) };
+}
+
+/// What is known about this rank. Poisoned or missing: whoever asks does nothing.
+struct Guard(MutexGuard<'static, Option<State>>);
+
+fn state() -> Guard {
+    Guard(STATE.lock().unwrap_or_else(std::sync::PoisonError::into_inner))
+}
+
+/// Runs `body` on what is known about this rank.
+fn with<T>(body: impl FnOnce(&mut State) -> T) -> Option<T> {
+    state().0.as_mut().map(body)
+}
+
+/// A call of the program that is being looked at.
+pub struct Call<F> {
+    pub real: F,
+    pc: u64,
+}
+
+impl<F> Call<F> {
+    pub fn enter(pc: u64, real: F) -> Option<Call<F>> {
+        if !LISTENING.load(Ordering::Acquire) {
+            return None;
+        }
+        let outer = INSIDE.try_with(|inside| !inside.replace(true)).unwrap_or(false);
+        outer.then_some(Call { real, pc })
+    }
+
+    pub fn log(&self, event: Event) {
+        with(|state| state.log(self.pc, event));
+    }
+
+    /// Runs `body` on what is known about this rank, and this statement's address.
+    fn with<T>(&self, body: impl FnOnce(&mut State, u64) -> T) -> Option<T> {
+        with(|state| body(state, self.pc))
+    }
+}
+
+impl<F> Drop for Call<F> {
+    fn drop(&mut self) {
+        let _ = INSIDE.try_with(|inside| inside.set(false));
+    }
+}
+
+/// The program called a function that its library does not have.
+fn missing(name: &str) -> ! {
+    eprintln!("reweave: {name} was called, but the library has no such function");
+    std::process::abort()
+}

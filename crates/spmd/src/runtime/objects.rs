@@ -1,0 +1,221 @@
+//! Communicators, windows, requests: what handles of the library stand for on this rank.
+
+use std::collections::{HashMap, HashSet};
+
+use super::abi::{Handle, abi};
+use super::datatypes::Datatypes;
+use super::log::Log;
+use crate::event::{Buffer, Collective, Event, Logged};
+use crate::ids::{Communicator, Rank, Request, Site, Window};
+
+pub struct State {
+    pub me: Rank,
+    pub log: Log,
+    pub datatypes: Datatypes,
+    pub communicators: HashMap<Handle, Comm>,
+    pub windows: HashMap<Handle, Win>,
+    pub requests: HashMap<Handle, Req>,
+    pub persistent: HashMap<Handle, Persistent>,
+    /// Windows and targets that this rank has locked; `None`: all of them.
+    pub locked: HashSet<(Handle, Option<i32>)>,
+    made_communicators: u32,
+    made_windows: u32,
+    made_requests: u64,
+    sites: HashMap<u64, Site>,
+    pub modules: HashMap<u64, String>,
+    /// Calls that are not understood, by name.
+    pub not_understood: HashMap<&'static str, u64>,
+}
+
+/// A communicator: its agreed name, and the ranks of its members in the world.
+#[derive(Clone)]
+pub struct Comm {
+    pub id: Communicator,
+    pub size: u32,
+    /// `None`: the world itself.
+    pub members: Option<Vec<u32>>,
+    pub collectives: u32,
+}
+
+impl Comm {
+    pub fn rank(&self, number: i32) -> Rank {
+        match &self.members {
+            None => Rank(number as u32),
+            Some(members) => Rank(members.get(number as usize).copied().unwrap_or(u32::MAX)),
+        }
+    }
+
+    pub fn everybody(&self) -> Vec<Rank> {
+        (0..self.size as i32).map(|number| self.rank(number)).collect()
+    }
+}
+
+#[derive(Clone)]
+pub struct Win {
+    pub id: Window,
+    pub comm: Comm,
+    pub base: u64,
+    pub size: u64,
+    pub unit: u32,
+    /// The window owns its memory.
+    pub allocated: bool,
+}
+
+/// A request that is under way.
+pub struct Req {
+    pub request: Request,
+    pub kind: Kind,
+}
+
+pub enum Kind {
+    Send { synchronous: bool },
+    Receive { comm: Comm },
+    Operation,
+    Collective(Collective),
+}
+
+/// A persistent request: what starting it does.
+#[derive(Clone)]
+pub struct Persistent {
+    pub buffer: Buffer,
+    pub comm: Comm,
+    pub peer: i32,
+    pub tag: i32,
+    pub receives: bool,
+    pub synchronous: bool,
+}
+
+impl State {
+    pub fn new(me: Rank, ranks: u32, log: Log) -> State {
+        let mut communicators = HashMap::new();
+        let world = Comm { id: Communicator(0), size: ranks, members: None, collectives: 0 };
+        let alone = Comm { id: Communicator(u64::MAX), size: 1, members: Some(vec![me.0]), collectives: 0 };
+        communicators.insert(abi().world, world);
+        communicators.insert(abi().this_only, alone);
+        State {
+            me,
+            log,
+            datatypes: Datatypes::default(),
+            communicators,
+            windows: HashMap::new(),
+            requests: HashMap::new(),
+            persistent: HashMap::new(),
+            locked: HashSet::new(),
+            made_communicators: 0,
+            made_windows: 0,
+            made_requests: 0,
+            sites: HashMap::new(),
+            modules: HashMap::new(),
+            not_understood: HashMap::new(),
+        }
+    }
+
+    pub fn log(&mut self, pc: u64, event: Event) {
+        let site = self.site(pc);
+        self.log.push(&Logged { strand: 0, site, event });
+    }
+
+    /// A statement, so that it means the same on every rank: 16 bits from the module's name, 48 of the
+    /// offset in it.
+    pub fn site(&mut self, pc: u64) -> Site {
+        if let Some(site) = self.sites.get(&pc) {
+            return *site;
+        }
+        // SAFETY: `dladdr` only reads; the structure is plain words.
+        let (base, name) = unsafe {
+            let mut info: libc::Dl_info = std::mem::zeroed();
+            if libc::dladdr(pc as *const _, &mut info) != 0 && !info.dli_fname.is_null() {
+                (info.dli_fbase as u64, std::ffi::CStr::from_ptr(info.dli_fname).to_string_lossy().into_owned())
+            } else {
+                (0, String::new())
+            }
+        };
+        let module = u64::from(super::datatypes::number(name.as_bytes()));
+        let site = Site(module << 48 | (pc - base) & 0xffff_ffff_ffff);
+        self.sites.insert(pc, site);
+        self.modules.insert(module, name);
+        site
+    }
+
+    pub fn comm(&self, handle: Handle) -> Option<Comm> {
+        self.communicators.get(&abi().handle(handle)).cloned()
+    }
+
+    pub fn win(&self, handle: Handle) -> Option<Win> {
+        self.windows.get(&abi().handle(handle)).cloned()
+    }
+
+    /// Can the target be flushed?
+    pub fn is_locked(&self, window: Handle, target: i32) -> bool {
+        let window = abi().handle(window);
+        self.locked.contains(&(window, Some(target))) || self.locked.contains(&(window, None))
+    }
+
+    pub fn fresh_request(&mut self) -> Request {
+        self.made_requests += 1;
+        Request(self.made_requests)
+    }
+
+    pub fn fresh_communicator(&mut self) -> u64 {
+        self.made_communicators += 1;
+        u64::from(self.me.0) << 32 | u64::from(self.made_communicators)
+    }
+
+    pub fn fresh_window(&mut self) -> u64 {
+        self.made_windows += 1;
+        u64::from(self.me.0) << 12 | u64::from(self.made_windows)
+    }
+
+    /// A buffer of the program; `None` if it touches nothing.
+    pub fn buffer(&mut self, address: *const u8, count: i64, datatype: Handle) -> Option<Buffer> {
+        if count <= 0 || address as usize == abi().in_place {
+            return None;
+        }
+        let pieces = self.datatypes.pieces(datatype, count);
+        (!pieces.is_empty()).then_some(Buffer { address: address as u64, pieces })
+    }
+
+    /// The next collective on a communicator.
+    pub fn collective(&mut self, handle: Handle) -> Option<(Comm, Collective)> {
+        let comm = self.communicators.get_mut(&abi().handle(handle))?;
+        comm.collectives += 1;
+        let collective = Collective { communicator: comm.id, number: comm.collectives };
+        Some((comm.clone(), collective))
+    }
+
+    /// A call that is not understood: counted, never silently left out.
+    pub fn unknown(&mut self, name: &'static str) {
+        *self.not_understood.entry(name).or_default() += 1;
+    }
+}
+
+/// The ranks of a group in the world.
+pub fn world_ranks(group: Handle) -> Vec<u32> {
+    let mut size = 0i32;
+    pmpi!(PMPI_Group_size(group => Handle, &mut size => *mut i32));
+    let mut world: Handle = 0;
+    pmpi!(PMPI_Comm_group(abi().world => Handle, &mut world => *mut Handle));
+    let numbers: Vec<i32> = (0..size).collect();
+    let mut ranks = vec![0i32; size as usize];
+    pmpi!(PMPI_Group_translate_ranks(
+        group => Handle, size => i32, numbers.as_ptr() => *const i32, world => Handle, ranks.as_mut_ptr() => *mut i32,
+    ));
+    pmpi!(PMPI_Group_free(&mut world => *mut Handle));
+    ranks.into_iter().map(|rank| rank as u32).collect()
+}
+
+/// The members of a communicator, by their ranks in the world.
+pub fn members_of(comm: Handle) -> Vec<u32> {
+    let mut group: Handle = 0;
+    pmpi!(PMPI_Comm_group(comm => Handle, &mut group => *mut Handle));
+    let ranks = world_ranks(group);
+    pmpi!(PMPI_Group_free(&mut group => *mut Handle));
+    ranks
+}
+
+/// A number that the communicator's first member chose, on every member.
+pub fn agree(comm: Handle, number: u64) -> u64 {
+    let mut number = number;
+    pmpi!(PMPI_Bcast((&raw mut number).cast() => *mut u8, 8 => i32, abi().byte => Handle, 0 => i32, comm => Handle));
+    number
+}

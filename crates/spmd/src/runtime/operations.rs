@@ -1,0 +1,176 @@
+//! One-sided operations.
+
+use super::Call;
+use super::abi::{Handle, abi};
+use super::datatypes::size;
+use super::local;
+use super::objects::{Kind, Req};
+use super::steer;
+use crate::event::{Action, Buffer, Event, Operation, Operator, Place, Through};
+use crate::ids::Request;
+
+/// An operation as the program asked for it.
+struct Asked {
+    action: Action,
+    origin: Option<(*const u8, i64, Handle)>,
+    compare: Option<(*const u8, Handle)>,
+    result: Option<(*mut u8, i64, Handle)>,
+    target: i32,
+    displacement: i64,
+    count: i64,
+    datatype: Handle,
+    window: Handle,
+}
+
+/// Logs the operation, and names it if a request completes it.
+fn issue<F>(call: &Call<F>, asked: Asked, with_request: bool) -> Option<Request> {
+    call.with(|state, pc| {
+        let win = state.win(asked.window)?;
+        if asked.target == abi().proc_null || asked.count == 0 {
+            return None;
+        }
+        let mut reads: Vec<Buffer> = Vec::new();
+        if let Some((address, count, datatype)) = asked.origin {
+            reads.extend(state.buffer(address, count, datatype));
+        }
+        if let Some((address, datatype)) = asked.compare {
+            reads.extend(state.buffer(address, 1, datatype));
+        }
+        let writes = asked.result.and_then(|(address, count, datatype)| state.buffer(address, count, datatype));
+        let pieces = state.datatypes.pieces(asked.datatype, asked.count);
+        let request = with_request.then(|| state.fresh_request());
+        for buffer in reads.iter().chain(&writes) {
+            local::pending(buffer);
+        }
+        let value = value(&asked, &reads, &pieces);
+        let operation = Operation {
+            action: asked.action,
+            target: win.comm.rank(asked.target),
+            place: Place::Window { window: win.id, units: asked.displacement, bytes: 0 },
+            pieces,
+            reads,
+            writes,
+            through: Through::Window { window: win.id, request },
+            value,
+        };
+        state.log(pc, Event::Operation(Box::new(operation)));
+        request
+    })?
+}
+
+/// What a single element that is written will be.
+fn value(asked: &Asked, reads: &[Buffer], pieces: &[crate::event::Piece]) -> Option<u64> {
+    let ([buffer, ..], [target]) = (reads, pieces) else { return None };
+    let [piece] = buffer.pieces[..] else { return None };
+    if !asked.action.writes() || piece.count != 1 || piece.len != target.len || target.count != 1 || piece.len > 8 {
+        return None;
+    }
+    let mut bytes = [0u8; 8];
+    let start = buffer.address.wrapping_add_signed(piece.offset) as *const u8;
+    // SAFETY: the program gives these bytes to the operation.
+    unsafe { std::ptr::copy_nonoverlapping(start, bytes.as_mut_ptr(), piece.len as usize) };
+    Some(u64::from_le_bytes(bytes))
+}
+
+/// A request-based operation was issued.
+unsafe fn requested<F>(call: &Call<F>, request: Option<Request>, handle: *const u8) {
+    if let Some(request) = request {
+        // SAFETY: the library wrote a handle there.
+        let handle = unsafe { abi().nth(handle, 0) };
+        call.with(|state, _| state.requests.insert(handle, Req { request, kind: Kind::Operation }));
+    }
+}
+
+fn fetch(op: Handle) -> Action {
+    Action::Fetch(abi().operator(op))
+}
+
+fn origin_of(op: Handle, origin: *const u8, count: i32, datatype: Handle) -> Option<(*const u8, i64, Handle)> {
+    // With MPI_NO_OP the origin is not looked at; its type may be nothing.
+    (abi().operator(op) != Operator::NoOp).then_some((origin, i64::from(count), datatype))
+}
+
+/// Issues the operation, now or when a plan says. `result`: what it fills.
+fn steered<F>(
+    call: &Call<F>,
+    window: Handle,
+    target: i32,
+    result: Option<(*mut u8, i64, Handle)>,
+    go: impl FnOnce(Handle) -> i32 + 'static,
+) -> i32 {
+    if !steer::active() {
+        return go(window);
+    }
+    let known = call.with(|state, pc| (state.site(pc), state.is_locked(window, target)));
+    let Some((site, locked)) = known else { return go(window) };
+    let result = result.map(|(address, count, datatype)| (address as u64, (count * size(datatype)).max(0) as u64));
+    steer::operation(site, window, (target, locked), result, Box::new(go))
+}
+
+interpose! { "P"
+    fn MPI_Put(o: *const u8, oc: i32, ot: Handle, target: i32, displacement: i64, tc: i32, datatype: Handle, window: Handle) -> i32 { |call| {
+        let (origin, count) = (Some((o, i64::from(oc), ot)), i64::from(tc));
+        issue(&call, Asked { action: Action::Put, origin, compare: None, result: None, target, displacement, count, datatype, window }, false);
+        let real = call.real;
+        steered(&call, window, target, None, move |window| (real)(o, oc, ot, target, displacement, tc, datatype, window))
+    } }
+    fn MPI_Get(r: *mut u8, rc: i32, rt: Handle, target: i32, displacement: i64, tc: i32, datatype: Handle, window: Handle) -> i32 { |call| {
+        let (result, count) = (Some((r, i64::from(rc), rt)), i64::from(tc));
+        issue(&call, Asked { action: Action::Get, origin: None, compare: None, result, target, displacement, count, datatype, window }, false);
+        let real = call.real;
+        steered(&call, window, target, Some((r, i64::from(rc), rt)), move |window| (real)(r, rc, rt, target, displacement, tc, datatype, window))
+    } }
+    fn MPI_Accumulate(o: *const u8, oc: i32, ot: Handle, target: i32, displacement: i64, tc: i32, datatype: Handle, op: Handle, window: Handle) -> i32 { |call| {
+        let (action, origin, count) = (Action::Accumulate(abi().operator(op)), Some((o, i64::from(oc), ot)), i64::from(tc));
+        issue(&call, Asked { action, origin, compare: None, result: None, target, displacement, count, datatype, window }, false);
+        let real = call.real;
+        steered(&call, window, target, None, move |window| (real)(o, oc, ot, target, displacement, tc, datatype, op, window))
+    } }
+    fn MPI_Get_accumulate(o: *const u8, oc: i32, ot: Handle, r: *mut u8, rc: i32, rt: Handle, target: i32, displacement: i64, tc: i32, datatype: Handle, op: Handle, window: Handle) -> i32 { |call| {
+        let (origin, result, count) = (origin_of(op, o, oc, ot), Some((r, i64::from(rc), rt)), i64::from(tc));
+        issue(&call, Asked { action: fetch(op), origin, compare: None, result, target, displacement, count, datatype, window }, false);
+        let real = call.real;
+        steered(&call, window, target, Some((r, i64::from(rc), rt)), move |window| (real)(o, oc, ot, r, rc, rt, target, displacement, tc, datatype, op, window))
+    } }
+    fn MPI_Fetch_and_op(o: *const u8, r: *mut u8, datatype: Handle, target: i32, displacement: i64, op: Handle, window: Handle) -> i32 { |call| {
+        let (origin, result) = (origin_of(op, o, 1, datatype), Some((r, 1, datatype)));
+        issue(&call, Asked { action: fetch(op), origin, compare: None, result, target, displacement, count: 1, datatype, window }, false);
+        let real = call.real;
+        steered(&call, window, target, Some((r, 1, datatype)), move |window| (real)(o, r, datatype, target, displacement, op, window))
+    } }
+    fn MPI_Compare_and_swap(o: *const u8, c: *const u8, r: *mut u8, datatype: Handle, target: i32, displacement: i64, window: Handle) -> i32 { |call| {
+        let (origin, compare, result) = (Some((o, 1, datatype)), Some((c, datatype)), Some((r, 1, datatype)));
+        let action = Action::Fetch(Operator::CompareAndSwap);
+        issue(&call, Asked { action, origin, compare, result, target, displacement, count: 1, datatype, window }, false);
+        let real = call.real;
+        steered(&call, window, target, Some((r, 1, datatype)), move |window| (real)(o, c, r, datatype, target, displacement, window))
+    } }
+    fn MPI_Rput(o: *const u8, oc: i32, ot: Handle, target: i32, displacement: i64, tc: i32, datatype: Handle, window: Handle, request: *mut u8) -> i32 { |call| {
+        let (origin, count) = (Some((o, i64::from(oc), ot)), i64::from(tc));
+        let named = issue(&call, Asked { action: Action::Put, origin, compare: None, result: None, target, displacement, count, datatype, window }, true);
+        let status = (call.real)(o, oc, ot, target, displacement, tc, datatype, window, request);
+        requested(&call, named, request);
+        status
+    } }
+    fn MPI_Rget(r: *mut u8, rc: i32, rt: Handle, target: i32, displacement: i64, tc: i32, datatype: Handle, window: Handle, request: *mut u8) -> i32 { |call| {
+        let (result, count) = (Some((r, i64::from(rc), rt)), i64::from(tc));
+        let named = issue(&call, Asked { action: Action::Get, origin: None, compare: None, result, target, displacement, count, datatype, window }, true);
+        let status = (call.real)(r, rc, rt, target, displacement, tc, datatype, window, request);
+        requested(&call, named, request);
+        status
+    } }
+    fn MPI_Raccumulate(o: *const u8, oc: i32, ot: Handle, target: i32, displacement: i64, tc: i32, datatype: Handle, op: Handle, window: Handle, request: *mut u8) -> i32 { |call| {
+        let (action, origin, count) = (Action::Accumulate(abi().operator(op)), Some((o, i64::from(oc), ot)), i64::from(tc));
+        let named = issue(&call, Asked { action, origin, compare: None, result: None, target, displacement, count, datatype, window }, true);
+        let status = (call.real)(o, oc, ot, target, displacement, tc, datatype, op, window, request);
+        requested(&call, named, request);
+        status
+    } }
+    fn MPI_Rget_accumulate(o: *const u8, oc: i32, ot: Handle, r: *mut u8, rc: i32, rt: Handle, target: i32, displacement: i64, tc: i32, datatype: Handle, op: Handle, window: Handle, request: *mut u8) -> i32 { |call| {
+        let (origin, result, count) = (origin_of(op, o, oc, ot), Some((r, i64::from(rc), rt)), i64::from(tc));
+        let named = issue(&call, Asked { action: fetch(op), origin, compare: None, result, target, displacement, count, datatype, window }, true);
+        let status = (call.real)(o, oc, ot, r, rc, rt, target, displacement, tc, datatype, op, window, request);
+        requested(&call, named, request);
+        status
+    } }
+}

@@ -1,0 +1,193 @@
+//! OpenSHMEM: what its calls mean (R15 to R22).
+//!
+//! Symmetric memory is named by addresses of this process: ranks of a run have the same ones, because
+//! address randomisation is off and every rank allocates alike.
+
+mod calls;
+mod typed;
+
+use std::collections::HashMap;
+use std::sync::Mutex;
+
+use super::{Call, local};
+use crate::event::{Accumulates, Action, Buffer, Comparison, Event, Operation, Operator, Piece, Place, Through};
+use crate::ids::{Context, Datatype, Rank, Window};
+
+/// Contexts that the program made, by their handles.
+static CONTEXTS: Mutex<Option<HashMap<usize, u32>>> = Mutex::new(None);
+
+/// The context that a handle stands for. Handles that are not known are the default one.
+fn context(handle: usize) -> Context {
+    let contexts = CONTEXTS.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    Context(contexts.as_ref().and_then(|known| known.get(&handle).copied()).unwrap_or(0))
+}
+
+fn made_context(handle: usize) {
+    let mut contexts = CONTEXTS.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let known = contexts.get_or_insert_default();
+    let number = known.len() as u32 + 1;
+    known.insert(handle, number);
+}
+
+/// A word of symmetric memory.
+fn symmetric(address: u64) -> Place {
+    Place::Window { window: Window::SYMMETRIC, units: address as i64, bytes: 0 }
+}
+
+/// Elements of a type: how many bytes each has, and its number.
+#[derive(Clone, Copy)]
+struct Elements {
+    size: u32,
+    datatype: u16,
+}
+
+impl Elements {
+    fn named(name: &str, size: u32) -> Elements {
+        Elements { size, datatype: super::datatypes::number(name.as_bytes()) }
+    }
+
+    /// `count` elements, `stride` elements apart.
+    fn piece(self, count: u64, stride: i64) -> Piece {
+        let (datatype, element) = (Datatype(self.datatype), self.size);
+        if stride == 1 {
+            return Piece { offset: 0, len: count * u64::from(element), stride: 0, count: 1, datatype, element };
+        }
+        let stride = stride * i64::from(element);
+        Piece { offset: 0, len: u64::from(element), stride, count: count as u32, datatype, element }
+    }
+}
+
+/// A transfer between this rank and another.
+struct Transfer {
+    action: Action,
+    pe: i32,
+    /// Symmetric memory of the other rank, and the distance of its elements.
+    there: (u64, i64),
+    /// Memory of this rank; 0: a value, not memory.
+    here: (u64, i64),
+    count: u64,
+    elements: Elements,
+    context: usize,
+    blocking: bool,
+    value: Option<u64>,
+}
+
+fn transfer<F>(call: &Call<F>, transfer: Transfer) {
+    let Transfer { action, pe, there, here, count, elements, .. } = transfer;
+    if count == 0 || pe < 0 {
+        return;
+    }
+    let buffer = (here.0 != 0).then(|| Buffer { address: here.0, pieces: vec![elements.piece(count, here.1)] });
+    let (reads, writes) = match (action.returns(), buffer) {
+        (true, buffer) => (Vec::new(), buffer),
+        (false, buffer) => (buffer.into_iter().collect(), None),
+    };
+    if !transfer.blocking {
+        reads.iter().chain(&writes).for_each(local::pending);
+    }
+    let through = Through::Context { context: context(transfer.context), blocking: transfer.blocking, domain: 0 };
+    let operation = Operation {
+        action,
+        target: Rank(pe as u32),
+        place: symmetric(there.0),
+        pieces: vec![elements.piece(count, there.1)],
+        reads,
+        writes,
+        through,
+        value: transfer.value,
+    };
+    call.log(Event::Operation(Box::new(operation)));
+}
+
+/// The value that a single element holds, as a wait would compare it.
+///
+/// # Safety
+/// Memory of the program.
+unsafe fn element(address: u64, elements: Elements, count: u64) -> Option<u64> {
+    if count != 1 || address == 0 {
+        return None;
+    }
+    // SAFETY: as the caller says.
+    unsafe {
+        Some(match elements.size {
+            1 => i64::from((address as *const i8).read_unaligned()) as u64,
+            2 => i64::from((address as *const i16).read_unaligned()) as u64,
+            4 => i64::from((address as *const i32).read_unaligned()) as u64,
+            8 => (address as *const u64).read_unaligned(),
+            _ => return None,
+        })
+    }
+}
+
+/// An atomic operation that changes memory of another rank.
+fn atomic<F>(call: &Call<F>, action: Action, context: usize, there: u64, elements: Elements, value: u64, pe: i32) {
+    let value = Some(value).filter(|_| action.writes());
+    transfer(
+        call,
+        Transfer { action, pe, there: (there, 1), here: (0, 1), count: 1, elements, context, blocking: true, value },
+    );
+}
+
+/// What an atomic operation brought back.
+fn returned<F>(call: &Call<F>, there: u64, pe: i32, value: u64) {
+    call.log(Event::Returned { owner: Rank(pe as u32), place: symmetric(there), value });
+}
+
+/// A wait or test that was satisfied.
+fn waited<F>(call: &Call<F>, address: u64, elements: Elements, comparison: i32, wanted: i64) {
+    let comparison = match comparison {
+        0 => Comparison::Equal,
+        1 => Comparison::NotEqual,
+        2 => Comparison::Greater,
+        3 => Comparison::LessOrEqual,
+        4 => Comparison::Less,
+        _ => Comparison::GreaterOrEqual,
+    };
+    // Symmetric memory starts with zeros: a condition that they satisfy orders nothing (R17).
+    let initially = comparison.holds(0, wanted);
+    call.log(Event::Waiting {
+        place: symmetric(address),
+        len: elements.size,
+        datatype: Datatype(elements.datatype),
+        comparison,
+        wanted,
+        initially,
+    });
+}
+
+/// SHMEM is there: symmetric memory is a window of everybody.
+fn begin() {
+    super::with(|state| {
+        let accumulates = Accumulates::default();
+        state.log(0, Event::WindowMade { window: Window::SYMMETRIC, base: 0, unit: 1, accumulates });
+    });
+    watch_statics();
+}
+
+/// Global variables of the program are symmetric too.
+fn watch_statics() {
+    let me = super::with(|state| state.me).unwrap_or(Rank(0));
+    let mut found: Vec<(u64, u64)> = Vec::new();
+    unsafe extern "C" fn segment(info: *mut libc::dl_phdr_info, _: usize, found: *mut libc::c_void) -> i32 {
+        // SAFETY: the loader's list; `found` is ours.
+        unsafe {
+            let (info, found) = (&*info, &mut *found.cast::<Vec<(u64, u64)>>());
+            for number in 0..usize::from(info.dlpi_phnum) {
+                let header = &*info.dlpi_phdr.add(number);
+                if header.p_type == libc::PT_LOAD && header.p_flags & libc::PF_W != 0 {
+                    found.push((info.dlpi_addr + header.p_vaddr, header.p_memsz));
+                }
+            }
+        }
+        // The program itself comes first.
+        1
+    }
+    // SAFETY: the callback only reads the list.
+    unsafe { libc::dl_iterate_phdr(Some(segment), (&raw mut found).cast()) };
+    for (start, size) in found {
+        local::watch(start, size, me, Window::SYMMETRIC);
+    }
+}
+
+/// Operators of the names of atomic operations.
+const ADD: Operator = Operator::Sum;

@@ -1,0 +1,180 @@
+//! From `MPI_Init` to `MPI_Finalize`.
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::sync::atomic::Ordering;
+
+use super::abi::{Handle, abi};
+use super::log::Log;
+use super::objects::{Comm, State, agree, members_of};
+use super::{INSIDE, LISTENING, STATE, local, state, steer, with};
+use crate::event::{Event, Flow};
+use crate::ids::{Communicator, Rank};
+use crate::logfile;
+
+/// The folder that the launcher made for this run. Without it nothing is looked at.
+const FOLDER: &str = "REWEAVE_SPMD_FOLDER";
+/// Bytes that one rank's log may take.
+const LIMIT: &str = "REWEAVE_SPMD_LIMIT";
+const DEFAULT_LIMIT: usize = 1 << 30;
+
+fn folder() -> Option<PathBuf> {
+    std::env::var_os(FOLDER).map(PathBuf::from)
+}
+
+/// MPI is there: start listening.
+fn begin() {
+    let (mut rank, mut ranks) = (0i32, 0i32);
+    pmpi!(PMPI_Comm_rank(abi().world => Handle, &mut rank => *mut i32));
+    pmpi!(PMPI_Comm_size(abi().world => Handle, &mut ranks => *mut i32));
+    if let (Some(folder), true) = (folder(), listen(rank as u32, ranks as u32)) {
+        steer::begin(&folder, Rank(rank as u32));
+    }
+}
+
+/// Starts the log. Returns whether anybody wants it; a program that uses SHMEM and MPI has one log.
+pub fn listen(rank: u32, ranks: u32) -> bool {
+    let Some(folder) = folder() else { return false };
+    if LISTENING.load(Ordering::Acquire) {
+        return false;
+    }
+    let limit = std::env::var(LIMIT).ok().and_then(|limit| limit.parse().ok()).unwrap_or(DEFAULT_LIMIT);
+    let path = folder.join(logfile::name(rank));
+    let Some(log) = Log::create(&path, rank, ranks, limit) else {
+        eprintln!("reweave: rank {rank} cannot write {}; it is not looked at", path.display());
+        return false;
+    };
+    let state = State::new(Rank(rank), ranks, log);
+    *STATE.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(state);
+    LISTENING.store(true, Ordering::Release);
+    local::listen();
+    true
+}
+
+/// The end of a run that comes to one.
+fn end() {
+    steer::end();
+    finish();
+}
+
+/// The last thing: what others need to read the log.
+pub fn finish() {
+    local::stop();
+    LISTENING.store(false, Ordering::Release);
+    if let (Some(folder), Some(state)) = (folder(), state().0.take()) {
+        let path = folder.join(format!("rank.{}.modules", state.me));
+        if let Ok(mut file) = std::fs::File::create(path) {
+            for (module, name) in &state.modules {
+                let _ = writeln!(file, "{module} {name}");
+            }
+            for (name, count) in &state.not_understood {
+                let _ = writeln!(file, "not understood: {name} {count}");
+            }
+            let _ = writeln!(file, "dropped: {}", state.log.dropped);
+        }
+    }
+}
+
+/// Runs `body` as if inside a call of the program.
+pub fn quietly<T>(body: impl FnOnce() -> T) -> T {
+    let before = INSIDE.try_with(|inside| inside.replace(true)).unwrap_or(true);
+    let result = body();
+    let _ = INSIDE.try_with(|inside| inside.set(before));
+    result
+}
+
+#[unsafe(no_mangle)]
+#[expect(clippy::missing_safety_doc, reason = "as the library has it")]
+pub unsafe extern "C" fn MPI_Init(argc: *mut i32, argv: *mut u8) -> i32 {
+    quietly(|| {
+        let result = pmpi!(PMPI_Init(argc => *mut i32, argv => *mut u8));
+        begin();
+        result
+    })
+}
+
+#[unsafe(no_mangle)]
+#[expect(clippy::missing_safety_doc, reason = "as the library has it")]
+pub unsafe extern "C" fn MPI_Init_thread(argc: *mut i32, argv: *mut u8, wanted: i32, provided: *mut i32) -> i32 {
+    quietly(|| {
+        let result = pmpi!(PMPI_Init_thread(
+            argc => *mut i32, argv => *mut u8, wanted => i32, provided => *mut i32
+        ));
+        begin();
+        result
+    })
+}
+
+interpose! { "P"
+    fn MPI_Finalize() -> i32 { |call| {
+        call.with(|state, pc| {
+            let Some((comm, collective)) = state.collective(abi().world) else { return };
+            let flow = Flow::All { contributors: comm.size };
+            state.log(pc, Event::Enter { collective, flow, contributes: true });
+            state.log(pc, Event::Exit { collective });
+        });
+        end();
+        (call.real)()
+    } }
+
+    fn MPI_Abort(comm: Handle, code: i32) -> i32 { |call| {
+        // Others do not come to an end of ours.
+        finish();
+        (call.real)(comm, code)
+    } }
+
+    fn MPI_Comm_dup(comm: Handle, made: *mut u8) -> i32 { |call| {
+        making(&call, comm, made, || (call.real)(comm, made))
+    } }
+    fn MPI_Comm_dup_with_info(comm: Handle, info: Handle, made: *mut u8) -> i32 { |call| {
+        making(&call, comm, made, || (call.real)(comm, info, made))
+    } }
+    fn MPI_Comm_split(comm: Handle, color: i32, key: i32, made: *mut u8) -> i32 { |call| {
+        making(&call, comm, made, || (call.real)(comm, color, key, made))
+    } }
+    fn MPI_Comm_split_type(comm: Handle, kind: i32, key: i32, info: Handle, made: *mut u8) -> i32 { |call| {
+        making(&call, comm, made, || (call.real)(comm, kind, key, info, made))
+    } }
+    fn MPI_Comm_create(comm: Handle, group: Handle, made: *mut u8) -> i32 { |call| {
+        making(&call, comm, made, || (call.real)(comm, group, made))
+    } }
+    fn MPI_Cart_create(comm: Handle, dims: i32, sizes: *const i32, periods: *const i32, reorder: i32, made: *mut u8) -> i32 { |call| {
+        making(&call, comm, made, || (call.real)(comm, dims, sizes, periods, reorder, made))
+    } }
+    fn MPI_Comm_free(comm: *mut u8) -> i32 { |call| {
+        let handle = abi().nth(comm, 0);
+        with(|state| state.communicators.remove(&handle));
+        (call.real)(comm)
+    } }
+}
+
+/// A call that makes a communicator: everybody waits for everybody, and the members agree on a name.
+fn making<F>(call: &super::Call<F>, comm: Handle, made: *mut u8, make: impl FnOnce() -> i32) -> i32 {
+    let entered = call.with(|state, pc| {
+        let (comm, collective) = state.collective(comm)?;
+        let flow = Flow::All { contributors: comm.size };
+        state.log(pc, Event::Enter { collective, flow, contributes: true });
+        Some(collective)
+    });
+    let result = make();
+    if let Some(Some(collective)) = entered {
+        call.log(Event::Exit { collective });
+    }
+    // SAFETY: the library wrote a handle there.
+    let handle = unsafe { abi().nth(made, 0) };
+    if result == 0 && handle != abi().no_comm {
+        name(handle);
+    }
+    result
+}
+
+/// Gives a new communicator the same name on all its members.
+fn name(handle: Handle) {
+    let members = members_of(handle);
+    let fresh = with(|state| state.fresh_communicator()).unwrap_or(0);
+    let id = Communicator(agree(handle, fresh));
+    with(|state| {
+        let comm = Comm { id, size: members.len() as u32, members: Some(members), collectives: 0 };
+        state.communicators.insert(handle, comm);
+    });
+}

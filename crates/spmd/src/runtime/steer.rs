@@ -1,0 +1,360 @@
+//! Making a race happen (phase II): operations early or late, ranks that wait for each other.
+//!
+//! What an operation does between its call and its completion is the library's choice, so we choose.
+//! *Early*: it is issued and completed at once; inside fence and general active target epochs, where
+//! flushing is forbidden, through a twin window of ours over the same memory. *Late*: it is kept, and
+//! issued inside the call that completes it. Both are legal.
+//!
+//! The access that is to come second says that it is there and waits; the one that comes first waits
+//! until it has heard that, happens, and says so. Ranks that wait poll the library: a sleeping target
+//! stops one-sided operations of others. There is no central rank. Deviation from Algorithm 7.4: the
+//! pair is named with its execution, so there is no random choice and no back-off.
+
+use std::collections::HashMap;
+use std::io::Write;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, OnceLock};
+use std::time::{Duration, Instant};
+
+use super::abi::{Handle, abi};
+use crate::ids::{Rank, Site};
+use crate::plan::{Memory, Plan, Said, Step};
+
+const PLAN: &str = "REWEAVE_SPMD_PLAN";
+/// Tags of our messages.
+const PENDING: i32 = 1;
+const DONE: i32 = 2;
+
+/// An operation that is kept, to be issued on the given window.
+pub type Kept = Box<dyn FnOnce(Handle) -> i32>;
+
+struct Steering {
+    plan: Plan,
+    me: Rank,
+    /// Our own communicator.
+    comm: Handle,
+    twins: HashMap<Handle, Handle>,
+    executions: HashMap<(Site, bool), u64>,
+    late: Vec<(Handle, Kept)>,
+    /// Operations of the pair that the program has issued and not completed: (first?, window).
+    under_way: Vec<(bool, Handle)>,
+    /// What they fill: (first?, window, address, bytes).
+    results: Vec<(bool, Handle, u64, u64)>,
+    file: std::fs::File,
+}
+
+// SAFETY: what is kept holds pointers of the program, which are used by the call that completes the
+// operation, as the library itself would use them.
+unsafe impl Send for Steering {}
+
+static ACTIVE: AtomicBool = AtomicBool::new(false);
+static STEERING: OnceLock<Mutex<Steering>> = OnceLock::new();
+
+/// Is there a plan?
+pub fn active() -> bool {
+    ACTIVE.load(Ordering::Relaxed)
+}
+
+fn steering() -> Option<std::sync::MutexGuard<'static, Steering>> {
+    Some(STEERING.get()?.lock().unwrap_or_else(std::sync::PoisonError::into_inner))
+}
+
+/// MPI is there: is this run told to do something?
+pub fn begin(folder: &std::path::Path, me: Rank) {
+    let Some(plan) = std::env::var(PLAN).ok().and_then(|plan| plan.parse::<Plan>().ok()) else { return };
+    let mut comm: Handle = 0;
+    pmpi!(PMPI_Comm_dup(abi().world => Handle, &mut comm => *mut Handle));
+    let Ok(file) = std::fs::File::create(folder.join(format!("rank.{me}.said"))) else { return };
+    let steering = Steering {
+        plan,
+        me,
+        comm,
+        twins: HashMap::new(),
+        executions: HashMap::new(),
+        late: Vec::new(),
+        under_way: Vec::new(),
+        results: Vec::new(),
+        file,
+    };
+    let _ = STEERING.set(Mutex::new(steering));
+    ACTIVE.store(true, Ordering::Release);
+}
+
+/// A window was made: a twin over the same memory, in which operations can be completed at once.
+pub fn twin(window: Handle, base: u64, size: i64, unit: i32, comm: Handle) {
+    if !active() {
+        return;
+    }
+    let mut made: Handle = 0;
+    pmpi!(PMPI_Win_create(
+        base as *mut u8 => *mut u8, size => i64, unit => i32, abi().no_info => Handle, comm => Handle,
+        &mut made => *mut Handle,
+    ));
+    pmpi!(PMPI_Win_lock_all(0 => i32, made => Handle));
+    if let Some(mut steering) = steering() {
+        steering.twins.insert(window, made);
+    }
+}
+
+/// A window goes: everybody frees it, so everybody frees the twin.
+pub fn forget(window: Handle) {
+    completing(window);
+    let made = steering().and_then(|mut steering| steering.twins.remove(&window));
+    if let Some(mut made) = made {
+        pmpi!(PMPI_Win_unlock_all(made => Handle));
+        pmpi!(PMPI_Win_free(&mut made => *mut Handle));
+    }
+}
+
+impl Steering {
+    /// Is this execution one of the pair? Whether it is to come first.
+    fn role(&mut self, site: Site, local: bool) -> Option<bool> {
+        let count = self.executions.entry((site, local)).or_default();
+        *count += 1;
+        let here = Step { site, rank: self.me, execution: *count, local };
+        let plan = self.plan;
+        [(plan.first, true), (plan.second, false)].into_iter().find(|(step, _)| *step == here).map(|(_, first)| first)
+    }
+
+    fn alone(&self) -> bool {
+        self.plan.first.rank == self.plan.second.rank
+    }
+
+    fn other(&self, first: bool) -> Rank {
+        if first { self.plan.second.rank } else { self.plan.first.rank }
+    }
+
+    /// What lies at the place in question, on the rank that owns it.
+    fn say_left(&mut self) {
+        let Memory { rank, address, len } = self.plan.memory;
+        if rank == self.me {
+            let bytes = text(address, len);
+            self.say(Said::Left { bytes });
+        }
+    }
+
+    fn say(&mut self, said: Said) {
+        let _ = writeln!(self.file, "{said}");
+        let _ = self.file.flush();
+    }
+
+    /// Tells the rank of the other access.
+    fn announce(&self, first: bool, tag: i32) {
+        let to = self.other(first).0 as i32;
+        let mut request: Handle = 0;
+        pmpi!(PMPI_Isend(
+            std::ptr::null() => *const u8, 0 => i32, abi().byte => Handle, to => i32, tag => i32, self.comm => Handle,
+            &mut request => *mut Handle,
+        ));
+        pmpi!(PMPI_Request_free(&mut request => *mut Handle));
+    }
+}
+
+/// Waits, polling the library, until the other rank has said `tag`. Returns whether it did.
+fn hear(first: bool, tag: i32) -> bool {
+    let Some((comm, from, patience)) =
+        steering().map(|steering| (steering.comm, steering.other(first).0 as i32, steering.plan.patience))
+    else {
+        return false;
+    };
+    let until = Instant::now() + Duration::from_millis(patience);
+    let ignore = if abi().open_mpi { 0usize } else { 1 };
+    loop {
+        let mut there = 0i32;
+        pmpi!(PMPI_Iprobe(
+            from => i32, tag => i32, comm => Handle, &mut there => *mut i32, ignore => usize
+        ));
+        if there != 0 {
+            pmpi!(PMPI_Recv(
+                std::ptr::null_mut() => *mut u8, 0 => i32, abi().byte => Handle, from => i32, tag => i32,
+                comm => Handle, ignore => usize,
+            ));
+            return true;
+        }
+        if Instant::now() > until {
+            return false;
+        }
+        std::thread::yield_now();
+    }
+}
+
+/// The program issues an operation. `locked`: the target is, so it can be flushed. `fills`: address and
+/// bytes of its result. Returns what the call returns.
+pub fn operation(
+    site: Site,
+    window: Handle,
+    (target, locked): (i32, bool),
+    fills: Option<(u64, u64)>,
+    go: Kept,
+) -> i32 {
+    let role = steering().and_then(|mut steering| Some((steering.role(site, false)?, steering.alone())));
+    let Some((first, alone)) = role else { return go(window) };
+    if let (Some(mut steering), Some((address, len))) = (steering(), fills) {
+        steering.results.push((first, abi().handle(window), address, len));
+    }
+    if alone {
+        alone_meets(first, Some(window));
+    }
+    if !first {
+        if let Some(mut steering) = steering() {
+            if !alone {
+                steering.announce(false, PENDING);
+            }
+            steering.late.push((window, go));
+        }
+        return 0;
+    }
+    if !alone && hear(true, PENDING) {
+        said(Said::Met);
+    }
+    let result = early(window, target, locked, go);
+    if let Some(mut steering) = steering() {
+        steering.say(Said::First);
+        if !alone {
+            steering.announce(true, DONE);
+        }
+    }
+    result
+}
+
+/// Issues an operation and completes it.
+fn early(window: Handle, target: i32, locked: bool, go: Kept) -> i32 {
+    if locked {
+        let result = go(window);
+        pmpi!(PMPI_Win_flush(target => i32, window => Handle));
+        return result;
+    }
+    let twin = steering().and_then(|steering| steering.twins.get(&abi().handle(window)).copied());
+    let Some(twin) = twin else { return go(window) };
+    let result = go(twin);
+    pmpi!(PMPI_Win_flush(target => i32, twin => Handle));
+    result
+}
+
+/// One rank has both accesses: they meet if the operation is not complete when the other one comes.
+fn alone_meets(first: bool, window: Option<Handle>) {
+    if let Some(mut steering) = steering() {
+        if steering.under_way.iter().any(|(other, _)| *other != first) {
+            steering.say(Said::Met);
+        }
+        if let Some(window) = window {
+            steering.under_way.push((first, abi().handle(window)));
+        }
+    }
+}
+
+/// A call that completes operations on the window: what was kept is issued now, after the first access
+/// has happened.
+pub fn completing(window: Handle) {
+    if !active() {
+        return;
+    }
+    let window = abi().handle(window);
+    let (kept, alone) = {
+        let Some(mut steering) = steering() else { return };
+        steering.under_way.retain(|(_, other)| *other != window);
+        let late = std::mem::take(&mut steering.late);
+        let (kept, others): (Vec<_>, Vec<_>) = late.into_iter().partition(|(other, _)| abi().handle(*other) == window);
+        steering.late = others;
+        (kept, steering.alone())
+    };
+    for (window, go) in kept {
+        let in_order = alone || hear(false, DONE);
+        go(window);
+        // Without the other one's word nobody knows which came first.
+        said(if in_order { Said::Second } else { Said::GaveUp });
+    }
+}
+
+/// Such a call came back: results are there.
+pub fn completed(window: Handle) {
+    if !active() {
+        return;
+    }
+    let window = abi().handle(window);
+    let Some(mut steering) = steering() else { return };
+    let results = std::mem::take(&mut steering.results);
+    for (first, other, address, len) in results {
+        if other == window {
+            steering.say(Said::Value { first, bytes: text(address, len) });
+        } else {
+            steering.results.push((first, other, address, len));
+        }
+    }
+    steering.say_left();
+}
+
+/// Bytes of this process, at most 16; empty if there are none.
+fn text(address: u64, len: u64) -> String {
+    let mut bytes = [0u8; 16];
+    let len = len.min(16) as usize;
+    let here = libc::iovec { iov_base: bytes.as_mut_ptr().cast(), iov_len: len };
+    let there = libc::iovec { iov_base: address as *mut _, iov_len: len };
+    // SAFETY: the kernel checks both. Reading like this cannot fault.
+    let read = unsafe { libc::process_vm_readv(libc::getpid(), &here, 1, &there, 1, 0) };
+    bytes[..read.max(0) as usize].iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// The program is about to load or store.
+pub fn local(site: Site, address: u64, len: u32) {
+    let Some(first) = steering().and_then(|mut steering| steering.role(site, true)) else { return };
+    let alone = steering().is_some_and(|steering| steering.alone());
+    let mut in_order = true;
+    if alone {
+        alone_meets(first, None);
+    } else if first {
+        if hear(true, PENDING) {
+            said(Said::Met);
+        }
+    } else {
+        if let Some(steering) = steering() {
+            steering.announce(false, PENDING);
+        }
+        in_order = hear(false, DONE);
+    }
+    if let Some(mut steering) = steering() {
+        steering.say(Said::Value { first, bytes: text(address, u64::from(len)) });
+        steering.say(match (first, in_order) {
+            (true, _) => Said::First,
+            (false, true) => Said::Second,
+            (false, false) => Said::GaveUp,
+        });
+        if first && !alone {
+            steering.announce(true, DONE);
+        }
+    }
+}
+
+fn said(said: Said) {
+    if let Some(mut steering) = steering() {
+        steering.say(said);
+    }
+}
+
+/// The end: nobody's message is left behind.
+pub fn end() {
+    if !active() {
+        return;
+    }
+    ACTIVE.store(false, Ordering::Release);
+    if let Some(mut steering) = steering() {
+        steering.say_left();
+    }
+    let Some(comm) = steering().map(|steering| steering.comm) else { return };
+    pmpi!(PMPI_Barrier(comm => Handle));
+    let ignore = if abi().open_mpi { 0usize } else { 1 };
+    loop {
+        let mut there = 0i32;
+        pmpi!(PMPI_Iprobe(
+            abi().any_source => i32, super::abi::ANY_TAG => i32, comm => Handle, &mut there => *mut i32,
+            ignore => usize,
+        ));
+        if there == 0 {
+            break;
+        }
+        pmpi!(PMPI_Recv(
+            std::ptr::null_mut() => *mut u8, 0 => i32, abi().byte => Handle, abi().any_source => i32,
+            super::abi::ANY_TAG => i32, comm => Handle, ignore => usize,
+        ));
+    }
+}

@@ -1,0 +1,29 @@
+// Two ranks put to different columns of one matrix.
+#include <mpi.h>
+#include <stdio.h>
+
+int main(int argc, char **argv) {
+  MPI_Init(&argc, &argv);
+  int rank, ranks;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  int *memory;
+  MPI_Win window;
+  MPI_Win_allocate(64, sizeof(int), MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &window);
+  for (int i = 0; i < 16; i++) memory[i] = 0;
+  int one = rank + 1, other = 0;
+  MPI_Barrier(MPI_COMM_WORLD);
+  MPI_Datatype column;
+  MPI_Type_vector(4, 1, 4, MPI_INT, &column);
+  MPI_Type_commit(&column);
+  int values[4] = {rank, rank, rank, rank};
+  MPI_Win_fence(0, window);
+  if (rank < 2) MPI_Put(values, 4, MPI_INT, 0, rank, 1, column, window);
+  MPI_Win_fence(0, window);
+  MPI_Type_free(&column);
+  MPI_Barrier(MPI_COMM_WORLD);
+  if (rank == 0) printf("%d\n", memory[0]);
+  MPI_Win_free(&window);
+  MPI_Finalize();
+  return other < -1;
+}

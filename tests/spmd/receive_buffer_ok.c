@@ -1,0 +1,30 @@
+// The buffer is read after the receive is done (R13).
+#include <mpi.h>
+#include <stdio.h>
+
+int main(int argc, char **argv) {
+  MPI_Init(&argc, &argv);
+  int rank, ranks;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  int *memory;
+  MPI_Win window;
+  MPI_Win_allocate(64, sizeof(int), MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &window);
+  for (int i = 0; i < 16; i++) memory[i] = 0;
+  int one = rank + 1, other = 0;
+  MPI_Barrier(MPI_COMM_WORLD);
+  int got = 0;
+  MPI_Request request;
+  if (rank == 0) {
+    MPI_Irecv(&got, 1, MPI_INT, 1, 3, MPI_COMM_WORLD, &request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    other = got;
+  } else if (rank == 1) {
+    MPI_Send(&one, 1, MPI_INT, 0, 3, MPI_COMM_WORLD);
+  }
+  MPI_Barrier(MPI_COMM_WORLD);
+  if (rank == 0) printf("%d\n", memory[0]);
+  MPI_Win_free(&window);
+  MPI_Finalize();
+  return other < -1;
+}

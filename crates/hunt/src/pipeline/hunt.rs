@@ -29,6 +29,8 @@ pub struct Hunt<'p> {
     /// What runs did so far, and where they came.
     pub classes: HashSet<Class>,
     pub code: HashSet<(ThreadId, Code)>,
+    /// If it is asked for: the functions that runs came to, and which threads did.
+    pub reached: Option<HashMap<String, HashSet<ThreadId>>>,
     /// For one run.
     pub bounds: Option<Bounds>,
     /// Folders up to this number may be somebody else's.
@@ -78,6 +80,7 @@ impl<'p> Hunt<'p> {
             stats: BTreeMap::from([("unknown_pairs".to_owned(), 0)]),
             classes: HashSet::new(),
             code: HashSet::new(),
+            reached: None,
             bounds: None,
             normal: None,
             ended_by_hand: false,

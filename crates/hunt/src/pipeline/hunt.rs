@@ -162,7 +162,12 @@ impl<'p> Hunt<'p> {
     pub fn put(&mut self, known: Option<usize>, candidate: Candidate) -> bool {
         match known {
             None => self.candidates.push(candidate),
-            Some(known) if candidate.rank() < self.candidates[known].rank() => self.candidates[known] = candidate,
+            Some(known) if self.candidates[known].gives_way_to(&candidate) => {
+                let before = std::mem::replace(&mut self.candidates[known], candidate);
+                if before.id != self.candidates[known].id {
+                    let _ = fs::remove_dir_all(before.folder(&self.plan.folder));
+                }
+            }
             Some(_) => return false,
         }
         true

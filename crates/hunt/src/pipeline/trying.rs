@@ -94,7 +94,8 @@ impl Hunt<'_> {
             // The same bug in another process or run is no other bug.
             let fingerprint = resolve::identity(finding, trace);
             let known = self.known(&fingerprint);
-            if known.is_some_and(|known| self.candidates[known].confirmed().is_some()) {
+            let confirmed = known.filter(|&known| self.candidates[known].confirmed().is_some());
+            if confirmed.is_some_and(|known| !self.candidates[known].is_less_than(finding)) {
                 continue;
             }
             // What did not happen in some runs will hardly in others, and they would take all the time.
@@ -109,8 +110,10 @@ impl Hunt<'_> {
             }
             *self.tried.entry(fingerprint.clone()).or_default() += 1;
             met.insert(fingerprint, todo.len());
-            let id = known.map_or(next, |known| self.candidates[known].id);
-            next += u32::from(known.is_none());
+            // What is confirmed keeps its folder until there is something better.
+            let own = known.filter(|known| confirmed.is_none_or(|confirmed| confirmed != *known));
+            let id = own.map_or(next, |known| self.candidates[known].id);
+            next += u32::from(own.is_none());
             todo.push(Alike { id, findings: vec![finding], known });
         }
         todo

@@ -132,6 +132,11 @@ impl Candidate {
         &self.description.fingerprint
     }
 
+    /// Nobody has tried it: there was no time.
+    pub const fn is_out_of_time(&self) -> bool {
+        matches!(self.state, State::Open { why: Some(Unconfirmed::OutOfTime), .. })
+    }
+
     pub const fn done(&self) -> Option<&Done> {
         match &self.state {
             State::Done(done) => Some(done),

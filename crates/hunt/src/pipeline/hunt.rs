@@ -37,8 +37,8 @@ pub struct Hunt<'p> {
     pub ended_by_hand: bool,
     /// What the program does when nothing goes wrong; `Some(None)`: nobody knows.
     pub normal: Option<Option<NormalBehaviour>>,
-    /// How many runs made us try each finding, by fingerprint.
-    pub tried: HashMap<String, u32>,
+    /// How many runs made us try each finding, by fingerprint; a race by memory order alone counts for itself.
+    pub tried: HashMap<(String, bool), u32>,
     /// For predicting from a run that is not the first, at least.
     pub least_prediction: Duration,
     /// Other schedules that were tried.

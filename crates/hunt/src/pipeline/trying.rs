@@ -80,7 +80,12 @@ impl Hunt<'_> {
         told.try_iter().for_each(|item| watch(Stage::Found(&item)));
         let known: Vec<Option<usize>> = todo.iter().map(|alike| alike.known).collect();
         for (known, candidate) in known.into_iter().zip(settled) {
-            self.put(known, candidate?);
+            let candidate = candidate?;
+            if candidate.is_out_of_time() {
+                let attempts = (candidate.fingerprint().to_owned(), candidate.finding.weak_order);
+                self.tried.entry(attempts).and_modify(|tried| *tried -= 1);
+            }
+            self.put(known, candidate);
         }
         Ok(())
     }
@@ -99,7 +104,8 @@ impl Hunt<'_> {
                 continue;
             }
             // What did not happen in some runs will hardly in others, and they would take all the time.
-            if self.tried.get(&fingerprint).is_some_and(|&tried| tried >= budget::RUNS_TRIED_FROM) {
+            let attempts = (fingerprint.clone(), finding.weak_order);
+            if self.tried.get(&attempts).is_some_and(|&tried| tried >= budget::RUNS_TRIED_FROM) {
                 continue;
             }
             if let Some(&at) = met.get(&fingerprint) {
@@ -108,7 +114,7 @@ impl Hunt<'_> {
                 }
                 continue;
             }
-            *self.tried.entry(fingerprint.clone()).or_default() += 1;
+            *self.tried.entry(attempts).or_default() += 1;
             met.insert(fingerprint, todo.len());
             // What is confirmed keeps its folder until there is something better.
             let own = known.filter(|known| confirmed.is_none_or(|confirmed| confirmed != *known));

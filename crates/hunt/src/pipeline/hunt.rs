@@ -39,8 +39,8 @@ pub struct Hunt<'p> {
     pub ended_by_hand: bool,
     /// What the program does when nothing goes wrong; `Some(None)`: nobody knows.
     pub normal: Option<Option<NormalBehaviour>>,
-    /// How many runs made us try each finding, by fingerprint.
-    pub tried: HashMap<String, u32>,
+    /// How many runs made us try each finding, by fingerprint; a race by memory order alone counts for itself.
+    pub tried: HashMap<(String, bool), u32>,
     /// For predicting from a run that is not the first, at least.
     pub least_prediction: Duration,
     /// Other schedules that were tried.
@@ -165,7 +165,12 @@ impl<'p> Hunt<'p> {
     pub fn put(&mut self, known: Option<usize>, candidate: Candidate) -> bool {
         match known {
             None => self.candidates.push(candidate),
-            Some(known) if candidate.rank() < self.candidates[known].rank() => self.candidates[known] = candidate,
+            Some(known) if self.candidates[known].gives_way_to(&candidate) => {
+                let before = std::mem::replace(&mut self.candidates[known], candidate);
+                if before.id != self.candidates[known].id {
+                    let _ = fs::remove_dir_all(before.folder(&self.plan.folder));
+                }
+            }
             Some(_) => return false,
         }
         true

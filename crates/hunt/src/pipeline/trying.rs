@@ -80,7 +80,12 @@ impl Hunt<'_> {
         told.try_iter().for_each(|item| watch(Stage::Found(&item)));
         let known: Vec<Option<usize>> = todo.iter().map(|alike| alike.known).collect();
         for (known, candidate) in known.into_iter().zip(settled) {
-            self.put(known, candidate?);
+            let candidate = candidate?;
+            if candidate.is_out_of_time() {
+                let attempts = (candidate.fingerprint().to_owned(), candidate.finding.weak_order);
+                self.tried.entry(attempts).and_modify(|tried| *tried -= 1);
+            }
+            self.put(known, candidate);
         }
         Ok(())
     }
@@ -94,11 +99,13 @@ impl Hunt<'_> {
             // The same bug in another process or run is no other bug.
             let fingerprint = resolve::identity(finding, trace);
             let known = self.known(&fingerprint);
-            if known.is_some_and(|known| self.candidates[known].confirmed().is_some()) {
+            let confirmed = known.filter(|&known| self.candidates[known].confirmed().is_some());
+            if confirmed.is_some_and(|known| !self.candidates[known].is_less_than(finding)) {
                 continue;
             }
             // What did not happen in some runs will hardly in others, and they would take all the time.
-            if self.tried.get(&fingerprint).is_some_and(|&tried| tried >= budget::RUNS_TRIED_FROM) {
+            let attempts = (fingerprint.clone(), finding.weak_order);
+            if self.tried.get(&attempts).is_some_and(|&tried| tried >= budget::RUNS_TRIED_FROM) {
                 continue;
             }
             if let Some(&at) = met.get(&fingerprint) {
@@ -107,10 +114,12 @@ impl Hunt<'_> {
                 }
                 continue;
             }
-            *self.tried.entry(fingerprint.clone()).or_default() += 1;
+            *self.tried.entry(attempts).or_default() += 1;
             met.insert(fingerprint, todo.len());
-            let id = known.map_or(next, |known| self.candidates[known].id);
-            next += u32::from(known.is_none());
+            // What is confirmed keeps its folder until there is something better.
+            let own = known.filter(|known| confirmed.is_none_or(|confirmed| confirmed != *known));
+            let id = own.map_or(next, |known| self.candidates[known].id);
+            next += u32::from(own.is_none());
             todo.push(Alike { id, findings: vec![finding], known });
         }
         todo

@@ -176,6 +176,8 @@ impl Candidate {
     pub fn gives_way_to(&self, other: &Self) -> bool {
         match (self.confirmed(), other.confirmed()) {
             (Some(_), Some(_)) if self.is_less_than(&other.finding) => true,
+            // Why it did not happen says more than that nobody tried.
+            _ if self.is_out_of_time() && !other.is_out_of_time() => other.rank() <= self.rank(),
             _ => other.rank() < self.rank(),
         }
     }

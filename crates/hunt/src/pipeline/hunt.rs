@@ -12,6 +12,7 @@ use reweave_trace::{Language, Trace};
 use super::candidate::{Candidate, State};
 use super::own_runs::minimise;
 use super::settle::repeats;
+use super::trying::Unfinished;
 use super::{Plan, Stage, folder, left, save_report};
 use crate::budget::{self, Bounds};
 use crate::classes::Class;
@@ -41,6 +42,8 @@ pub struct Hunt<'p> {
     pub normal: Option<Option<NormalBehaviour>>,
     /// How many runs made us try each finding, by fingerprint; a race by memory order alone counts for itself.
     pub tried: HashMap<(String, bool), u32>,
+    /// Runs with findings that there was no time for.
+    pub unfinished: Vec<Unfinished>,
     /// For predicting from a run that is not the first, at least.
     pub least_prediction: Duration,
     /// Other schedules that were tried.
@@ -86,6 +89,7 @@ impl<'p> Hunt<'p> {
             ended_by_hand: false,
             taken,
             tried: HashMap::new(),
+            unfinished: Vec::new(),
             schedules: 0,
             least_prediction: budget::LEAST_PREDICTION,
             others: None,

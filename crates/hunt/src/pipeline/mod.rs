@@ -147,9 +147,15 @@ pub fn test(plan: &Plan, watch: &mut dyn FnMut(Stage<'_>)) -> Result<Tested> {
             Ok(done) => explored = done,
             Err(error) => watch(Stage::Stopped(&error)),
         }
+        if let Err(error) = hunt.catch_up(watch) {
+            watch(Stage::Stopped(&error));
+        }
         if !explored.as_ref().is_some_and(|explored| explored.complete)
             && let Err(error) = hunt.alternatives(&run, watch).and_then(|()| hunt.other_schedules(&run, watch))
         {
+            watch(Stage::Stopped(&error));
+        }
+        if let Err(error) = hunt.catch_up(watch) {
             watch(Stage::Stopped(&error));
         }
         if !run.timed_out

@@ -37,7 +37,7 @@ pub struct Args {
     #[arg(value_name = "DIR")]
     folder: PathBuf,
     /// Wall time for everything (ms, s, m, h)
-    #[arg(long, value_name = "TIME", value_parser = parse_time, default_value = "60s")]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = parse_time, default_value = "60s")]
     budget: Duration,
     /// Only what these analyses find, `reweave predict --help` lists them [default: as `reweave test`]
     #[arg(long, value_name = "NAME", value_delimiter = ',', conflicts_with = "pause")]

@@ -54,6 +54,8 @@ pub struct Hunt<'p> {
     pub jobs: usize,
     /// Of the program, once it is recorded.
     language: Arc<Language>,
+    /// Why it was not looked at, or not to its end.
+    unchecked: Option<String>,
 }
 
 /// Who ended a run.
@@ -95,6 +97,7 @@ impl<'p> Hunt<'p> {
             others: None,
             jobs: plan.jobs,
             language: Arc::default(),
+            unchecked: None,
         }
     }
 
@@ -103,6 +106,10 @@ impl<'p> Hunt<'p> {
         self.ended_by_hand = ended_by_hand;
         self.language = folder::language(&self.plan.folder);
         self.bounds = Some(Bounds::of(run));
+        self.unchecked = run.unchecked();
+        let events = run.processes.iter().map(|process| process.events).sum();
+        let threads = run.processes.iter().map(|process| process.threads).sum();
+        self.stats.extend([("recorded_events".to_owned(), events), ("recorded_threads".to_owned(), threads)]);
         if self.plan.jobs > 1 && !self.plan.jobs_asked_for && meets_others(run)? {
             self.jobs = 1;
         }
@@ -138,6 +145,7 @@ impl<'p> Hunt<'p> {
             program: self.plan.options.command.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
             findings: self.candidates.iter().map(Candidate::item).collect(),
             stats: self.stats.clone(),
+            unchecked: self.unchecked.clone(),
             baseline: None,
             language: Arc::clone(&self.language),
         };

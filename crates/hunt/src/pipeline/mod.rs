@@ -16,6 +16,7 @@ mod folder;
 mod hunt;
 mod judging;
 mod normal;
+mod observed;
 mod own_runs;
 mod reads;
 mod schedules;
@@ -179,7 +180,8 @@ pub fn predict(
     atomic: &[String],
     watch: &mut dyn FnMut(Stage<'_>),
 ) -> Result<reweave_predict::PredictionResult> {
-    let limits = SearchLimits { deadline: Some(deadline), ..SearchLimits::default() };
+    let interrupt = Some(interrupt::flag());
+    let limits = SearchLimits { deadline: Some(deadline), interrupt, ..SearchLimits::default() };
     let options = reweave_predict::Options {
         limits,
         atomic: atomic.to_vec(),

@@ -25,6 +25,9 @@ pub struct Report {
     pub program: Vec<String>,
     pub findings: Vec<Item>,
     pub stats: BTreeMap<String, u64>,
+    /// Why no findings mean nothing: the program, or the trace, was not looked at, or not to its end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unchecked: Option<String>,
     /// What it was compared with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub baseline: Option<Against>,

@@ -2,6 +2,7 @@
 //! other values may make threads do something else. The run of a finding, or one in which the threads come one after the
 //! other in another order, shows it; its schedule is the witness.
 
+use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 use std::time::Instant;
 
@@ -37,9 +38,12 @@ impl Hunt<'_> {
         let mut compare = |other: &Trace| -> Result<()> {
             let mut schedule = None;
             for source in recorded.others(&Sights::of(other)?) {
-                if !found.contains_key(&source.read) {
-                    let whole = schedule.get_or_insert(schedule_of(other)?);
-                    found.insert(source.read, (source, first_steps(whole, source.steps_before)));
+                if let Entry::Vacant(entry) = found.entry(source.read) {
+                    let whole = match &mut schedule {
+                        Some(known) => known,
+                        unknown => unknown.insert(schedule_of(other)?),
+                    };
+                    entry.insert((source, first_steps(whole, source.steps_before)));
                 }
             }
             Ok(())

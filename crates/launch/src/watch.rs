@@ -304,6 +304,7 @@ pub fn watch(mut options: Options, plan: Plan, tell: &mut (dyn FnMut(News<'_>) +
         ("unknown_pairs", 0),
     ];
     let report = Report {
+        bugs: Vec::new(),
         reweave: env!("CARGO_PKG_VERSION").into(),
         schema: data::SCHEMA,
         program: command.collect(),

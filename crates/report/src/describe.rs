@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 
 use reweave_model::{
-    AccessFlags, Addr, BlockedOn, EpochKind, Event, InputSource, LockMode, MemoryOrder, Misuse, ObjectId, ObjectKind,
-    Op, Pc, RefusedWhy, Remote, Value, WakeReason,
+    AccessFlags, Addr, BlockedOn, EpochKind, Event, EventId, InputSource, LockMode, MemoryOrder, Misuse, ObjectId,
+    ObjectKind, Op, Pc, RefusedWhy, Remote, Value, WakeReason,
 };
 use reweave_trace::{Language, Outcome, Symbols, Trace};
 
@@ -15,11 +15,19 @@ use crate::data::Location;
 pub struct Describer<'a> {
     pub symbols: &'a Symbols,
     pub language: &'a Language,
+    /// Where memory was allocated, if that is wanted, …
+    pub trace: Option<&'a Trace>,
+    /// … and when it is asked about: blocks come and go.
+    pub when: EventId,
 }
 
 impl<'a> Describer<'a> {
     pub fn of(trace: &'a Trace) -> Self {
-        Self { symbols: trace.symbols(), language: trace.language() }
+        Self::new(trace.symbols(), trace.language())
+    }
+
+    pub const fn new(symbols: &'a Symbols, language: &'a Language) -> Self {
+        Self { symbols, language, trace: None, when: EventId(u64::MAX) }
     }
 
     /// `bank.c:14 deposit`, or what is known of it; of what was inlined there, the program's own part.
@@ -33,12 +41,12 @@ impl<'a> Describer<'a> {
         }
     }
 
-    /// A variable and the offset in it, or the bare address.
+    /// A variable and the offset in it, a part of a block, or the bare address.
     pub fn address(&self, addr: Addr) -> String {
         match self.symbols.variable(addr) {
             Some(variable) if variable.offset == 0 => variable.name.to_owned(),
             Some(variable) => format!("{}+{}", variable.name, variable.offset),
-            None => format!("{:#x}", addr.0),
+            None => self.in_block(addr).unwrap_or_else(|| format!("{:#x}", addr.0)),
         }
     }
 

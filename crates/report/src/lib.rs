@@ -9,6 +9,7 @@ mod escape;
 pub mod fingerprint;
 pub mod html;
 pub mod junit;
+pub mod memory;
 pub mod overview;
 pub mod perfetto;
 pub mod place;

@@ -4,6 +4,7 @@
 //! A recording goes through [`Writer`]; every analysis reads it back through [`Trace`], whatever it came from. Reading
 //! is streaming: memory follows the size of one chunk, never the length of the run. Nothing here knows an analysis.
 
+mod blocks;
 mod builder;
 pub mod check;
 mod error;
@@ -17,6 +18,7 @@ mod stacks;
 pub mod symbols;
 pub mod text;
 
+pub use blocks::{Block, Blocks};
 pub use builder::TraceBuilder;
 pub use error::{Error, Result};
 pub use format::reader::{Damage, Trace};

@@ -250,6 +250,7 @@ fn report(trace: &Trace, answer: PredictionResult) -> Report {
         program: trace.meta().program.clone(),
         findings,
         stats,
+        bugs: Vec::new(),
         baseline: None,
         language: Arc::new(trace.language().clone()),
     }

@@ -131,6 +131,7 @@ impl<'p> Hunt<'p> {
             program: self.plan.options.command.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
             findings: self.candidates.iter().map(Candidate::item).collect(),
             stats: self.stats.clone(),
+            bugs: Vec::new(),
             baseline: None,
             language: Arc::clone(&self.language),
         };

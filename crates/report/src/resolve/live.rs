@@ -17,7 +17,7 @@ pub fn addresses(sighting: &Sighting) -> impl Iterator<Item = Pc> {
 
 /// Makes an item; the symbols know at least its [`addresses`].
 pub fn item(id: u32, sighting: &Sighting, symbols: &Symbols, language: &Language) -> Item {
-    let source = Watched { sighting, describer: Describer { symbols, language } };
+    let source = Watched { sighting, describer: Describer::new(symbols, language) };
     let item = super::item(id, &sighting.finding(), &source);
     Item { why_unconfirmed: Some(worth(sighting)), ..item }
 }

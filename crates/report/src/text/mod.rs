@@ -91,7 +91,7 @@ impl Page<'_> {
             let groups = if full { shown.into_iter().map(alone).collect() } else { related::groups(shown) };
             let mut lines = 0;
             for group in groups {
-                if full || group.lead.strength == Strength::Confirmed {
+                if full || group.lead.strength == Strength::Confirmed && !group.is_minor() {
                     self.write_group(&group, out)?;
                     writeln!(out)?;
                 } else {

@@ -15,6 +15,7 @@ pub mod folder;
 pub mod front_end;
 mod handshake;
 pub mod interrupt;
+pub mod memory;
 mod pidfd;
 pub mod region;
 mod registry;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use reweave_launch::{Error, exit, interrupt};
+use reweave_launch::{Error, exit, interrupt, memory};
 use reweave_model::{Kind, Strength};
 use reweave_predict::Mode;
 use reweave_predict::search::nondeterminism::{self, Rule};
@@ -162,6 +162,7 @@ fn predict(args: &Args, analyses: Vec<AnalysisRef>) -> Result<Report, Error> {
             window: args.window.map(|window| window as usize),
             deadline: args.budget.map(|budget| Instant::now() + budget),
             interrupt: Some(interrupt::asked_to_stop()),
+            memory: Some(memory::flag()),
         },
         nondeterminism: nondeterminism::Options {
             wanted: args.deny == Some(Deny::Nondeterminism),

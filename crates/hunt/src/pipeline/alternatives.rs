@@ -18,8 +18,8 @@ use super::{Stage, left};
 use crate::{budget, explore};
 use reweave_launch::Result;
 use reweave_launch::folder::PrivateFolder;
-use reweave_launch::interrupt;
 use reweave_launch::session::Run;
+use reweave_launch::{interrupt, memory};
 
 /// A place in the code by module and offset.
 type Place = (String, u64);
@@ -70,7 +70,7 @@ impl Hunt<'_> {
 fn ask(trace: &Trace, deadline: Instant, asked: &mut HashSet<Question>) -> Result<Vec<Schedule>> {
     let options = reweave_predict::Options {
         analyses: vec![&NondeterministicReads],
-        limits: SearchLimits { deadline: Some(deadline), ..SearchLimits::default() },
+        limits: SearchLimits { deadline: Some(deadline), memory: Some(memory::flag()), ..SearchLimits::default() },
         ..reweave_predict::Options::default()
     };
     let findings = reweave_predict::predict(trace, &options, &mut |_, _| {})?.findings;

@@ -36,10 +36,10 @@ pub use confirm_again::{ConfirmRequest, confirm_again};
 pub use folder::{load_report, save_report};
 use hunt::{Hunt, Scrutiny};
 pub use reweave_launch::folder::RECORDING;
-use reweave_launch::interrupt;
 use reweave_launch::session::{self, Options, Run};
 use reweave_launch::target::Program;
 use reweave_launch::{Error, FrontEnds, Result};
+use reweave_launch::{interrupt, memory};
 
 pub const REPORT: &str = "report.json";
 /// Begins the name of a file with the predicted order of a finding that no run did.
@@ -168,7 +168,7 @@ pub fn predict(
     atomic: &[String],
     watch: &mut dyn FnMut(Stage<'_>),
 ) -> Result<reweave_predict::PredictionResult> {
-    let limits = SearchLimits { deadline: Some(deadline), ..SearchLimits::default() };
+    let limits = SearchLimits { deadline: Some(deadline), memory: Some(memory::flag()), ..SearchLimits::default() };
     let options = reweave_predict::Options {
         limits,
         atomic: atomic.to_vec(),

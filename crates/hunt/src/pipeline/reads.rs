@@ -17,6 +17,7 @@ use super::{Stage, left};
 use crate::budget;
 use crate::replay::{is_failure, same_outcome};
 use reweave_launch::Result;
+use reweave_launch::memory;
 use reweave_launch::session::Run;
 
 /// Of the budget, for everything else.
@@ -59,7 +60,7 @@ impl Hunt<'_> {
         let name = NondeterministicReads.id().name();
         let options = reweave_predict::Options {
             analyses: vec![&NondeterministicReads],
-            limits: SearchLimits { deadline: Some(deadline), ..SearchLimits::default() },
+            limits: SearchLimits { deadline: Some(deadline), memory: Some(memory::flag()), ..SearchLimits::default() },
             ..reweave_predict::Options::default()
         };
         let answer = reweave_predict::predict(trace, &options, &mut |_, _| {})?;

@@ -37,6 +37,8 @@ pub const ENDLESS_ATTEMPTS: u32 = 3;
 pub const ACTIVE_RUNS: u64 = 10;
 /// The same for a breakpoint, which has no witness to begin with.
 pub const BREAKPOINT_RUNS: u64 = 3 * ACTIVE_RUNS;
+/// Runs with findings that there was no time for, which are gone back to: their traces lie on disk.
+pub const UNFINISHED_RUNS: usize = 32;
 /// For one run that is only measured.
 pub const MEASURED_RUN: Duration = Duration::from_secs(10);
 
@@ -79,6 +81,13 @@ pub const ALTERNATIVES_SHARE: u32 = 3;
 pub const ALTERNATIVES_PER_RUN: u32 = 4;
 /// Runs that nobody has asked yet: their traces lie on disk.
 pub const ALTERNATIVES_WAITING: usize = 200;
+
+// Enough.
+
+/// With a bug in hand, so long may nothing else turn up …
+pub const QUIET: Duration = Duration::from_secs(6);
+/// … or this share of the time it took to the last one, if that is longer.
+pub const QUIET_SHARE: u32 = 2;
 
 // Exploring.
 

@@ -8,18 +8,21 @@ use std::time::Duration;
 use reweave_hunt::confirm::{BreakpointResult, Line};
 use reweave_hunt::pipeline;
 use reweave_hunt::pipeline::ConfirmRequest;
-use reweave_launch::exit;
+use reweave_launch::identity::Rebuilt;
+use reweave_launch::{exit, memory};
 use reweave_report::{Style, text};
 
 use super::predict::by_names;
+use super::verify;
 use crate::front_ends::FRONT_ENDS;
 use crate::output;
-use crate::size::parse_time;
+use crate::size::{parse_size, parse_time};
 
 /// Try to make predicted findings happen
 ///
 /// DIR is the folder of an earlier `reweave test`. Its recording is analysed again and every finding is steered to in a
-/// run of the program; the report is written anew. With `--analysis lock-history` the numbers (`--stats`) tell how many
+/// run of the program; the report is written anew. If the program was rebuilt since, its findings are looked for in the
+/// new build as by `reweave verify`. With `--analysis lock-history` the numbers (`--stats`) tell how many
 /// of the pairs of places that it shows to be reachable (pred) a run did (true), and how many it cannot refute (upper).
 #[derive(clap::Args)]
 #[command(
@@ -36,6 +39,9 @@ pub struct Args {
     /// Wall time for everything (ms, s, m, h)
     #[arg(long, value_name = "TIME", value_parser = parse_time, default_value = "60s")]
     budget: Duration,
+    /// What `reweave` itself may take of the memory [default: a quarter of the machine's, at most 4G]
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    max_memory: Option<u64>,
     /// Only what these analyses find, `reweave predict --help` lists them [default: as `reweave test`]
     #[arg(long, value_name = "NAME", value_delimiter = ',', conflicts_with = "pause")]
     analysis: Vec<String>,
@@ -65,6 +71,13 @@ pub fn run(args: Args) -> i32 {
             return exit::USAGE;
         }
     };
+    // What the folder says is about the recorded build: of another one nothing of it is known to be true.
+    match pipeline::rebuilt(FRONT_ENDS, &args.folder, command) {
+        Ok(Some(rebuilt)) => return confirm_rebuilt(args, &rebuilt),
+        Ok(None) => {}
+        Err(error) => return output::fail(&error),
+    }
+    let _memory = memory::limit(args.max_memory.unwrap_or_else(memory::default_limit));
     let request = ConfirmRequest { front_ends: FRONT_ENDS, command, budget: args.budget, analyses: &analyses };
     match pipeline::confirm_again(&args.folder, &request) {
         Ok(report) => {
@@ -79,8 +92,23 @@ pub fn run(args: Args) -> i32 {
     }
 }
 
+/// What is left of the findings in the program that is there now.
+fn confirm_rebuilt(args: Args, rebuilt: &Rebuilt) -> i32 {
+    if !args.analysis.is_empty() {
+        eprintln!("reweave: {rebuilt}: its recording says nothing about it: run `reweave test` again");
+        return exit::USAGE;
+    }
+    eprintln!("reweave: the findings are looked for in the program that is there now, as by `reweave verify`");
+    verify::run(&verify::Args { folder: args.folder, budget: args.budget, command: args.command })
+}
+
 fn break_at(args: &Args, lines: [&Line; 2], command: Option<&[OsString]>) -> i32 {
     let [one, two] = lines;
+    // Lines of the recording are lines of the recorded build.
+    if let Ok(Some(rebuilt)) = pipeline::rebuilt(FRONT_ENDS, &args.folder, command) {
+        eprintln!("reweave: {rebuilt}: run `reweave test` again, then name lines of its source");
+        return exit::USAGE;
+    }
     match pipeline::break_at(FRONT_ENDS, &args.folder, lines, command, args.budget) {
         Ok((BreakpointResult::Reached { ending, tries }, folder)) => {
             eprintln!("reweave: two threads stood at {one} and {two} at once, in run {}", tries.attempts);

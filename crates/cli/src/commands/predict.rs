@@ -15,7 +15,7 @@ use reweave_trace::{RunSet, Trace};
 
 use crate::output;
 use crate::progress::Bar;
-use crate::size::parse_time;
+use crate::size::{parse_size, parse_time};
 
 /// Analyse a trace without running anything
 #[derive(clap::Args)]
@@ -35,6 +35,10 @@ pub struct Args {
     /// Wall time (ms, s, m, h); what is not settled by then is counted
     #[arg(long, value_name = "TIME", value_parser = parse_time)]
     budget: Option<Duration>,
+    /// What `reweave` may take of the memory; what there is no room for is left out and counted [default: a quarter of
+    /// the machine's, at most 4G]
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    max_memory: Option<u64>,
     /// How nondeterministic reads are found
     #[arg(long, value_enum, default_value = "exact", value_name = "RULE")]
     rule: RuleName,
@@ -133,6 +137,7 @@ pub fn run(args: Args) -> i32 {
             return exit::USAGE;
         }
     };
+    let _memory = memory::limit(args.max_memory.unwrap_or_else(memory::default_limit));
     match predict(&args, analyses) {
         Ok(report) => {
             let code = output::print(|out| {
@@ -242,6 +247,9 @@ fn report(trace: &Trace, answer: PredictionResult) -> Report {
     });
     let findings = items.collect();
     let mut stats = answer.stats;
+    if memory::times() > 0 {
+        stats.insert("memory_limit".to_owned(), memory::times());
+    }
     stats.insert("events".to_owned(), answer.events);
     stats.insert("unknown_pairs".to_owned(), answer.unknown_pairs);
     let reweave = env!("CARGO_PKG_VERSION").into();

@@ -38,13 +38,15 @@ impl Hunt<'_> {
         let mut waiting: VecDeque<(Trace, Option<PrivateFolder>)> =
             VecDeque::from([(Trace::open(&process.path)?, None)]);
         let mut runs = 0;
-        while let Some((trace, _folder)) = waiting.pop_front().filter(|_| !left(until).is_zero()) {
+        while let Some((trace, _folder)) =
+            waiting.pop_front().filter(|_| !left(until).is_zero() && self.enough().is_none())
+        {
             for schedule in ask(
                 &trace,
                 Instant::now() + (left(until) / budget::ALTERNATIVES_PER_RUN).max(budget::LEAST_PREDICTION),
                 &mut asked,
             )? {
-                if Instant::now() + first.took >= until || interrupt::asked() {
+                if Instant::now() + first.took >= until || interrupt::asked() || self.enough().is_some() {
                     break;
                 }
                 watch(Stage::Trying { done: began.elapsed(), total });

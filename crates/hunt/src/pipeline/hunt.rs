@@ -10,8 +10,10 @@ use reweave_report::{Report, data};
 use reweave_trace::{Language, Trace};
 
 use super::candidate::{Candidate, State};
+use super::enough::{Enough, Patience};
 use super::own_runs::minimise;
 use super::settle::repeats;
+use super::trying::Unfinished;
 use super::{Plan, Stage, folder, left, save_report};
 use crate::budget::{self, Bounds};
 use crate::classes::Class;
@@ -19,6 +21,7 @@ use crate::confirm::{NormalBehaviour, RunSettings};
 use crate::names::Code;
 use crate::replay::Recording;
 use reweave_launch::Result;
+use reweave_launch::memory;
 use reweave_launch::session::{Options, Run};
 
 pub struct Hunt<'p> {
@@ -29,6 +32,8 @@ pub struct Hunt<'p> {
     /// What runs did so far, and where they came.
     pub classes: HashSet<Class>,
     pub code: HashSet<(ThreadId, Code)>,
+    /// If it is asked for: the functions that runs came to, and which threads did.
+    pub reached: Option<HashMap<String, HashSet<ThreadId>>>,
     /// For one run.
     pub bounds: Option<Bounds>,
     /// Folders up to this number may be somebody else's.
@@ -37,14 +42,20 @@ pub struct Hunt<'p> {
     pub ended_by_hand: bool,
     /// What the program does when nothing goes wrong; `Some(None)`: nobody knows.
     pub normal: Option<Option<NormalBehaviour>>,
-    /// How many runs made us try each finding, by fingerprint.
-    pub tried: HashMap<String, u32>,
+    /// How many runs made us try each finding, by fingerprint; a race by memory order alone counts for itself.
+    pub tried: HashMap<(String, bool), u32>,
+    /// Runs with findings that there was no time for.
+    pub unfinished: Vec<Unfinished>,
     /// For predicting from a run that is not the first, at least.
     pub least_prediction: Duration,
     /// Other schedules that were tried.
     pub schedules: u64,
     /// When the recorded run had been looked at, and how much of the time since then went into looking at others.
     pub others: Option<(Instant, Duration)>,
+    /// Since when it looks, and when it last found something.
+    pub patience: Patience,
+    /// Why it ended before its time was over.
+    pub ended_early: Option<Enough>,
     /// Runs at a time.
     pub jobs: usize,
     /// Of the program, once it is recorded.
@@ -78,14 +89,18 @@ impl<'p> Hunt<'p> {
             stats: BTreeMap::from([("unknown_pairs".to_owned(), 0)]),
             classes: HashSet::new(),
             code: HashSet::new(),
+            reached: None,
             bounds: None,
             normal: None,
             ended_by_hand: false,
             taken,
             tried: HashMap::new(),
+            unfinished: Vec::new(),
             schedules: 0,
             least_prediction: budget::LEAST_PREDICTION,
             others: None,
+            patience: Patience::new(),
+            ended_early: None,
             jobs: plan.jobs,
             language: Arc::default(),
         }
@@ -111,8 +126,14 @@ impl<'p> Hunt<'p> {
         self.others = Some((Instant::now(), Duration::ZERO));
     }
 
+    /// None once there is enough to tell.
     pub fn left(&self) -> Duration {
-        left(self.deadline)
+        if self.enough().is_some() { Duration::ZERO } else { left(self.deadline) }
+    }
+
+    /// Why nothing else needs to be tried.
+    pub fn enough(&self) -> Option<Enough> {
+        self.patience.enough(self.plan, &self.candidates, self.others.is_none())
     }
 
     /// For runs that repeat something.
@@ -125,6 +146,9 @@ impl<'p> Hunt<'p> {
     pub fn save(&mut self) -> Result<Report> {
         // The strongest first; ids are folder names already and stay.
         self.candidates.sort_by_key(|candidate| (candidate.rank(), candidate.id));
+        if memory::times() > 0 {
+            self.stats.insert("memory_limit".into(), memory::times());
+        }
         let report = Report {
             reweave: env!("CARGO_PKG_VERSION").into(),
             schema: data::SCHEMA,
@@ -163,7 +187,12 @@ impl<'p> Hunt<'p> {
     pub fn put(&mut self, known: Option<usize>, candidate: Candidate) -> bool {
         match known {
             None => self.candidates.push(candidate),
-            Some(known) if candidate.rank() < self.candidates[known].rank() => self.candidates[known] = candidate,
+            Some(known) if self.candidates[known].gives_way_to(&candidate) => {
+                let before = std::mem::replace(&mut self.candidates[known], candidate);
+                if before.id != self.candidates[known].id {
+                    let _ = fs::remove_dir_all(before.folder(&self.plan.folder));
+                }
+            }
             Some(_) => return false,
         }
         true

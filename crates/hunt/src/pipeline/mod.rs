@@ -5,11 +5,13 @@
 //! reweave-out/recording.rwt    the recorded run
 //! reweave-out/1/               a finding: trace.rwt, schedule.rws, command.json, output.txt
 //! reweave-out/witness-2.rws    the predicted order of a finding that no run did
+//! reweave-out/verify/          the same for the program that is there now, if somebody asked whether it is fixed
 //! ```
 
 mod alternatives;
 mod candidate;
 mod confirm_again;
+mod enough;
 mod exploring;
 mod folder;
 mod hunt;
@@ -20,6 +22,7 @@ mod reads;
 mod schedules;
 mod settle;
 mod trying;
+mod verify;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -33,17 +36,20 @@ use crate::budget;
 use crate::confirm::{self, BreakpointResult, Line, RunSettings};
 use crate::explore::Explored;
 pub use confirm_again::{ConfirmRequest, confirm_again};
+pub use enough::Enough;
 pub use folder::{load_report, save_report};
 use hunt::{Hunt, Scrutiny};
 pub use reweave_launch::folder::RECORDING;
 use reweave_launch::session::{self, Options, Run};
 use reweave_launch::target::Program;
-use reweave_launch::{Error, FrontEnds, Result};
-use reweave_launch::{interrupt, memory};
+use reweave_launch::{Error, FrontEnds, Result, interrupt, memory};
+pub use verify::{Tried, Verdict, Verification, Verified, VerifyRequest, rebuilt, verify};
 
 pub const REPORT: &str = "report.json";
 /// Begins the name of a file with the predicted order of a finding that no run did.
 const WITNESS: &str = "witness-";
+/// What `reweave verify` found out about the program that is there now.
+pub const VERIFIED: &str = "verify";
 /// The run of a concurrent breakpoint.
 pub const BREAKPOINT: &str = "breakpoint";
 
@@ -57,6 +63,8 @@ pub struct Plan {
     pub atomic: Vec<String>,
     /// All the time that is left goes to exploration, not only a share.
     pub explore: bool,
+    /// The first finding that is confirmed ends the test.
+    pub fail_fast: bool,
     /// Runs at a time, once the program is recorded.
     pub jobs: usize,
     /// … also of a program that deals with files, sockets or other processes, where runs can get into each other's way.
@@ -72,6 +80,7 @@ impl Plan {
             budget: Duration::from_secs(60),
             atomic: Vec::new(),
             explore: false,
+            fail_fast: false,
             jobs: 1,
             jobs_asked_for: false,
         }
@@ -93,6 +102,9 @@ pub struct Tested {
     pub run: Run,
     /// How far exploration came, if it was begun.
     pub explored: Option<Explored>,
+    /// Why it ended before its time was over, if it did so because of what it had found.
+    pub enough: Option<Enough>,
+    pub took: Duration,
 }
 
 /// What the pipeline is doing, for somebody who watches.
@@ -142,18 +154,27 @@ pub fn test(plan: &Plan, watch: &mut dyn FnMut(Stage<'_>)) -> Result<Tested> {
             Ok(done) => explored = done,
             Err(error) => watch(Stage::Stopped(&error)),
         }
+        if let Err(error) = hunt.catch_up(watch) {
+            watch(Stage::Stopped(&error));
+        }
         if !explored.as_ref().is_some_and(|explored| explored.complete)
             && let Err(error) = hunt.alternatives(&run, watch).and_then(|()| hunt.other_schedules(&run, watch))
         {
             watch(Stage::Stopped(&error));
         }
+        if let Err(error) = hunt.catch_up(watch) {
+            watch(Stage::Stopped(&error));
+        }
+        hunt.ended_early = hunt.enough();
         if !run.timed_out
+            && hunt.ended_early != Some(Enough::FirstFailure)
             && let Err(error) = hunt.reads(&run, end, watch)
         {
             watch(Stage::Stopped(&error));
         }
     }
-    Ok(Tested { report: hunt.save()?, run, explored })
+    let (enough, took) = (hunt.ended_early, hunt.patience.began.elapsed());
+    Ok(Tested { report: hunt.save()?, run, explored, enough, took })
 }
 
 /// None once somebody has asked to end.

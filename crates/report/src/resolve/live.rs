@@ -22,6 +22,26 @@ pub fn item(id: u32, sighting: &Sighting, symbols: &Symbols, language: &Language
     Item { why_unconfirmed: Some(worth(sighting)), ..item }
 }
 
+/// What a finding is about: whoever hears of one knows of the others. A variable, locks, or, of memory without a name,
+/// the functions that use it.
+pub fn subject(item: &Item) -> String {
+    let functions = || {
+        let mut all: Vec<&str> = item.accesses.iter().map(|access| access.location.function.as_str()).collect();
+        all.sort_unstable();
+        all.dedup();
+        all.join(", ")
+    };
+    match (item.kind, &item.facts.variable) {
+        (Kind::Race, Some(variable)) if !variable.starts_with("0x") => format!("{} {variable}", item.kind),
+        (Kind::Deadlock, _) => {
+            let mut locks: Vec<String> = item.accesses.iter().filter_map(|access| access.op.awaited()).collect();
+            locks.sort_unstable();
+            format!("{} {}", item.kind, locks.join(", "))
+        }
+        _ => format!("{} {}", item.kind, functions()),
+    }
+}
+
 /// What the analysis can say without a witness.
 fn worth(sighting: &Sighting) -> String {
     let test = "`reweave test` runs it again";

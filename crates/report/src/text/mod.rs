@@ -197,6 +197,9 @@ pub(crate) fn write_unsettled(report: &Report, out: &mut dyn Write) -> io::Resul
             stat("windows")
         )?;
     }
+    if stat("memory_limit") > 0 {
+        writeln!(out, "memory was at its limit: something was given up for it (see --max-memory)")?;
+    }
     if stat("cut_short") > 0 {
         writeln!(out, "cut short: not everything was looked at (see --budget)")?;
     }

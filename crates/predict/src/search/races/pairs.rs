@@ -69,10 +69,12 @@ pub(super) fn groups(
     let mut left_out = 0;
     for users in &cells {
         let users: Vec<_> = users.iter().collect();
-        if limits.is_over() {
-            break;
-        }
         for (i, ((pc, thread, writes, plain, locks), ones)) in users.iter().enumerate() {
+            if limits.is_over() || groups.len() >= MOST {
+                // Nobody could ask about more: of the rest it is counted how many there can be.
+                left_out += (users.len() - i - 1) as u64;
+                continue;
+            }
             for ((other_pc, other_thread, other_writes, other_plain, other_locks), twos) in &users[i + 1..] {
                 let pcs = (*pc.min(other_pc), *pc.max(other_pc));
                 let conflict = (*writes || *other_writes) && (*plain || *other_plain);
@@ -81,10 +83,6 @@ pub(super) fn groups(
                 }
                 let apart = |ones: &[Pos], twos: &[Pos]| context.ordered(history, ones[ones.len() - 1], twos[0]);
                 if apart(ones, twos) || apart(twos, ones) {
-                    continue;
-                }
-                if groups.len() >= MOST && !groups.contains_key(&pcs) {
-                    left_out += 1;
                     continue;
                 }
                 let group = groups.entry(pcs).or_insert(Group { pcs, pairs: Vec::new(), more: false });

@@ -90,6 +90,10 @@ impl<'i, 'h> Question<'i, 'h> {
             last_write(index, mode, off, last, &mut limit, &mut required);
         }
         if let Some(last) = goal.last {
+            // What is next is so before it already.
+            if goal.next.iter().any(|&next| needs(index, off, next).contains(&last)) {
+                return None;
+            }
             let (thread, place) = (history.step(last).thread.index(), index.place[last.index()]);
             limit[thread] = limit[thread].min(place + 1);
             required[thread] = required[thread].max(place + 1);

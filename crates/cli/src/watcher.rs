@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use reweave_hunt::pipeline::{Plan, Stage};
 use reweave_report::text::{self, Detail};
-use reweave_report::{Item, related};
+use reweave_report::{Item, Style, related};
 
 use crate::output::{self, counted};
 use crate::progress::Bar;
@@ -90,7 +90,7 @@ impl<'a> Watcher<'a> {
         }
         // What is one bug with something that was told is known, and so is what is one bug with that.
         if !self.announced.iter().any(same) {
-            self.tell(&format!("reweave: confirmed {}", text::headline(item)));
+            self.tell(&Style::for_stderr().wrap(&format!("reweave: confirmed {}", text::headline(item)), 4));
         }
         self.announced.push(item.clone());
     }

@@ -64,6 +64,16 @@ impl<'a> Describer<'a> {
         Placed::new(block.pc, callers, *self).at.short()
     }
 
+    /// `Job.state of `, `byte 8 of `, or nothing for the whole block.
+    fn part_of(&self, block: &Block, addr: Addr, of: &str) -> String {
+        let offset = addr.0 - block.start.0;
+        match self.symbols.part_of_block(block.pc, block.size, offset) {
+            Some((name, path)) => format!("{name}{path}{of}"),
+            None if offset == 0 => String::new(),
+            None => format!("byte {offset} of "),
+        }
+    }
+
     /// A part of a block, short: `byte 8 of the block from pool.cpp:41`.
     pub(crate) fn in_block(&self, addr: Addr) -> Option<String> {
         match self.spot(addr)? {
@@ -75,7 +85,7 @@ impl<'a> Describer<'a> {
                     0 | 1 => "the block".to_owned(),
                     _ => format!("block {}", block.earlier + 1),
                 };
-                Some(format!("{}{which} from {place}", part_of(block, addr)))
+                Some(format!("{}{which} from {place}", self.part_of(block, addr, " of ")))
             }
         }
     }
@@ -87,7 +97,7 @@ impl<'a> Describer<'a> {
         };
         let (size, thread) = (block.size, block.thread);
         let bytes = if size == 1 { "byte" } else { "bytes" };
-        let of = part_of(block, addr);
+        let of = self.part_of(block, addr, " in ");
         match self.allocated_at(block) {
             Some(place) => format!("{of}the block of {size} {bytes} allocated at {place} by T{thread}"),
             None => format!("{of}the block of {size} {bytes} at {:#x} allocated by T{thread}", block.start.0),
@@ -101,7 +111,7 @@ impl<'a> Describer<'a> {
             Spot::Stack(_) => None,
         });
         if let Some(variable) = self.symbols.variable(addr) {
-            let part = if variable.offset == 0 { String::new() } else { format!("+{}", variable.offset) };
+            let part = any_element(&self.part(&variable));
             return Some(MemoryItem { object: variable.name.to_owned(), part, allocated: false, holds });
         }
         match self.spot(addr)? {
@@ -112,16 +122,26 @@ impl<'a> Describer<'a> {
             }
             Spot::Block(block) => {
                 let offset = addr.0 - block.start.0;
-                let part = if offset == 0 { String::new() } else { format!("+{offset}") };
+                let part = match self.symbols.part_of_block(block.pc, block.size, offset) {
+                    Some((_, path)) => any_element(&path),
+                    None if offset == 0 => String::new(),
+                    None => format!("+{offset}"),
+                };
                 Some(MemoryItem { object: self.object_of(block), part, allocated: true, holds })
             }
         }
     }
 }
 
-fn part_of(block: &Block, addr: Addr) -> String {
-    match addr.0 - block.start.0 {
-        0 => String::new(),
-        offset => format!("byte {offset} of "),
+/// A path with its elements not told apart: `[].id` for `[3].id`.
+fn any_element(path: &str) -> String {
+    let (mut out, mut inside) = (String::new(), false);
+    for c in path.chars() {
+        inside &= c != ']';
+        if !inside {
+            out.push(c);
+        }
+        inside |= c == '[';
     }
+    out
 }

@@ -11,6 +11,7 @@ use reweave_model::{Harm, Kind, Novelty, OpName};
 
 use crate::data::{AccessItem, Bug, Item, Operation};
 use crate::memory::MemoryItem;
+use crate::pattern::Pattern;
 
 /// Why a finding is told with another.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -118,6 +119,7 @@ pub fn bugs(items: &[Item]) -> Vec<Bug> {
     let bug = |group: &Group<'_>| Bug {
         summary: group.lead.summary.clone(),
         fingerprint: group.lead.fingerprint.clone(),
+        pattern: Pattern::of(group),
         findings: group.items().map(|item| item.id).collect(),
     };
     folded(items).iter().filter(|group| !group.lead.is_information()).map(bug).collect()

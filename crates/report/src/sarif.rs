@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use crate::data::{AccessItem, Item, Location};
 use crate::dossier::Dossier;
 use crate::escape::uri;
+use crate::pattern::Pattern;
 use crate::related::{self, Group};
 use crate::rules::{Level, RULES, Rule};
 use crate::view::{Class, Evidence, Run, Step};
@@ -159,6 +160,9 @@ fn message(dossier: &Dossier<'_>, group: &Group<'_>) -> String {
     }
     if let Some(outcome) = &item.outcome {
         text += &format!(" The run that did it {}.", plain(outcome));
+    }
+    if let Some(pattern) = Pattern::of(group).filter(|_| item.is_proven()) {
+        text += &format!(" This is {}.", plain(&pattern.to_string()));
     }
     for also in text::also(group) {
         text += &format!(" Also {}.", plain(&also));

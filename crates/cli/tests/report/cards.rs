@@ -66,7 +66,7 @@ fn an_object_that_is_published_too_early_is_one_card() {
     let findings: Vec<&Value> = report["findings"].as_array().expect("findings").iter().filter(proven).collect();
     assert!(findings.len() > 2, "the pointer, and fields behind it: {report:#}");
     let places = format!("{findings:?}");
-    assert!(places.contains("allocated at publish.cpp:11 by T1"), "{places}");
+    assert!(places.contains("Settings.timeout in the block of 32 bytes allocated at publish.cpp:11 by T1"), "{places}");
     let bugs = report["bugs"].as_array().expect("bugs");
     let proven =
         bugs.iter().filter(|bug| bug["findings"].as_array().is_some_and(|all| all.contains(&findings[0]["id"])));
@@ -85,4 +85,47 @@ fn an_object_that_is_published_too_early_is_one_card() {
     fs::write(folder.join("known"), format!("any fingerprint={lead} : known\n")).expect("written");
     let silent = reweave(folder, &["report", "out", "--suppress", "known"]);
     assert_eq!(silent.code, 0, "{}", silent.stdout);
+}
+
+const NAMES: &str = "#include <list>
+#include <mutex>
+#include <shared_mutex>
+#include <thread>
+struct Account { long id; long balance; std::mutex lock; };
+static Account accounts[3];
+static std::list<int> busy{1, 2, 3}, idle;
+static std::shared_mutex door;
+static void pay() { accounts[1].balance += 5; }
+static void move_one() {
+    std::shared_lock<std::shared_mutex> in(door);
+    idle.splice(idle.end(), busy, busy.begin());
+}
+int main() {
+    std::thread a(pay), b(pay);
+    a.join();
+    b.join();
+    std::thread c(move_one), d(move_one);
+    c.join();
+    d.join();
+}
+";
+
+/// Fields and elements have names, and what the library does to a list is seen.
+#[test]
+fn variables_have_fields_and_lists_have_links() {
+    if !has("g++") {
+        skip("names of fields", "no g++");
+        return;
+    }
+    let scratch = tempfile::tempdir().expect("a temporary folder");
+    let report = tested(scratch.path(), "names", NAMES, "5s");
+    let findings = report["findings"].as_array().expect("findings");
+    let races = findings.iter().filter(|finding| finding["kind"] == "race" && finding["strength"] != "potential");
+    let races: Vec<&str> = races.filter_map(|finding| finding["summary"].as_str()).collect();
+    assert!(races.iter().any(|race| race.starts_with("data race on accounts[1].balance: ")), "{races:?}");
+    let about_list = |finding: &&Value| {
+        let library = finding["accesses"][0]["through"].to_string() + &finding["accesses"][0]["location"].to_string();
+        finding["kind"] == "race" && library.contains("names.cpp") && finding["accesses"][0]["location"]["line"] == 12
+    };
+    assert!(findings.iter().any(|finding| about_list(&finding)), "the links of the lists: {races:?}");
 }

@@ -268,7 +268,7 @@ impl Candidate {
     /// What its threads wait for.
     fn waits(&self) -> String {
         let wait = |at: &AccessItem| format!("T{} has to {}", at.thread, at.op);
-        self.description.accesses.iter().map(wait).collect::<Vec<_>>().join(", ")
+        describe::some(self.description.accesses.iter().map(wait))
     }
 }
 

@@ -11,6 +11,7 @@ use reweave_trace::Language;
 use serde::{Deserialize, Serialize};
 
 use crate::memory::MemoryItem;
+use crate::pattern::Pattern;
 use crate::related;
 
 pub use facts::{Facts, RECORDED_RUN};
@@ -45,6 +46,9 @@ pub struct Bug {
     /// Of the strongest of them.
     pub summary: String,
     pub fingerprint: String,
+    /// What such a bug is called, if it has a name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pattern: Option<Pattern>,
     /// By id, that one first.
     pub findings: Vec<u32>,
 }

@@ -33,8 +33,8 @@ pub fn summary(finding: &Finding, raced: Option<Addr>, accesses: &[AccessItem], 
             let awaited = finding.accesses().iter().filter_map(|access| source.awaited(access));
             let names: Vec<String> = awaited.map(|(on, object)| describer.blocked_on(on, object)).collect();
             match finding.analysis.claim() {
-                Claim::NeverHappens => format!("no thread can make progress: {}", names.join(", ")),
-                _ => format!("{} threads wait for each other: {}", names.len(), names.join(", ")),
+                Claim::NeverHappens => format!("no thread can make progress: {}", crate::describe::some(names)),
+                _ => format!("{} threads wait for each other: {}", names.len(), crate::describe::some(names.clone())),
             }
         }
         Kind::Misuse if accesses.len() == 2 => {

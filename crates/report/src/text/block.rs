@@ -2,11 +2,13 @@
 
 use std::io::{self, Write};
 
+use super::style::folded;
 use super::{Detail, Page};
 use reweave_model::{Kind, Novelty, Strength};
 
 use crate::data::{AccessItem, HeldLock, Item, Location, StaticItem};
 use crate::escape::printable;
+use crate::pattern::Pattern;
 use crate::reads;
 use crate::related::{Group, Relation};
 
@@ -72,6 +74,10 @@ impl Page<'_> {
         }
         if let Some(why) = &item.why_unconfirmed {
             writeln!(out, "{}", style.wrap(&format!("  not confirmed: {why}"), 4))?;
+        }
+        if let Some(pattern) = Pattern::of(group).filter(|_| item.is_proven()) {
+            let name = style.paint("1", pattern.name());
+            writeln!(out, "{}", style.wrap(&format!("  {name}: {}", pattern.advice()), 4))?;
         }
         for also in also(group) {
             writeln!(out, "{}", style.wrap(&format!("  also {also}"), 7))?;
@@ -196,7 +202,8 @@ fn one_line(item: &Item) -> bool {
 /// All names of a finding as a terminal may have them: without the line breaks of a name, too.
 fn printable_item(item: &Item) -> Item {
     let text = |text: &String| printable(text).replace('\n', " ");
-    let place = |at: &Location| Location { file: text(&at.file), line: at.line, function: text(&at.function) };
+    let function = |name: &String| folded(&text(name));
+    let place = |at: &Location| Location { file: text(&at.file), line: at.line, function: function(&at.function) };
     let held = |lock: &HeldLock| HeldLock { name: text(&lock.name), taken: lock.taken.as_ref().map(text) };
     let access = |access: &AccessItem| AccessItem {
         thread: access.thread,

@@ -13,9 +13,9 @@ const AROUND: &[&str] = &["guest", "launch", "trace"];
 /// Crates that read programs' files.
 const FILE_READERS: &[&str] = &["addr2line", "cpp_demangle", "gimli", "iced-x86", "object", "rustc-demangle"];
 /// Crates that hold a front end.
-const FRONT_ENDS: &[&str] = &["reweave-native", "reweave-script"];
+const FRONT_ENDS: &[&str] = &["reweave-jvm", "reweave-native", "reweave-script"];
 /// Words of front ends, in lower case; a word ends where no letter or digit follows.
-const WORDS: &[&str] = &["pthread", "tsan", "ld_preload", "elf", "dwarf", "libc"];
+const WORDS: &[&str] = &["pthread", "tsan", "ld_preload", "elf", "dwarf", "libc", "jvm", "jvmti", "hotspot"];
 /// Files of a front end's kind, by their ending.
 const ENDINGS: &[&str] = &[".class"];
 /// The only module of the core that calls the system: waiting, waking, time.

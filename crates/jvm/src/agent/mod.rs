@@ -34,6 +34,10 @@ use std::sync::atomic::Ordering;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use threads::Jvm;
 
+/// Milliseconds for which a thread may hold the token without recording anything: the machine stops all threads now and
+/// then (to collect garbage, say), and links code where it is first used.
+const PATIENCE: u32 = 250;
+
 /// What there is once in a machine.
 pub struct Agent {
     jvmti: Jvmti,
@@ -101,6 +105,7 @@ pub unsafe extern "system" fn Agent_OnLoad(machine: Machine, options: *const c_c
     let Some(hot) = Hot::new() else {
         give_up("the agent needs 33 GB of address space (not memory): raise `ulimit -v`")
     };
+    region.header().patience.store(PATIENCE, Ordering::Relaxed);
     // A schedule is followed, or threads are made to meet: then it matters what each is about to do.
     let announces = region.header().policy == POLICY_REPLAY;
     hot.announces.store(announces.into(), Ordering::Relaxed);

@@ -117,6 +117,34 @@ pub fn start_main(env: Env, thread: Object) {
     agent.hot.limit.store(words.limit as u64, Ordering::Relaxed);
     agent.hot.visible.store(words.visible as u64, Ordering::Relaxed);
     begin(env, thread, token);
+    // Until the first class of the program is there, the JDK is at work for itself.
+    if let Some(row) = ROW.get() {
+        // SAFETY: this thread's own row.
+        if let Some(mut inside) = unsafe { Inside::enter(&agent.conductor, row) } {
+            be_quiet(&mut inside, true);
+        }
+    }
+}
+
+/// From here on nothing of the thread is recorded and nobody preempts it, or no longer; such parts nest.
+pub fn be_quiet(inside: &mut Inside<'_, Jvm>, begins: bool) {
+    let quiet = &inside.me().row.quiet;
+    if begins {
+        quiet.set(quiet.get() + 1);
+        inside.forbid_preemption();
+    } else {
+        quiet.set(quiet.get().saturating_sub(1));
+        inside.allow_preemption();
+    }
+}
+
+static PROGRAM_BEGUN: AtomicBool = AtomicBool::new(false);
+
+/// A class of the program is ready to be used.
+pub fn program_begins(env: Env) {
+    if is_managed() && !PROGRAM_BEGUN.swap(true, Ordering::Relaxed) {
+        enter(env, |inside| be_quiet(inside, false));
+    }
 }
 
 fn begin(env: Env, thread: Object, token: Token<'_, Jvm>) {

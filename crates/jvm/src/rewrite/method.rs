@@ -11,7 +11,7 @@ use super::flow::{Flow, Note};
 use super::hook_names::{ATOMICS_CLASS, Hook, HookConstants};
 use super::splice::{Edit, Edits, Spliced, splice};
 use super::unsafe_calls::UnsafeCall;
-use super::{Options, Stop};
+use super::{Options, Scope, Stop};
 use crate::classfile::descriptor::{MethodDescriptor, slots};
 use crate::classfile::frames::{Frames, Type, entry_locals};
 use crate::classfile::opcode::*;
@@ -61,6 +61,11 @@ pub fn rewrite<'a>(
         is_static: member.is(access::STATIC),
         synchronized: member.is(access::SYNCHRONIZED),
     };
+    if let Scope::Quiet(names) = class.options.scope
+        && !names.contains(&name)
+    {
+        return Ok(None);
+    }
     let instructions = code.instructions().collect::<Result<Vec<_>>>()?;
     let mut index_of = vec![u32::MAX; code.bytes.len() + 1];
     for (i, instruction) in instructions.iter().enumerate() {
@@ -125,6 +130,8 @@ pub(super) struct Pass<'p, 'c, 'a> {
     rest: u16,
     /// For each instruction, whether a call that is recorded stands there.
     pub(super) calls: Vec<bool>,
+    /// Objects that are being made, innermost last: their class, and whether they stay on the stack.
+    making: Vec<(u16, bool)>,
 }
 
 impl<'p, 'c, 'a> Pass<'p, 'c, 'a> {
@@ -148,12 +155,16 @@ impl<'p, 'c, 'a> Pass<'p, 'c, 'a> {
             more_locals: rest - own + 2,
             ..Edits::default()
         };
-        Self { class, form, code, instructions, edits, changed: false, stack, lock, rest, calls }
+        Self { class, form, code, instructions, edits, changed: false, stack, lock, rest, calls, making: Vec::new() }
     }
 
     fn run(&mut self, index_of: &[u32], frames: Option<&Frames>) -> Result<()> {
+        if matches!(self.class.options.scope, Scope::Quiet(_)) {
+            return self.quiet();
+        }
         if self.form.initializer {
-            return self.initializer();
+            // One that has run already needs nothing.
+            return if self.class.options.preloaded { Ok(()) } else { self.quiet() };
         }
         let mut flow = Flow::new(self.code, self.instructions, index_of, frames, self.form.constructor)?;
         for i in 0..self.instructions.len() {
@@ -211,7 +222,10 @@ impl<'p, 'c, 'a> Pass<'p, 'c, 'a> {
     fn instruction(&mut self, i: usize, note: &Note, fills_last: bool) -> Result<()> {
         let instruction = self.instructions[i];
         let (mut before, mut instead, mut after) = (Vec::new(), Vec::new(), Vec::new());
+        let everything = self.class.options.scope.is_everything();
         match instruction.op {
+            GETSTATIC | PUTSTATIC | IALOAD..=SALOAD | IASTORE..=SASTORE if !everything => return Ok(()),
+            NEWARRAY | ANEWARRAY | MULTIANEWARRAY if !everything => return Ok(()),
             GETSTATIC | PUTSTATIC => self.static_field(&instruction, note, &mut before, &mut after)?,
             GETFIELD | PUTFIELD if !note.uninitialized_this => {
                 self.field(&instruction, note, &mut before, &mut after)?;
@@ -225,6 +239,11 @@ impl<'p, 'c, 'a> Pass<'p, 'c, 'a> {
             }
             NEWARRAY | ANEWARRAY | MULTIANEWARRAY if self.class.options.array_births => {
                 self.made(&instruction, note, SiteKind::MadeArray, Hook::MadeArray, &mut after)?;
+            }
+            NEW if everything => {
+                let stays = self.instructions.get(i + 1).is_some_and(|next| next.op == DUP);
+                self.making.push((instruction.index(), stays));
+                return Ok(());
             }
             MONITORENTER => {
                 let site = self.site(instruction.pc, SiteKind::EnterMonitor, None, note)?;
@@ -398,6 +417,14 @@ impl<'p, 'c, 'a> Pass<'p, 'c, 'a> {
             self.emitter(instead).number(site).call(hook);
             return Ok(());
         }
+        if !self.class.options.scope.is_everything() {
+            // Objects of such classes get their address from whoever makes them, too, not from whoever comes first.
+            if note.uninitialized_this && note.this_in_local {
+                let site = self.site(instruction.pc, SiteKind::MadeArray, None, note)?;
+                self.emitter(after).op(ALOAD_0).number(site).hook(Hook::MadeArray)?;
+            }
+            return Ok(());
+        }
         if instruction.op == INVOKESTATIC && method.class == b"java/lang/System" && method.name == b"arraycopy" {
             let site = self.site(instruction.pc, SiteKind::CopiedArray, None, note)?;
             self.emitter(instead).number(site).hook(Hook::CopiedArray)?;
@@ -419,6 +446,10 @@ impl<'p, 'c, 'a> Pass<'p, 'c, 'a> {
             let site = self.site(instruction.pc, SiteKind::Call, Some(index), note)?;
             self.emitter(before).local(ILOAD, stack).number(site).hook(Hook::Calling)?;
         }
+        if self.makes_foreign(instruction)? {
+            let site = self.site(instruction.pc, SiteKind::MadeArray, None, note)?;
+            self.emitter(after).op(DUP).number(site).hook(Hook::MadeArray)?;
+        }
         if made {
             let site = self.site(instruction.pc, SiteKind::MadeObject, None, note)?;
             self.emitter(after).op(ALOAD_0).number(site).hook(Hook::MadeObject)?;
@@ -426,7 +457,7 @@ impl<'p, 'c, 'a> Pass<'p, 'c, 'a> {
         if let Some(ending) = ending {
             let site = self.site(instruction.pc, SiteKind::Joined, None, note)?;
             if ending == Ending::Alive {
-                self.emitter(after).op(DUP_X1).number(site).hook(Hook::CheckedAlive)?;
+                self.emitter(after).number(site).hook(Hook::CheckedAlive)?;
             } else {
                 self.emitter(after).number(site).hook(Hook::Joined)?;
             }
@@ -436,6 +467,27 @@ impl<'p, 'c, 'a> Pass<'p, 'c, 'a> {
             self.emitter(after).op(DUP_X1).number(site).hook(Hook::Cloned)?;
         }
         Ok(())
+    }
+}
+
+impl Pass<'_, '_, '_> {
+    /// Whether the call is that of a constructor which leaves a new object of a class of the JDK on the stack: such objects
+    /// have no field for their address.
+    fn makes_foreign(&mut self, instruction: &Instruction<'_>) -> Result<bool> {
+        let method = self.class.pool.reference(instruction.index())?;
+        if instruction.op != INVOKESPECIAL || method.name != b"<init>" {
+            return Ok(false);
+        }
+        let Some(&(class, stays)) = self.making.last() else { return Ok(false) };
+        if self.class.pool.class_name(class)? != method.class {
+            return Ok(false);
+        }
+        self.making.pop();
+        let is_foreign = [&b"java/"[..], b"javax/", b"jdk/"].iter().any(|prefix| method.class.starts_with(prefix));
+        let seldom_shared = method.class.ends_with(b"Exception")
+            || method.class.ends_with(b"Error")
+            || matches!(method.class, b"java/lang/String" | b"java/lang/StringBuilder");
+        Ok(stays && is_foreign && !seldom_shared && self.class.options.array_births)
     }
 }
 

@@ -82,6 +82,8 @@ pub struct Symbols {
     variables: Vec<Variable>,
     facts: Facts,
     data: data::Data,
+    // invariant: sorted by pc, no two equal
+    accessed: Vec<(Pc, u32)>,
 }
 
 impl Symbols {
@@ -131,6 +133,12 @@ impl Symbols {
             size: variable.size,
             offset: addr.0 - variable.address,
         })
+    }
+
+    /// What the code at an address (a return address) reads or writes, for languages whose code says so.
+    pub fn accessed(&self, pc: Pc) -> Option<&str> {
+        let at = self.accessed.binary_search_by_key(&pc, |(own, _)| *own).ok()?;
+        Some(self.string(self.accessed[at].1))
     }
 
     /// What the code itself tells about pairs of events and about accesses.

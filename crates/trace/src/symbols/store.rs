@@ -7,7 +7,7 @@ use super::data::Data;
 use super::{Facts, Module, StoredFrame, Symbols, Variable};
 
 /// Grows when fields are added; readers take what they know.
-const VERSION: u64 = 2;
+const VERSION: u64 = 3;
 
 pub(super) struct Put(Vec<u8>);
 
@@ -108,6 +108,13 @@ impl Symbols {
         }
         self.facts.store(&mut put);
         self.data.store(&mut put);
+        put.int(self.accessed.len() as u64);
+        last = 0;
+        for (pc, name) in &self.accessed {
+            put.int(pc.0 - last);
+            last = pc.0;
+            put.int((*name).into());
+        }
         put.0
     }
 
@@ -151,6 +158,13 @@ impl Symbols {
         symbols.facts = Facts::load(&mut take)?;
         if version >= 2 {
             symbols.data = Data::load(&mut take)?;
+        }
+        if version >= 3 {
+            last = 0;
+            for _ in 0..take.count()? {
+                last = last.checked_add(take.int()?).ok_or("address too large")?;
+                symbols.accessed.push((Pc(last), take.int32()?));
+            }
         }
         Ok(symbols)
     }

@@ -39,6 +39,7 @@ impl FrontEnd for Jvm {
             entry: "main".into(),
             failure_words: all(&["exception in thread", "error", "exception"]),
             how_to_instrument: "nothing: classes are rewritten as they are loaded".into(),
+            threads_need_no_join: true,
             ..Language::default()
         }
     }

@@ -34,6 +34,7 @@ impl Analysis for MisuseOfSynchronization {
             |footer: &Footer| matches!(footer.outcome, Outcome::Exited { .. }) && !footer.other.contains_key(PARTIAL);
         // So did one of which only a part was read.
         let ended = prediction.trace.footer().is_some_and(whole) && !prediction.is_cut_short();
+        let ended = ended && !prediction.trace.language().threads_need_no_join;
         // Who never waits for a thread may mean it; who waits for some has forgotten the others.
         let awaits = prediction.may_have("join") || prediction.may_have("detach");
         let is_unjoined = |misused: &Misused| misused.what.is_none();

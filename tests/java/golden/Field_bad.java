@@ -1,5 +1,5 @@
 /** Two threads pay into one account without a lock: a deposit can get lost. */
-public class Bank {
+public class Field_bad {
     static class Account {
         int balance;
 

@@ -14,8 +14,11 @@ const AROUND: &[&str] = &["guest", "launch", "trace"];
 const FILE_READERS: &[&str] = &["addr2line", "cpp_demangle", "gimli", "iced-x86", "object", "rustc-demangle"];
 /// Crates that hold a front end.
 const FRONT_ENDS: &[&str] = &["reweave-jvm", "reweave-native", "reweave-script"];
-/// Words of front ends, in lower case; a word ends where no letter or digit follows.
-const WORDS: &[&str] = &["pthread", "tsan", "ld_preload", "elf", "dwarf", "libc", "jvm", "jvmti", "hotspot"];
+/// Words of front ends, in lower case. The words of a name are those between its underscores and its capitals.
+const WORDS: &[&str] = &[
+    "clang", "dwarf", "elf", "gcc", "glibc", "hotspot", "jni", "jvm", "jvmti", "libc", "libstdc", "mpi", "openmp",
+    "preload", "pthread", "shmem", "tsan",
+];
 /// Files of a front end's kind, by their ending.
 const ENDINGS: &[&str] = &[".class"];
 /// The only module of the core that calls the system: waiting, waking, time.
@@ -40,15 +43,29 @@ fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// The forbidden word that a line uses, if any: as a word of its own or as part of a name (`pthread_create`).
+/// The words of a line in lower case: `pthread_create`, `PthreadMutex` and "a pthread" all have `pthread`.
+fn words(line: &str) -> Vec<String> {
+    let mut words = vec![String::new()];
+    let mut before = ' ';
+    for c in line.chars() {
+        let begins = c.is_uppercase() && before.is_lowercase();
+        if begins || !c.is_alphanumeric() {
+            words.push(String::new());
+        }
+        if let Some(word) = words.last_mut().filter(|_| c.is_alphanumeric()) {
+            word.extend(c.to_lowercase());
+        }
+        before = c;
+    }
+    words
+}
+
+/// The forbidden word that a line uses, if any.
 fn forbidden_word(line: &str) -> Option<&'static str> {
     let lower = line.to_lowercase();
     let is_letter = |c: Option<char>| c.is_some_and(char::is_alphanumeric);
-    let named = |word: &&&str| {
-        lower.match_indices(**word).any(|(at, _)| {
-            !is_letter(lower[..at].chars().next_back()) && !is_letter(lower[at + word.len()..].chars().next())
-        })
-    };
+    let used = words(line);
+    let named = |word: &&&str| used.iter().any(|used| used == **word);
     // `known.class` is a field, "Bank.class" a file: a field stands behind a name in code, a file in quotes or
     // backticks.
     let file = |ending: &&&str| {
@@ -98,6 +115,9 @@ fn words_are_recognised() {
         "command.env(\"LD_PRELOAD\", runtime)",
         "//! Reads ELF and more",
         "dwarf::line(pc)",
+        "PthreadMutex::new()",
+        "impl Lowered for LoweredElf {",
+        "fn mpi_window(rank: u32)",
         "name.ends_with(\".class\")",
         "`Bank.class`",
         "/// A .class file",
@@ -156,6 +176,12 @@ fn the_core_depends_on_no_front_end() {
         let used = dependencies.get(&package).unwrap_or_else(|| panic!("{package} is a crate of the workspace"));
         let forbidden = FILE_READERS.iter().chain(FRONT_ENDS).filter(|other| used.contains(**other));
         offences.extend(forbidden.map(|other| format!("{package} is built from {other}")));
+    }
+    // Nor does one front end on another.
+    for name in FRONT_ENDS {
+        let used = &dependencies[*name];
+        let others = FRONT_ENDS.iter().filter(|other| *other != name && used.contains(**other));
+        offences.extend(others.map(|other| format!("{name} is built from {other}")));
     }
     assert!(offences.is_empty(), "{}", offences.join("\n"));
     assert!(dependencies["reweave"].contains("reweave-native"), "the command has its front ends");

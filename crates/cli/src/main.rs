@@ -25,7 +25,8 @@ use reweave_native::compiler::{self, Language};
     after_help = "Examples:\n  \
         reweave cc -g -o bank bank.c -lpthread     build (or: CC=reweave-cc make)\n  \
         reweave test -- ./bank                     record, predict, confirm, report\n  \
-        reweave replay reweave-out/1               the bug, every time\n\n\
+        reweave replay reweave-out/1               the bug, every time\n  \
+        reweave verify reweave-out                 after the fix: is it gone?\n\n\
         Exit codes: 0 nothing found · 1 findings · 2 usage or environment, or a replay that diverged ·\n\
         3 the program cannot be run · 4 internal error. `record` and `watch` return the program's own status."
 )]
@@ -45,6 +46,7 @@ enum Command {
     Replay(commands::replay::Args),
     Predict(commands::predict::Args),
     Confirm(commands::confirm::Args),
+    Verify(commands::verify::Args),
     Explain(commands::explain::Args),
     Report(commands::report::Args),
     Inspect(commands::inspect::Args),
@@ -103,6 +105,7 @@ fn main() -> ExitCode {
         Command::Replay(args) => commands::replay::run(args),
         Command::Predict(args) => commands::predict::run(args),
         Command::Confirm(args) => commands::confirm::run(args),
+        Command::Verify(args) => commands::verify::run(&args),
         Command::Explain(args) => commands::explain::run(args),
         Command::Report(args) => commands::report::run(args),
         Command::Inspect(args) => commands::inspect::run(args),

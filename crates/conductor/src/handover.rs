@@ -107,12 +107,12 @@ impl<W: World> Token<'_, W> {
         self.pause(Pause::Stop);
     }
 
-    /// Runs code without the token; it may block. It gets the front end's part of this thread's row.
+    /// Runs code without the token; it may block. It gets the front end's part of this thread's row. The token is back
+    /// when it returns, or unwinds.
     pub fn outside<T>(&mut self, code: impl FnOnce(&W::Row) -> T) -> T {
         self.step_out();
-        let result = code(&self.me().row);
-        self.come_back();
-        result
+        let outside = Outside(self);
+        code(&outside.0.me().row)
     }
 
     /// A row for a thread that this one makes. It cannot be chosen before [`Self::make_ready`].
@@ -223,5 +223,14 @@ impl<W: World> Conductor<W> {
                 sys::futex_wait(word, seen, Some(if often { 1_000_000 } else { 50_000_000 }));
             }
         }
+    }
+}
+
+/// A thread without its token. Dropping it waits for the token.
+struct Outside<'t, 'a, W: World>(&'t mut Token<'a, W>);
+
+impl<W: World> Drop for Outside<'_, '_, W> {
+    fn drop(&mut self) {
+        self.0.come_back();
     }
 }

@@ -37,6 +37,8 @@ pub const ENDLESS_ATTEMPTS: u32 = 3;
 pub const ACTIVE_RUNS: u64 = 10;
 /// The same for a breakpoint, which has no witness to begin with.
 pub const BREAKPOINT_RUNS: u64 = 3 * ACTIVE_RUNS;
+/// Runs with findings that there was no time for, which are gone back to: their traces lie on disk.
+pub const UNFINISHED_RUNS: usize = 32;
 /// For one run that is only measured.
 pub const MEASURED_RUN: Duration = Duration::from_secs(10);
 

@@ -6,6 +6,7 @@ mod budget;
 pub mod classes;
 pub mod compare;
 pub mod confirm;
+mod correspond;
 pub mod debugger;
 pub mod explore;
 mod jobs;

@@ -134,6 +134,43 @@ impl Names {
         }
     }
 
+    /// What a value points to, if it is a pointer. Nothing is learnt by it.
+    pub fn pointee(&self, value: u64) -> Name {
+        if let Some((&start, &(size, thread, allocation))) = self.heap.range(..=value).next_back()
+            && value - start <= size
+        {
+            // That of a stack that was built on goes by its distance from the first use.
+            let first = self.stack_blocks.get(&(thread, allocation)).copied().flatten().unwrap_or(0);
+            return Name::Heap { thread, allocation, offset: (value - start).wrapping_sub(first) };
+        }
+        match self.modules.position(value) {
+            // Its own data and code lie where they lie.
+            Some(Code { module, .. }) if self.runtime.contains(&module) => Name::Global { module, offset: 0 },
+            Some(Code { module, offset }) => Name::Global { module, offset },
+            None => self.on_a_stack(value),
+        }
+    }
+
+    fn on_a_stack(&self, value: u64) -> Name {
+        let Some(StackMemory { reach, .. }) = self.stack_memory.filter(|stacks| value >= stacks.lowest) else {
+            return Name::Unknown;
+        };
+        if let Some([begin, end]) = self.arguments {
+            if (begin..end).contains(&value) {
+                return Name::Argument { offset: value - begin };
+            }
+            // The environment: it is not compared.
+            if value >= end && value - end < reach {
+                return Name::Argument { offset: u64::MAX };
+            }
+        }
+        let near = self.stacks.iter().map(|(&owner, &base)| (base.abs_diff(value), owner, base)).min();
+        match near.filter(|(distance, ..)| *distance < reach) {
+            Some((_, thread, base)) => Name::Stack { thread, offset: value.wrapping_sub(base) as i64 },
+            None => Name::Unknown,
+        }
+    }
+
     /// What makes two events the same across runs.
     pub fn key(&mut self, event: &Event<'_>) -> Key {
         let mut object = |id: ObjectId| self.name(event.thread, id.0);

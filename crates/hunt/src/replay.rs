@@ -16,6 +16,7 @@ use crate::confirm::{self, Goal, RunSettings};
 use crate::outside::from_outside;
 use reweave_launch::collector::Collected;
 use reweave_launch::folder::PrivateFolder;
+use reweave_launch::identity::{self, Rebuilt};
 use reweave_launch::interrupt;
 use reweave_launch::session::{self, Options, Run, Script};
 use reweave_launch::target::{DESCRIPTORS, Input, Output};
@@ -49,14 +50,21 @@ pub struct Replayed {
     pub diverged: Option<String>,
     pub outcome: Outcome,
     pub expected: Outcome,
+    /// Another build of the program than the recorded one.
+    pub rebuilt: Option<Rebuilt>,
     /// The bug happened again. Without a bug to look for: the program failed as it did before.
     pub happened: bool,
 }
 
 impl Replayed {
-    /// It did the same, step by step.
+    /// It did the same operations, step by step.
     pub fn is_exact(&self) -> bool {
         self.diverged.is_none() && self.comparison.difference.is_none()
+    }
+
+    /// The same program, and with the same values.
+    pub fn is_identical(&self) -> bool {
+        self.is_exact() && self.rebuilt.is_none() && self.comparison.other_values == 0
     }
 }
 
@@ -77,10 +85,8 @@ impl Recording {
     /// A trace, the manifest of a run, a schedule file beside a trace, or the folder of a finding.
     pub fn open(front_ends: FrontEnds, path: &Path) -> Result<Self> {
         let not = |why: &str| Error::NotReplayable { path: path.to_owned(), why: why.to_owned() };
-        if !path.exists() && path.parent().is_some_and(|folder| folder.join(crate::pipeline::REPORT).exists()) {
-            return Err(not(
-                "no run did it, so there is none to replay: `reweave report` on the folder lists the findings",
-            ));
+        if !path.exists() {
+            return Err(not(&why_missing(path)));
         }
         if path.is_dir() {
             let goal = Goal::load(&path.join(confirm::COMMAND));
@@ -143,6 +149,23 @@ impl Recording {
             }
         }
         Ok(options)
+    }
+}
+
+/// Why the folder of a finding is not there.
+fn why_missing(path: &Path) -> String {
+    let Some(report) = path.parent().and_then(|folder| crate::pipeline::load_report(folder).ok()) else {
+        return "there is no such file or folder: name a finding like reweave-out/1, or a trace".into();
+    };
+    let number = path.file_name().and_then(|name| name.to_str()).and_then(|name| name.parse().ok());
+    let lists = "`reweave report` on the folder lists the findings";
+    match report.findings.iter().find(|item| Some(item.id) == number) {
+        // A run did it, and its folder was kept.
+        Some(item) if item.schedule.is_some() => {
+            "the folder of this finding is gone: `reweave test` makes it anew".into()
+        }
+        Some(_) => format!("no run did it, so there is none to replay: {lists}"),
+        None => format!("there is no finding of this number: {lists}"),
     }
 }
 
@@ -353,7 +376,8 @@ fn replay_with(recording: &Recording, options: &Options) -> Result<Replayed> {
     };
     let diverged = again.diverged.map(|divergence| confirm::divergence_text(&divergence));
     let outcome = again.outcome.clone();
-    Ok(Replayed { comparison, diverged, outcome, expected, happened, run })
+    let rebuilt = Rebuilt::between(identity::of_trace(recording.trace.meta()), identity::of_trace(new.meta()));
+    Ok(Replayed { comparison, diverged, outcome, expected, rebuilt, happened, run })
 }
 
 /// The process of the new run that corresponds to the recording: the same program, and as many of it before.

@@ -170,6 +170,11 @@ pub trait FrontEnd: Debug + Send + Sync {
         process.executable.clone()
     }
 
+    /// Which build of a program this file is, for people: the same text for the same program. `None`: it cannot be read.
+    fn build(&self, executable: &Path) -> Option<String> {
+        crate::identity::of_content(executable)
+    }
+
     /// Its number among processes that are started together to do the same.
     fn rank(&self, process: &Process) -> Option<u32> {
         let _ = process;

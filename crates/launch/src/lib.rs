@@ -14,6 +14,7 @@ mod family;
 pub mod folder;
 pub mod front_end;
 mod handshake;
+pub mod identity;
 pub mod interrupt;
 mod pidfd;
 pub mod region;

@@ -6,7 +6,7 @@ use std::fs;
 use std::io;
 use std::os::fd::AsRawFd;
 use std::os::unix::net::{UnixListener, UnixStream};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -217,6 +217,9 @@ impl Registry {
             ..Meta::default()
         };
         meta.other.insert("command".into(), command.into());
+        if let Some(build) = front_end.build(Path::new(&executable)) {
+            meta.other.insert(reweave_trace::BUILD.into(), build.into());
+        }
         meta.other.insert("executable".into(), executable.into());
         meta.other.insert("forked".into(), (hello.forked != 0).into());
         meta.other.insert("start_realtime".into(), configuration.start_realtime.into());

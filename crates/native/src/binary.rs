@@ -33,6 +33,7 @@ pub enum Instrumentation {
 const PT_DYNAMIC: u32 = 2;
 const PT_INTERP: u32 = 3;
 const PT_NOTE: u32 = 4;
+const NT_GNU_BUILD_ID: u32 = 3;
 const EM_X86_64: u16 = 62;
 const ET_EXEC: u16 = 2;
 const ET_DYN: u16 = 3;
@@ -106,7 +107,7 @@ fn elf(file: &mut File, head: &[u8]) -> io::Result<Option<Instrumentation>> {
             PT_INTERP => interpreted = true,
             PT_NOTE => {
                 let notes = read(file, offset, length)?;
-                marked |= notes.is_some_and(|notes| has_our_note(&notes));
+                marked |= notes.is_some_and(|notes| each_note(&notes).any(|note| note.name == b"reweave\0"));
             }
             PT_DYNAMIC => {
                 let dynamic = read(file, offset, length)?.unwrap_or_default();
@@ -126,22 +127,44 @@ fn elf(file: &mut File, head: &[u8]) -> io::Result<Option<Instrumentation>> {
     })
 }
 
-/// Whether one of the notes is ours. Each is: name size, descriptor size, type, name, descriptor,
-/// the last two padded to four bytes.
-fn has_our_note(mut notes: &[u8]) -> bool {
-    while let (Some(name_size), Some(content_size)) = (word(notes, 0), word(notes, 4)) {
-        let name_end = 12usize.saturating_add(name_size as usize);
-        if notes.get(12..name_end) == Some(b"reweave\0") {
-            return true;
-        }
+struct Note<'a> {
+    /// With the zero byte at its end.
+    name: &'a [u8],
+    kind: u32,
+    content: &'a [u8],
+}
+
+/// Each is: name size, content size, type, name, content, the last two padded to four bytes.
+fn each_note(mut notes: &[u8]) -> impl Iterator<Item = Note<'_>> {
+    std::iter::from_fn(move || {
+        let (name_size, content_size, kind) = (word(notes, 0)?, word(notes, 4)?, word(notes, 8)?);
         let padded = |size: u32| (size as usize).saturating_add(3) & !3;
-        let next = 12usize.saturating_add(padded(name_size)).saturating_add(padded(content_size));
-        match notes.get(next..) {
-            Some(rest) => notes = rest,
-            None => return false,
+        let name = notes.get(12..12usize.saturating_add(name_size as usize))?;
+        let start = 12usize.saturating_add(padded(name_size));
+        let content = notes.get(start..start.saturating_add(content_size as usize)).unwrap_or_default();
+        notes = notes.get(start.saturating_add(padded(content_size))..).unwrap_or_default();
+        Some(Note { name, kind, content })
+    })
+}
+
+/// The number that the linker gives each build, in hexadecimal digits. `None`: it has none, or the file is no program.
+pub fn build_id(path: &Path) -> Option<String> {
+    let mut file = File::open(path).ok()?;
+    let mut head = Vec::new();
+    file.by_ref().take(64).read_to_end(&mut head).ok()?;
+    if !head.starts_with(b"\x7fELF") || head.get(4) != Some(&2) {
+        return None;
+    }
+    let (start, size, count) = (long(&head, 32)?, half(&head, 54)?, half(&head, 56)?);
+    let table = read(&mut file, start, u64::from(size) * u64::from(count)).ok()??;
+    for entry in table.chunks_exact(usize::from(size.max(56))).filter(|entry| word(entry, 0) == Some(PT_NOTE)) {
+        let (offset, length) = (long(entry, 8)?, long(entry, 32)?);
+        let notes = read(&mut file, offset, length).ok().flatten().unwrap_or_default();
+        if let Some(note) = each_note(&notes).find(|note| note.name == b"GNU\0" && note.kind == NT_GNU_BUILD_ID) {
+            return Some(note.content.iter().map(|byte| format!("{byte:02x}")).collect());
         }
     }
-    false
+    None
 }
 
 /// The bytes at `offset`, or `None` if the file does not have them.

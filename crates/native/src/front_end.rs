@@ -15,11 +15,11 @@ use reweave_launch::front_end::{
     Debugger, Debugging, FrontEnd, Invocation, Process, Recognition, Seen, Variables, Visibility,
 };
 use reweave_launch::target::Program;
-use reweave_launch::{Error, Result};
+use reweave_launch::{Error, Result, identity};
 use reweave_model::Pc;
 use reweave_trace::{Language, Module, Symbols};
 
-use crate::binary::{Instrumentation, is_instrumented};
+use crate::binary::{Instrumentation, build_id, is_instrumented};
 use crate::{cache, symbols};
 
 /// Takes whatever can be run: it belongs at the end of the list of front ends.
@@ -71,6 +71,13 @@ impl FrontEnd for Native {
 
     fn is_own_process(&self, _: &Process) -> bool {
         true
+    }
+
+    fn build(&self, executable: &Path) -> Option<String> {
+        match build_id(executable) {
+            Some(id) => Some(format!("build id {id}")),
+            None => identity::of_content(executable),
+        }
     }
 
     fn symbols(&self, modules: &[Module], pcs: &[Pc]) -> Symbols {

@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 
 use reweave_model::{AccessFlags, Addr, LockMode, ObjectId, Op, Pc, ThreadId, Value};
 use reweave_order::{Budget, smt};
-use reweave_predict::feasible::{Feasibility, Index, Question};
+use reweave_predict::feasible::{Feasibility, Goal, Index, Question};
 use reweave_predict::history::{Mode, Pos};
 use reweave_predict::lower::Windows;
 use reweave_predict::testing::Random;
@@ -52,7 +52,11 @@ fn main() -> Result<(), Box<dyn Error>> {
             break;
         }
         let Some(&second) = plain[i + 1..].iter().find(|&&second| history.conflict(first, second)) else { continue };
-        let Some(question) = Question::new(&index, Mode::ControlFlow, &[first, second]) else { continue };
+        let Some(question) =
+            Question::new(&index, Mode::ControlFlow, Goal::race(history, Mode::ControlFlow, (first, second)))
+        else {
+            continue;
+        };
         let began = Instant::now();
         let (answer, _, problem) = question.ask_and_keep(Budget::default());
         let took = began.elapsed();

@@ -235,6 +235,17 @@ impl History {
             && (a.kind == AccessKind::Plain || b.kind == AccessKind::Plain)
             && (share(&a.writes, &b.writes) || share(&a.writes, &b.reads) || share(&a.reads, &b.writes))
     }
+
+    /// The compare-exchange without whose success two accesses do not conflict: the other one only reads. Such a pair
+    /// races if the exchange can still be done where both are next.
+    pub fn conflict_rests_on(&self, first: Pos, second: Pos) -> Option<Pos> {
+        let access = |pos: Pos| self.step(pos).action.access();
+        let rests_on = |one: Pos, other: Pos| {
+            access(one).is_some_and(|access| access.kind == AccessKind::CasDone)
+                && access(other).is_some_and(|access| access.writes.is_empty())
+        };
+        [(first, second), (second, first)].into_iter().find(|&(one, other)| rests_on(one, other)).map(|(one, _)| one)
+    }
 }
 
 /// Whether two ascending lists name a common cell.

@@ -6,7 +6,8 @@
 //!
 //! What the definition leaves open and is settled here: a thread that waits does nothing but [`Action::Woken`]; a
 //! release or a wait needs the lock to be held by its thread; the pair of a race is in no reordering, so its own reads
-//! may return anything (except in [`Mode::Said`], where the pair is part of the complete reordering).
+//! may return anything (except in [`Mode::Said`], where the pair is part of the complete reordering, and those of a
+//! compare-exchange that must succeed for the pair to conflict).
 
 pub mod atomicity;
 mod deadlocks;
@@ -228,7 +229,10 @@ impl<'h> Oracle<'h> {
         let state = &self.nodes[at].state;
         let next: Vec<Pos> = self.candidates(at).into_iter().filter(|&pos| self.may_race(state, pos)).collect();
         let pairs = next.iter().flat_map(|&one| next.iter().map(move |&two| (one, two)));
-        pairs.filter(|&(one, two)| one < two && self.history.conflict(one, two)).collect()
+        let succeeds = |(one, two)| {
+            self.history.conflict_rests_on(one, two).is_none_or(|exchange| !self.after(state, exchange).is_empty())
+        };
+        pairs.filter(|&pair| pair.0 < pair.1 && self.history.conflict(pair.0, pair.1) && succeeds(pair)).collect()
     }
 
     /// The events from the start to a node.

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use reweave_order::Budget;
-use reweave_predict::feasible::{Feasibility, Index, Question};
+use reweave_predict::feasible::{Feasibility, Goal, Index, Question};
 use reweave_predict::history::{History, Mode, Pos};
 use reweave_predict::oracle::Oracle;
 use reweave_predict::testing::{generate, shrink};
@@ -20,10 +20,9 @@ fn pairs(history: &History) -> Vec<(Pos, Pos)> {
 
 /// What the engine says of a pair; panics if its order is not one.
 fn asks(history: &History, index: &Index<'_>, mode: Mode, pair: (Pos, Pos)) -> Result<bool, String> {
-    let orders: &[[Pos; 2]] =
-        if mode == Mode::Said { &[[pair.0, pair.1], [pair.1, pair.0]] } else { &[[pair.0, pair.1]] };
-    for goals in orders {
-        let Some(question) = Question::new(index, mode, goals) else { continue };
+    let orders: &[(Pos, Pos)] = if mode == Mode::Said { &[pair, (pair.1, pair.0)] } else { &[pair] };
+    for &pair in orders {
+        let Some(question) = Question::new(index, mode, Goal::race(history, mode, pair)) else { continue };
         match question.ask(Budget::default()).0 {
             Feasibility::Reordering(order) => {
                 witness::check(history, mode, &order, pair)

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use reweave_model::Pc;
 use reweave_order::Budget;
-use reweave_predict::feasible::{Feasibility, Index, Question};
+use reweave_predict::feasible::{Feasibility, Goal, Index, Question};
 use reweave_predict::history::{History, Mode, Pos};
 use reweave_predict::lower::{self, Lowered, Windows};
 use reweave_predict::oracle::Oracle;
@@ -76,9 +76,9 @@ fn engine_races(lowered: &Lowered, mode: Mode) -> Pairs {
     let mut found = Pairs::new();
     for one in history.positions() {
         for two in history.positions().skip(one.index() + 1).filter(|&two| history.conflict(one, two)) {
-            let orders: &[[Pos; 2]] = if mode == Mode::Said { &[[one, two], [two, one]] } else { &[[one, two]] };
-            let race = |goals: &[Pos; 2]| {
-                let question = Question::new(&index, mode, goals);
+            let orders: &[(Pos, Pos)] = if mode == Mode::Said { &[(one, two), (two, one)] } else { &[(one, two)] };
+            let race = |&pair: &(Pos, Pos)| {
+                let question = Question::new(&index, mode, Goal::race(history, mode, pair));
                 question.is_some_and(|question| matches!(question.ask(Budget::default()).0, Feasibility::Reordering(_)))
             };
             if history.step(one).event.is_some() && history.step(two).event.is_some() && orders.iter().any(race) {

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use reweave_model::MemoryOrder;
 use reweave_order::Budget;
-use reweave_predict::feasible::{Feasibility, Index, Question};
+use reweave_predict::feasible::{Feasibility, Goal, Index, Question};
 use reweave_predict::history::{Action, Condition, History, Lock, Mode, Pos, Waking};
 use reweave_predict::oracle::Oracle;
 use reweave_predict::testing::{Draft, is_history};
@@ -26,10 +26,10 @@ fn by_engine(history: &History, mode: Mode) -> BTreeSet<(Pos, Pos)> {
     let index = Index::new(history);
     let pairs = history.positions().flat_map(|one| history.positions().map(move |two| (one, two)));
     let races = |&(one, two): &(Pos, Pos)| {
-        let ways = [[one, two], [two, one]];
+        let ways = [(one, two), (two, one)].map(|pair| Goal::race(history, mode, pair));
         one < two
             && history.conflict(one, two)
-            && ways.iter().filter_map(|goals| Question::new(&index, mode, goals)).any(|question| {
+            && ways.into_iter().filter_map(|goal| Question::new(&index, mode, goal)).any(|question| {
                 match question.ask(Budget::default()).0 {
                     Feasibility::Reordering(order) => witness::check(history, mode, &order, (one, two)).is_ok(),
                     answer => {

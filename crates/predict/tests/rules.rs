@@ -24,7 +24,7 @@ fn is_missed(rule: Rule, history: &History) -> bool {
     let mode = if rule == Rule::KeptReads { Mode::Prefix } else { Mode::ControlFlow };
     let races = Oracle::new(history, mode).races();
     pairs(history).into_iter().any(|pair| {
-        let question = Question::without(rule, &index, mode, &[pair.0, pair.1]);
+        let question = Question::without(rule, &index, mode, Goal::race(history, mode, pair));
         let answer = question.map_or(Feasibility::No, |question| question.ask(Budget::default()).0);
         match answer {
             Feasibility::Reordering(_) => !races.contains(&pair),

@@ -83,6 +83,19 @@ impl<'a> Describer<'a> {
         }
     }
 
+    /// A value as lines show it.
+    pub fn value(&self, value: Value<'_>) -> String {
+        show(value)
+    }
+
+    /// What an access is to.
+    pub fn access_address(&self, op: &Op<'_>) -> Option<String> {
+        match *op {
+            Op::Read { addr, .. } | Op::Write { addr, .. } | Op::Atomic { addr, .. } => Some(self.address(addr)),
+            _ => None,
+        }
+    }
+
     /// `     42 T1  write          balance:4 = 110                bank.c:14 deposit`
     pub fn line(&self, event: &Event<'_>) -> String {
         let (kind, what) = (event.op.kind(), self.operands(&event.op, Some(event.pc)));

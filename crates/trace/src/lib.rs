@@ -22,7 +22,7 @@ pub use error::{Error, Result};
 pub use format::reader::{Damage, Trace};
 pub use format::{Context, Events, RawChunk, RawEvents, WordAccess, Writer};
 pub use language::{Language, StackMemory};
-pub use meta::{ARGUMENTS, Aslr, Footer, Meta, Outcome, PARTIAL};
+pub use meta::{ARGUMENTS, Aslr, BUILD, Footer, Meta, Outcome, PARTIAL};
 pub use schedule::schedule_of;
 pub use set::{ProcessTrace, RunSet};
 pub use stacks::Stacks;

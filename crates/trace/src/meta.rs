@@ -76,6 +76,8 @@ pub enum Outcome {
 
 /// Begin and end of the words of the command line, among what a trace knows of its process.
 pub const ARGUMENTS: &str = "arguments";
+/// Under this name a trace tells which build of its program ran: `build id …` or `content …`.
+pub const BUILD: &str = "build";
 
 /// Marks, in the footer, a trace that ends before its program did.
 pub const PARTIAL: &str = "partial";

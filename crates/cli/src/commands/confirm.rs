@@ -9,9 +9,11 @@ use reweave_hunt::confirm::{BreakpointResult, Line};
 use reweave_hunt::pipeline;
 use reweave_hunt::pipeline::ConfirmRequest;
 use reweave_launch::exit;
+use reweave_launch::identity::Rebuilt;
 use reweave_report::{Style, text};
 
 use super::predict::by_names;
+use super::verify;
 use crate::front_ends::FRONT_ENDS;
 use crate::output;
 use crate::size::parse_time;
@@ -19,7 +21,8 @@ use crate::size::parse_time;
 /// Try to make predicted findings happen
 ///
 /// DIR is the folder of an earlier `reweave test`. Its recording is analysed again and every finding is steered to in a
-/// run of the program; the report is written anew. With `--analysis lock-history` the numbers (`--stats`) tell how many
+/// run of the program; the report is written anew. If the program was rebuilt since, its findings are looked for in the
+/// new build as by `reweave verify`. With `--analysis lock-history` the numbers (`--stats`) tell how many
 /// of the pairs of places that it shows to be reachable (pred) a run did (true), and how many it cannot refute (upper).
 #[derive(clap::Args)]
 #[command(
@@ -65,6 +68,12 @@ pub fn run(args: Args) -> i32 {
             return exit::USAGE;
         }
     };
+    // What the folder says is about the recorded build: of another one nothing of it is known to be true.
+    match pipeline::rebuilt(FRONT_ENDS, &args.folder, command) {
+        Ok(Some(rebuilt)) => return confirm_rebuilt(args, &rebuilt),
+        Ok(None) => {}
+        Err(error) => return output::fail(&error),
+    }
     let request = ConfirmRequest { front_ends: FRONT_ENDS, command, budget: args.budget, analyses: &analyses };
     match pipeline::confirm_again(&args.folder, &request) {
         Ok(report) => {
@@ -79,8 +88,23 @@ pub fn run(args: Args) -> i32 {
     }
 }
 
+/// What is left of the findings in the program that is there now.
+fn confirm_rebuilt(args: Args, rebuilt: &Rebuilt) -> i32 {
+    if !args.analysis.is_empty() {
+        eprintln!("reweave: {rebuilt}: its recording says nothing about it: run `reweave test` again");
+        return exit::USAGE;
+    }
+    eprintln!("reweave: the findings are looked for in the program that is there now, as by `reweave verify`");
+    verify::run(&verify::Args { folder: args.folder, budget: args.budget, command: args.command })
+}
+
 fn break_at(args: &Args, lines: [&Line; 2], command: Option<&[OsString]>) -> i32 {
     let [one, two] = lines;
+    // Lines of the recording are lines of the recorded build.
+    if let Ok(Some(rebuilt)) = pipeline::rebuilt(FRONT_ENDS, &args.folder, command) {
+        eprintln!("reweave: {rebuilt}: run `reweave test` again, then name lines of its source");
+        return exit::USAGE;
+    }
     match pipeline::break_at(FRONT_ENDS, &args.folder, lines, command, args.budget) {
         Ok((BreakpointResult::Reached { ending, tries }, folder)) => {
             eprintln!("reweave: two threads stood at {one} and {two} at once, in run {}", tries.attempts);

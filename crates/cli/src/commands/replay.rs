@@ -3,19 +3,20 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use reweave_hunt::compare::Difference;
 use reweave_hunt::debugger;
 use reweave_hunt::replay::{Recording, Repeated, Replayed, repeat, replay};
 use reweave_launch::exit;
 use reweave_report::describe;
 
 use crate::front_ends::FRONT_ENDS;
-use crate::output::{self, grouped};
+use crate::output::{self, counted, grouped};
 use crate::progress::Bar;
 
 /// Run a recorded program again, exactly as it ran
 ///
-/// Follows the recorded schedule and feeds the recorded inputs, then compares event by event. Exit codes: 1 the bug (or
-/// the failure) happened again, 0 it did not, 2 the run diverged.
+/// Follows the recorded schedule and feeds the recorded inputs, then compares event by event, values and the build of the
+/// program included. Exit codes: 1 the bug (or the failure) happened again, 0 it did not, 2 the run diverged.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     reweave replay reweave-out/1           a finding\n  \
@@ -74,21 +75,56 @@ pub fn tell(replayed: &Replayed) -> i32 {
         eprintln!("reweave: warning: {warning}");
     }
     let same = grouped(replayed.comparison.same);
+    if let Some(rebuilt) = &replayed.rebuilt {
+        eprintln!("reweave: {rebuilt}");
+    }
     if let Some(difference) = &replayed.comparison.difference {
-        eprintln!("reweave: the replay diverged after {same} identical events");
-        eprintln!("  expected: {}", difference.expected.as_deref().unwrap_or("the end of the run"));
-        eprintln!("  got:      {}", difference.got.as_deref().unwrap_or("the end of the run"));
+        let same = counted(replayed.comparison.same, "identical event", "identical events");
+        eprintln!("reweave: the replay diverged after {same}");
+        tell_difference(difference);
         if let Some(why) = &replayed.diverged {
             eprintln!("  {why}");
         }
-        eprintln!("  next: was the program rebuilt, or does it depend on time, files or other processes?");
+        eprintln!("  next: {}", next_step(replayed.rebuilt.is_some()));
         return exit::USAGE;
     }
-    eprintln!("reweave: replayed {same} events identically");
+    match &replayed.comparison.first_value {
+        _ if replayed.is_identical() => eprintln!("reweave: replayed {same} events identically"),
+        None => {
+            eprintln!("reweave: replayed {same} events: the same operations with the same values, by another build")
+        }
+        Some(first) => {
+            let others = counted(replayed.comparison.other_values, "has another value", "have other values");
+            eprintln!("reweave: replayed {same} events: the same operations, but {others}");
+            eprintln!("  {first}");
+            eprintln!("  next: {}", next_step(replayed.rebuilt.is_some()));
+        }
+    }
     if replayed.happened {
         let how = describe::outcome(&replayed.outcome).unwrap_or_else(|| "ended normally".into());
         eprintln!("reweave: it happened again; the program {how}");
         return exit::FINDINGS;
     }
     exit::CLEAN
+}
+
+/// Two lines, or one where they would be the same, and then what it is that differs.
+fn tell_difference(difference: &Difference) {
+    let text = |line: &Option<String>| line.clone().unwrap_or_else(|| "the end of the run".into());
+    let (expected, got) = (text(&difference.expected), text(&difference.got));
+    if expected == got {
+        eprintln!("  at:       {expected}");
+        eprintln!("  differs:  {}", difference.what.join("; "));
+    } else {
+        eprintln!("  expected: {expected}");
+        eprintln!("  got:      {got}");
+    }
+}
+
+const fn next_step(rebuilt: bool) -> &'static str {
+    if rebuilt {
+        "`reweave verify` tells whether the rebuilt program still has the findings of a folder"
+    } else {
+        "does the program depend on time, files or other processes?"
+    }
 }

@@ -9,6 +9,7 @@ use reweave_launch::{Error, exit};
 use reweave_report::text::Detail;
 use reweave_report::{Dossier, Report, Sources, Style, html, junit, perfetto, sarif, text};
 
+use crate::front_ends::FRONT_ENDS;
 use crate::triage::Triage;
 use crate::{evidence, output};
 
@@ -75,6 +76,9 @@ fn report(args: &Args) -> Result<i32, Error> {
     let mut report = pipeline::load_report(&args.folder)?;
     judge.apply(&mut report);
     let written = write_forms(args, &report)?;
+    if let Ok(Some(rebuilt)) = pipeline::rebuilt(FRONT_ENDS, &args.folder, None) {
+        eprintln!("reweave: {rebuilt}: this is about the recorded one; `reweave verify` tells what is left of it");
+    }
     let mut code = exit::CLEAN;
     if !written {
         let folder = args.folder.display().to_string();

@@ -83,7 +83,7 @@ pub fn run(args: Args) -> i32 {
     }
 }
 
-fn cores() -> u16 {
+pub fn cores() -> u16 {
     std::thread::available_parallelism().map_or(1, |cores| u16::try_from(cores.get()).unwrap_or(256).min(256))
 }
 

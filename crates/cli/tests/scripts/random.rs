@@ -33,7 +33,8 @@ fn exploration_finds_what_all_schedules_do() {
                         return;
                     }
                     let scratch = Scratch::new("script");
-                    let compared = compare(&write(&sketch(seed, Limits::default())), scratch.path());
+                    let text = write(&sketch(seed, Limits::default()));
+                    let compared = compare(&text, scratch.path());
                     let mut sum = sum.lock().unwrap();
                     let Some(one) = compared else {
                         sum.1 += 1;
@@ -42,7 +43,7 @@ fn exploration_finds_what_all_schedules_do() {
                     sum.0 += 1;
                     add(&mut sum.2, &one);
                     if !one.differences.is_empty() {
-                        println!("seed {seed}:\n  {}", one.differences.join("\n  "));
+                        println!("seed {seed}:\n  {}\n{text}", one.differences.join("\n  "));
                         sum.3.push(seed);
                     }
                 }

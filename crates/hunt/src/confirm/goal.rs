@@ -159,12 +159,17 @@ impl Goal {
     }
 
     /// Whether a run that fails does so where another one does. Replays need not, but a finding that is shrunk must not
-    /// turn into another one: a program may have several assertions.
+    /// turn into another one: a program may have several assertions, and hang in several ways.
     pub fn fails_alike(&self, one: &Trace, other: &Trace) -> Result<bool> {
-        if !self.is(Kind::Failure) || self.freed {
-            return Ok(true);
+        let alike = || -> Result<bool> { Ok(ends_at(one, &self.outcome)? == ends_at(other, &self.outcome)?) };
+        match self.kind {
+            GoalKind::Finding(Kind::Failure) if !self.freed => alike(),
+            // One that names all who wait: others may wait for those of a deadlock that was predicted.
+            GoalKind::Finding(Kind::Deadlock) if self.outcome == Outcome::Hung && !self.spins => {
+                Ok(ends_at(one, &self.outcome)?.len() != self.accesses.len() || alike()?)
+            }
+            _ => Ok(true),
         }
-        Ok(ends_at(one, &self.outcome)? == ends_at(other, &self.outcome)?)
     }
 
     /// Whether the run itself is one that no order of whole blocks explains, because of a block that begins at this

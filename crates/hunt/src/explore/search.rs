@@ -23,8 +23,9 @@ pub struct SearchBounds {
 /// Something that only a run can tell.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Goal {
-    /// What a thread does when it is told this.
-    Learn { node: NodeId, answer: StepResult },
+    /// What a thread does when it is told this; `asks`: what it asks is known by now, which is another goal than to
+    /// learn that, although both can be told [`StepResult::Unknown`].
+    Learn { node: NodeId, asks: bool, answer: StepResult },
     /// Nobody can move: threads by where they stand.
     Hang { at: Vec<NodeId> },
     /// A thread uses memory that has been freed.
@@ -219,7 +220,9 @@ impl<'t> Search<'t> {
 
     /// No run has shown what a thread does when it is told this.
     pub fn unknown(&mut self, choice: Choice, record: u32, moves: &[(Who, u32)]) {
-        self.want_after(Goal::Learn { node: choice.1, answer: choice.2 }, choice, record, moves);
+        let (_, node, answer) = choice;
+        let asks = self.tree.node(node).ask.is_some();
+        self.want_after(Goal::Learn { node, asks, answer }, choice, record, moves);
     }
 
     fn want_after(&mut self, goal: Goal, choice: Choice, record: u32, moves: &[(Who, u32)]) {

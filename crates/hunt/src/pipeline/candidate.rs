@@ -132,6 +132,11 @@ impl Candidate {
         &self.description.fingerprint
     }
 
+    /// Nobody has tried it: there was no time.
+    pub const fn is_out_of_time(&self) -> bool {
+        matches!(self.state, State::Open { why: Some(Unconfirmed::OutOfTime), .. })
+    }
+
     pub const fn done(&self) -> Option<&Done> {
         match &self.state {
             State::Done(done) => Some(done),
@@ -160,6 +165,21 @@ impl Candidate {
 
     pub fn rank(&self) -> Rank {
         Rank::new(self.finding.kind, self.strength(), self.harm(), self.failed_as_recorded())
+    }
+
+    /// A race by the memory model alone is worth less than one whose accesses come next to each other.
+    pub const fn is_less_than(&self, finding: &Finding) -> bool {
+        self.finding.weak_order && !finding.weak_order
+    }
+
+    /// Of two that are the same finding.
+    pub fn gives_way_to(&self, other: &Self) -> bool {
+        match (self.confirmed(), other.confirmed()) {
+            (Some(_), Some(_)) if self.is_less_than(&other.finding) => true,
+            // Why it did not happen says more than that nobody tried.
+            _ if self.is_out_of_time() && !other.is_out_of_time() => other.rank() <= self.rank(),
+            _ => other.rank() < self.rank(),
+        }
     }
 
     fn failed_as_recorded(&self) -> bool {

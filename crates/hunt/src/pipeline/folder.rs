@@ -7,7 +7,7 @@ use std::sync::Arc;
 use reweave_report::Report;
 use reweave_trace::{Language, Trace};
 
-use super::{RECORDING, REPORT, WITNESS};
+use super::{RECORDING, REPORT, VERIFIED, WITNESS};
 use crate::confirm;
 use reweave_launch::{Error, Result};
 
@@ -29,6 +29,10 @@ pub fn prepare(folder: &Path) -> Result<u32> {
         }
     }
     let _ = fs::remove_file(folder.join(REPORT));
+    let verified = folder.join(VERIFIED);
+    if verified.join(RECORDING).exists() {
+        let _ = fs::remove_dir_all(verified);
+    }
     Ok(taken)
 }
 

@@ -12,6 +12,7 @@ use reweave_trace::{Language, Trace};
 use super::candidate::{Candidate, State};
 use super::own_runs::minimise;
 use super::settle::repeats;
+use super::trying::Unfinished;
 use super::{Plan, Stage, folder, left, save_report};
 use crate::budget::{self, Bounds};
 use crate::classes::Class;
@@ -29,6 +30,8 @@ pub struct Hunt<'p> {
     /// What runs did so far, and where they came.
     pub classes: HashSet<Class>,
     pub code: HashSet<(ThreadId, Code)>,
+    /// If it is asked for: the functions that runs came to, and which threads did.
+    pub reached: Option<HashMap<String, HashSet<ThreadId>>>,
     /// For one run.
     pub bounds: Option<Bounds>,
     /// Folders up to this number may be somebody else's.
@@ -37,8 +40,10 @@ pub struct Hunt<'p> {
     pub ended_by_hand: bool,
     /// What the program does when nothing goes wrong; `Some(None)`: nobody knows.
     pub normal: Option<Option<NormalBehaviour>>,
-    /// How many runs made us try each finding, by fingerprint.
-    pub tried: HashMap<String, u32>,
+    /// How many runs made us try each finding, by fingerprint; a race by memory order alone counts for itself.
+    pub tried: HashMap<(String, bool), u32>,
+    /// Runs with findings that there was no time for.
+    pub unfinished: Vec<Unfinished>,
     /// For predicting from a run that is not the first, at least.
     pub least_prediction: Duration,
     /// Other schedules that were tried.
@@ -78,11 +83,13 @@ impl<'p> Hunt<'p> {
             stats: BTreeMap::from([("unknown_pairs".to_owned(), 0)]),
             classes: HashSet::new(),
             code: HashSet::new(),
+            reached: None,
             bounds: None,
             normal: None,
             ended_by_hand: false,
             taken,
             tried: HashMap::new(),
+            unfinished: Vec::new(),
             schedules: 0,
             least_prediction: budget::LEAST_PREDICTION,
             others: None,
@@ -162,7 +169,12 @@ impl<'p> Hunt<'p> {
     pub fn put(&mut self, known: Option<usize>, candidate: Candidate) -> bool {
         match known {
             None => self.candidates.push(candidate),
-            Some(known) if candidate.rank() < self.candidates[known].rank() => self.candidates[known] = candidate,
+            Some(known) if self.candidates[known].gives_way_to(&candidate) => {
+                let before = std::mem::replace(&mut self.candidates[known], candidate);
+                if before.id != self.candidates[known].id {
+                    let _ = fs::remove_dir_all(before.folder(&self.plan.folder));
+                }
+            }
             Some(_) => return false,
         }
         true

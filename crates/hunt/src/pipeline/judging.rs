@@ -12,6 +12,7 @@ use super::hunt::{EndedBy, Hunt, Scrutiny};
 use super::normal::normal_behaviour;
 use super::own_runs::{endless, failure, freed};
 use super::trying::thin_out;
+use super::verify::reached;
 use super::{Stage, predict};
 use crate::budget;
 use crate::classes::class_of;
@@ -85,6 +86,9 @@ impl Hunt<'_> {
         let known = self.code.len();
         if !run.timed_out {
             self.code.extend(code_of(&trace)?);
+            if let Some(into) = &mut self.reached {
+                reached(&trace, into)?;
+            }
         }
         // One that we ended ourselves shows nothing.
         // A status that the program itself makes nothing of (a child's, say) is none of ours.

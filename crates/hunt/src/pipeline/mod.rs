@@ -5,6 +5,7 @@
 //! reweave-out/recording.rwt    the recorded run
 //! reweave-out/1/               a finding: trace.rwt, schedule.rws, command.json, output.txt
 //! reweave-out/witness-2.rws    the predicted order of a finding that no run did
+//! reweave-out/verify/          the same for the program that is there now, if somebody asked whether it is fixed
 //! ```
 
 mod alternatives;
@@ -20,6 +21,7 @@ mod reads;
 mod schedules;
 mod settle;
 mod trying;
+mod verify;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -40,10 +42,13 @@ use reweave_launch::interrupt;
 use reweave_launch::session::{self, Options, Run};
 use reweave_launch::target::Program;
 use reweave_launch::{Error, FrontEnds, Result};
+pub use verify::{Tried, Verdict, Verification, Verified, VerifyRequest, rebuilt, verify};
 
 pub const REPORT: &str = "report.json";
 /// Begins the name of a file with the predicted order of a finding that no run did.
 const WITNESS: &str = "witness-";
+/// What `reweave verify` found out about the program that is there now.
+pub const VERIFIED: &str = "verify";
 /// The run of a concurrent breakpoint.
 pub const BREAKPOINT: &str = "breakpoint";
 
@@ -142,9 +147,15 @@ pub fn test(plan: &Plan, watch: &mut dyn FnMut(Stage<'_>)) -> Result<Tested> {
             Ok(done) => explored = done,
             Err(error) => watch(Stage::Stopped(&error)),
         }
+        if let Err(error) = hunt.catch_up(watch) {
+            watch(Stage::Stopped(&error));
+        }
         if !explored.as_ref().is_some_and(|explored| explored.complete)
             && let Err(error) = hunt.alternatives(&run, watch).and_then(|()| hunt.other_schedules(&run, watch))
         {
+            watch(Stage::Stopped(&error));
+        }
+        if let Err(error) = hunt.catch_up(watch) {
             watch(Stage::Stopped(&error));
         }
         if !run.timed_out

@@ -1,23 +1,26 @@
 //! Makes what was predicted from a run happen, several findings at a time.
 
 use std::collections::HashMap;
+use std::fs;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc;
 use std::time::Instant;
 
 use reweave_model::{Finding, Kind, Strength};
 use reweave_report::{Item, resolve};
-use reweave_trace::Trace;
+use reweave_trace::{RunSet, Trace};
 
 use super::candidate::Candidate;
 use super::hunt::Hunt;
 use super::settle::{Found, repeats, settle};
 use super::{Stage, left};
 use crate::budget;
-use crate::confirm::RunSettings;
+use crate::confirm::{self, RunSettings};
 use crate::jobs::side_by_side;
 use crate::replay::{Recording, Repeats};
 use reweave_launch::Result;
+use reweave_launch::folder::PrivateFolder;
 
 /// Findings that are one to people (many accesses inside one call of a library, say) and several to the analyses: one
 /// of them that happens is enough.
@@ -27,6 +30,27 @@ struct Alike<'f> {
     findings: Vec<&'f Finding>,
     /// The candidate that they are, if there is one.
     known: Option<usize>,
+}
+
+/// A run with findings that are still to be tried.
+pub struct Unfinished {
+    findings: Vec<Finding>,
+    trace: PathBuf,
+    _folder: PrivateFolder,
+}
+
+impl Unfinished {
+    /// Links to the traces: others delete them.
+    fn new(trace: &Trace, findings: &[Finding]) -> Result<Self> {
+        let folder = PrivateFolder::new()?;
+        let run = RunSet::of(trace.path());
+        let copies = run.put_at(&folder.path().join(confirm::TRACE), |from, to| {
+            fs::hard_link(from, to).or_else(|_| fs::copy(from, to).map(drop))
+        })?;
+        let place = run.place_of(trace.path()).unwrap_or_default();
+        let trace = folder.path().join(&copies.processes()[place].file);
+        Ok(Self { findings: findings.to_vec(), trace, _folder: folder })
+    }
 }
 
 impl Hunt<'_> {
@@ -79,9 +103,32 @@ impl Hunt<'_> {
         );
         told.try_iter().for_each(|item| watch(Stage::Found(&item)));
         let known: Vec<Option<usize>> = todo.iter().map(|alike| alike.known).collect();
+        let mut is_unfinished = false;
         for (known, candidate) in known.into_iter().zip(settled) {
-            self.put(known, candidate?);
+            let candidate = candidate?;
+            if candidate.is_out_of_time() {
+                is_unfinished = true;
+                let attempts = (candidate.fingerprint().to_owned(), candidate.finding.weak_order);
+                self.tried.entry(attempts).and_modify(|tried| *tried -= 1);
+            }
+            self.put(known, candidate);
         }
+        if is_unfinished && self.unfinished.len() < budget::UNFINISHED_RUNS {
+            self.unfinished.push(Unfinished::new(trace, findings)?);
+        }
+        Ok(())
+    }
+
+    /// Tries what there was no time for when it was found: a run that was looked at got a share only.
+    pub(super) fn catch_up(&mut self, watch: &mut dyn FnMut(Stage<'_>)) -> Result<()> {
+        let others = self.others.take();
+        for run in std::mem::take(&mut self.unfinished) {
+            if self.left().is_zero() {
+                break;
+            }
+            self.confirm(&Trace::open(&run.trace)?, &run.findings, watch)?;
+        }
+        self.others = others;
         Ok(())
     }
 
@@ -94,11 +141,13 @@ impl Hunt<'_> {
             // The same bug in another process or run is no other bug.
             let fingerprint = resolve::identity(finding, trace);
             let known = self.known(&fingerprint);
-            if known.is_some_and(|known| self.candidates[known].confirmed().is_some()) {
+            let confirmed = known.filter(|&known| self.candidates[known].confirmed().is_some());
+            if confirmed.is_some_and(|known| !self.candidates[known].is_less_than(finding)) {
                 continue;
             }
             // What did not happen in some runs will hardly in others, and they would take all the time.
-            if self.tried.get(&fingerprint).is_some_and(|&tried| tried >= budget::RUNS_TRIED_FROM) {
+            let attempts = (fingerprint.clone(), finding.weak_order);
+            if self.tried.get(&attempts).is_some_and(|&tried| tried >= budget::RUNS_TRIED_FROM) {
                 continue;
             }
             if let Some(&at) = met.get(&fingerprint) {
@@ -107,10 +156,12 @@ impl Hunt<'_> {
                 }
                 continue;
             }
-            *self.tried.entry(fingerprint.clone()).or_default() += 1;
+            *self.tried.entry(attempts).or_default() += 1;
             met.insert(fingerprint, todo.len());
-            let id = known.map_or(next, |known| self.candidates[known].id);
-            next += u32::from(known.is_none());
+            // What is confirmed keeps its folder until there is something better.
+            let own = known.filter(|known| confirmed.is_none_or(|confirmed| confirmed != *known));
+            let id = own.map_or(next, |known| self.candidates[known].id);
+            next += u32::from(own.is_none());
             todo.push(Alike { id, findings: vec![finding], known });
         }
         todo

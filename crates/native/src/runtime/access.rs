@@ -7,6 +7,7 @@ use super::register::Hook;
 use super::{Native, Thread, Token, conductor_of_thread, threads, tls};
 use reweave_conductor::policy::Next;
 use reweave_conductor::recorder::Recorder;
+use reweave_guest::hold;
 use reweave_model::AccessFlags;
 use reweave_model::wire::{self, kind};
 use std::ptr::NonNull;
@@ -56,26 +57,27 @@ fn cold<const WRITE: bool>(addr: u64, size: u32, flags: u8, pc: u64) {
     };
     // SAFETY: this thread has a row.
     let (conductor, own) = unsafe { (conductor_of_thread(), &row.as_ref().own) };
-    // SAFETY: as in `access`; that it holds the token is made sure of before the state is touched.
-    let mut token = unsafe { Token::assume(conductor, row) };
-    let held = conductor.holder() == token.id();
-    let copying = !WRITE && held && {
-        let (recorder, me) = token.recorder();
-        is_copying(recorder, me, addr, size)
-    };
-    if copying {
-        token.go_on();
-    }
-    if own.budget.get() == 0 || conductor.holder() != own.gate() {
+    // SAFETY: as above.
+    let held = conductor.holder() == unsafe { row.as_ref() }.id;
+    // SAFETY: as in `access`: it has just been seen to hold the token.
+    let copying = !WRITE && held && go_on_copying(unsafe { Token::assume(conductor, row) }, addr, size);
+    let mut token = if own.budget.get() == 0 || conductor.holder() != own.gate() {
         if own.inside.get() != 0 {
             return;
         }
+        own.inside.set(1);
+        // SAFETY: this thread's own row; outside of the runtime no other token of it is in use.
+        let mut token = unsafe { hold(conductor, row) };
         slow(&mut token, Next::access(pc, addr, size.into(), WRITE));
         if own.ignores(WRITE) {
             // The last write's value is still its own.
             return token.settle();
         }
-    }
+        token
+    } else {
+        // SAFETY: as in `access`: it has just been seen to hold the token.
+        unsafe { Token::assume(conductor, row) }
+    };
     let (recorder, me) = token.recorder();
     if !copying {
         recorder.settle(me);
@@ -89,15 +91,23 @@ fn cold<const WRITE: bool>(addr: u64, size: u32, flags: u8, pc: u64) {
     put::<WRITE>(recorder, me, addr, size, flags, pc);
 }
 
+/// Whether a read belongs to a copy that the thread is in the middle of: nobody comes in between.
+fn go_on_copying(mut token: Token<'_>, addr: u64, size: u32) -> bool {
+    let (recorder, me) = token.recorder();
+    let copying = is_copying(recorder, me, addr, size);
+    if copying {
+        token.go_on();
+    }
+    copying
+}
+
 /// How far up the stack an access is taken to be to a variable of its own thread.
 const FRAMES: u64 = 16 << 10;
 
-/// The slice is over, the token is gone, or some accesses are ignored.
+/// The slice is over, the token was gone, or some accesses are ignored. The thread is inside, and leaves.
 #[cold]
 #[inline(never)]
 fn slow(token: &mut Token<'_>, next: Next) {
-    token.me().own.inside.set(1);
-    token.keep();
     // Frames of the callers lie above this one.
     let here = &raw const next as u64;
     token.announce(Next { local: (here..here + FRAMES).contains(&next.at), ..next });

@@ -57,6 +57,12 @@ impl<'q, 'i, 'h> Clauses<'q, 'i, 'h> {
                 problem.clause([Literal::Before(node, cut), Literal::Before(b, node)]);
             }
         }
+        if let Some(last) = question.goal.last {
+            let last = nodes[last.index()].expect("required events are possible");
+            for &node in nodes.iter().flatten().filter(|node| **node != last) {
+                problem.clause([Literal::Before(node, last), Literal::Before(cut, node)]);
+            }
+        }
         Self {
             question,
             nodes,

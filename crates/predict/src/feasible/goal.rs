@@ -1,6 +1,6 @@
 //! What a question asks for: how things stand after the reordering.
 
-use crate::history::{Cell, Pos};
+use crate::history::{Cell, History, Mode, Pos};
 
 /// The end of a reordering. Everything here must hold at once.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -12,6 +12,8 @@ pub struct Goal {
     pub last_write: Option<LastWrite>,
     /// Both events have happened, the first before the second.
     pub precede: Vec<(Pos, Pos)>,
+    /// This event has happened, and nothing after it.
+    pub last: Option<Pos>,
 }
 
 /// Who wrote last to a cell.
@@ -23,6 +25,17 @@ pub struct LastWrite {
 }
 
 impl Goal {
+    /// Two conflicting accesses are both next. A compare-exchange that has to succeed for that is done last of all.
+    pub fn race(history: &History, mode: Mode, (first, second): (Pos, Pos)) -> Self {
+        match history.conflict_rests_on(first, second).filter(|_| mode != Mode::Said) {
+            Some(exchange) => {
+                let other = if exchange == first { second } else { first };
+                Self { next: vec![other], last: Some(exchange), ..Self::default() }
+            }
+            None => Self { next: vec![first, second], ..Self::default() },
+        }
+    }
+
     /// The read is next and would return what `writer` put into the cell.
     pub fn reads_from(read: Pos, cell: Cell, writer: Option<Pos>) -> Self {
         Self { next: vec![read], last_write: Some(LastWrite { cell, writer }), ..Self::default() }

@@ -33,7 +33,8 @@ use clauses::Clauses;
 
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Feasibility {
-    /// What happens first; then the events asked about are next. In [`Mode::Said`] the whole history, with them in it.
+    /// What happens first, without the last event if the goal names one; then the events asked about are next. In
+    /// [`Mode::Said`] the whole history, with them in it.
     Reordering(Vec<Pos>),
     No,
     Unknown(Doubt),
@@ -87,6 +88,15 @@ impl<'i, 'h> Question<'i, 'h> {
         }
         if let Some(last) = goal.last_write {
             last_write(index, mode, off, last, &mut limit, &mut required);
+        }
+        if let Some(last) = goal.last {
+            // What is next is so before it already.
+            if goal.next.iter().any(|&next| needs(index, off, next).contains(&last)) {
+                return None;
+            }
+            let (thread, place) = (history.step(last).thread.index(), index.place[last.index()]);
+            limit[thread] = limit[thread].min(place + 1);
+            required[thread] = required[thread].max(place + 1);
         }
         for &pos in goal.precede.iter().flat_map(|(first, second)| [first, second]) {
             let thread = history.step(pos).thread.index();
@@ -216,8 +226,11 @@ impl<'i, 'h> Question<'i, 'h> {
         let (answer, stats) = reweave_order::solve(problem, clauses, budget);
         let answer = match answer {
             reweave_order::Solution::Sat(order) => {
-                let order = clauses.before_cut(&order);
+                let mut order = clauses.before_cut(&order);
                 let broken = simulate::Simulation::run(self, &order).broken;
+                if self.goal.last.is_some() {
+                    order.pop();
+                }
                 if broken.is_empty() { Feasibility::Reordering(order) } else { Feasibility::Unknown(Doubt::Stuck) }
             }
             reweave_order::Solution::Unsat => Feasibility::No,

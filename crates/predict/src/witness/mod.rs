@@ -35,7 +35,9 @@ pub fn check(history: &History, mode: Mode, order: &[Pos], pair: (Pos, Pos)) -> 
     check_conflict(history, first, second)?;
     if mode != Mode::Said {
         let replay = Replay::run(history, mode, order)?;
-        return replay.check_next(first).and_then(|()| replay.check_next(second));
+        replay.check_next(first)?;
+        replay.check_next(second)?;
+        return check_exchange(history, mode, order, pair);
     }
     let replay = Replay::run(history, mode, order)?;
     replay.check_complete()?;
@@ -48,6 +50,13 @@ pub fn check(history: &History, mode: Mode, order: &[Pos], pair: (Pos, Pos)) -> 
         before.check_next(first)?;
         before.check_next(second)
     })
+}
+
+/// Whether a compare-exchange that has to succeed, lest the pair is two reads, does.
+fn check_exchange(history: &History, mode: Mode, order: &[Pos], (first, second): (Pos, Pos)) -> Result<(), Rejection> {
+    let Some(exchange) = history.conflict_rests_on(first, second) else { return Ok(()) };
+    let order: Vec<Pos> = order.iter().copied().chain([exchange]).collect();
+    Replay::run(history, mode, &order).map(drop)
 }
 
 /// Whether `order` shows that two events of different threads can both be next.

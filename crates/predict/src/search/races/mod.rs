@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use reweave_model::{Accessor, AnalysisId, Finding, Kind, Pc};
 use reweave_trace::{Result, Trace};
 
-use crate::feasible::{Feasibility, Index, Question};
+use crate::feasible::{Feasibility, Goal, Index, Question};
 use crate::history::*;
 use crate::lower::Lowered;
 use crate::search::{self, Path, SearchLimits};
@@ -136,11 +136,10 @@ impl Search<'_> {
     fn ask(&mut self, window: &Lowered, index: &Index<'_>, pair: (Pos, Pos)) -> Option<Result<FoundRace, Unsure>> {
         let mode = self.limits.mode;
         let began = Instant::now();
-        let orders: &[[Pos; 2]] =
-            if mode == Mode::Said { &[[pair.0, pair.1], [pair.1, pair.0]] } else { &[[pair.0, pair.1]] };
+        let orders: &[(Pos, Pos)] = if mode == Mode::Said { &[pair, (pair.1, pair.0)] } else { &[pair] };
         let mut answer = None;
-        for goals in orders {
-            let Some(question) = Question::new(index, mode, goals) else { continue };
+        for &pair in orders {
+            let Some(question) = Question::new(index, mode, Goal::race(&window.history, mode, pair)) else { continue };
             self.stats.questions += 1;
             match question.ask(self.limits.question()).0 {
                 Feasibility::No => {}

@@ -1,0 +1,141 @@
+//! `reweave verify`
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use reweave_hunt::pipeline::{self, Stage, Tried, Verdict, Verification, Verified, VerifyRequest};
+use reweave_launch::exit;
+use reweave_report::text;
+
+use super::test::cores;
+use crate::front_ends::FRONT_ENDS;
+use crate::output::{self, counted};
+use crate::progress::Bar;
+use crate::size::parse_time;
+
+/// Tell whether the findings of an earlier test are fixed
+///
+/// Looks for each confirmed or predicted finding of DIR in the program that is there now: along the recorded schedule,
+/// carried over to the new build by name, then by bringing threads to the same places, then by prediction from new
+/// recordings. It is `gone`, `still there` (with a new schedule to replay) or nobody can tell, and why. Exit codes: 0 all
+/// are gone, 1 something is still there or new, 2 it cannot be told.
+#[derive(clap::Args)]
+#[command(
+    override_usage = "reweave verify [OPTIONS] DIR [-- PROG [ARGS]...]",
+    after_help = "Examples:\n  \
+        reweave verify reweave-out             after the program was fixed and built again\n  \
+        reweave verify reweave-out -- ./bank_fixed\n  \
+        reweave verify reweave-out --budget 5m && git commit"
+)]
+pub struct Args {
+    /// The folder of an earlier `reweave test`
+    #[arg(value_name = "DIR")]
+    pub folder: PathBuf,
+    /// Wall time for everything (ms, s, m, h)
+    #[arg(long, value_name = "TIME", value_parser = parse_time, default_value = "60s")]
+    pub budget: Duration,
+    /// The program to run instead of the recorded command
+    #[arg(last = true, value_name = "PROG")]
+    pub command: Vec<OsString>,
+}
+
+pub fn run(args: &Args) -> i32 {
+    let command = (!args.command.is_empty()).then_some(&args.command[..]);
+    let request = VerifyRequest { front_ends: FRONT_ENDS, command, budget: args.budget, jobs: cores().into() };
+    let bar = Bar::new("verifying", args.budget.as_millis() as u64);
+    let began = std::time::Instant::now();
+    let verified = pipeline::verify(&args.folder, &request, &mut |stage| {
+        if !matches!(stage, Stage::Recorded(_)) {
+            bar.at(began.elapsed().as_millis() as u64);
+        }
+    });
+    bar.done();
+    match verified {
+        Ok(verification) => tell(&verification),
+        Err(error) => output::fail(&error),
+    }
+}
+
+/// Says what became of each finding, and gives the exit code.
+pub fn tell(verification: &Verification) -> i32 {
+    match &verification.rebuilt {
+        Some(rebuilt) => eprintln!("reweave: {rebuilt}"),
+        None => eprintln!("reweave: the program is the one that was recorded"),
+    }
+    for verified in &verification.findings {
+        tell_one(verified, verification);
+    }
+    for item in &verification.new {
+        eprintln!("new: {}", text::headline(item));
+        if item.schedule.is_some() {
+            eprintln!("    replay: reweave replay {}", verification.folder.join(item.id.to_string()).display());
+        }
+    }
+    let gone = verification.count(|verdict| *verdict == Verdict::Gone);
+    let there = verification.count(|verdict| matches!(verdict, Verdict::StillThere { .. }));
+    let open = verification.count(|verdict| matches!(verdict, Verdict::CannotTell { .. }));
+    let new = match verification.new.len() {
+        0 => String::new(),
+        new => format!(", {new} new"),
+    };
+    let left_out = match verification.left_out {
+        0 => String::new(),
+        some => format!(" (not looked for: {some} that are potential, suppressed or no defects)"),
+    };
+    if verification.findings.is_empty() {
+        eprintln!("reweave: nothing to verify: the folder has no confirmed or predicted finding{left_out}");
+        return exit::USAGE;
+    }
+    eprintln!("{gone} gone, {there} still there, {open} cannot be told{new}{left_out}");
+    match () {
+        () if there > 0 || !verification.new.is_empty() => exit::FINDINGS,
+        () if open > 0 => exit::USAGE,
+        () => exit::CLEAN,
+    }
+}
+
+fn tell_one(verified: &Verified, verification: &Verification) {
+    let headline = text::headline(&verified.item);
+    match &verified.verdict {
+        Verdict::Gone => {
+            eprintln!("gone: {headline}");
+            eprintln!("    {}", tried(&verified.tried, verification));
+        }
+        Verdict::StillThere { now, folder } => {
+            eprintln!("still there: {headline}");
+            if now.summary != verified.item.summary {
+                eprintln!("    now: {}", now.summary);
+            }
+            if let Some(outcome) = &now.outcome {
+                eprintln!("    the run {outcome}");
+            }
+            match folder {
+                Some(folder) => eprintln!("    replay: reweave replay {}", folder.display()),
+                None => eprintln!("    predicted; no run did it"),
+            }
+        }
+        Verdict::CannotTell { why } => {
+            eprintln!("cannot tell: {headline}");
+            eprintln!("    {why}");
+        }
+    }
+}
+
+/// What stands behind `gone`.
+fn tried(tried: &Tried, verification: &Verification) -> String {
+    let mut parts = Vec::new();
+    if let Some(schedule) = &tried.schedule {
+        parts.push(format!("the recorded schedule, by name: {schedule}"));
+    }
+    if tried.steered > 0 {
+        parts.push(format!("{} to the same places", counted(tried.steered.into(), "run steered", "runs steered")));
+    }
+    let runs = counted(verification.runs, "different run", "different runs");
+    parts.push(format!("not predicted from {runs}"));
+    if let Some(explored) = verification.explored.as_ref().filter(|explored| explored.complete) {
+        let classes = counted(explored.classes, "class of executions", "classes of executions");
+        parts.push(format!("all of its {classes} were looked at"));
+    }
+    parts.join("; ")
+}

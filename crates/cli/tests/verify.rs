@@ -1,0 +1,111 @@
+//! What is said of a folder is said of the program that is there now: replays compare values and builds, and `verify`
+//! tells whether a finding is gone, still there, or nobody can tell.
+
+mod common;
+
+use common::{Done, Scratch};
+
+/// A lost update; `FIXED` takes the lock, `GONE` does not come to it any more.
+const BANK: &str = "#include <assert.h>
+#include <pthread.h>
+#ifndef AMOUNT
+#define AMOUNT 10
+#endif
+static int balance = 100;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static void *deposit(void *unused) {
+#ifdef FIXED
+    pthread_mutex_lock(&lock);
+#endif
+    int seen = balance;
+    balance = seen + AMOUNT;
+#ifdef FIXED
+    pthread_mutex_unlock(&lock);
+#endif
+    return unused;
+}
+static void *nothing(void *unused) { return unused; }
+int main(void) {
+    pthread_t threads[2];
+#ifdef GONE
+    void *(*work)(void *) = balance ? nothing : deposit;
+#else
+    void *(*work)(void *) = balance ? deposit : nothing;
+#endif
+    for (int i = 0; i < 2; i++) pthread_create(&threads[i], 0, work, 0);
+    for (int i = 0; i < 2; i++) pthread_join(threads[i], 0);
+#ifndef GONE
+    assert(balance == 100 + 2 * AMOUNT);
+#endif
+    return 0;
+}
+";
+
+fn build(scratch: &Scratch, name: &str, define: &str) {
+    scratch.file("bank.c", BANK);
+    scratch.run(["cc", "-g", define, "-o", name, "bank.c", "-pthread"]).expect(0);
+}
+
+/// A folder with the findings of the program as it is at first.
+fn tested(scratch: &Scratch) -> Done {
+    build(scratch, "bank", "-DFIRST");
+    scratch.run(["test", "-o", "out", "--budget", "20s", "--", "./bank"]).expect(1)
+}
+
+#[test]
+fn a_replay_tells_other_values_and_another_build() {
+    let scratch = Scratch::new("verify");
+    tested(&scratch);
+    scratch.run(["replay", "out/1"]).expect(1).says("events identically");
+    build(&scratch, "bank", "-DAMOUNT=20");
+    let again = scratch.run(["replay", "out/1"]).expect(1).says("the program was rebuilt since (build id ");
+    assert!(!again.stderr.contains("identically"), "{}", again.stderr);
+    again.says("writes 120 in balance, recorded 110").says("it happened again");
+    scratch.run(["report", "out"]).expect(1).says("this is about the recorded one");
+}
+
+#[test]
+fn what_is_confirmed_is_so_of_the_program_that_is_there() {
+    let scratch = Scratch::new("verify");
+    tested(&scratch);
+    build(&scratch, "bank", "-DFIXED");
+    let said = scratch.run(["confirm", "out"]).expect(0).says("the program was rebuilt since").says(" 0 still there");
+    assert!(!said.stderr.contains(" confirmed"), "{}", said.stderr);
+    scratch.run(["confirm", "out", "--analysis", "lock-history"]).expect(2).says("run `reweave test` again");
+}
+
+#[test]
+fn a_fixed_program_is_told_from_one_that_is_not() {
+    let scratch = Scratch::new("verify");
+    tested(&scratch);
+    let same = scratch.run(["verify", "out"]).expect(1).says("the program is the one that was recorded");
+    same.says("still there: [1] data race on balance").says(" 0 cannot be told");
+    // Another number, and nothing else.
+    build(&scratch, "bank", "-DAMOUNT=20");
+    let there = scratch.run(["verify", "out"]).expect(1).says("still there: [1] data race on balance").says("0 gone, ");
+    let replay = there.stderr.lines().find_map(|line| line.trim().strip_prefix("replay: reweave replay "));
+    let replay = replay.unwrap_or_else(|| panic!("no schedule: {}", there.stderr));
+    assert!(replay.starts_with("out/verify/"), "{replay}");
+    scratch.run(["replay", replay]).expect(1).says("identically").says("it happened again");
+    build(&scratch, "bank_fixed", "-DFIXED");
+    let gone = scratch.run(["verify", "out", "--", "./bank_fixed"]).expect(0);
+    let gone = gone.says("gone: [1] data race on balance").says("the recorded schedule, by name: ");
+    gone.says("runs steered to the same places").says(" 0 still there, 0 cannot be told");
+}
+
+#[test]
+fn code_that_is_not_reached_is_not_fixed() {
+    let scratch = Scratch::new("verify");
+    tested(&scratch);
+    build(&scratch, "bank", "-DGONE");
+    let said = scratch.run(["verify", "out"]).expect(2).says("cannot tell: [1] data race on balance");
+    said.says("no run of the new build came to deposit");
+    // Without instrumentation nothing was looked at.
+    common::run(scratch.command("cc").args(["-g", "-o", "bank", "bank.c", "-pthread"])).expect(0);
+    scratch.run(["verify", "out"]).expect(2).says("0 gone, 0 still there").says("was not built with reweave cc");
+    // Nor where there is nothing to look for.
+    build(&scratch, "bank", "-DFIXED");
+    scratch.run(["test", "-o", "clean", "--budget", "5s", "--", "./bank"]).expect(0);
+    scratch.run(["verify", "clean"]).expect(2).says("nothing to verify");
+    scratch.run(["verify", "nowhere"]).expect(2).says("name the folder of a `reweave test`");
+}

@@ -1,4 +1,4 @@
-/** Two threads pay into one account without a lock: a deposit can get lost. */
+/** race: two threads pay into one account without a lock: a deposit can get lost. */
 public class Field_bad {
     static class Account {
         int balance;

@@ -8,9 +8,8 @@ use super::brackets::is_recorded_call;
 use super::emit::{Emitter, Number};
 use super::facts::{Facts, MemberName, NO_MEMBER, Site, SiteKind};
 use super::flow::{Flow, Note};
-use super::hook_names::{ATOMICS_CLASS, Hook, HookConstants};
+use super::hook_names::{Hook, HookConstants};
 use super::splice::{Edit, Edits, Spliced, splice};
-use super::unsafe_calls::UnsafeCall;
 use super::{Options, Scope, Stop};
 use crate::classfile::descriptor::{MethodDescriptor, slots};
 use crate::classfile::frames::{Frames, Type, entry_locals};
@@ -127,11 +126,11 @@ pub(super) struct Pass<'p, 'c, 'a> {
     /// Local variables of ours: the stack of calls (if calls are recorded), the lock, a resting place.
     pub(super) stack: Option<u16>,
     pub(super) lock: u16,
-    rest: u16,
+    pub(super) rest: u16,
     /// For each instruction, whether a call that is recorded stands there.
     pub(super) calls: Vec<bool>,
     /// Objects that are being made, innermost last: their class, and whether they stay on the stack.
-    making: Vec<(u16, bool)>,
+    pub(super) making: Vec<(u16, bool)>,
 }
 
 impl<'p, 'c, 'a> Pass<'p, 'c, 'a> {
@@ -392,121 +391,6 @@ impl<'p, 'c, 'a> Pass<'p, 'c, 'a> {
         let site = self.site(instruction.pc, kind, None, note)?;
         self.emitter(after).op(DUP).number(site).hook(hook)?;
         Ok(())
-    }
-
-    fn call(
-        &mut self,
-        i: usize,
-        instruction: &Instruction<'_>,
-        note: &Note,
-        before: &mut Vec<u8>,
-        instead: &mut Vec<u8>,
-        after: &mut Vec<u8>,
-    ) -> Result<()> {
-        let index = instruction.index();
-        let method = self.class.pool.reference(index)?;
-        let constructs = note.uninitialized_this && note.this_in_local && self.class.adds_address_field;
-        // A call of another constructor of the same class has done it already.
-        let made = constructs && method.class != self.class.pool.class_name(self.class.this_class)?;
-        let clones =
-            instruction.op == INVOKESPECIAL && method.name == b"clone" && method.descriptor == b"()Ljava/lang/Object;";
-        if let Some(call) = UnsafeCall::recognise(&method) {
-            let site = self.site(instruction.pc, SiteKind::Unsafe(call), None, note)?;
-            let (name, descriptor) = call.hook();
-            let hook = self.class.pool.add_method(ATOMICS_CLASS.as_bytes(), name.as_bytes(), descriptor.as_bytes())?;
-            self.emitter(instead).number(site).call(hook);
-            return Ok(());
-        }
-        if !self.class.options.scope.is_everything() {
-            // Objects of such classes get their address from whoever makes them, too, not from whoever comes first.
-            if note.uninitialized_this && note.this_in_local {
-                let site = self.site(instruction.pc, SiteKind::MadeArray, None, note)?;
-                self.emitter(after).op(ALOAD_0).number(site).hook(Hook::MadeArray)?;
-            }
-            return Ok(());
-        }
-        if instruction.op == INVOKESTATIC && method.class == b"java/lang/System" && method.name == b"arraycopy" {
-            let site = self.site(instruction.pc, SiteKind::CopiedArray, None, note)?;
-            self.emitter(instead).number(site).hook(Hook::CopiedArray)?;
-            return Ok(());
-        }
-        let ending = Ending::of(instruction.op, &method);
-        if clones {
-            before.push(DUP);
-        }
-        let rest = self.rest;
-        match ending {
-            Some(Ending::TimedJoin) => {
-                self.emitter(before).local(LSTORE, rest).op(DUP).local(LLOAD, rest);
-            }
-            Some(Ending::Join | Ending::Alive) => before.push(DUP),
-            None => {}
-        }
-        if let Some(stack) = self.stack.filter(|_| self.calls[i]) {
-            let site = self.site(instruction.pc, SiteKind::Call, Some(index), note)?;
-            self.emitter(before).local(ILOAD, stack).number(site).hook(Hook::Calling)?;
-        }
-        if self.makes_foreign(instruction)? {
-            let site = self.site(instruction.pc, SiteKind::MadeArray, None, note)?;
-            self.emitter(after).op(DUP).number(site).hook(Hook::MadeArray)?;
-        }
-        if made {
-            let site = self.site(instruction.pc, SiteKind::MadeObject, None, note)?;
-            self.emitter(after).op(ALOAD_0).number(site).hook(Hook::MadeObject)?;
-        }
-        if let Some(ending) = ending {
-            let site = self.site(instruction.pc, SiteKind::Joined, None, note)?;
-            if ending == Ending::Alive {
-                self.emitter(after).number(site).hook(Hook::CheckedAlive)?;
-            } else {
-                self.emitter(after).number(site).hook(Hook::Joined)?;
-            }
-        }
-        if clones {
-            let site = self.site(instruction.pc, SiteKind::Cloned, None, note)?;
-            self.emitter(after).op(DUP_X1).number(site).hook(Hook::Cloned)?;
-        }
-        Ok(())
-    }
-}
-
-impl Pass<'_, '_, '_> {
-    /// Whether the call is that of a constructor which leaves a new object of a class of the JDK on the stack: such objects
-    /// have no field for their address.
-    fn makes_foreign(&mut self, instruction: &Instruction<'_>) -> Result<bool> {
-        let method = self.class.pool.reference(instruction.index())?;
-        if instruction.op != INVOKESPECIAL || method.name != b"<init>" {
-            return Ok(false);
-        }
-        let Some(&(class, stays)) = self.making.last() else { return Ok(false) };
-        if self.class.pool.class_name(class)? != method.class {
-            return Ok(false);
-        }
-        self.making.pop();
-        let is_foreign = [&b"java/"[..], b"javax/", b"jdk/"].iter().any(|prefix| method.class.starts_with(prefix));
-        let seldom_shared = method.class.ends_with(b"Exception")
-            || method.class.ends_with(b"Error")
-            || matches!(method.class, b"java/lang/String" | b"java/lang/StringBuilder");
-        Ok(stays && is_foreign && !seldom_shared && self.class.options.array_births)
-    }
-}
-
-/// Calls that tell whether a thread has ended. Of which class the object is does not show in the code: the hook looks.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Ending {
-    Join,
-    TimedJoin,
-    Alive,
-}
-
-impl Ending {
-    fn of(op: u8, method: &Reference<'_>) -> Option<Self> {
-        match (op, method.name, method.descriptor) {
-            (INVOKEVIRTUAL, b"join", b"()V") => Some(Self::Join),
-            (INVOKEVIRTUAL, b"join", b"(J)V") => Some(Self::TimedJoin),
-            (INVOKEVIRTUAL, b"isAlive", b"()Z") => Some(Self::Alive),
-            _ => None,
-        }
     }
 }
 

@@ -5,6 +5,7 @@
 //! hook although it should is listed in [`Facts::left_out`].
 
 mod brackets;
+mod calls;
 mod emit;
 pub mod facts;
 mod flow;

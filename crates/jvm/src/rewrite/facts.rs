@@ -89,6 +89,21 @@ pub enum SiteKind {
     Unsafe(super::unsafe_calls::UnsafeCall),
 }
 
+impl SiteKind {
+    /// Whether a field or an element is accessed there.
+    pub const fn is_access(self) -> bool {
+        matches!(
+            self,
+            Self::ReadField(_)
+                | Self::WriteField(_)
+                | Self::ReadStatic(_)
+                | Self::WriteStatic(_)
+                | Self::ReadElement(_)
+                | Self::WriteElement(_)
+        )
+    }
+}
+
 /// A method whose accesses are not seen, or not all of what it does.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LeftOut {

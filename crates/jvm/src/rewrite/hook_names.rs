@@ -109,7 +109,7 @@ impl Hook {
             Self::Cloned => ("cloned", "(Ljava/lang/Object;Ljava/lang/Object;I)V".into()),
             Self::CopiedArray => ("copiedArray", "(Ljava/lang/Object;ILjava/lang/Object;III)V".into()),
             Self::Joined => ("joined", "(Ljava/lang/Object;I)V".into()),
-            Self::CheckedAlive => ("checkedAlive", "(Ljava/lang/Object;ZI)V".into()),
+            Self::CheckedAlive => ("checkedAlive", "(Ljava/lang/Object;ZI)Z".into()),
             Self::EnteringMonitor => ("enteringMonitor", "(Ljava/lang/Object;I)V".into()),
             Self::LeftMonitor => ("leftMonitor", "(Ljava/lang/Object;I)V".into()),
             Self::EnteredMethod => ("enteredMethod", "(Ljava/lang/Object;I)V".into()),

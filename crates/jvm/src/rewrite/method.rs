@@ -8,10 +8,9 @@ use super::brackets::is_recorded_call;
 use super::emit::{Emitter, Number};
 use super::facts::{Facts, MemberName, NO_MEMBER, Site, SiteKind};
 use super::flow::{Flow, Note};
-use super::hook_names::{ATOMICS_CLASS, Hook, HookConstants};
+use super::hook_names::{Hook, HookConstants};
 use super::splice::{Edit, Edits, Spliced, splice};
-use super::unsafe_calls::UnsafeCall;
-use super::{Options, Stop};
+use super::{Options, Scope, Stop};
 use crate::classfile::descriptor::{MethodDescriptor, slots};
 use crate::classfile::frames::{Frames, Type, entry_locals};
 use crate::classfile::opcode::*;
@@ -61,6 +60,11 @@ pub fn rewrite<'a>(
         is_static: member.is(access::STATIC),
         synchronized: member.is(access::SYNCHRONIZED),
     };
+    if let Scope::Quiet(names) = class.options.scope
+        && !names.contains(&name)
+    {
+        return Ok(None);
+    }
     let instructions = code.instructions().collect::<Result<Vec<_>>>()?;
     let mut index_of = vec![u32::MAX; code.bytes.len() + 1];
     for (i, instruction) in instructions.iter().enumerate() {
@@ -122,9 +126,11 @@ pub(super) struct Pass<'p, 'c, 'a> {
     /// Local variables of ours: the stack of calls (if calls are recorded), the lock, a resting place.
     pub(super) stack: Option<u16>,
     pub(super) lock: u16,
-    rest: u16,
+    pub(super) rest: u16,
     /// For each instruction, whether a call that is recorded stands there.
     pub(super) calls: Vec<bool>,
+    /// Objects that are being made, innermost last: their class, and whether they stay on the stack.
+    pub(super) making: Vec<(u16, bool)>,
 }
 
 impl<'p, 'c, 'a> Pass<'p, 'c, 'a> {
@@ -148,12 +154,16 @@ impl<'p, 'c, 'a> Pass<'p, 'c, 'a> {
             more_locals: rest - own + 2,
             ..Edits::default()
         };
-        Self { class, form, code, instructions, edits, changed: false, stack, lock, rest, calls }
+        Self { class, form, code, instructions, edits, changed: false, stack, lock, rest, calls, making: Vec::new() }
     }
 
     fn run(&mut self, index_of: &[u32], frames: Option<&Frames>) -> Result<()> {
+        if matches!(self.class.options.scope, Scope::Quiet(_)) {
+            return self.quiet();
+        }
         if self.form.initializer {
-            return self.initializer();
+            // One that has run already needs nothing.
+            return if self.class.options.preloaded { Ok(()) } else { self.quiet() };
         }
         let mut flow = Flow::new(self.code, self.instructions, index_of, frames, self.form.constructor)?;
         for i in 0..self.instructions.len() {
@@ -211,7 +221,10 @@ impl<'p, 'c, 'a> Pass<'p, 'c, 'a> {
     fn instruction(&mut self, i: usize, note: &Note, fills_last: bool) -> Result<()> {
         let instruction = self.instructions[i];
         let (mut before, mut instead, mut after) = (Vec::new(), Vec::new(), Vec::new());
+        let everything = self.class.options.scope.is_everything();
         match instruction.op {
+            GETSTATIC | PUTSTATIC | IALOAD..=SALOAD | IASTORE..=SASTORE if !everything => return Ok(()),
+            NEWARRAY | ANEWARRAY | MULTIANEWARRAY if !everything => return Ok(()),
             GETSTATIC | PUTSTATIC => self.static_field(&instruction, note, &mut before, &mut after)?,
             GETFIELD | PUTFIELD if !note.uninitialized_this => {
                 self.field(&instruction, note, &mut before, &mut after)?;
@@ -225,6 +238,11 @@ impl<'p, 'c, 'a> Pass<'p, 'c, 'a> {
             }
             NEWARRAY | ANEWARRAY | MULTIANEWARRAY if self.class.options.array_births => {
                 self.made(&instruction, note, SiteKind::MadeArray, Hook::MadeArray, &mut after)?;
+            }
+            NEW if everything => {
+                let stays = self.instructions.get(i + 1).is_some_and(|next| next.op == DUP);
+                self.making.push((instruction.index(), stays));
+                return Ok(());
             }
             MONITORENTER => {
                 let site = self.site(instruction.pc, SiteKind::EnterMonitor, None, note)?;
@@ -373,88 +391,6 @@ impl<'p, 'c, 'a> Pass<'p, 'c, 'a> {
         let site = self.site(instruction.pc, kind, None, note)?;
         self.emitter(after).op(DUP).number(site).hook(hook)?;
         Ok(())
-    }
-
-    fn call(
-        &mut self,
-        i: usize,
-        instruction: &Instruction<'_>,
-        note: &Note,
-        before: &mut Vec<u8>,
-        instead: &mut Vec<u8>,
-        after: &mut Vec<u8>,
-    ) -> Result<()> {
-        let index = instruction.index();
-        let method = self.class.pool.reference(index)?;
-        let constructs = note.uninitialized_this && note.this_in_local && self.class.adds_address_field;
-        // A call of another constructor of the same class has done it already.
-        let made = constructs && method.class != self.class.pool.class_name(self.class.this_class)?;
-        let clones =
-            instruction.op == INVOKESPECIAL && method.name == b"clone" && method.descriptor == b"()Ljava/lang/Object;";
-        if let Some(call) = UnsafeCall::recognise(&method) {
-            let site = self.site(instruction.pc, SiteKind::Unsafe(call), None, note)?;
-            let (name, descriptor) = call.hook();
-            let hook = self.class.pool.add_method(ATOMICS_CLASS.as_bytes(), name.as_bytes(), descriptor.as_bytes())?;
-            self.emitter(instead).number(site).call(hook);
-            return Ok(());
-        }
-        if instruction.op == INVOKESTATIC && method.class == b"java/lang/System" && method.name == b"arraycopy" {
-            let site = self.site(instruction.pc, SiteKind::CopiedArray, None, note)?;
-            self.emitter(instead).number(site).hook(Hook::CopiedArray)?;
-            return Ok(());
-        }
-        let ending = Ending::of(instruction.op, &method);
-        if clones {
-            before.push(DUP);
-        }
-        let rest = self.rest;
-        match ending {
-            Some(Ending::TimedJoin) => {
-                self.emitter(before).local(LSTORE, rest).op(DUP).local(LLOAD, rest);
-            }
-            Some(Ending::Join | Ending::Alive) => before.push(DUP),
-            None => {}
-        }
-        if let Some(stack) = self.stack.filter(|_| self.calls[i]) {
-            let site = self.site(instruction.pc, SiteKind::Call, Some(index), note)?;
-            self.emitter(before).local(ILOAD, stack).number(site).hook(Hook::Calling)?;
-        }
-        if made {
-            let site = self.site(instruction.pc, SiteKind::MadeObject, None, note)?;
-            self.emitter(after).op(ALOAD_0).number(site).hook(Hook::MadeObject)?;
-        }
-        if let Some(ending) = ending {
-            let site = self.site(instruction.pc, SiteKind::Joined, None, note)?;
-            if ending == Ending::Alive {
-                self.emitter(after).op(DUP_X1).number(site).hook(Hook::CheckedAlive)?;
-            } else {
-                self.emitter(after).number(site).hook(Hook::Joined)?;
-            }
-        }
-        if clones {
-            let site = self.site(instruction.pc, SiteKind::Cloned, None, note)?;
-            self.emitter(after).op(DUP_X1).number(site).hook(Hook::Cloned)?;
-        }
-        Ok(())
-    }
-}
-
-/// Calls that tell whether a thread has ended. Of which class the object is does not show in the code: the hook looks.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Ending {
-    Join,
-    TimedJoin,
-    Alive,
-}
-
-impl Ending {
-    fn of(op: u8, method: &Reference<'_>) -> Option<Self> {
-        match (op, method.name, method.descriptor) {
-            (INVOKEVIRTUAL, b"join", b"()V") => Some(Self::Join),
-            (INVOKEVIRTUAL, b"join", b"(J)V") => Some(Self::TimedJoin),
-            (INVOKEVIRTUAL, b"isAlive", b"()Z") => Some(Self::Alive),
-            _ => None,
-        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::jni::{Class, Env, NativeMethod, Object};
 use super::threads::{self, Jvm};
-use super::{agent, monitors, resolve, stacks, statics, stops};
+use super::{agent, locks, monitors, resolve, stacks, statics, stops};
 use reweave_guest::model::wire::kind;
 use reweave_guest::model::{AccessFlags, Addr, AtomicKind, MemoryOrder, Op, ThreadId, Value};
 use reweave_guest::{Next, Token};
@@ -13,7 +13,7 @@ use std::ffi::{CStr, c_void};
 /// # Errors
 /// What is missing.
 pub fn register(env: Env, class: Class) -> Result<(), String> {
-    let natives: [(&CStr, &CStr, *const c_void); 18] = [
+    let natives: [(&CStr, &CStr, *const c_void); 21] = [
         (c"hot", c"()J", hot as *const c_void),
         (c"arrive", c"()Z", arrive as *const c_void),
         (c"access", c"(JJJ)V", access as *const c_void),
@@ -24,6 +24,9 @@ pub fn register(env: Env, class: Class) -> Result<(), String> {
         (c"call", c"(II)I", call as *const c_void),
         (c"enterMonitor", c"(JIZ)V", enter_monitor as *const c_void),
         (c"exitMonitor", c"(JI)V", exit_monitor as *const c_void),
+        (c"enterLock", c"(JII)V", locks::enter as *const c_void),
+        (c"leaveLock", c"(JIZ)V", locks::leave as *const c_void),
+        (c"conditionWait", c"(IIZ)V", locks::condition_wait as *const c_void),
         (c"initializer", c"(IZ)V", initializer as *const c_void),
         (c"range", c"(Ljava/lang/Object;IIIZZ)V", resolve::range as *const c_void),
         (c"stopBefore", c"(Ljava/lang/Object;JII)V", stops::before as *const c_void),

@@ -10,6 +10,7 @@ mod hooks;
 mod jni;
 mod jvmti;
 mod known;
+mod locks;
 mod monitors;
 mod replaced;
 mod resolve;

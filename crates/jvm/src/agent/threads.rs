@@ -26,6 +26,8 @@ pub struct Row {
     pub quiet: Word,
     /// The thread whose end was waited for last, plus one, until the hook behind the wait has asked.
     pub joined: Word,
+    /// How often it had taken the lock that a wait for a condition has given up.
+    pub depth: Word,
 }
 
 impl World for Jvm {

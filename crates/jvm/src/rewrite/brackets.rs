@@ -27,11 +27,11 @@ impl Pass<'_, '_, '_> {
         self.bracket(exit, handler)
     }
 
-    fn last_pc(&self) -> u32 {
+    pub(super) fn last_pc(&self) -> u32 {
         self.instructions.last().map_or(0, |last| last.pc)
     }
 
-    fn bracket(&mut self, exit: Vec<u8>, handler: Vec<u8>) -> Result<()> {
+    pub(super) fn bracket(&mut self, exit: Vec<u8>, handler: Vec<u8>) -> Result<()> {
         let throwable = self.class.pool.add_class(b"java/lang/Throwable")?;
         self.edits.bracket = Some(Bracket { exit, handler, throwable });
         Ok(())

@@ -34,7 +34,7 @@ impl Pass<'_, '_, '_> {
             return Ok(());
         }
         if !self.class.options.scope.is_everything() {
-            return self.call_within_jdk(instruction, note, after);
+            return self.call_within_jdk(instruction, note, before, after);
         }
         if instruction.op == INVOKESTATIC && method.class == b"java/lang/System" && method.name == b"arraycopy" {
             let site = self.site(instruction.pc, SiteKind::CopiedArray, None, note)?;
@@ -81,7 +81,14 @@ impl Pass<'_, '_, '_> {
     }
 
     /// Objects of synchronizing classes get their address from whoever makes them, too, not from whoever comes first.
-    fn call_within_jdk(&mut self, instruction: &Instruction<'_>, note: &Note, after: &mut Vec<u8>) -> Result<()> {
+    fn call_within_jdk(
+        &mut self,
+        instruction: &Instruction<'_>,
+        note: &Note,
+        before: &mut Vec<u8>,
+        after: &mut Vec<u8>,
+    ) -> Result<()> {
+        self.condition_call(instruction, before, after)?;
         if note.uninitialized_this && note.this_in_local {
             let site = self.site(instruction.pc, SiteKind::MadeArray, None, note)?;
             self.emitter(after).op(ALOAD_0).number(site).hook(Hook::MadeArray)?;

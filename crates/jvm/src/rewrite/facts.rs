@@ -87,6 +87,10 @@ pub enum SiteKind {
     EndInitializer,
     Call,
     Unsafe(super::unsafe_calls::UnsafeCall),
+    /// Begin or end of a method of a lock.
+    Lock(super::LockCall),
+    /// A wait for a condition gives its lock up or takes it back.
+    ConditionWait,
 }
 
 impl SiteKind {

@@ -36,6 +36,12 @@ pub enum Hook {
     /// Entry and exit of a `synchronized` method whose monitor the machine itself takes.
     EnteredMethod,
     LeavingMethod,
+    /// Begin and end of a method of a lock of `java.util.concurrent`.
+    EnteringLock,
+    LeftLock,
+    /// In a wait for a condition of such a lock.
+    GaveLockUp,
+    TakingLockBack,
     BeginInitializer,
     EndInitializer,
     /// The stack of calls that led to the method.
@@ -80,6 +86,10 @@ impl Hook {
             Self::LeftMonitor,
             Self::EnteredMethod,
             Self::LeavingMethod,
+            Self::EnteringLock,
+            Self::LeftLock,
+            Self::GaveLockUp,
+            Self::TakingLockBack,
             Self::BeginInitializer,
             Self::EndInitializer,
             Self::Stack,
@@ -114,6 +124,10 @@ impl Hook {
             Self::LeftMonitor => ("leftMonitor", "(Ljava/lang/Object;I)V".into()),
             Self::EnteredMethod => ("enteredMethod", "(Ljava/lang/Object;I)V".into()),
             Self::LeavingMethod => ("leavingMethod", "(Ljava/lang/Object;I)V".into()),
+            Self::EnteringLock => ("enteringLock", "(Ljava/lang/Object;I)Ljava/lang/Object;".into()),
+            Self::LeftLock => ("leftLock", "(ZLjava/lang/Object;I)V".into()),
+            Self::GaveLockUp => ("gaveLockUp", "(Ljava/lang/Object;I)V".into()),
+            Self::TakingLockBack => ("takingLockBack", "(Ljava/lang/Object;I)V".into()),
             Self::BeginInitializer => ("beginInitializer", "(I)V".into()),
             Self::EndInitializer => ("endInitializer", "(I)V".into()),
             Self::Stack => ("stack", "()I".into()),

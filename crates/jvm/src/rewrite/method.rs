@@ -6,17 +6,17 @@
 
 use super::brackets::is_recorded_call;
 use super::emit::{Emitter, Number};
-use super::facts::{Facts, MemberName, NO_MEMBER, Site, SiteKind};
+use super::facts::{Facts, Field, MemberName, NO_MEMBER, Site, SiteKind};
 use super::flow::{Flow, Note};
 use super::hook_names::{Hook, HookConstants};
 use super::splice::{Edit, Edits, Spliced, splice};
-use super::{Options, Scope, Stop};
+use super::{LockCall, Options, Scope, Stop};
 use crate::classfile::descriptor::{MethodDescriptor, slots};
 use crate::classfile::frames::{Frames, Type, entry_locals};
 use crate::classfile::opcode::*;
 use crate::classfile::pool::Reference;
 use crate::classfile::{Code, FIRST_WITH_FRAMES, Instruction, Member, Pool, Result, access, decode_text, find};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// Slots that hooks need on top of what the method itself has on its stack: the most is an array, an index, a long value
 /// and the site.
@@ -42,6 +42,8 @@ pub(super) struct Form {
     initializer: bool,
     pub(super) is_static: bool,
     pub(super) synchronized: bool,
+    /// It is a method of a lock that is seen as a whole; whether it returns something.
+    lock: Option<(LockCall, bool)>,
 }
 
 /// Puts hooks into a method; `None` if it needs none.
@@ -59,6 +61,7 @@ pub fn rewrite<'a>(
         initializer: name == b"<clinit>",
         is_static: member.is(access::STATIC),
         synchronized: member.is(access::SYNCHRONIZED),
+        lock: lock_call(class, member)?,
     };
     if let Scope::Quiet(names) = class.options.scope
         && !names.contains(&name)
@@ -141,13 +144,13 @@ impl<'p, 'c, 'a> Pass<'p, 'c, 'a> {
         instructions: &'p [Instruction<'a>],
         with_calls: bool,
     ) -> Self {
-        let with_calls = with_calls && class.options.calls && !form.initializer;
+        let with_calls = with_calls && class.options.calls && !form.initializer && form.lock.is_none();
         let calls: Vec<bool> =
             instructions.iter().map(|instruction| with_calls && is_recorded_call(class, instruction)).collect();
         let own = code.max_locals;
         let stack = calls.contains(&true).then_some(own);
         let lock = own.saturating_add(u16::from(stack.is_some()));
-        let rest = lock.saturating_add(u16::from(form.synchronized));
+        let rest = lock.saturating_add(u16::from(form.synchronized || form.lock.is_some()));
         let edits = Edits {
             edits: vec![Edit::default(); instructions.len()],
             more_stack: MORE_STACK,
@@ -161,11 +164,15 @@ impl<'p, 'c, 'a> Pass<'p, 'c, 'a> {
         if matches!(self.class.options.scope, Scope::Quiet(_)) {
             return self.quiet();
         }
+        if let Some((call, returns_value)) = self.form.lock {
+            return self.lock_method(call, returns_value);
+        }
         if self.form.initializer {
             // One that has run already needs nothing.
             return if self.class.options.preloaded { Ok(()) } else { self.quiet() };
         }
-        let mut flow = Flow::new(self.code, self.instructions, index_of, frames, self.form.constructor)?;
+        let constants = self.constants()?;
+        let mut flow = Flow::new(self.code, self.instructions, index_of, frames, self.form.constructor, constants)?;
         for i in 0..self.instructions.len() {
             let note = flow.step(i, &self.instructions[i], self.class.pool)?;
             let fills_last = note.leaves_fresh
@@ -185,6 +192,21 @@ impl<'p, 'c, 'a> Pass<'p, 'c, 'a> {
             self.synchronized()?;
         }
         Ok(())
+    }
+
+    /// Static fields of the class that are read here and never change, as the code names them.
+    fn constants(&self) -> Result<HashSet<u16>> {
+        let this = self.class.pool.class_name(self.class.this_class)?;
+        let mut constants = HashSet::new();
+        for instruction in self.instructions.iter().filter(|instruction| instruction.op == GETSTATIC) {
+            let field = self.class.pool.reference(instruction.index())?;
+            let name = decode_text(field.name);
+            let is_final = |own: &&Field| own.access & access::FINAL != 0 && own.name == name;
+            if field.class == this && self.class.facts.fields.iter().any(|own| is_final(&own)) {
+                constants.insert(instruction.index());
+            }
+        }
+        Ok(constants)
     }
 
     pub(super) fn emitter<'e>(&'e mut self, out: &'e mut Vec<u8>) -> Emitter<'e, 'a> {
@@ -392,6 +414,12 @@ impl<'p, 'c, 'a> Pass<'p, 'c, 'a> {
         self.emitter(after).op(DUP).number(site).hook(hook)?;
         Ok(())
     }
+}
+
+fn lock_call(class: &Class<'_, '_>, member: &Member<'_>) -> Result<Option<(LockCall, bool)>> {
+    let this = class.pool.class_name(class.this_class)?;
+    let (name, descriptor) = (class.pool.utf8(member.name)?, class.pool.utf8(member.descriptor)?);
+    Ok(LockCall::of(this, name, descriptor).map(|call| (call, !descriptor.ends_with(b"V"))))
 }
 
 /// Letter of a field's type; `L` for references of every kind.

@@ -10,6 +10,7 @@ mod emit;
 pub mod facts;
 mod flow;
 pub mod hook_names;
+mod lock_calls;
 mod method;
 mod serial;
 mod splice;
@@ -19,6 +20,7 @@ pub mod unsafe_calls;
 pub use facts::Facts;
 use facts::{Field, LeftOut, Method, Missing};
 use hook_names::{ADDRESS_FIELD, HookConstants};
+pub use lock_calls::LockCall;
 use method::Class;
 pub use uncaught::report_uncaught;
 

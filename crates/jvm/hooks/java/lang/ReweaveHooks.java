@@ -1,5 +1,7 @@
 package java.lang;
 
+import java.util.concurrent.locks.AbstractQueuedSynchronizer;
+import java.util.concurrent.locks.ReentrantLock;
 import jdk.internal.misc.Unsafe;
 import jdk.internal.vm.annotation.ForceInline;
 
@@ -51,6 +53,11 @@ public final class ReweaveHooks {
     private static final long STRINGS = 0x0a0000000000L;
     private static final long NUMBERS = 0x0b0000000000L;
 
+    /** Where a lock and a condition have what they are made of. */
+    private static final long SYNC = U.objectFieldOffset(ReentrantLock.class, "sync");
+    private static final long OUTER =
+            U.objectFieldOffset(AbstractQueuedSynchronizer.ConditionObject.class, "this$0");
+
     /** Kinds of records (the low byte of their first word), as the trace has them. */
     private static final int STACK = 2;
     private static final int READ = 4;
@@ -89,6 +96,14 @@ public final class ReweaveHooks {
     private static native void enterMonitor(long address, int site, boolean taken);
 
     private static native void exitMonitor(long address, int site);
+
+    /** {@code sync}: the hash of what the lock is made of. Nothing is recorded from here to {@code leaveLock}. */
+    private static native void enterLock(long address, int sync, int site);
+
+    private static native void leaveLock(long address, int site, boolean done);
+
+    /** A wait for a condition has given its lock up, or is about to take it back. */
+    private static native void conditionWait(int sync, int site, boolean begins);
 
     private static native void initializer(int site, boolean begins);
 
@@ -617,6 +632,34 @@ public final class ReweaveHooks {
     public static void leavingMethod(Object object, int site) {
         if (recorded()) {
             exitMonitor(addressFirst(object, site), site);
+        }
+    }
+
+    /** A method of a lock begins. What it returns is given to the hook at its end: null if the lock is seen as what it is
+     * made of. A fair lock is, because it may make its owner in the model wait. */
+    public static Object enteringLock(Object lock, int site) {
+        if (((ReentrantLock) lock).isFair() || !recorded()) {
+            return null;
+        }
+        enterLock(addressFirst(lock, site), System.identityHashCode(U.getReference(lock, SYNC)), site);
+        return lock;
+    }
+
+    public static void leftLock(boolean done, Object lock, int site) {
+        if (lock != null) {
+            leaveLock(known(lock), site, done);
+        }
+    }
+
+    public static void gaveLockUp(Object condition, int site) {
+        if (recorded()) {
+            conditionWait(System.identityHashCode(U.getReference(condition, OUTER)), site, true);
+        }
+    }
+
+    public static void takingLockBack(Object condition, int site) {
+        if (recorded()) {
+            conditionWait(System.identityHashCode(U.getReference(condition, OUTER)), site, false);
         }
     }
 

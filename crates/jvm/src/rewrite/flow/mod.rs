@@ -10,6 +10,7 @@ mod step;
 use crate::classfile::frames::{Frames, Type};
 use crate::classfile::opcode::*;
 use crate::classfile::{Code, Instruction, Malformed, Pool, Result};
+use std::collections::HashSet;
 use step::Step;
 
 /// What is known about one slot of the operand stack or one local variable.
@@ -79,6 +80,8 @@ pub struct Flow<'c> {
     last_block: u32,
     /// Blocks that go on at the target of a jump which is always taken, by that place.
     goes_on: Vec<(u32, u32)>,
+    /// Static fields that never change, as the code names them.
+    constants: HashSet<u16>,
 }
 
 #[derive(Clone, Default, Debug)]
@@ -95,6 +98,7 @@ impl<'c> Flow<'c> {
         index_of: &[u32],
         frames: Option<&'c Frames>,
         constructor: bool,
+        constants: HashSet<u16>,
     ) -> Result<Self> {
         let mut arrivals = vec![Arrival::default(); instructions.len()];
         let at = |pc: i64| -> Result<usize> {
@@ -122,7 +126,17 @@ impl<'c> Flow<'c> {
             *this = Slot(Slot::UNINITIALIZED_THIS);
         }
         let state = Some(State { stack: Vec::new(), this_uninitialized: constructor });
-        Ok(Self { frames, arrivals, brought: Vec::new(), state, locals, block: 0, last_block: 0, goes_on: Vec::new() })
+        Ok(Self {
+            frames,
+            arrivals,
+            brought: Vec::new(),
+            state,
+            locals,
+            block: 0,
+            last_block: 0,
+            goes_on: Vec::new(),
+            constants,
+        })
     }
 
     /// Whether flow can reach the instruction other than from the one before it.
@@ -136,7 +150,8 @@ impl<'c> Flow<'c> {
         let mut note = Note { block: self.block, ..Note::default() };
         let state = self.state.get_or_insert_default();
         note.this_in_local = state.this_uninitialized && self.locals.first().is_some_and(|s| s.is_uninitialized_this());
-        let mut step = Step { state, locals: &mut self.locals, note: &mut note, ends_block: false };
+        let (locals, constants) = (&mut self.locals, &self.constants);
+        let mut step = Step { state, locals, note: &mut note, ends_block: false, constants };
         step.execute(index, instruction, pool)?;
         let ends_block = step.ends_block;
         self.leave(instruction, ends_block);

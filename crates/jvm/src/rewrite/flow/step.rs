@@ -4,6 +4,7 @@ use super::{Note, Slot, State, forget};
 use crate::classfile::descriptor::{MethodDescriptor, slots};
 use crate::classfile::opcode::*;
 use crate::classfile::{Instruction, Malformed, Pool, Result};
+use std::collections::HashSet;
 
 /// One instruction at work on the state.
 pub(super) struct Step<'s> {
@@ -11,6 +12,7 @@ pub(super) struct Step<'s> {
     pub(super) locals: &'s mut Vec<Slot>,
     pub(super) note: &'s mut Note,
     pub(super) ends_block: bool,
+    pub(super) constants: &'s HashSet<u16>,
 }
 
 impl Step<'_> {
@@ -230,7 +232,7 @@ impl Step<'_> {
             self.note.uninitialized_this = object.is_uninitialized_this();
         }
         if matches!(op, GETSTATIC | GETFIELD) {
-            self.produce(width, true);
+            self.produce(width, !self.constants.contains(&instruction.index()));
         }
         Ok(())
     }

@@ -142,6 +142,13 @@ const CHORES: &[Chore] = &[
            tells them apart",
         |_| soak::realistic(),
     ),
+    chore(
+        "survey",
+        "java",
+        "[REPLAYS]",
+        "every golden program in Java through `reweave test`; each confirmed finding is replayed so often (default 20)",
+        |rest| soak::java(word(rest, 0, "20")),
+    ),
     chore("bench", "record", "", "what recording costs against plain and libtsan, as ratios", |_| bench()),
     chore(
         "bench",

@@ -82,6 +82,13 @@ pub const ALTERNATIVES_PER_RUN: u32 = 4;
 /// Runs that nobody has asked yet: their traces lie on disk.
 pub const ALTERNATIVES_WAITING: usize = 200;
 
+// Enough.
+
+/// With a bug in hand, so long may nothing else turn up …
+pub const QUIET: Duration = Duration::from_secs(6);
+/// … or this share of the time it took to the last one, if that is longer.
+pub const QUIET_SHARE: u32 = 2;
+
 // Exploring.
 
 /// For exploration, unless it is asked for.

@@ -348,6 +348,12 @@ impl Run {
         self.timed_out.then(|| ended.into())
     }
 
+    /// What cannot be seen of a program although it was built for us.
+    pub fn blind_spot(&self) -> Option<String> {
+        self.processes.first().filter(|first| first.instrumented)?;
+        self.program.front_end.blind_spot(&self.program.path)
+    }
+
     /// What the user should know about how much could be seen, if not everything.
     pub fn shortcoming(&self) -> Option<String> {
         let first = self.processes.first();

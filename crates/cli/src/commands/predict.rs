@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use reweave_launch::{Error, exit, interrupt};
+use reweave_launch::{Error, exit, interrupt, memory};
 use reweave_model::{Kind, Strength};
 use reweave_predict::Mode;
 use reweave_predict::search::nondeterminism::{self, Rule};
@@ -15,7 +15,7 @@ use reweave_trace::{RunSet, Trace};
 
 use crate::output;
 use crate::progress::Bar;
-use crate::size::parse_time;
+use crate::size::{parse_size, parse_time};
 
 /// Analyse a trace without running anything
 #[derive(clap::Args)]
@@ -35,6 +35,10 @@ pub struct Args {
     /// Wall time (ms, s, m, h); what is not settled by then is counted
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = parse_time)]
     budget: Option<Duration>,
+    /// What `reweave` may take of the memory; what there is no room for is left out and counted [default: a quarter of
+    /// the machine's, at most 4G]
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    max_memory: Option<u64>,
     /// How nondeterministic reads are found
     #[arg(long, value_enum, default_value = "exact", value_name = "RULE")]
     rule: RuleName,
@@ -136,6 +140,7 @@ pub fn run(args: Args) -> i32 {
             return exit::USAGE;
         }
     };
+    let _memory = memory::limit(args.max_memory.unwrap_or_else(memory::default_limit));
     match predict(&args, analyses) {
         Ok(report) => {
             let code = output::print(|out| {
@@ -167,6 +172,7 @@ fn predict(args: &Args, analyses: Vec<AnalysisRef>) -> Result<Report, Error> {
             window: args.window.map(|window| window as usize),
             deadline: args.budget.map(|budget| Instant::now() + budget),
             interrupt: Some(interrupt::asked_to_stop()),
+            memory: Some(memory::flag()),
         },
         nondeterminism: nondeterminism::Options {
             wanted: args.deny == Some(Deny::Nondeterminism),
@@ -250,6 +256,9 @@ fn report(trace: &Trace, answer: PredictionResult) -> Report {
     });
     let findings = items.collect();
     let mut stats = answer.stats;
+    if memory::times() > 0 {
+        stats.insert("memory_limit".to_owned(), memory::times());
+    }
     stats.insert("events".to_owned(), answer.events);
     stats.insert("unknown_pairs".to_owned(), answer.unknown_pairs);
     let reweave = env!("CARGO_PKG_VERSION").into();
@@ -269,6 +278,7 @@ fn report(trace: &Trace, answer: PredictionResult) -> Report {
         program: trace.meta().program.clone(),
         findings,
         stats,
+        bugs: Vec::new(),
         baseline: None,
         language: Arc::new(trace.language().clone()),
     }

@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use reweave_hunt::explore::Explored;
-use reweave_hunt::pipeline::{self, Plan};
-use reweave_launch::exit;
+use reweave_hunt::pipeline::{self, Enough, Plan, Tested};
+use reweave_launch::{exit, memory};
 use reweave_report::{Style, text};
 
 use super::predict::Deny;
@@ -15,7 +15,7 @@ use super::record::Scheduling;
 use super::report::Verbosity;
 use crate::front_ends::FRONT_ENDS;
 use crate::output;
-use crate::size::parse_time;
+use crate::size::{parse_size, parse_time};
 use crate::triage::{Judge, Triage};
 use crate::watcher::Watcher;
 
@@ -41,6 +41,13 @@ pub struct Args {
     /// Spend all the time that is left on exploring what other schedules can do, until nothing new is to be expected
     #[arg(long)]
     explore: bool,
+    /// Stop at the first finding that is confirmed
+    #[arg(long, conflicts_with = "explore")]
+    fail_fast: bool,
+    /// What `reweave` itself may take of the memory; what there is no room for is left out and counted [default: a
+    /// quarter of the machine's, at most 4G]
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    max_memory: Option<u64>,
     /// Runs of the program at a time, once it is recorded [default: one for each core, or 1 if the program deals with
     /// files, sockets or other processes, where runs get in each other's way]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
@@ -72,6 +79,8 @@ pub fn run(args: Args) -> i32 {
     let mut plan = Plan::new(FRONT_ENDS, args.command, args.output);
     plan.budget = args.budget;
     plan.explore = args.explore;
+    plan.fail_fast = args.fail_fast;
+    let _memory = memory::limit(args.max_memory.unwrap_or_else(memory::default_limit));
     plan.jobs = args.jobs.unwrap_or_else(cores).into();
     plan.jobs_asked_for = args.jobs.is_some();
     plan.options.isolate = args.isolate;
@@ -119,6 +128,9 @@ pub fn test(plan: &Plan, judge: &Judge, detail: text::Detail, passing: Passing) 
             if interrupted {
                 eprintln!("reweave: interrupted: this is what was known by then, not all that was asked for");
             }
+            if let Some(why) = early_end(&tested, plan).filter(|_| detail > text::Detail::Quiet) {
+                eprintln!("reweave: {why}");
+            }
             if let Some(explored) = tested.explored.as_ref().filter(|_| detail > text::Detail::Quiet) {
                 eprintln!("reweave: {}", exploration(explored, plan.explore, failed));
             }
@@ -142,6 +154,19 @@ pub fn test(plan: &Plan, judge: &Judge, detail: text::Detail, passing: Passing) 
             }
         }
         Err(error) => output::fail(&error),
+    }
+}
+
+/// Why it ended when it did.
+fn early_end(tested: &Tested, plan: &Plan) -> Option<String> {
+    let (took, budget) = (tested.took.as_secs_f64(), plan.budget.as_secs_f64());
+    match tested.enough {
+        Some(Enough::FirstFailure) => Some(format!("stopped after {took:.1} s, at the first failure (--fail-fast)")),
+        Some(Enough::Quiet(quiet)) => Some(format!(
+            "stopped after {took:.0} s of {budget:.0} s: nothing else turned up for {:.0} s (--explore goes on)",
+            quiet.as_secs_f64()
+        )),
+        None => None,
     }
 }
 

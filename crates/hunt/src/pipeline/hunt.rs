@@ -10,6 +10,7 @@ use reweave_report::{Report, data};
 use reweave_trace::{Language, Trace};
 
 use super::candidate::{Candidate, State};
+use super::enough::{Enough, Patience};
 use super::own_runs::minimise;
 use super::settle::repeats;
 use super::trying::Unfinished;
@@ -20,6 +21,7 @@ use crate::confirm::{NormalBehaviour, RunSettings};
 use crate::names::Code;
 use crate::replay::Recording;
 use reweave_launch::Result;
+use reweave_launch::memory;
 use reweave_launch::session::{Options, Run};
 
 pub struct Hunt<'p> {
@@ -50,6 +52,10 @@ pub struct Hunt<'p> {
     pub schedules: u64,
     /// When the recorded run had been looked at, and how much of the time since then went into looking at others.
     pub others: Option<(Instant, Duration)>,
+    /// Since when it looks, and when it last found something.
+    pub patience: Patience,
+    /// Why it ended before its time was over.
+    pub ended_early: Option<Enough>,
     /// Runs at a time.
     pub jobs: usize,
     /// Of the program, once it is recorded.
@@ -95,6 +101,8 @@ impl<'p> Hunt<'p> {
             schedules: 0,
             least_prediction: budget::LEAST_PREDICTION,
             others: None,
+            patience: Patience::new(),
+            ended_early: None,
             jobs: plan.jobs,
             language: Arc::default(),
             unchecked: None,
@@ -125,8 +133,14 @@ impl<'p> Hunt<'p> {
         self.others = Some((Instant::now(), Duration::ZERO));
     }
 
+    /// None once there is enough to tell.
     pub fn left(&self) -> Duration {
-        left(self.deadline)
+        if self.enough().is_some() { Duration::ZERO } else { left(self.deadline) }
+    }
+
+    /// Why nothing else needs to be tried.
+    pub fn enough(&self) -> Option<Enough> {
+        self.patience.enough(self.plan, &self.candidates, self.others.is_none())
     }
 
     /// For runs that repeat something.
@@ -139,6 +153,9 @@ impl<'p> Hunt<'p> {
     pub fn save(&mut self) -> Result<Report> {
         // The strongest first; ids are folder names already and stay.
         self.candidates.sort_by_key(|candidate| (candidate.rank(), candidate.id));
+        if memory::times() > 0 {
+            self.stats.insert("memory_limit".into(), memory::times());
+        }
         let report = Report {
             reweave: env!("CARGO_PKG_VERSION").into(),
             schema: data::SCHEMA,
@@ -146,6 +163,7 @@ impl<'p> Hunt<'p> {
             findings: self.candidates.iter().map(Candidate::item).collect(),
             stats: self.stats.clone(),
             unchecked: self.unchecked.clone(),
+            bugs: Vec::new(),
             baseline: None,
             language: Arc::clone(&self.language),
         };

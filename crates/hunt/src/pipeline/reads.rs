@@ -18,6 +18,7 @@ use crate::budget;
 use crate::replay::{is_failure, same_outcome};
 use reweave_launch::Result;
 use reweave_launch::interrupt;
+use reweave_launch::memory;
 use reweave_launch::session::Run;
 
 /// Of the budget, for everything else.
@@ -64,6 +65,7 @@ impl Hunt<'_> {
             limits: SearchLimits {
                 deadline: Some(deadline),
                 interrupt: Some(interrupt::flag()),
+                memory: Some(memory::flag()),
                 ..SearchLimits::default()
             },
             ..reweave_predict::Options::default()

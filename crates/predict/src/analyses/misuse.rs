@@ -35,6 +35,7 @@ impl Analysis for MisuseOfSynchronization {
             |footer: &Footer| matches!(footer.outcome, Outcome::Exited { .. }) && !footer.other.contains_key(PARTIAL);
         // So did one of which only a part was read.
         let ended = prediction.trace.footer().is_some_and(whole) && !prediction.is_cut_short();
+        let ended = ended && !prediction.trace.language().threads_need_no_join;
         let is_unjoined = |misused: &Misused| misused.what.is_none();
         let misused: Vec<Misused> =
             listed.misuses.iter().filter(|misused| ended || !is_unjoined(misused)).copied().collect();

@@ -7,6 +7,7 @@ use reweave_model::{Kind, Novelty};
 use crate::data::{AccessItem, Item, Location};
 use crate::dossier::Dossier;
 use crate::escape::{html, html_short};
+use crate::pattern::Pattern;
 use crate::related::Group;
 use crate::story::Emphasis;
 use crate::view::cut;
@@ -22,7 +23,10 @@ const CALLERS: usize = 6;
 pub fn write(dossier: &Dossier<'_>, group: &Group<'_>, open: bool, out: &mut dyn Write) -> io::Result<()> {
     let also = text::also(group).iter().map(|line| also_line(group, line)).collect::<String>();
     let also = if also.is_empty() { also } else { format!("<ul class=\"also\">{also}</ul>\n") };
-    one(dossier, group.lead, "", &also, open, out)?;
+    let pattern = Pattern::of(group).filter(|_| group.lead.is_proven());
+    let pattern =
+        pattern.map_or(String::new(), |pattern| format!("<p class=\"note\">{}.</p>\n", html(&pattern.to_string())));
+    one(dossier, group.lead, "", &format!("{pattern}{also}"), open, out)?;
     let lead = format!(" data-lead=\"{}\"", group.lead.id);
     group.others.iter().try_for_each(|(item, _)| one(dossier, item, &lead, "", false, out))
 }

@@ -86,14 +86,18 @@ fn accesses(finding: &Finding, source: &dyn Source) -> Vec<AccessItem> {
 fn facts(finding: &Finding, raced: Option<Addr>, source: &dyn Source) -> Facts {
     Facts {
         memory_order: finding.weak_order,
-        variable: raced.map(|addr| source.describer().variable(addr)),
+        variable: raced.map(|addr| {
+            let describer = source.describer();
+            let by_code = summary::first_pc(finding).and_then(|pc| describer.symbols.accessed(pc));
+            by_code.map_or_else(|| describer.variable(addr), ToOwned::to_owned)
+        }),
         unjoined: finding.kind == Kind::Misuse && summary::is_unjoined(finding, source),
         ..Facts::default()
     }
 }
 
 fn access_item(access: &Accessor, source: &dyn Source) -> AccessItem {
-    let describer = source.describer();
+    let describer = source.describer().at(access.event);
     let Placed { at, through, stack } = Placed::new(access.pc, source.callers(access).into_iter(), describer);
     let held =
         |(object, at): (ObjectId, Location)| HeldLock { name: describer.object(object), taken: Some(at.short()) };
@@ -105,6 +109,7 @@ fn access_item(access: &Accessor, source: &dyn Source) -> AccessItem {
         through,
         stack,
         locks_held: source.locks_held(access).into_iter().map(held).collect(),
+        memory: source.touched(access).and_then(|(addr, value)| describer.memory(addr, value)),
         event: source.event(access),
     }
 }
@@ -120,6 +125,7 @@ fn text_item(access: &StaticAccess) -> AccessItem {
         through: Vec::new(),
         stack: access.callers.iter().map(Location::from).collect(),
         locks_held: access.locks_held.iter().map(held).collect(),
+        memory: None,
         event: None,
     }
 }

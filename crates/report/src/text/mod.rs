@@ -105,7 +105,7 @@ impl Page<'_> {
             let groups = if full { shown.into_iter().map(alone).collect() } else { related::groups(shown) };
             let mut lines = 0;
             for group in groups {
-                if full || group.lead.strength == Strength::Confirmed {
+                if full || group.lead.strength == Strength::Confirmed && !group.is_minor() {
                     self.write_group(&group, out)?;
                     writeln!(out)?;
                 } else {
@@ -220,6 +220,9 @@ pub(crate) fn write_unsettled(report: &Report, out: &mut dyn Write) -> io::Resul
              compares more)",
             stat("windows")
         )?;
+    }
+    if stat("memory_limit") > 0 {
+        writeln!(out, "memory was at its limit: something was given up for it (see --max-memory)")?;
     }
     if stat("cut_short") > 0 {
         let unread = match stat("unread_events") {

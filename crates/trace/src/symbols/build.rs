@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use reweave_model::{Addr, Pc, Place};
 
+use super::types::{Shape, TypeId};
 use super::{Frame, Module, StoredFrame, Symbols, Variable};
 
 #[derive(Default)]
@@ -60,6 +61,27 @@ impl SymbolsBuilder {
         self.symbols.variables.push(Variable { address: address.0, size, name });
     }
 
+    /// A type whose parts were added before.
+    pub fn data_type(&mut self, name: &str, size: u64, shape: Shape) -> TypeId {
+        self.symbols.types.add(name, size, shape)
+    }
+
+    /// What the variable that begins there is made of.
+    pub fn variable_type(&mut self, address: Addr, of: TypeId) {
+        self.symbols.types.of_variable(address, of);
+    }
+
+    /// What is allocated by the code at an address: one of these, or several.
+    pub fn allocated_type(&mut self, pc: Pc, of: TypeId) {
+        self.symbols.types.of_allocation(pc, of);
+    }
+
+    /// What the code at an address (a return address) reads or writes, whichever object it does that to: `Account.balance`.
+    pub fn accessed(&mut self, pc: Pc, name: &str) {
+        let name = self.strings.id(name);
+        self.symbols.accessed.push((pc, name));
+    }
+
     /// What the code at an address tells: `block` numbers stretches of code, from 1, that control can leave only at
     /// their end; `constant`: the operand comes from the code alone. See [`Facts`](super::Facts).
     pub fn code(&mut self, pc: Pc, block: u32, constant: bool) {
@@ -82,6 +104,8 @@ impl SymbolsBuilder {
         }
         symbols.variables.sort_by_key(|variable| (variable.address, std::cmp::Reverse(variable.size)));
         symbols.variables.dedup_by_key(|variable| (variable.address, variable.size));
+        symbols.accessed.sort_unstable();
+        symbols.accessed.dedup_by_key(|(pc, _)| *pc);
         symbols.data.sort();
         symbols.strings = strings.all;
         symbols

@@ -134,6 +134,21 @@ const CHORES: &[Chore] = &[
            golden programs, with and without yielding, context and abstractions",
         |rest| soak::active(word(rest, 0, "20")),
     ),
+    chore(
+        "survey",
+        "realistic",
+        "",
+        "ten small realistic programs: each is found by `reweave test`, not in its fixed twin, and `reweave verify` \
+           tells them apart",
+        |_| soak::realistic(),
+    ),
+    chore(
+        "survey",
+        "java",
+        "[REPLAYS]",
+        "every golden program in Java through `reweave test`; each confirmed finding is replayed so often (default 20)",
+        |rest| soak::java(word(rest, 0, "20")),
+    ),
     chore("bench", "record", "", "what recording costs against plain and libtsan, as ratios", |_| bench()),
     chore(
         "bench",

@@ -13,7 +13,7 @@ struct Tool {
     left_out: &'static str,
 }
 
-const TOOLS: [Tool; 13] = [
+const TOOLS: [Tool; 14] = [
     Tool { program: "gcc", package: "gcc", left_out: "everything that compiles a program" },
     Tool { program: "g++", package: "g++", left_out: "all C++ programs" },
     Tool { program: "make", package: "make", left_out: "builds with make" },
@@ -24,6 +24,7 @@ const TOOLS: [Tool; 13] = [
     Tool { program: "meson", package: "meson", left_out: "builds with meson" },
     Tool { program: "autoconf", package: "autoconf", left_out: "builds with autotools" },
     Tool { program: "automake", package: "automake", left_out: "builds with autotools" },
+    Tool { program: "javac", package: "default-jdk-headless", left_out: "programs on a Java machine" },
     Tool { program: "chromium", package: "chromium", left_out: "the HTML report in a browser" },
     Tool { program: "pkg-config", package: "pkg-config", left_out: "programs on top of GLib" },
     // One of the tools that come with the development files, which have no program of their own.

@@ -31,8 +31,10 @@ impl<'a> Watcher<'a> {
     pub fn see(&mut self, stage: Stage<'_>) {
         match stage {
             Stage::Recorded(run) => {
-                output::run_summary(run);
-                if self.detail > Detail::Quiet {
+                if self.detail == Detail::Quiet {
+                    output::run_warnings(run);
+                } else {
+                    output::run_summary(run);
                     self.bar = Some(Bar::until(self.deadline));
                 }
             }

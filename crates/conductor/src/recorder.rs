@@ -10,7 +10,7 @@ use crate::world::World;
 use reweave_model::wire::{self, Encoder, Record};
 use reweave_model::{Op, Pc, StackId, ThreadId};
 use std::marker::PhantomData;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// A chunk is handed over when less than this is left in it, so that the per-access path checks once. Room for two
 /// accesses with their context: the read of a copy stays with its write.
@@ -29,6 +29,17 @@ pub struct Recorder<W> {
     said_thread: u32,
     discarding: bool,
     world: PhantomData<W>,
+}
+
+/// Where hooks that a front end has outside of this library find what they need to write records themselves.
+#[derive(Clone, Copy, Debug)]
+pub struct RecorderWords {
+    /// Where the next record goes.
+    pub cursor: *mut *mut u64,
+    /// From here on the chunk is full.
+    pub limit: *const *mut u64,
+    /// How many bytes of the chunk the launcher sees: grows with the cursor.
+    pub visible: *const AtomicU64,
 }
 
 /// A plain access to several bytes that a front end takes from the program's memory.
@@ -75,6 +86,13 @@ impl<W: World> Recorder<W> {
     #[inline(always)]
     pub const fn cursor(&self) -> *mut u64 {
         self.cursor
+    }
+
+    /// The words of the per-access path, for hooks that are not compiled with this library. They stay where the
+    /// conductor stays; only the holder of the token touches what they point to, and not while it is in an operation.
+    pub fn words(&mut self) -> RecorderWords {
+        let visible = &raw const self.region.header().cursor;
+        RecorderWords { cursor: &raw mut self.cursor, limit: &raw const self.limit, visible }
     }
 
     /// Whether the chunk must be [handed over](Self::publish) before the next access.

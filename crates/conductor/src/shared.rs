@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64};
 
 pub const MAGIC: u32 = u32::from_le_bytes(*b"RWSH");
 /// Target and launcher come from one build, so the layout needs no compatibility, only a check.
-pub const VERSION: u32 = 5;
+pub const VERSION: u32 = 6;
 
 pub const CHUNKS: usize = 8;
 pub const CHUNK_BYTES: usize = 1 << 20;
@@ -65,6 +65,9 @@ pub struct Header {
     /// request.
     pub revoke: AtomicU32,
     pub revoke_at: AtomicU64,
+    /// Set by the target: for so many milliseconds a holder may record nothing before the watchdog looks at it; 0: as
+    /// the watchdog thinks fit. For front ends under which a holder waits now and then although nobody else could run.
+    pub patience: AtomicU32,
     /// The watchdog gives up waiting for a thread that replay wants.
     pub give_up: AtomicU32,
     /// No thread can ever move again.

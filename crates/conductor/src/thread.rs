@@ -197,6 +197,12 @@ impl Own {
         self.stack_said.get() == self.stack_wanted.get()
     }
 
+    /// Where the stack last shown and the one to be shown are, each with the number of the chunk in its upper half: for
+    /// hooks that are not compiled with this library.
+    pub const fn stack_words(&self) -> (*mut u64, *mut u64) {
+        (self.stack_said.as_ptr(), self.stack_wanted.as_ptr())
+    }
+
     /// The id of the stack that records show.
     pub fn stack(&self) -> u32 {
         self.stack_wanted.get() as u32

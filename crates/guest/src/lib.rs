@@ -53,6 +53,8 @@ pub use guarded::Guarded;
 pub use inside::{Inside, hold};
 pub use process::{Child, Entered, Guest, NewGuest, Plain, Process};
 pub use reweave_conductor::policy::Next;
-pub use reweave_conductor::{Conductor, Deadline, Pause, Performed, Token, Wakeup, World};
+pub use reweave_conductor::shared::POLICY_REPLAY;
+pub use reweave_conductor::words;
+pub use reweave_conductor::{Conductor, Deadline, NewThread, Pause, Performed, Thread, Token, Wakeup, World};
 /// The types of what is recorded.
 pub use reweave_model as model;

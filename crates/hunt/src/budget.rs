@@ -113,6 +113,8 @@ pub const IDLE_WALKS: u32 = 2_000;
 /// Shares of the whole budget: what they get at most, and what is kept for them.
 pub const READS_SHARE: u32 = 10;
 pub const READS_KEPT: u32 = 30;
+/// Runs of threads one after the other, to see whether reads take their values from elsewhere.
+pub const SERIAL_RUNS: u64 = 4;
 /// Lines that read, in one trace.
 pub const READ_LINES: usize = 40;
 

@@ -209,7 +209,7 @@ fn value_text(original: &Trace, again: &Trace, one: &Step, two: &Step) -> Option
 fn value(describer: Describer<'_>, event: &Event<'_>) -> String {
     match event.op {
         Op::Read { value, .. } | Op::Write { value, .. } => describer.value(value),
-        op => describer.operands(&op),
+        op => describer.operands(&op, Some(event.pc)),
     }
 }
 

@@ -1,10 +1,10 @@
 //! Rewrites the class files of a folder into another one, and says how long that took and what was left out:
-//! `cargo run --example rewrite -- IN OUT [--preloaded-java-lang] [--stops]`.
+//! `cargo run --example rewrite -- IN OUT [--preloaded-java-lang] [--stops] [--synchronization]`.
 //!
 //! With `/dev/null` as OUT nothing is written. Every class is also read and written unchanged, which must give its bytes.
 
 use reweave_jvm::classfile::{ClassFile, Code};
-use reweave_jvm::rewrite::{Options, Stop, rewrite};
+use reweave_jvm::rewrite::{Options, Scope, Stop, rewrite};
 use std::error::Error;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use std::time::Instant;
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let [from, to, flags @ ..] = &arguments[..] else {
-        return Err("usage: rewrite IN OUT [--preloaded-java-lang] [--stops]".into());
+        return Err("usage: rewrite IN OUT [--preloaded-java-lang] [--stops] [--synchronization]".into());
     };
     let has = |flag: &str| flags.iter().any(|own| own == flag);
     let mut files = Vec::new();
@@ -37,6 +37,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             first_site,
             preloaded: is_preloaded(&name.to_string_lossy()),
             has_address: &in_folder,
+            scope: if has("--synchronization") { Scope::Synchronization } else { Scope::Everything },
             calls: !has("--no-calls"),
             array_births: true,
             stop: if has("--stops") { Stop::Everywhere } else { Stop::Nowhere },

@@ -39,12 +39,17 @@ impl FrontEnd for Jvm {
             entry: "main".into(),
             failure_words: all(&["exception in thread", "error", "exception"]),
             how_to_instrument: "nothing: classes are rewritten as they are loaded".into(),
+            threads_need_no_join: true,
             ..Language::default()
         }
     }
 
     fn recognise(&self, file: &Path) -> io::Result<Recognition> {
         let Some(home) = home_of(file)? else { return Ok(Recognition::NotMine) };
+        if !is_hotspot(&home) && version(&home).is_none_or(|version| version >= OLDEST) {
+            let why = format!("a Java machine other than HotSpot: HotSpot of JDK {OLDEST} to {NEWEST} can be recorded");
+            return Ok(Recognition::Refused(why));
+        }
         Ok(match version(&home) {
             Some(version) if version < OLDEST => Recognition::Refused(format!(
                 "a Java machine of version {version}: JDK {OLDEST} to {NEWEST} can be recorded"
@@ -126,7 +131,11 @@ fn home_of(file: &Path) -> io::Result<Option<PathBuf>> {
         return Ok(None);
     }
     let home = file.parent().and_then(Path::parent).map(Path::to_path_buf);
-    Ok(home.filter(|home| home.join("lib/server/libjvm.so").exists()))
+    Ok(home.filter(|home| home.join("release").exists() || is_hotspot(home)))
+}
+
+fn is_hotspot(home: &Path) -> bool {
+    home.join("lib/server/libjvm.so").exists()
 }
 
 /// The first number of the version that a JDK says it has.

@@ -3,13 +3,14 @@
 //! ```text
 //! class    NAME    SOURCE FILE
 //! method   OFFSET  NAME  LINES (place:line …)
-//! site     OFFSET  BLOCK  1 if the operand cannot depend on a read of the block
+//! variable OFFSET  SIZE  NAME (a static field, or the class as a lock)
+//! site     OFFSET  BLOCK  1 if the operand cannot depend on a read of the block  WHAT IT ACCESSES
 //! ```
 //!
 //! Fields are separated by tabs; offsets are hexadecimal, from the start of the class's code. The writer is the
 //! agent (`classes`).
 
-use reweave_model::Pc;
+use reweave_model::{Addr, Pc};
 use reweave_trace::{Frame, Module, Symbols, SymbolsBuilder};
 use std::fs;
 use std::path::Path;
@@ -21,8 +22,18 @@ struct Class {
     source: String,
     // invariant: sorted by offset
     methods: Vec<Method>,
-    /// Offset, block, whether the operand is constant as far as the block goes.
-    sites: Vec<(u64, u32, bool)>,
+    sites: Vec<Site>,
+    /// Offset, size and name.
+    variables: Vec<(u64, u64, String)>,
+}
+
+struct Site {
+    offset: u64,
+    block: u32,
+    /// The operand is constant as far as the block goes.
+    constant: bool,
+    /// The field or the kind of memory that is accessed there; empty if nothing is.
+    accessed: String,
 }
 
 struct Method {
@@ -31,11 +42,18 @@ struct Method {
     lines: Vec<(u64, u32)>,
 }
 
+/// How a block begins that is an object which a static field leads to.
+const OBJECT: &str = "object ";
+
 /// Reads what is known about these code addresses.
 pub fn read(folder: &Path, modules: &[Module], pcs: &[Pc]) -> Symbols {
     let mut builder = SymbolsBuilder::new(modules);
     let mut first_block = 1;
     for module in modules {
+        if let Some(name) = module.path.strip_prefix(OBJECT) {
+            builder.variable(Addr(module.base), module.size, name);
+            continue;
+        }
         let Ok(text) = fs::read_to_string(folder.join(format!("{}.class.txt", module.path))) else { continue };
         let class = parse(&text);
         let file = source_path(&class);
@@ -48,9 +66,16 @@ pub fn read(folder: &Path, modules: &[Module], pcs: &[Pc]) -> Symbols {
             }
         }
         let mut last = 0;
-        for (offset, block, constant) in &class.sites {
-            builder.code(Pc(module.base + offset), first_block + block, *constant);
-            last = last.max(*block);
+        for site in &class.sites {
+            let pc = Pc(module.base + site.offset);
+            builder.code(pc, first_block + site.block, site.constant);
+            last = last.max(site.block);
+            if !site.accessed.is_empty() && pcs.binary_search(&pc).is_ok() {
+                builder.accessed(pc, &site.accessed);
+            }
+        }
+        for (offset, size, name) in &class.variables {
+            builder.variable(Addr(module.base + offset), *size, name);
         }
         first_block += last + 1;
     }
@@ -94,8 +119,14 @@ fn parse(text: &str) -> Class {
                 });
                 class.methods.push(Method { offset: offset(at), name: name.to_owned(), lines: pairs.collect() });
             }
-            ["site", at, block, constant] => {
-                class.sites.push((offset(at), block.parse().unwrap_or(0), constant == "1"));
+            ["site", at, block, constant, accessed] => class.sites.push(Site {
+                offset: offset(at),
+                block: block.parse().unwrap_or(0),
+                constant: constant == "1",
+                accessed: accessed.to_owned(),
+            }),
+            ["variable", at, size, name] => {
+                class.variables.push((offset(at), size.parse().unwrap_or(8), name.to_owned()));
             }
             _ => {}
         }

@@ -1,7 +1,7 @@
 //! Class files that were damaged on the way: refused or rewritten, but never a panic.
 
 use reweave_jvm::classfile::{ClassFile, Code, find};
-use reweave_jvm::rewrite::{Options, Stop, rewrite};
+use reweave_jvm::rewrite::{Options, Scope, Stop, rewrite};
 
 const KEPT: [&[u8]; 6] = [
     include_bytes!("data/Old.class"),
@@ -13,7 +13,15 @@ const KEPT: [&[u8]; 6] = [
 ];
 
 fn options(stop: Stop<'_>) -> Options<'_> {
-    Options { first_site: 40_000, preloaded: false, has_address: &|_| false, calls: true, array_births: true, stop }
+    Options {
+        first_site: 40_000,
+        preloaded: false,
+        has_address: &|_| false,
+        scope: Scope::Everything,
+        calls: true,
+        array_births: true,
+        stop,
+    }
 }
 
 /// A generator that needs no dependency (xorshift).

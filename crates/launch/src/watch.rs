@@ -330,6 +330,7 @@ pub fn watch(mut options: Options, plan: Plan, tell: &mut (dyn FnMut(News<'_>) +
         program: command.collect(),
         findings: items,
         stats: numbers.into_iter().map(|(name, number)| (name.to_owned(), number)).collect(),
+        unchecked: None,
         baseline: None,
         language,
     };

@@ -66,10 +66,12 @@ impl Watchdog {
             }
             return;
         }
-        if header.waiting.load(Ordering::Relaxed) == 0 || still < BLOCKED_AFTER || now < self.quiet_until {
+        let asked = Duration::from_millis(header.patience.load(Ordering::Relaxed).into());
+        let (blocked_after, busy_after) = (BLOCKED_AFTER.max(asked), BUSY_AFTER.max(asked));
+        if header.waiting.load(Ordering::Relaxed) == 0 || still < blocked_after || now < self.quiet_until {
             return;
         }
-        if self.is_stuck(header.holder_os.load(Ordering::Relaxed)) {
+        if self.is_stuck(header.holder_os.load(Ordering::Relaxed), busy_after) {
             header.revoke_at.store(position, Ordering::Release);
             header.revoke.store(holder, Ordering::Release);
             wake_all(region);
@@ -79,14 +81,14 @@ impl Watchdog {
         }
     }
 
-    fn is_stuck(&mut self, os: u32) -> bool {
+    fn is_stuck(&mut self, os: u32, busy_after: Duration) -> bool {
         let task = format!("/proc/{}/task/{os}", self.pid);
         match in_system_call(&task) {
             Some(true) => true,
             Some(false) => {
                 let Some(cpu) = cpu_time(&task) else { return false };
                 let start = *self.cpu.get_or_insert(cpu);
-                cpu.saturating_sub(start) >= BUSY_AFTER
+                cpu.saturating_sub(start) >= busy_after
             }
             None => false,
         }

@@ -1,7 +1,7 @@
 //! What every part of reweave speaks about: ids, events and their bytes, schedules, findings, witnesses.
 //!
-//! Nothing here does I/O and nothing is specific to native programs, so that a JVM agent or an SPMD front end
-//! can produce the same events.
+//! Nothing here does I/O and nothing is specific to native programs, so that every front end can produce the
+//! same events.
 
 pub mod analysis;
 pub mod descent;

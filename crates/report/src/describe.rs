@@ -59,6 +59,17 @@ impl<'a> Describer<'a> {
         }
     }
 
+    /// The same for what code at this position accesses, which may have a name where the memory has none.
+    pub fn accessed(&self, addr: Addr, pc: Option<Pc>) -> String {
+        self.by_code(addr, pc).unwrap_or_else(|| self.address(addr))
+    }
+
+    /// What the code itself calls what it accesses, if the memory has no name.
+    pub fn by_code(&self, addr: Addr, pc: Option<Pc>) -> Option<String> {
+        let name = pc.and_then(|pc| self.symbols.accessed(pc))?;
+        self.symbols.variable(addr).is_none().then(|| name.to_owned())
+    }
+
     /// The variable alone, or the bare address.
     pub fn variable(&self, addr: Addr) -> String {
         self.symbols.variable(addr).map_or_else(|| format!("{:#x}", addr.0), |variable| variable.name.to_owned())
@@ -109,23 +120,24 @@ impl<'a> Describer<'a> {
 
     /// `     42 T1  write          balance:4 = 110                bank.c:14 deposit`
     pub fn line(&self, event: &Event<'_>) -> String {
-        let (kind, what) = (event.op.kind(), self.operands(&event.op));
+        let (kind, what) = (event.op.kind(), self.operands(&event.op, Some(event.pc)));
         let place = self.place(event.pc);
         let line = format!("{:>8} T{:<3} {kind:<15} {what:<44} {place}", event.id, event.thread);
         line.trim_end().to_owned()
     }
 
-    pub fn operands(&self, op: &Op<'_>) -> String {
+    /// `pc`: where it happens, if that is known.
+    pub fn operands(&self, op: &Op<'_>, pc: Option<Pc>) -> String {
         let object = |id: ObjectId| self.object(id);
         match *op {
             Op::Begin | Op::End | Op::AtomicExit | Op::Branch | Op::Revoked | Op::Hang => String::new(),
             Op::Fork { child, nth } => format!("T{child} (child {nth})"),
             Op::Join { child } | Op::Detach { child } => format!("T{child}"),
             Op::Read { addr, size, value, flags } | Op::Write { addr, size, value, flags } => {
-                format!("{}:{size} = {}{}", self.address(addr), show(value), flag_names(flags))
+                format!("{}:{size} = {}{}", self.accessed(addr, pc), show(value), flag_names(flags))
             }
             Op::Atomic { kind, order, addr, size, read, written } => {
-                let mut text = format!("{}:{size}", self.address(addr));
+                let mut text = format!("{}:{size}", self.accessed(addr, pc));
                 if kind.reads() {
                     let _ = write!(text, " read {}", show(read));
                 }

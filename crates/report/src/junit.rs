@@ -15,14 +15,22 @@ use crate::text::{Page, Style};
 pub fn write(dossier: &Dossier<'_>, out: &mut dyn Write) -> io::Result<()> {
     let bugs = related::folded(&dossier.report.findings);
     let failed = bugs.iter().filter(|bug| skipped(bug.lead).is_none()).count();
-    let tests = bugs.len().max(1);
-    let numbers = format!("tests=\"{tests}\" failures=\"{failed}\" errors=\"0\" skipped=\"{}\"", bugs.len() - failed);
+    let errors = usize::from(dossier.report.unchecked.is_some());
+    let tests = (bugs.len() + errors).max(1);
+    let skipped = bugs.len() - failed;
+    let numbers = format!("tests=\"{tests}\" failures=\"{failed}\" errors=\"{errors}\" skipped=\"{skipped}\"");
     writeln!(out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>")?;
     writeln!(out, "<testsuites name=\"reweave\" {numbers}>")?;
     let program = dossier.report.program.join(" ");
     writeln!(out, "  <testsuite name=\"{}\" {numbers}>", xml(&program))?;
-    if bugs.is_empty() {
-        writeln!(out, "    <testcase classname=\"reweave\" name=\"no findings\"/>")?;
+    match &dossier.report.unchecked {
+        Some(why) => writeln!(
+            out,
+            "    <testcase classname=\"reweave\" name=\"checked\"><error message=\"not checked: {}\"/></testcase>",
+            xml(why)
+        )?,
+        None if bugs.is_empty() => writeln!(out, "    <testcase classname=\"reweave\" name=\"no findings\"/>")?,
+        None => {}
     }
     for bug in &bugs {
         case(dossier, bug, out)?;

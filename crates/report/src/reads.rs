@@ -12,7 +12,8 @@ use crate::resolve::Source;
 
 pub fn view_item(finding: &Finding, source: &dyn Source) -> Option<ViewItem> {
     let view = finding.view?;
-    let variable = source.address(finding).map(|addr| source.describer().address(addr)).unwrap_or_default();
+    let pc = finding.accesses().first().map(|access| access.pc);
+    let variable = source.address(finding).map(|addr| source.describer().accessed(addr, pc)).unwrap_or_default();
     let number = |at: Option<usize>| at.map(|at| at + 1);
     Some(ViewItem {
         variable,

@@ -34,7 +34,7 @@ fn log(dossier: &Dossier<'_>) -> Value {
     let report = dossier.report;
     let root = format!("file://{}/", uri(&dossier.root.display().to_string()).trim_end_matches('/'));
     let command = report.program.iter().map(|word| shell_word(word)).collect::<Vec<_>>().join(" ");
-    json!({
+    let mut log = json!({
         "$schema": SCHEMA,
         "version": "2.1.0",
         "runs": [{
@@ -50,7 +50,12 @@ fn log(dossier: &Dossier<'_>) -> Value {
             "results": related::folded(&report.findings).iter().map(|bug| result(dossier, bug)).collect::<Vec<_>>(),
             "properties": { "program": command },
         }],
-    })
+    });
+    if let Some(why) = &report.unchecked {
+        let told = json!({ "level": "error", "message": { "text": format!("not checked: {why}") } });
+        log["runs"][0]["invocations"] = json!([{ "executionSuccessful": false, "toolExecutionNotifications": [told] }]);
+    }
+    log
 }
 
 fn rule(rule: &Rule, language: &Language) -> Value {

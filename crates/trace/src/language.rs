@@ -42,6 +42,8 @@ pub struct Language {
     pub how_to_instrument: String,
     /// `None`: addresses on stacks are no part of its traces, or the same in every run.
     pub stacks: Option<StackMemory>,
+    /// A thread that nobody waits for is nothing to speak of.
+    pub threads_need_no_join: bool,
 }
 
 impl Language {
@@ -73,6 +75,7 @@ impl Language {
             // Main's stack and those of threads lie above this on x86-64 Linux, as do mappings. Threads' stacks are
             // mapped 8 MB apart unless asked otherwise.
             stacks: Some(StackMemory { lowest: 0x7000_0000_0000, reach: 4 << 20 }),
+            threads_need_no_join: false,
         }
     }
 

@@ -1,4 +1,4 @@
-/** Two threads take two monitors in opposite order. */
+/** deadlock: two threads take two monitors in opposite order. */
 public class Deadlock_bad {
     static final Object first = new Object();
     static final Object second = new Object();

@@ -37,7 +37,7 @@ pub struct Args {
     #[arg(value_name = "DIR")]
     folder: PathBuf,
     /// Wall time for everything (ms, s, m, h)
-    #[arg(long, value_name = "TIME", value_parser = parse_time, default_value = "60s")]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = parse_time, default_value = "60s")]
     budget: Duration,
     /// What `reweave` itself may take of the memory [default: a quarter of the machine's, at most 4G]
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]

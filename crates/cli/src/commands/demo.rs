@@ -14,6 +14,7 @@ use reweave_report::view::Limits;
 use reweave_report::{Report, story};
 
 use super::predict::Deny;
+use super::test::Passing;
 use crate::front_ends::FRONT_ENDS;
 use crate::triage::Judge;
 use crate::{evidence, output};
@@ -56,7 +57,7 @@ const PROGRAMS: [Program; 6] = [
         kind: Kind::Misuse,
         name: "forgotten",
         source: include_str!("../../demo/forgotten.c"),
-        about: "A thread that nobody waits for",
+        about: "Threads that nobody waits for, one more in every round",
     },
     Program {
         kind: Kind::Nondeterminism,
@@ -75,17 +76,26 @@ fn kinds() -> impl clap::builder::TypedValueParser<Value = Kind> {
 
 /// See it work: build a small program with a bug, find the bug, and replay it
 #[derive(clap::Args)]
-#[command(after_help = "Examples:\n  reweave demo\n  reweave demo deadlock\n  reweave demo race --keep ~/reweave-demo")]
+#[command(
+    after_help = "Examples:\n  reweave demo\n  reweave demo deadlock\n  reweave demo race --java\n  reweave demo race --keep ~/reweave-demo"
+)]
 pub struct Args {
     /// The kind of bug
     #[arg(value_name = "KIND", default_value = "race", value_parser = kinds())]
     kind: Kind,
+    /// A program in Java, for `java` in PATH; there is one for races
+    #[arg(long)]
+    java: bool,
     /// Leave program and findings in this folder
     #[arg(long, value_name = "DIR")]
     keep: Option<PathBuf>,
 }
 
 pub fn run(args: Args) -> i32 {
+    if args.java && args.kind != Kind::Race {
+        eprintln!("reweave: the demo in Java is about a race: `reweave demo race --java`");
+        return exit::USAGE;
+    }
     let Some(program) = PROGRAMS.iter().find(|program| program.kind == args.kind) else { return exit::USAGE };
     let temporary;
     let folder = match &args.keep {
@@ -106,10 +116,14 @@ pub fn run(args: Args) -> i32 {
             Err(error) => return output::fail(&error),
         },
     };
-    let code = demo(program, &folder).unwrap_or_else(|error| output::fail(&error));
+    let shown = if args.java { demo_java(&folder) } else { demo(program, &folder) };
+    let code = shown.unwrap_or_else(|error| output::fail(&error));
     if code == exit::CLEAN {
+        let java = if args.java { " --java" } else { "" };
         match &args.keep {
-            None => eprintln!("\nKeep the program and its findings with `reweave demo {} --keep DIR`.", program.kind),
+            None => {
+                eprintln!("\nKeep the program and its findings with `reweave demo {}{java} --keep DIR`.", program.kind)
+            }
             Some(folder) => eprintln!(
                 "\nSee the interleavings in the browser: `reweave report {}/reweave-out --html report.html`.",
                 folder.display()
@@ -129,18 +143,37 @@ fn demo(program: &Program, folder: &Path) -> Result<i32, Error> {
         eprintln!("reweave: the demo could not be built: install a C compiler (Debian, Ubuntu: apt install gcc)");
         return Ok(exit::USAGE);
     }
+    test_and_replay(&format!("./{name}"), program.kind, folder)
+}
+
+/// The same in Java: its class file is here, so that nothing is compiled.
+fn demo_java(folder: &Path) -> Result<i32, Error> {
+    for (name, bytes) in [
+        ("Bank.java", &include_bytes!("../../demo/java/Bank.java")[..]),
+        ("Bank.class", &include_bytes!("../../demo/java/Bank.class")[..]),
+    ] {
+        let file = folder.join(name);
+        fs::write(&file, bytes).map_err(Error::output("write", &file))?;
+    }
+    eprintln!("A bank in Java whose two tellers share an account, one of them without the lock:\n");
+    test_and_replay("java -cp . Bank", Kind::Race, folder)
+}
+
+/// Finds the bug of a program in this folder, makes it happen again, and tells the story.
+fn test_and_replay(command: &str, kind: Kind, folder: &Path) -> Result<i32, Error> {
     // Information rather than a defect, unless it is said so.
-    let deny = (program.kind == Kind::Nondeterminism).then_some(Deny::Nondeterminism);
-    eprintln!("$ reweave test {}-- ./{name}", if deny.is_some() { "--deny nondeterminism " } else { "" });
+    let deny = (kind == Kind::Nondeterminism).then_some(Deny::Nondeterminism);
+    eprintln!("$ reweave test {}-- {command}", if deny.is_some() { "--deny nondeterminism " } else { "" });
     let out = folder.join("reweave-out");
-    let mut plan = Plan::new(FRONT_ENDS, vec![OsString::from(format!("./{name}"))], out.clone());
+    let mut plan = Plan::new(FRONT_ENDS, command.split(' ').map(OsString::from).collect(), out.clone());
     plan.options.cwd = folder.to_owned();
-    if super::test::test(&plan, &Judge::default(), Detail::Normal, deny) != exit::FINDINGS {
+    let passing = Passing { deny, ..Passing::default() };
+    if super::test::test(&plan, &Judge::default(), Detail::Normal, passing) != exit::FINDINGS {
         eprintln!("reweave: the demo should have found a bug: this is a bug in reweave or in its environment");
         return Ok(exit::INTERNAL);
     }
     let report = pipeline::load_report(&out)?;
-    let Some(item) = most_instructive(&report, program.kind) else { return Ok(exit::INTERNAL) };
+    let Some(item) = most_instructive(&report, kind) else { return Ok(exit::INTERNAL) };
     eprintln!("\nFinding {} can be had again at will:\n\n$ reweave replay reweave-out/{}", item.id, item.id);
     let replayed = replay(&Recording::open(FRONT_ENDS, &out.join(item.id.to_string()))?)?;
     let again = super::replay::tell(&replayed) == exit::FINDINGS;

@@ -60,6 +60,8 @@ pub struct Hunt<'p> {
     pub jobs: usize,
     /// Of the program, once it is recorded.
     language: Arc<Language>,
+    /// Why it was not looked at, or not to its end.
+    unchecked: Option<String>,
 }
 
 /// Who ended a run.
@@ -103,6 +105,7 @@ impl<'p> Hunt<'p> {
             ended_early: None,
             jobs: plan.jobs,
             language: Arc::default(),
+            unchecked: None,
         }
     }
 
@@ -111,6 +114,10 @@ impl<'p> Hunt<'p> {
         self.ended_by_hand = ended_by_hand;
         self.language = folder::language(&self.plan.folder);
         self.bounds = Some(Bounds::of(run));
+        self.unchecked = run.unchecked();
+        let events = run.processes.iter().map(|process| process.events).sum();
+        let threads = run.processes.iter().map(|process| process.threads).sum();
+        self.stats.extend([("recorded_events".to_owned(), events), ("recorded_threads".to_owned(), threads)]);
         if self.plan.jobs > 1 && !self.plan.jobs_asked_for && meets_others(run)? {
             self.jobs = 1;
         }
@@ -155,6 +162,7 @@ impl<'p> Hunt<'p> {
             program: self.plan.options.command.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
             findings: self.candidates.iter().map(Candidate::item).collect(),
             stats: self.stats.clone(),
+            unchecked: self.unchecked.clone(),
             bugs: Vec::new(),
             baseline: None,
             language: Arc::clone(&self.language),

@@ -17,6 +17,7 @@ mod folder;
 mod hunt;
 mod judging;
 mod normal;
+mod observed;
 mod own_runs;
 mod reads;
 mod schedules;
@@ -189,7 +190,8 @@ pub fn predict(
     atomic: &[String],
     watch: &mut dyn FnMut(Stage<'_>),
 ) -> Result<reweave_predict::PredictionResult> {
-    let limits = SearchLimits { deadline: Some(deadline), memory: Some(memory::flag()), ..SearchLimits::default() };
+    let (interrupt, memory) = (Some(interrupt::flag()), Some(memory::flag()));
+    let limits = SearchLimits { deadline: Some(deadline), interrupt, memory, ..SearchLimits::default() };
     let options = reweave_predict::Options {
         limits,
         atomic: atomic.to_vec(),

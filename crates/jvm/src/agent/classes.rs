@@ -1,10 +1,12 @@
 //! Classes as they are loaded: which of them are rewritten, their sites and their code addresses.
 
 use super::jni::{Class, Env, Object};
+use super::scope::scope;
 use super::space::{FIRST_CODE, Hot, NOTHING_RECORDED, Site};
-use crate::rewrite::facts::{Facts, SiteKind};
+use crate::classfile::access;
+use crate::rewrite::facts::{Facts, Missing, SiteKind};
 use crate::rewrite::hook_names::HOOK_CLASS;
-use crate::rewrite::{Options, Stop, rewrite};
+use crate::rewrite::{Options, Scope, Stop, rewrite};
 use reweave_guest::model::wire::{access_word, kind};
 use std::collections::HashSet;
 use std::fmt::Write;
@@ -20,7 +22,6 @@ pub struct Classes {
     next_code: u64,
     /// Where names and lines go, for the launcher.
     symbols: Option<PathBuf>,
-    pub problems: Vec<String>,
 }
 
 pub struct Loaded {
@@ -30,6 +31,8 @@ pub struct Loaded {
     pub code: u64,
     /// Offset of each method in the class's code.
     offsets: Vec<u64>,
+    /// Of its fields only volatile ones count.
+    pub synchronization: bool,
     /// The class itself once it is prepared, as a global reference.
     pub class: Object,
 }
@@ -37,22 +40,24 @@ pub struct Loaded {
 // SAFETY: references are global ones.
 unsafe impl Send for Loaded {}
 
-/// Packages whose classes are left as they are: the machine's own, and what its start and its class loading need.
-const LEFT_ALONE: [&[u8]; 7] = [b"java/", b"javax/", b"jdk/", b"sun/", b"com/sun/", b"org/graalvm/", b"netscape/"];
-
-/// Whether classes of that name get hooks.
-pub fn is_in_scope(name: &[u8]) -> bool {
-    !LEFT_ALONE.iter().any(|prefix| name.starts_with(prefix))
-}
-
 impl Loaded {
     /// The code address of a site: one past the instruction, as return addresses are everywhere else.
     pub fn pc(&self, site: &crate::rewrite::facts::Site) -> u64 {
         self.code + self.offsets[usize::from(site.method)] + u64::from(site.pc) + 1
     }
 
+    /// The code, then the class as an object, then its fields.
     pub fn size(&self) -> u64 {
-        self.offsets.last().copied().unwrap_or(0) + 1
+        self.code_size() + 8 + 8 * self.facts.fields.len() as u64
+    }
+
+    fn code_size(&self) -> u64 {
+        (self.offsets.last().copied().unwrap_or(0) + 1).next_multiple_of(8)
+    }
+
+    /// Where a field lies, from the start of the class's code.
+    fn field_offset(&self, number: usize) -> u64 {
+        self.code_size() + 8 + 8 * number as u64
     }
 }
 
@@ -64,37 +69,40 @@ impl Classes {
             next_site: 1,
             next_code: FIRST_CODE,
             symbols: symbols.map(PathBuf::from),
-            problems: Vec::new(),
         }
     }
 
     /// Rewrites a class that is being loaded. `None`: it stays as it is. Otherwise its bytes, and the number of the class.
-    pub fn load(&mut self, name: &[u8], bytes: &[u8], hot: &Hot) -> Option<(Vec<u8>, usize)> {
-        if !is_in_scope(name) {
-            return None;
-        }
+    /// `preloaded`: it was there before the agent.
+    pub fn load(&mut self, name: &[u8], bytes: &[u8], hot: &Hot, preloaded: bool) -> Option<(Vec<u8>, usize)> {
+        let scope = scope(name)?;
         let with_address = &self.with_address;
         let options = Options {
             first_site: self.next_site,
-            preloaded: false,
+            preloaded: preloaded || matches!(scope, Scope::Quiet(_)),
             has_address: &|name| with_address.contains(name),
-            calls: true,
+            scope,
+            calls: scope.is_everything(),
             array_births: true,
             stop: if hot.announces() { Stop::Everywhere } else { Stop::Nowhere },
         };
         let result = match rewrite(bytes, &options) {
             Ok(result) => result,
-            Err(error) => {
-                self.problems.push(format!("{}: {error}", String::from_utf8_lossy(name)));
-                return None;
-            }
+            Err(error) => super::give_up(&format!(
+                "the class {} cannot be rewritten, so nothing of it would be seen: {error}",
+                String::from_utf8_lossy(name)
+            )),
         };
         let facts = result.facts;
         for left_out in &facts.left_out {
             let method = &facts.methods[usize::from(left_out.method)].name;
-            self.problems.push(format!("{}.{method}: too long ({:?})", facts.name, left_out.what));
+            if left_out.what == Missing::Everything {
+                eprintln!("reweave: {}.{method} is too long to be rewritten: its accesses are not seen", facts.name);
+            }
         }
-        self.with_address.insert(name.to_vec());
+        if scope.is_everything() && !preloaded {
+            self.with_address.insert(name.to_vec());
+        }
         let mut offsets = Vec::with_capacity(facts.methods.len() + 1);
         let mut size = 0;
         for method in &facts.methods {
@@ -103,10 +111,16 @@ impl Classes {
             size += u64::from(method.length) + 1;
         }
         offsets.push(size);
-        let loaded =
-            Loaded { first_site: self.next_site, code: self.next_code, offsets, class: std::ptr::null_mut(), facts };
+        let loaded = Loaded {
+            first_site: self.next_site,
+            code: self.next_code,
+            offsets,
+            synchronization: !scope.is_everything(),
+            class: std::ptr::null_mut(),
+            facts,
+        };
         self.next_site += loaded.facts.sites.len() as u32;
-        self.next_code += size.next_multiple_of(16) + 16;
+        self.next_code += loaded.size().next_multiple_of(16) + 16;
         enter_sites(&loaded, hot);
         self.write_symbols(&loaded);
         self.loaded.push(loaded);
@@ -122,6 +136,28 @@ impl Classes {
         let after = self.loaded.partition_point(|loaded| loaded.first_site <= number);
         let loaded = self.loaded.get(after.checked_sub(1)?)?;
         Some((loaded, loaded.facts.sites.get((number - loaded.first_site) as usize)?))
+    }
+
+    /// What was loaded as this class, whose signature this is.
+    fn of(&self, env: Env, class: Class, signature: &[u8]) -> Option<&Loaded> {
+        let [b'L', name @ .., b';'] = signature else { return None };
+        let same = |loaded: &&Loaded| {
+            // SAFETY: valid references.
+            loaded.facts.name.as_bytes() == name && unsafe { env.is_same_object(loaded.class, class) } != 0
+        };
+        self.loaded.iter().rev().find(same)
+    }
+
+    /// Where a static field of a class lies.
+    pub fn static_address(&self, env: Env, class: Class, signature: &[u8], name: &str) -> Option<u64> {
+        let loaded = self.of(env, class, signature)?;
+        let number = loaded.facts.fields.iter().position(|field| field.name == name)?;
+        Some(loaded.code + loaded.field_offset(number))
+    }
+
+    /// Where a class lies as an object.
+    pub fn class_address(&self, env: Env, class: Class, signature: &[u8]) -> Option<u64> {
+        self.of(env, class, signature).map(|loaded| loaded.code + loaded.code_size())
     }
 
     pub fn pc(&self, number: u32) -> u64 {
@@ -149,6 +185,12 @@ impl Classes {
                 let _ = writeln!(text, "method\t{offset:x}\t{}\t{}", method.name, lines.join(" "));
             }
         }
+        let _ = writeln!(text, "variable\t{:x}\t8\tclass {}", loaded.code_size(), short_name(&facts.name));
+        for (i, field) in facts.fields.iter().enumerate().filter(|(_, field)| field.access & access::STATIC != 0) {
+            let size = size_of_letter(field.descriptor.as_bytes().first().copied().unwrap_or(b'J'));
+            let name = format!("{}.{}", short_name(&facts.name), field.name);
+            let _ = writeln!(text, "variable\t{:x}\t{size}\t{name}", loaded.field_offset(i));
+        }
         // Numbers of blocks start over in each method.
         let (mut method, mut first, mut last) = (u16::MAX, 0, 0);
         for site in &facts.sites {
@@ -157,7 +199,13 @@ impl Classes {
             }
             last = last.max(first + site.block);
             let (offset, constant) = (loaded.pc(site) - loaded.code, u8::from(!site.depends));
-            let _ = writeln!(text, "site\t{offset:x}\t{}\t{constant}", first + site.block);
+            let member = facts.members.get(site.member as usize).filter(|_| site.kind.is_access());
+            let accessed = match (site.kind, member) {
+                (_, Some(member)) => format!("{}.{}", short_name(&member.class), member.name),
+                (SiteKind::ReadElement(_) | SiteKind::WriteElement(_), _) => "an array element".to_owned(),
+                _ => String::new(),
+            };
+            let _ = writeln!(text, "site\t{offset:x}\t{}\t{constant}\t{accessed}", first + site.block);
         }
         // Several machines may load the class at once; a launcher that finds no names shows addresses.
         let file = folder.join(format!("{name}.class.txt"));
@@ -166,6 +214,11 @@ impl Classes {
             let _ = fs::rename(draft, file);
         }
     }
+}
+
+/// A class as people call it: without its package.
+pub fn short_name(name: &str) -> String {
+    name.rsplit('/').next().unwrap_or(name).replace('$', ".")
 }
 
 /// What is known of a site before it is first used.

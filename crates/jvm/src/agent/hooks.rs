@@ -2,7 +2,7 @@
 
 use super::jni::{Class, Env, NativeMethod, Object};
 use super::threads::{self, Jvm};
-use super::{agent, monitors, resolve, stacks};
+use super::{agent, locks, monitors, resolve, stacks, statics, stops};
 use reweave_guest::model::wire::kind;
 use reweave_guest::model::{AccessFlags, Addr, AtomicKind, MemoryOrder, Op, ThreadId, Value};
 use reweave_guest::{Next, Token};
@@ -13,22 +13,26 @@ use std::ffi::{CStr, c_void};
 /// # Errors
 /// What is missing.
 pub fn register(env: Env, class: Class) -> Result<(), String> {
-    let natives: [(&CStr, &CStr, *const c_void); 17] = [
+    let natives: [(&CStr, &CStr, *const c_void); 21] = [
         (c"hot", c"()J", hot as *const c_void),
         (c"arrive", c"()Z", arrive as *const c_void),
         (c"access", c"(JJJ)V", access as *const c_void),
         (c"atomic", c"(IJJJI)V", atomic as *const c_void),
         (c"point", c"()V", point as *const c_void),
         (c"resolve", c"(Ljava/lang/Object;I)V", resolve::resolve as *const c_void),
-        (c"name", c"(Ljava/lang/Object;II)J", resolve::name as *const c_void),
+        (c"name", c"(Ljava/lang/Object;IIZ)J", resolve::name as *const c_void),
         (c"call", c"(II)I", call as *const c_void),
         (c"enterMonitor", c"(JIZ)V", enter_monitor as *const c_void),
         (c"exitMonitor", c"(JI)V", exit_monitor as *const c_void),
+        (c"enterLock", c"(JII)V", locks::enter as *const c_void),
+        (c"leaveLock", c"(JIZ)V", locks::leave as *const c_void),
+        (c"conditionWait", c"(IIZ)V", locks::condition_wait as *const c_void),
         (c"initializer", c"(IZ)V", initializer as *const c_void),
-        (c"range", c"(Ljava/lang/Object;IIIZ)V", resolve::range as *const c_void),
-        (c"stopBefore", c"(Ljava/lang/Object;II)V", resolve::stop_before as *const c_void),
+        (c"range", c"(Ljava/lang/Object;IIIZZ)V", resolve::range as *const c_void),
+        (c"stopBefore", c"(Ljava/lang/Object;JII)V", stops::before as *const c_void),
+        (c"stopBeforeAtomic", c"(Ljava/lang/Object;JJI)V", stops::before_atomic as *const c_void),
         (c"fails", c"(Ljava/lang/Throwable;)V", threads::fails as *const c_void),
-        (c"sawEnd", c"(Ljava/lang/Object;I)V", saw_end as *const c_void),
+        (c"sawEnd", c"(Ljava/lang/Object;I)Z", saw_end as *const c_void),
         (c"classAt", c"(I)Ljava/lang/Class;", resolve::class_at as *const c_void),
         (c"atomicAt", c"(Ljava/lang/Object;JIJJI)V", resolve::atomic_at as *const c_void),
     ];
@@ -81,13 +85,22 @@ unsafe extern "system" fn atomic(env: Env, _: Class, site: i32, address: u64, re
         let classes = agent().classes();
         (classes.pc(site as u32), resolve::size_at(&classes, site as u32))
     };
-    threads::enter(env, |inside| record_atomic(inside, pc, (address, size), (read, written), kind));
+    threads::enter(env, |inside| {
+        record_atomic(inside, pc, (address, size), (read, written), kind, MemoryOrder::SeqCst)
+    });
 }
 
-pub fn record_atomic(token: &mut Token<'_, Jvm>, pc: u64, place: (u64, u32), values: (u64, u64), kind: i32) {
+pub fn record_atomic(
+    token: &mut Token<'_, Jvm>,
+    pc: u64,
+    place: (u64, u32),
+    values: (u64, u64),
+    kind: i32,
+    order: MemoryOrder,
+) {
     let (addr, size) = (Addr(place.0), place.1);
     let (read, written) = (Value::Word(values.0), Value::Word(values.1));
-    let (kind, order) = (AtomicKind::from_bits(kind as u8), MemoryOrder::SeqCst);
+    let kind = AtomicKind::from_bits(kind as u8);
     token.step(pc, Op::Atomic { kind, order, addr, size, read, written });
     if !agent().hot.announces() {
         token.announce(Next::UNKNOWN);
@@ -107,18 +120,24 @@ unsafe extern "system" fn call(env: Env, _: Class, stack: i32, site: i32) -> i32
     made.unwrap_or(stack as u32) as i32
 }
 
-/// What the other thread did comes before whatever this one does from here on.
-unsafe extern "system" fn saw_end(env: Env, _: Class, thread: Object, site: i32) {
-    let Some(child) = threads::number(thread) else { return };
+/// What the other thread did comes before whatever this one does from here on, if it has ended. Whether it has not.
+unsafe extern "system" fn saw_end(env: Env, _: Class, thread: Object, site: i32) -> u8 {
+    let Some(child) = threads::number(thread) else { return 1 };
     let pc = agent().classes().pc(site as u32);
-    threads::enter(env, |inside| {
+    let alive = threads::enter(env, |inside| {
         let joined = &inside.me().row.joined;
-        // The wait for it has been recorded already.
-        if joined.replace(0) != child + 1 && !inside.is_alive(child) {
-            inside.sync_point();
+        // The wait for it may have been recorded already.
+        if joined.replace(0) == child + 1 {
+            return false;
+        }
+        inside.sync_point();
+        let alive = inside.is_alive(child);
+        if !alive {
             inside.step(pc, Op::Join { child: ThreadId(child) });
         }
+        alive
     });
+    u8::from(alive.unwrap_or(true))
 }
 
 unsafe extern "system" fn enter_monitor(env: Env, _: Class, address: u64, site: i32, taken: u8) {
@@ -138,15 +157,11 @@ unsafe extern "system" fn exit_monitor(env: Env, _: Class, address: u64, site: i
 }
 
 /// Inside a class initializer nothing is recorded and nobody is preempted.
-unsafe extern "system" fn initializer(env: Env, _: Class, _: i32, begins: u8) {
+unsafe extern "system" fn initializer(env: Env, _: Class, site: i32, begins: u8) {
     threads::enter(env, |inside| {
-        let quiet = &inside.me().row.quiet;
-        if begins != 0 {
-            quiet.set(quiet.get() + 1);
-            inside.forbid_preemption();
-        } else {
-            quiet.set(quiet.get().saturating_sub(1));
-            inside.allow_preemption();
+        if begins == 0 {
+            statics::name(env, inside, site as u32);
         }
+        threads::be_quiet(inside, begins != 0);
     });
 }

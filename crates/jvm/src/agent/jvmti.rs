@@ -128,6 +128,20 @@ impl Jvmti {
         }
     }
 
+    /// All classes that are loaded.
+    pub fn loaded_classes(self) -> Vec<Class> {
+        let (mut count, mut classes) = (0, std::ptr::null_mut());
+        // SAFETY: the list is the machine's memory, which is given back.
+        unsafe {
+            if self.get_loaded_classes(&raw mut count, &raw mut classes) != 0 {
+                return Vec::new();
+            }
+            let all = std::slice::from_raw_parts(classes, count as usize).to_vec();
+            self.deallocate(classes.cast());
+            all
+        }
+    }
+
     /// Memory that the machine gives back itself, with these bytes.
     pub fn copy(self, bytes: &[u8]) -> *mut u8 {
         let mut memory = std::ptr::null_mut();

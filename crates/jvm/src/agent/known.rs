@@ -8,6 +8,7 @@ pub struct Known {
     pub holder: FieldId,
     pub quiet: FieldId,
     pub address_of: MethodId,
+    known_address: MethodId,
     pub thread: Class,
     pub interrupted: MethodId,
     pub holds_lock: MethodId,
@@ -49,6 +50,7 @@ impl Known {
             holder: env.static_field(hooks, c"holder", c"Ljava/lang/Thread;")?,
             quiet: env.static_field(hooks, c"quiet", c"Ljava/lang/Thread;")?,
             address_of: env.static_method(hooks, c"addressOf", c"(Ljava/lang/Object;I)J")?,
+            known_address: env.static_method(hooks, c"known", c"(Ljava/lang/Object;)J")?,
             thread,
             interrupted: env.static_method(thread, c"interrupted", c"()Z")?,
             holds_lock: env.static_method(thread, c"holdsLock", c"(Ljava/lang/Object;)Z")?,
@@ -100,5 +102,10 @@ impl Known {
             env.call_static_long_method(self.hooks, self.address_of, [Value { object }, Value { int: 0 }].as_ptr())
                 as u64
         }
+    }
+    /// The address of an object, 0 if it has none yet.
+    pub fn known_address(&self, env: Env, object: Object) -> u64 {
+        // SAFETY: a static method with one argument.
+        unsafe { env.call_static_long_method(self.hooks, self.known_address, &Value { object }) as u64 }
     }
 }

@@ -10,11 +10,15 @@ mod hooks;
 mod jni;
 mod jvmti;
 mod known;
+mod locks;
 mod monitors;
 mod replaced;
 mod resolve;
+mod scope;
 mod space;
 mod stacks;
+mod statics;
+mod stops;
 mod threads;
 
 use crate::hooks::{ATOMICS_BYTES, HOOKS_BYTES};
@@ -33,6 +37,10 @@ use std::ffi::{CStr, CString, c_char, c_void};
 use std::sync::atomic::Ordering;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use threads::Jvm;
+
+/// Milliseconds for which a thread may hold the token without recording anything: the machine stops all threads now and
+/// then (to collect garbage, say), and links code where it is first used.
+const PATIENCE: u32 = 250;
 
 /// What there is once in a machine.
 pub struct Agent {
@@ -101,6 +109,7 @@ pub unsafe extern "system" fn Agent_OnLoad(machine: Machine, options: *const c_c
     let Some(hot) = Hot::new() else {
         give_up("the agent needs 33 GB of address space (not memory): raise `ulimit -v`")
     };
+    region.header().patience.store(PATIENCE, Ordering::Relaxed);
     // A schedule is followed, or threads are made to meet: then it matters what each is about to do.
     let announces = region.header().policy == POLICY_REPLAY;
     hot.announces.store(announces.into(), Ordering::Relaxed);
@@ -181,11 +190,27 @@ unsafe extern "system" fn vm_init(jvmti: Jvmti, env: Env, thread: Object) {
             give_up("this Java machine does not report its classes, threads and monitors");
         }
     }
-    // SAFETY: a class that was loaded before us.
-    if unsafe { jvmti.retransform_classes(1, &raw const agent.known().thread) } != 0 {
-        give_up("this Java machine does not let the agent see uncaught exceptions");
-    }
+    rewrite_preloaded(jvmti);
     threads::show(env);
+}
+
+/// Classes that were there before the agent.
+fn rewrite_preloaded(jvmti: Jvmti) {
+    let mut preloaded = vec![agent().known().thread];
+    for class in jvmti.loaded_classes() {
+        let signature = jvmti.signature(class).unwrap_or_default();
+        let [b'L', name @ .., b';'] = &signature[..] else { continue };
+        let mut modifiable = 0;
+        // SAFETY: a valid reference.
+        unsafe { jvmti.is_modifiable_class(class, &raw mut modifiable) };
+        if modifiable != 0 && !classes::is_hook_class(name) && scope::scope(name).is_some() {
+            preloaded.push(class);
+        }
+    }
+    // SAFETY: classes that were loaded before us.
+    if unsafe { jvmti.retransform_classes(preloaded.len() as i32, preloaded.as_ptr()) } != 0 {
+        give_up("this Java machine does not let the agent rewrite classes that were loaded before it");
+    }
 }
 
 unsafe extern "system" fn class_file_load(
@@ -206,10 +231,7 @@ unsafe extern "system" fn class_file_load(
     // SAFETY: the machine's own strings and bytes.
     let (name, bytes) =
         unsafe { (CStr::from_ptr(name).to_bytes(), std::slice::from_raw_parts(bytes, length as usize)) };
-    let rewritten = if !redefined.is_null() {
-        if name != b"java/lang/Thread" {
-            return;
-        }
+    let rewritten = if !redefined.is_null() && name == b"java/lang/Thread" {
         match report_uncaught(bytes) {
             Ok(rewritten) => rewritten,
             Err(error) => give_up(&format!("java.lang.Thread is not as we know it: {error}")),
@@ -219,8 +241,11 @@ unsafe extern "system" fn class_file_load(
             return;
         }
         let agent = agent();
-        let loaded = agent.classes().load(name, bytes, &agent.hot);
+        let loaded = agent.classes().load(name, bytes, &agent.hot, !redefined.is_null());
         if let Some((_, number)) = &loaded {
+            if !redefined.is_null() {
+                agent.classes().prepared(env, name, redefined);
+            }
             threads::class_loaded(env, *number);
         }
         LOADING.set(false);
@@ -240,9 +265,10 @@ unsafe extern "system" fn class_file_load(
 
 unsafe extern "system" fn class_prepare(jvmti: Jvmti, env: Env, _: Object, class: Class) {
     let Some(signature) = jvmti.signature(class) else { return };
-    if let [b'L', name @ .., b';'] = &signature[..]
-        && classes::is_in_scope(name)
-    {
-        agent().classes().prepared(env, name, class);
+    let [b'L', name @ .., b';'] = &signature[..] else { return };
+    let Some(scope) = scope::scope(name) else { return };
+    agent().classes().prepared(env, name, class);
+    if scope.is_everything() {
+        threads::program_begins(env);
     }
 }

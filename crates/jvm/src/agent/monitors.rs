@@ -5,7 +5,7 @@ use super::jni::{Env, Object};
 use super::jvmti::Jvmti;
 use super::threads::{self, Jvm};
 use super::{agent, replaced, stacks};
-use reweave_guest::model::{LockMode, WakeReason};
+use reweave_guest::model::{Addr, AtomicKind, LockMode, MemoryOrder, Op, Value, WakeReason};
 use reweave_guest::{Deadline, Token, Wakeup};
 use std::cell::Cell;
 
@@ -41,8 +41,7 @@ pub unsafe extern "system" fn contended_entered(_: Jvmti, env: Env, _: Object, _
     }
 }
 
-/// `Object.wait`: a nested monitor is given up as often as it was really entered, which compiled code may do less often than
-/// the program says.
+/// `Object.wait`.
 pub unsafe extern "system" fn wait(env: Env, object: Object, milliseconds: i64) {
     let (known, real) = (agent().known(), replaced::real());
     let modelled = threads::is_managed() && milliseconds >= 0 && known.holds_lock(env, object);
@@ -57,14 +56,7 @@ pub unsafe extern "system" fn wait(env: Env, object: Object, milliseconds: i64) 
         return join(env, object, child, milliseconds);
     }
     let lock = known.address_of(env, object);
-    let mut depth = 0;
-    // SAFETY: a monitor that this thread is in.
-    unsafe {
-        while known.holds_lock(env, object) {
-            env.monitor_exit(object);
-            depth += 1;
-        }
-    }
+    let depth = leave_monitor(env, object);
     let reason = threads::enter(env, |inside| {
         stacks::at_call(inside, |token, pc| {
             // A monitor that code took which has no hooks: from here on the model knows it.
@@ -78,12 +70,7 @@ pub unsafe extern "system" fn wait(env: Env, object: Object, milliseconds: i64) 
             reason
         })
     });
-    // SAFETY: as often as it was left.
-    unsafe {
-        for _ in 0..depth {
-            env.monitor_enter(object);
-        }
-    }
+    enter_monitor(env, object, depth);
     if reason == Some(WakeReason::Cancelled) && known.interrupted(env) {
         throw_interrupted(env);
     }
@@ -93,43 +80,33 @@ fn deadline(token: &Token<'_, Jvm>, milliseconds: i64) -> Deadline {
     if milliseconds == 0 { Deadline::Never } else { Deadline::At(token.now() + milliseconds as u64 * 1_000_000) }
 }
 
-/// `Thread.join` waits in the monitor of the thread, which the machine itself notifies.
+/// `Thread.join` waits in the monitor of the thread, which the machine itself notifies. One that has ended in the model needs
+/// a moment more in the machine: that is no wait, whatever the machine thinks.
 fn join(env: Env, thread: Object, child: u32, milliseconds: i64) {
     let known = agent().known();
-    let lock = known.address_of(env, thread);
-    let mut depth = 0;
-    // SAFETY: a monitor that this thread is in.
-    unsafe {
-        while known.holds_lock(env, thread) {
-            env.monitor_exit(thread);
-            depth += 1;
-        }
-    }
-    threads::enter(env, |inside| {
-        stacks::at_call(inside, |token, pc| {
-            let held = token.owner(lock) == token.id();
-            if held {
-                release(token, pc, lock);
-            }
-            token.me().wait.cancelled.set(false);
-            let deadline = deadline(token, milliseconds);
-            if token.join(pc, child, deadline) == Wakeup::Granted {
-                token.me().row.joined.set(child + 1);
-            }
-            token.me().wait.cancelled.set(false);
-            if held {
-                acquire(token, pc, lock);
-            }
+    if threads::enter(env, |inside| inside.is_alive(child)) == Some(true) {
+        let lock = known.known_address(env, thread);
+        let depth = leave_monitor(env, thread);
+        threads::enter(env, |inside| {
+            stacks::at_call(inside, |token, pc| {
+                let held = lock != 0 && token.owner(lock) == token.id();
+                if held {
+                    release(token, pc, lock);
+                }
+                token.me().wait.cancelled.set(false);
+                let deadline = deadline(token, milliseconds);
+                if token.join(pc, child, deadline) == Wakeup::Granted {
+                    token.me().row.joined.set(child + 1);
+                }
+                token.me().wait.cancelled.set(false);
+                if held {
+                    acquire(token, pc, lock);
+                }
+            });
         });
-    });
-    // SAFETY: as often as it was left.
-    unsafe {
-        for _ in 0..depth {
-            env.monitor_enter(thread);
-        }
+        enter_monitor(env, thread, depth);
     }
     if threads::enter(env, |inside| inside.is_alive(child)) == Some(false) {
-        // In the model it has ended; the machine needs a moment more.
         while known.is_alive(env, thread) {
             // SAFETY: the machine's own function, in the monitor.
             unsafe { (replaced::real().monitor_wait)(env, thread, 1) };
@@ -140,6 +117,25 @@ fn join(env: Env, thread: Object, child: u32, milliseconds: i64) {
     }
     if known.interrupted(env) {
         throw_interrupted(env);
+    }
+}
+
+/// Leaves a monitor altogether; returns how often it was really entered, which compiled code may do less often than the
+/// program says.
+fn leave_monitor(env: Env, object: Object) -> u32 {
+    let mut depth = 0;
+    while agent().known().holds_lock(env, object) {
+        // SAFETY: a monitor that this thread is in.
+        unsafe { env.monitor_exit(object) };
+        depth += 1;
+    }
+    depth
+}
+
+fn enter_monitor(env: Env, object: Object, depth: u32) {
+    for _ in 0..depth {
+        // SAFETY: a valid reference.
+        unsafe { env.monitor_enter(object) };
     }
 }
 
@@ -158,12 +154,31 @@ pub unsafe extern "system" fn notify_all(env: Env, object: Object) {
 fn notify_some(env: Env, object: Object, all: bool) {
     let known = agent().known();
     if threads::is_managed() && known.holds_lock(env, object) {
-        let lock = known.address_of(env, object);
-        threads::enter(env, |inside| stacks::at_call(inside, |token, pc| token.notify(pc, lock, all)));
+        // Nobody waits for what has no address.
+        let lock = known.known_address(env, object);
+        if lock != 0 {
+            threads::enter(env, |inside| stacks::at_call(inside, |token, pc| token.notify(pc, lock, all)));
+        }
     }
 }
 
+/// Where the interruption of a thread is written down: who sees it sees what came before.
+const fn interruption(thread: u32) -> u64 {
+    0x0900_0000_0000 + thread as u64 * 8
+}
+
+fn record_interruption(token: &mut Token<'_, Jvm>, pc: u64, thread: u32, kind: AtomicKind) {
+    let (read, written) = if kind == AtomicKind::Load { (1, 0) } else { (0, 1) };
+    let (read, written) = (Value::Word(read), Value::Word(written));
+    let (addr, order) = (Addr(interruption(thread)), MemoryOrder::SeqCst);
+    token.step(pc, Op::Atomic { kind, order, addr, size: 8, read, written });
+}
+
 pub fn throw_interrupted(env: Env) {
+    threads::enter(env, |inside| {
+        let own = inside.id();
+        stacks::at_call(inside, |token, pc| record_interruption(token, pc, own, AtomicKind::Load));
+    });
     // SAFETY: a class of exceptions.
     unsafe { env.throw_new(agent().known().interrupted_exception, std::ptr::null()) };
 }
@@ -175,6 +190,7 @@ pub unsafe extern "system" fn interrupt(env: Env, thread: Object) {
     let Some(target) = threads::number(thread) else { return replaced::unpark_unmanaged(thread) };
     threads::enter(env, |inside| {
         inside.sync_point();
+        stacks::at_call(inside, |token, pc| record_interruption(token, pc, target, AtomicKind::Store));
         if let Some(row) = inside.thread(target) {
             row.wait.cancelled.set(true);
         }

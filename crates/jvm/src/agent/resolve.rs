@@ -3,14 +3,14 @@
 use super::classes::{Classes, size_of_letter};
 use super::hooks::{after_step, record_atomic};
 use super::jni::{Class, Env, Object, Value as Argument};
-use super::space::{CLASS_SIZE, NOTHING_RECORDED, OBJECT_SIZE, VOLATILE_READ, VOLATILE_WRITE};
+use super::space::{FIRST_BY_NAME, NOTHING_RECORDED, OBJECT_SIZE, VOLATILE_READ, VOLATILE_WRITE};
 use super::{agent, threads};
 use crate::classfile::access;
 use crate::rewrite::facts::{MemberName, SiteKind};
 use crate::rewrite::hook_names::ADDRESS_FIELD;
-use reweave_guest::Next;
+use crate::rewrite::unsafe_calls::{Order, UnsafeCall};
 use reweave_guest::model::wire::{self, kind};
-use reweave_guest::model::{AccessFlags, Addr, Op, Value};
+use reweave_guest::model::{AccessFlags, Addr, MemoryOrder, Op, Value};
 use std::ffi::CString;
 
 /// Bytes of the value at a site.
@@ -41,11 +41,11 @@ struct Resolved {
 pub unsafe extern "system" fn resolve(env: Env, _: Class, object: Object, site: i32) {
     let agent = agent();
     let number = site as u32;
-    let (kind, member, own, pc) = {
+    let (kind, member, own, pc, synchronization) = {
         let classes = agent.classes();
         let Some((loaded, site)) = classes.site(number) else { return };
         let Some(member) = loaded.facts.members.get(site.member as usize) else { return };
-        (site.kind, member.clone(), loaded.class, loaded.pc(site))
+        (site.kind, member.clone(), loaded.class, loaded.pc(site), loaded.synchronization)
     };
     let (is_static, write, letter) = match kind {
         SiteKind::ReadField(letter) => (false, false, letter),
@@ -58,8 +58,7 @@ pub unsafe extern "system" fn resolve(env: Env, _: Class, object: Object, site: 
     let entry = agent.hot.site(number);
     let Some(resolved) = resolved else {
         entry.head = NOTHING_RECORDED;
-        agent.classes().problems.push(format!("{}.{}: not found", member.class, member.name));
-        return;
+        return eprintln!("reweave: {}.{} is not found: accesses to it are not seen", member.class, member.name);
     };
     if is_static {
         (entry.a, entry.b) = (resolved.place as u32, (resolved.place >> 32) as u32);
@@ -70,6 +69,8 @@ pub unsafe extern "system" fn resolve(env: Env, _: Class, object: Object, site: 
         NOTHING_RECORDED
     } else if resolved.modifiers & access::VOLATILE != 0 {
         if write { VOLATILE_WRITE } else { VOLATILE_READ }
+    } else if synchronization {
+        NOTHING_RECORDED
     } else {
         let kind = if write { kind::WRITE } else { kind::READ };
         wire::access_word(kind, size_of_letter(letter), 0, pc)
@@ -124,9 +125,13 @@ fn static_field(env: Env, own: Class, member: &MemberName) -> Option<Resolved> {
         let (mut declaring, mut modifiers) = (std::ptr::null_mut(), 0);
         jvmti.get_field_declaring_class(class, id, &raw mut declaring);
         jvmti.get_field_modifiers(declaring, id, &raw mut modifiers);
-        let offset = u64::try_from(known.offset(env, declaring, id, true)).ok()?;
-        let block = address_by_hash(env, declaring, CLASS_SIZE, 0);
-        Some(Resolved { place: block + 2 * offset, modifiers: modifiers as u16 })
+        let modifiers = modifiers as u16;
+        let name = jvmti.signature(declaring).unwrap_or_default();
+        if let Some(place) = agent().classes().static_address(env, declaring, &name, &member.name) {
+            return Some(Resolved { place, modifiers });
+        }
+        let place = place_by_name(&[&name, member.name.as_bytes()].concat());
+        Some(Resolved { place, modifiers })
     }
 }
 
@@ -141,17 +146,45 @@ fn address_by_hash(env: Env, object: Object, size: u64, pc: u64) -> u64 {
     *entry
 }
 
+/// A class as an object lies where its code is; one that has no hooks is like any other object.
+fn class_address(env: Env, class: Class) -> u64 {
+    let agent = agent();
+    let name = agent.jvmti.signature(class).unwrap_or_default();
+    let address = agent.classes().class_address(env, class, &name);
+    match address {
+        Some(address) => {
+            *agent.hot.by_hash(agent.jvmti.hash(class)) = address;
+            address
+        }
+        None => {
+            let address = place_by_name(&name);
+            *agent.hot.by_hash(agent.jvmti.hash(class)) = address;
+            address
+        }
+    }
+}
+
+/// A class without hooks, or a static field of it: by its name, so that it is the same in every run.
+fn place_by_name(name: &[u8]) -> u64 {
+    let mut hash = 0xcbf2_9ce4_8422_2325_u64;
+    for byte in name {
+        hash = (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+    }
+    FIRST_BY_NAME + (hash >> 30) * 8
+}
+
+/// Nobody comes in between: what made the object known may have happened already, and be recorded next.
 fn made(env: Env, address: u64, size: u64, pc: u64) {
-    threads::enter(env, |inside| {
-        inside.step(pc, Op::Alloc { addr: Addr(address), size });
-        after_step(inside);
-    });
+    threads::enter(env, |inside| inside.step(pc, Op::Alloc { addr: Addr(address), size }));
 }
 
 /// Gives an object an address, and learns what objects of its class do with theirs.
-pub unsafe extern "system" fn name(env: Env, _: Class, object: Object, class_word: u32, site: i32) -> u64 {
+pub unsafe extern "system" fn name(env: Env, _: Class, object: Object, class_word: u32, site: i32, first: u8) -> u64 {
     let agent = agent();
     let pc = agent.classes().pc(site as u32);
+    if first != 0 && agent.hot.announces() {
+        threads::enter(env, |inside| inside.point());
+    }
     // SAFETY: valid references.
     unsafe {
         let class = env.get_object_class(object);
@@ -168,8 +201,10 @@ pub unsafe extern "system" fn name(env: Env, _: Class, object: Object, class_wor
         };
         *agent.hot.by_class(class_word) = offset as i32;
         let Some(field) = field.filter(|_| offset > 0) else {
-            let size = if signature == b"Ljava/lang/Class;" { CLASS_SIZE } else { OBJECT_SIZE };
-            return address_by_hash(env, object, size, pc);
+            if signature == b"Ljava/lang/Class;" {
+                return class_address(env, object);
+            }
+            return address_by_hash(env, object, OBJECT_SIZE, pc);
         };
         let known = env.get_long_field(object, field) as u64;
         if known != 0 {
@@ -182,8 +217,52 @@ pub unsafe extern "system" fn name(env: Env, _: Class, object: Object, class_wor
     }
 }
 
+/// Gives an object an address without saying so in the trace. `None`: it has one, or is one that goes by its name or content.
+/// Otherwise the address, and the size of the block.
+pub fn give_address(env: Env, object: Object) -> Option<(u64, u64)> {
+    let agent = agent();
+    if agent.known().known_address(env, object) != 0 {
+        return None;
+    }
+    // SAFETY: valid references.
+    unsafe {
+        let class = env.get_object_class(object);
+        let signature = agent.jvmti.signature(class).unwrap_or_default();
+        if matches!(&signature[..], b"Ljava/lang/Class;" | b"Ljava/lang/String;") {
+            return None;
+        }
+        let size = match signature[..] {
+            [b'[', element, ..] => u64::from(size_of_letter(element)) * env.get_array_length(object) as u64,
+            _ => OBJECT_SIZE,
+        };
+        if let Some(field) = env.field(class, &text(ADDRESS_FIELD), c"J") {
+            if env.get_long_field(object, field) != 0 {
+                return None;
+            }
+            let address = agent.hot.block(size);
+            env.set_long_field(object, field, address as i64);
+            return Some((address, size));
+        }
+        let entry = agent.hot.by_hash(agent.jvmti.hash(object));
+        if *entry != 0 {
+            return None;
+        }
+        *entry = agent.hot.block(size.max(1));
+        Some((*entry, size.max(1)))
+    }
+}
+
 /// Elements of an array were read or written together; all of them for a negative length.
-pub unsafe extern "system" fn range(env: Env, _: Class, array: Object, from: i32, length: i32, site: i32, write: u8) {
+pub unsafe extern "system" fn range(
+    env: Env,
+    _: Class,
+    array: Object,
+    from: i32,
+    length: i32,
+    site: i32,
+    write: u8,
+    last: u8,
+) {
     let agent = agent();
     let pc = agent.classes().pc(site as u32);
     // SAFETY: an array; its elements are copied while the machine keeps them in place.
@@ -213,35 +292,9 @@ pub unsafe extern "system" fn range(env: Env, _: Class, array: Object, from: i32
     let op = if write != 0 { Op::Write { addr, size, value, flags } } else { Op::Read { addr, size, value, flags } };
     threads::enter(env, |inside| {
         inside.step(pc, op);
-        after_step(inside);
-    });
-}
-
-/// The thread is about to access something, and a run may stop it there.
-pub unsafe extern "system" fn stop_before(env: Env, class: Class, object: Object, index: i32, site: i32) {
-    let agent = agent();
-    let number = site as u32;
-    if agent.hot.site(number).head == 0 {
-        // SAFETY: as the hook class calls it.
-        unsafe { resolve(env, class, object, site) };
-    }
-    let entry = *agent.hot.site(number);
-    let (pc, size, write) = {
-        let classes = agent.classes();
-        let write = classes.site(number).is_some_and(|(_, site)| {
-            matches!(site.kind, SiteKind::WriteField(_) | SiteKind::WriteStatic(_) | SiteKind::WriteElement(_))
-        });
-        (classes.pc(number), size_at(&classes, number), write)
-    };
-    let address = if object.is_null() {
-        u64::from(entry.a) | u64::from(entry.b) << 32
-    } else {
-        let block = agent.known().address_of(env, object);
-        if index >= 0 { block + index as u64 * u64::from(size) } else { block + u64::from(entry.b) }
-    };
-    threads::enter(env, |inside| {
-        inside.announce(Next::access(pc, address, size.into(), write));
-        inside.point();
+        if last != 0 {
+            after_step(inside);
+        }
     });
 }
 
@@ -261,20 +314,40 @@ pub unsafe extern "system" fn atomic_at(
     kind: i32,
 ) {
     let agent = agent();
-    let (pc, size) = {
+    let (pc, size, order) = {
         let classes = agent.classes();
-        (classes.pc(site as u32), size_at(&classes, site as u32))
+        let order = match classes.site(site as u32).map(|(_, site)| site.kind) {
+            Some(SiteKind::Unsafe(call)) => order_of(call),
+            _ => MemoryOrder::SeqCst,
+        };
+        (classes.pc(site as u32), size_at(&classes, site as u32), order)
     };
     let block = agent.known().address_of(env, base);
+    let place = place_of_offset(env, base, offset);
+    threads::enter(env, |inside| record_atomic(inside, pc, (block + place, size), (read, written), kind, order));
+}
+
+/// What the program asked for. Plain accesses of that kind are the JDK's own, which knows what it does: they order nothing,
+/// and are no races.
+const fn order_of(call: UnsafeCall) -> MemoryOrder {
+    match call.order {
+        Order::Plain | Order::Opaque => MemoryOrder::Relaxed,
+        Order::Acquire => MemoryOrder::Acquire,
+        Order::Release => MemoryOrder::Release,
+        Order::Volatile => MemoryOrder::SeqCst,
+    }
+}
+
+/// Where what lies at a real offset of an object lies in its block.
+pub fn place_of_offset(env: Env, base: Object, offset: i64) -> u64 {
     // SAFETY: a valid reference.
-    let signature = agent.jvmti.signature(unsafe { env.get_object_class(base) }).unwrap_or_default();
-    let place = match signature[..] {
+    let signature = agent().jvmti.signature(unsafe { env.get_object_class(base) }).unwrap_or_default();
+    match signature[..] {
         // Elements start behind the header, and references take four bytes there.
         [b'[', element, ..] => {
             let real = if matches!(element, b'L' | b'[') { 4 } else { i64::from(size_of_letter(element)) };
             (offset - 16).max(0) as u64 / real as u64 * u64::from(size_of_letter(element))
         }
         _ => 2 * offset as u64,
-    };
-    threads::enter(env, |inside| record_atomic(inside, pc, (block + place, size), (read, written), kind));
+    }
 }

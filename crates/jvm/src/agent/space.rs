@@ -13,8 +13,8 @@ const FIRST_BLOCK: u64 = 0x1000_0000_0000;
 pub const FIRST_CODE: u64 = 0x0100_0000_0000;
 /// Room for an object that is no array; as in the hook class.
 pub const OBJECT_SIZE: u64 = 4096;
-/// Room for a class: its static fields.
-pub const CLASS_SIZE: u64 = 1 << 17;
+/// Where static fields of classes without hooks lie, by their names.
+pub const FIRST_BY_NAME: u64 = 0x0c00_0000_0000;
 
 const SITES: usize = 1 << 26;
 const HASHES: usize = 1 << 31;

@@ -5,13 +5,14 @@ use super::jvmti::{Jvmti, ThreadInfo};
 use super::stacks;
 use super::{agent, replaced};
 use reweave_guest::model::{Addr, Op, ThreadId};
-use reweave_guest::{Inside, NewThread, Pause, Thread, Token, World};
+use reweave_guest::words::{Long, Word};
+use reweave_guest::{Deadline, Inside, NewThread, Pause, Thread, Token, World};
 use std::cell::Cell;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::ffi::CStr;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{LazyLock, Mutex, PoisonError};
+use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 
 /// The world of a Java machine, as the conductor sees it.
 pub struct Jvm;
@@ -20,11 +21,13 @@ pub struct Jvm;
 #[derive(Default)]
 pub struct Row {
     /// The thread, as a global reference; null before it begins.
-    pub thread: Cell<usize>,
+    pub thread: Long,
     /// How deep the thread is in code of which nothing is recorded.
-    pub quiet: Cell<u32>,
+    pub quiet: Word,
     /// The thread whose end was waited for last, plus one, until the hook behind the wait has asked.
-    pub joined: Cell<u32>,
+    pub joined: Word,
+    /// How often it had taken the lock that a wait for a condition has given up.
+    pub depth: Word,
 }
 
 impl World for Jvm {
@@ -38,7 +41,7 @@ thread_local! {
 /// Threads that were forked and have not begun, by their number.
 static FORKED: LazyLock<Mutex<HashMap<u32, NewThread<Jvm>>>> = LazyLock::new(Mutex::default);
 
-fn forked() -> std::sync::MutexGuard<'static, HashMap<u32, NewThread<Jvm>>> {
+fn forked() -> MutexGuard<'static, HashMap<u32, NewThread<Jvm>>> {
     FORKED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -91,6 +94,9 @@ pub fn show(env: Env) {
         return;
     }
     let (shown, wanted) = row.own.stack_words();
+    // Whoever the token was taken from must not take these words for its own.
+    // SAFETY: a field of the hook class.
+    unsafe { env.set_static_object_field(known.hooks, known.holder, std::ptr::null_mut()) };
     hot.budget.store(budget, Ordering::Relaxed);
     hot.shown.store(shown as u64, Ordering::Relaxed);
     hot.wanted.store(wanted as u64, Ordering::Relaxed);
@@ -113,23 +119,52 @@ pub fn start_main(env: Env, thread: Object) {
     agent.hot.limit.store(words.limit as u64, Ordering::Relaxed);
     agent.hot.visible.store(words.visible as u64, Ordering::Relaxed);
     begin(env, thread, token);
+    // Until the first class of the program is there, the JDK is at work for itself.
+    if let Some(row) = ROW.get() {
+        // SAFETY: this thread's own row.
+        if let Some(mut inside) = unsafe { Inside::enter(&agent.conductor, row) } {
+            be_quiet(&mut inside, true);
+        }
+    }
+}
+
+/// From here on nothing of the thread is recorded and nobody preempts it, or no longer; such parts nest.
+pub fn be_quiet(inside: &mut Inside<'_, Jvm>, begins: bool) {
+    let quiet = &inside.me().row.quiet;
+    if begins {
+        quiet.set(quiet.get() + 1);
+        inside.forbid_preemption();
+    } else {
+        quiet.set(quiet.get().saturating_sub(1));
+        inside.allow_preemption();
+    }
+}
+
+static PROGRAM_BEGUN: AtomicBool = AtomicBool::new(false);
+
+/// A class of the program is ready to be used.
+pub fn program_begins(env: Env) {
+    if is_managed() && !PROGRAM_BEGUN.swap(true, Ordering::Relaxed) {
+        enter(env, |inside| be_quiet(inside, false));
+    }
 }
 
 fn begin(env: Env, thread: Object, token: Token<'_, Jvm>) {
     ROW.set(Some(token.pointer()));
     let mut inside = Inside::with(token);
     // SAFETY: a valid reference.
-    inside.me().row.thread.set(unsafe { env.new_global_ref(thread) } as usize);
+    inside.me().row.thread.set(unsafe { env.new_global_ref(thread) } as u64);
     inside.step(0, Op::Begin);
     let id = ThreadId(inside.id());
-    if let Some(name) = name(agent().jvmti, thread) {
+    if let Some((name, _)) = about(agent().jvmti, thread) {
         inside.event(0, Op::ThreadName { thread: id, name: &name });
     }
     // SAFETY: a valid reference.
     unsafe { agent().jvmti.set_tag(thread, i64::from(id.0) + 1) };
 }
 
-fn name(jvmti: Jvmti, thread: Object) -> Option<Vec<u8>> {
+/// Its name, and whether it is a daemon.
+fn about(jvmti: Jvmti, thread: Object) -> Option<(Vec<u8>, bool)> {
     // SAFETY: a structure that the machine fills; its name is given back.
     unsafe {
         let mut info: ThreadInfo = std::mem::zeroed();
@@ -138,8 +173,12 @@ fn name(jvmti: Jvmti, thread: Object) -> Option<Vec<u8>> {
         }
         let name = CStr::from_ptr(info.name).to_bytes().to_vec();
         jvmti.deallocate(info.name.cast());
-        Some(name)
+        Some((name, info.is_daemon != 0))
     }
+}
+
+fn is_daemon(jvmti: Jvmti, thread: Object) -> bool {
+    about(jvmti, thread).is_some_and(|(_, daemon)| daemon)
 }
 
 /// The number of the thread under control that this object is.
@@ -164,20 +203,25 @@ pub unsafe extern "system" fn start(env: Env, thread: Object) {
     let managed = enter(env, |inside| {
         inside.sync_point();
         let child = inside.register_child();
-        let (id, nth) = (child.row().id, child.row().nth);
+        let (id, nth) = (child.id(), child.nth());
         forked().insert(id, child);
         // SAFETY: a valid reference, and the machine's own function.
         unsafe {
             agent().jvmti.set_tag(thread, i64::from(id) + 1);
             real(env, thread);
             if env.exception_check() != 0 {
-                forked().remove(&id);
                 agent().jvmti.set_tag(thread, 0);
-                inside.unregister_child(id);
+                let unborn = forked().remove(&id);
+                if let Some(unborn) = unborn {
+                    inside.unregister_child(unborn);
+                }
                 return;
             }
         }
         stacks::at_call(inside, |token, pc| token.step(pc, Op::Fork { child: ThreadId(id), nth }));
+        if !is_daemon(agent().jvmti, thread) {
+            keeping_alive().insert(id);
+        }
         inside.make_ready(id);
     });
     if managed.is_none() {
@@ -187,6 +231,13 @@ pub unsafe extern "system" fn start(env: Env, thread: Object) {
 }
 
 pub unsafe extern "system" fn thread_start(_: Jvmti, env: Env, thread: Object) {
+    if let Some(row) = ROW.get() {
+        // The machine's last thread has no object before.
+        // SAFETY: this thread's own row, and a valid reference.
+        unsafe { row.as_ref().row.thread.set(env.new_global_ref(thread) as u64) };
+        agent().hot.budget.store(0, Ordering::Relaxed);
+        return show(env);
+    }
     let child = number(thread).and_then(|id| forked().remove(&id));
     if let Some(child) = child {
         begin(env, thread, child.begin(&agent().conductor));
@@ -196,19 +247,74 @@ pub unsafe extern "system" fn thread_start(_: Jvmti, env: Env, thread: Object) {
 
 pub unsafe extern "system" fn thread_end(_: Jvmti, env: Env, _: Object) {
     let Some(row) = ROW.get() else { return };
+    if ENDS_PROGRAM.get() {
+        return;
+    }
     // SAFETY: this thread's own row; it ends here.
     let Some(mut inside) = (unsafe { Inside::enter(&agent().conductor, row) }) else { return };
     inside.point();
+    let last = (inside.id() == MAIN).then(|| fork_last(&mut inside));
     inside.step(0, Op::End);
     ROW.set(None);
     let thread = inside.me().row.thread.get() as Object;
+    keeping_alive().remove(&inside.id());
     inside.into_token().retire();
     // SAFETY: the reference was this row's.
     unsafe { env.delete_global_ref(thread) };
+    if let Some(last) = last {
+        await_others(last);
+    }
 }
+
+/// The number of the main thread.
+const MAIN: u32 = 0;
+
+thread_local! {
+    /// This thread ends the program; it goes on when the machine has said that it has ended.
+    static ENDS_PROGRAM: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Threads other than daemons that have not ended: the program waits for them.
+static KEEPING_ALIVE: Mutex<BTreeSet<u32>> = Mutex::new(BTreeSet::new());
+
+fn keeping_alive() -> MutexGuard<'static, BTreeSet<u32>> {
+    KEEPING_ALIVE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// When the main thread ends, the machine goes on with the same thread of the system under another name: that one waits
+/// for all others, and ends the program.
+fn fork_last(inside: &mut Inside<'_, Jvm>) -> NewThread<Jvm> {
+    let last = inside.register_child();
+    let (id, nth) = (last.id(), last.nth());
+    inside.step(0, Op::Fork { child: ThreadId(id), nth });
+    inside.make_ready(id);
+    last
+}
+
+fn await_others(last: NewThread<Jvm>) {
+    ENDS_PROGRAM.set(true);
+    let token = last.begin(&agent().conductor);
+    ROW.set(Some(token.pointer()));
+    let mut inside = Inside::with(token);
+    inside.step(0, Op::Begin);
+    let id = ThreadId(inside.id());
+    inside.event(0, Op::ThreadName { thread: id, name: b"DestroyJavaVM" });
+    loop {
+        let next = keeping_alive().first().copied();
+        let Some(next) = next else { break };
+        inside.join(0, next, Deadline::Never);
+    }
+}
+
+/// The program has ended, as far as the trace is concerned.
+static EXITED: AtomicBool = AtomicBool::new(false);
 
 /// The program ends with this status: others may come first.
 pub fn exits(env: Env, status: i32) {
+    if EXITED.load(Ordering::Relaxed) {
+        return;
+    }
+    ENDS_PROGRAM.set(true);
     if !is_managed() {
         let child = agent().conductor.adopt();
         ROW.set(Some(child.pointer()));
@@ -223,6 +329,7 @@ pub fn exits(env: Env, status: i32) {
     enter(env, |inside| {
         inside.me().scheduling.exiting.set(true);
         inside.pause(Pause::Yield);
+        EXITED.store(true, Ordering::Relaxed);
         stacks::at_call(inside, |token, pc| token.step(pc, Op::Exit { status }));
     });
 }

@@ -12,11 +12,9 @@ use crate::classfile::opcode::*;
 use crate::classfile::{FIRST_WITH_CLASS_CONSTANTS, Instruction, Result};
 
 impl Pass<'_, '_, '_> {
-    /// Inside a class initializer nothing is recorded and nobody is preempted, so it gets no other hooks.
-    pub(super) fn initializer(&mut self) -> Result<()> {
-        if self.class.options.preloaded {
-            return Ok(());
-        }
+    /// Inside a class initializer, and where the machine loads classes, nothing is recorded and nobody is preempted, so the
+    /// method gets no other hooks.
+    pub(super) fn quiet(&mut self) -> Result<()> {
         let note = Note::default();
         let begin = self.site(0, SiteKind::BeginInitializer, None, &note)?;
         let end = self.site(self.last_pc(), SiteKind::EndInitializer, None, &note)?;
@@ -29,11 +27,11 @@ impl Pass<'_, '_, '_> {
         self.bracket(exit, handler)
     }
 
-    fn last_pc(&self) -> u32 {
+    pub(super) fn last_pc(&self) -> u32 {
         self.instructions.last().map_or(0, |last| last.pc)
     }
 
-    fn bracket(&mut self, exit: Vec<u8>, handler: Vec<u8>) -> Result<()> {
+    pub(super) fn bracket(&mut self, exit: Vec<u8>, handler: Vec<u8>) -> Result<()> {
         let throwable = self.class.pool.add_class(b"java/lang/Throwable")?;
         self.edits.bracket = Some(Bracket { exit, handler, throwable });
         Ok(())

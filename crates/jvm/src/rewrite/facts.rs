@@ -87,6 +87,25 @@ pub enum SiteKind {
     EndInitializer,
     Call,
     Unsafe(super::unsafe_calls::UnsafeCall),
+    /// Begin or end of a method of a lock.
+    Lock(super::LockCall),
+    /// A wait for a condition gives its lock up or takes it back.
+    ConditionWait,
+}
+
+impl SiteKind {
+    /// Whether a field or an element is accessed there.
+    pub const fn is_access(self) -> bool {
+        matches!(
+            self,
+            Self::ReadField(_)
+                | Self::WriteField(_)
+                | Self::ReadStatic(_)
+                | Self::WriteStatic(_)
+                | Self::ReadElement(_)
+                | Self::WriteElement(_)
+        )
+    }
 }
 
 /// A method whose accesses are not seen, or not all of what it does.

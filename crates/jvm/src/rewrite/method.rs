@@ -6,18 +6,17 @@
 
 use super::brackets::is_recorded_call;
 use super::emit::{Emitter, Number};
-use super::facts::{Facts, MemberName, NO_MEMBER, Site, SiteKind};
+use super::facts::{Facts, Field, MemberName, NO_MEMBER, Site, SiteKind};
 use super::flow::{Flow, Note};
-use super::hook_names::{ATOMICS_CLASS, Hook, HookConstants};
+use super::hook_names::{Hook, HookConstants};
 use super::splice::{Edit, Edits, Spliced, splice};
-use super::unsafe_calls::UnsafeCall;
-use super::{Options, Stop};
+use super::{LockCall, Options, Scope, Stop};
 use crate::classfile::descriptor::{MethodDescriptor, slots};
 use crate::classfile::frames::{Frames, Type, entry_locals};
 use crate::classfile::opcode::*;
 use crate::classfile::pool::Reference;
 use crate::classfile::{Code, FIRST_WITH_FRAMES, Instruction, Member, Pool, Result, access, decode_text, find};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// Slots that hooks need on top of what the method itself has on its stack: the most is an array, an index, a long value
 /// and the site.
@@ -43,6 +42,8 @@ pub(super) struct Form {
     initializer: bool,
     pub(super) is_static: bool,
     pub(super) synchronized: bool,
+    /// It is a method of a lock that is seen as a whole; whether it returns something.
+    lock: Option<(LockCall, bool)>,
 }
 
 /// Puts hooks into a method; `None` if it needs none.
@@ -60,7 +61,13 @@ pub fn rewrite<'a>(
         initializer: name == b"<clinit>",
         is_static: member.is(access::STATIC),
         synchronized: member.is(access::SYNCHRONIZED),
+        lock: lock_call(class, member)?,
     };
+    if let Scope::Quiet(names) = class.options.scope
+        && !names.contains(&name)
+    {
+        return Ok(None);
+    }
     let instructions = code.instructions().collect::<Result<Vec<_>>>()?;
     let mut index_of = vec![u32::MAX; code.bytes.len() + 1];
     for (i, instruction) in instructions.iter().enumerate() {
@@ -122,9 +129,11 @@ pub(super) struct Pass<'p, 'c, 'a> {
     /// Local variables of ours: the stack of calls (if calls are recorded), the lock, a resting place.
     pub(super) stack: Option<u16>,
     pub(super) lock: u16,
-    rest: u16,
+    pub(super) rest: u16,
     /// For each instruction, whether a call that is recorded stands there.
     pub(super) calls: Vec<bool>,
+    /// Objects that are being made, innermost last: their class, and whether they stay on the stack.
+    pub(super) making: Vec<(u16, bool)>,
 }
 
 impl<'p, 'c, 'a> Pass<'p, 'c, 'a> {
@@ -135,27 +144,35 @@ impl<'p, 'c, 'a> Pass<'p, 'c, 'a> {
         instructions: &'p [Instruction<'a>],
         with_calls: bool,
     ) -> Self {
-        let with_calls = with_calls && class.options.calls && !form.initializer;
+        let with_calls = with_calls && class.options.calls && !form.initializer && form.lock.is_none();
         let calls: Vec<bool> =
             instructions.iter().map(|instruction| with_calls && is_recorded_call(class, instruction)).collect();
         let own = code.max_locals;
         let stack = calls.contains(&true).then_some(own);
         let lock = own.saturating_add(u16::from(stack.is_some()));
-        let rest = lock.saturating_add(u16::from(form.synchronized));
+        let rest = lock.saturating_add(u16::from(form.synchronized || form.lock.is_some()));
         let edits = Edits {
             edits: vec![Edit::default(); instructions.len()],
             more_stack: MORE_STACK,
             more_locals: rest - own + 2,
             ..Edits::default()
         };
-        Self { class, form, code, instructions, edits, changed: false, stack, lock, rest, calls }
+        Self { class, form, code, instructions, edits, changed: false, stack, lock, rest, calls, making: Vec::new() }
     }
 
     fn run(&mut self, index_of: &[u32], frames: Option<&Frames>) -> Result<()> {
-        if self.form.initializer {
-            return self.initializer();
+        if matches!(self.class.options.scope, Scope::Quiet(_)) {
+            return self.quiet();
         }
-        let mut flow = Flow::new(self.code, self.instructions, index_of, frames, self.form.constructor)?;
+        if let Some((call, returns_value)) = self.form.lock {
+            return self.lock_method(call, returns_value);
+        }
+        if self.form.initializer {
+            // One that has run already needs nothing.
+            return if self.class.options.preloaded { Ok(()) } else { self.quiet() };
+        }
+        let constants = self.constants()?;
+        let mut flow = Flow::new(self.code, self.instructions, index_of, frames, self.form.constructor, constants)?;
         for i in 0..self.instructions.len() {
             let note = flow.step(i, &self.instructions[i], self.class.pool)?;
             let fills_last = note.leaves_fresh
@@ -175,6 +192,21 @@ impl<'p, 'c, 'a> Pass<'p, 'c, 'a> {
             self.synchronized()?;
         }
         Ok(())
+    }
+
+    /// Static fields of the class that are read here and never change, as the code names them.
+    fn constants(&self) -> Result<HashSet<u16>> {
+        let this = self.class.pool.class_name(self.class.this_class)?;
+        let mut constants = HashSet::new();
+        for instruction in self.instructions.iter().filter(|instruction| instruction.op == GETSTATIC) {
+            let field = self.class.pool.reference(instruction.index())?;
+            let name = decode_text(field.name);
+            let is_final = |own: &&Field| own.access & access::FINAL != 0 && own.name == name;
+            if field.class == this && self.class.facts.fields.iter().any(|own| is_final(&own)) {
+                constants.insert(instruction.index());
+            }
+        }
+        Ok(constants)
     }
 
     pub(super) fn emitter<'e>(&'e mut self, out: &'e mut Vec<u8>) -> Emitter<'e, 'a> {
@@ -211,7 +243,10 @@ impl<'p, 'c, 'a> Pass<'p, 'c, 'a> {
     fn instruction(&mut self, i: usize, note: &Note, fills_last: bool) -> Result<()> {
         let instruction = self.instructions[i];
         let (mut before, mut instead, mut after) = (Vec::new(), Vec::new(), Vec::new());
+        let everything = self.class.options.scope.is_everything();
         match instruction.op {
+            GETSTATIC | PUTSTATIC | IALOAD..=SALOAD | IASTORE..=SASTORE if !everything => return Ok(()),
+            NEWARRAY | ANEWARRAY | MULTIANEWARRAY if !everything => return Ok(()),
             GETSTATIC | PUTSTATIC => self.static_field(&instruction, note, &mut before, &mut after)?,
             GETFIELD | PUTFIELD if !note.uninitialized_this => {
                 self.field(&instruction, note, &mut before, &mut after)?;
@@ -225,6 +260,11 @@ impl<'p, 'c, 'a> Pass<'p, 'c, 'a> {
             }
             NEWARRAY | ANEWARRAY | MULTIANEWARRAY if self.class.options.array_births => {
                 self.made(&instruction, note, SiteKind::MadeArray, Hook::MadeArray, &mut after)?;
+            }
+            NEW if everything => {
+                let stays = self.instructions.get(i + 1).is_some_and(|next| next.op == DUP);
+                self.making.push((instruction.index(), stays));
+                return Ok(());
             }
             MONITORENTER => {
                 let site = self.site(instruction.pc, SiteKind::EnterMonitor, None, note)?;
@@ -374,88 +414,12 @@ impl<'p, 'c, 'a> Pass<'p, 'c, 'a> {
         self.emitter(after).op(DUP).number(site).hook(hook)?;
         Ok(())
     }
-
-    fn call(
-        &mut self,
-        i: usize,
-        instruction: &Instruction<'_>,
-        note: &Note,
-        before: &mut Vec<u8>,
-        instead: &mut Vec<u8>,
-        after: &mut Vec<u8>,
-    ) -> Result<()> {
-        let index = instruction.index();
-        let method = self.class.pool.reference(index)?;
-        let constructs = note.uninitialized_this && note.this_in_local && self.class.adds_address_field;
-        // A call of another constructor of the same class has done it already.
-        let made = constructs && method.class != self.class.pool.class_name(self.class.this_class)?;
-        let clones =
-            instruction.op == INVOKESPECIAL && method.name == b"clone" && method.descriptor == b"()Ljava/lang/Object;";
-        if let Some(call) = UnsafeCall::recognise(&method) {
-            let site = self.site(instruction.pc, SiteKind::Unsafe(call), None, note)?;
-            let (name, descriptor) = call.hook();
-            let hook = self.class.pool.add_method(ATOMICS_CLASS.as_bytes(), name.as_bytes(), descriptor.as_bytes())?;
-            self.emitter(instead).number(site).call(hook);
-            return Ok(());
-        }
-        if instruction.op == INVOKESTATIC && method.class == b"java/lang/System" && method.name == b"arraycopy" {
-            let site = self.site(instruction.pc, SiteKind::CopiedArray, None, note)?;
-            self.emitter(instead).number(site).hook(Hook::CopiedArray)?;
-            return Ok(());
-        }
-        let ending = Ending::of(instruction.op, &method);
-        if clones {
-            before.push(DUP);
-        }
-        let rest = self.rest;
-        match ending {
-            Some(Ending::TimedJoin) => {
-                self.emitter(before).local(LSTORE, rest).op(DUP).local(LLOAD, rest);
-            }
-            Some(Ending::Join | Ending::Alive) => before.push(DUP),
-            None => {}
-        }
-        if let Some(stack) = self.stack.filter(|_| self.calls[i]) {
-            let site = self.site(instruction.pc, SiteKind::Call, Some(index), note)?;
-            self.emitter(before).local(ILOAD, stack).number(site).hook(Hook::Calling)?;
-        }
-        if made {
-            let site = self.site(instruction.pc, SiteKind::MadeObject, None, note)?;
-            self.emitter(after).op(ALOAD_0).number(site).hook(Hook::MadeObject)?;
-        }
-        if let Some(ending) = ending {
-            let site = self.site(instruction.pc, SiteKind::Joined, None, note)?;
-            if ending == Ending::Alive {
-                self.emitter(after).op(DUP_X1).number(site).hook(Hook::CheckedAlive)?;
-            } else {
-                self.emitter(after).number(site).hook(Hook::Joined)?;
-            }
-        }
-        if clones {
-            let site = self.site(instruction.pc, SiteKind::Cloned, None, note)?;
-            self.emitter(after).op(DUP_X1).number(site).hook(Hook::Cloned)?;
-        }
-        Ok(())
-    }
 }
 
-/// Calls that tell whether a thread has ended. Of which class the object is does not show in the code: the hook looks.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Ending {
-    Join,
-    TimedJoin,
-    Alive,
-}
-
-impl Ending {
-    fn of(op: u8, method: &Reference<'_>) -> Option<Self> {
-        match (op, method.name, method.descriptor) {
-            (INVOKEVIRTUAL, b"join", b"()V") => Some(Self::Join),
-            (INVOKEVIRTUAL, b"join", b"(J)V") => Some(Self::TimedJoin),
-            (INVOKEVIRTUAL, b"isAlive", b"()Z") => Some(Self::Alive),
-            _ => None,
-        }
-    }
+fn lock_call(class: &Class<'_, '_>, member: &Member<'_>) -> Result<Option<(LockCall, bool)>> {
+    let this = class.pool.class_name(class.this_class)?;
+    let (name, descriptor) = (class.pool.utf8(member.name)?, class.pool.utf8(member.descriptor)?);
+    Ok(LockCall::of(this, name, descriptor).map(|call| (call, !descriptor.ends_with(b"V"))))
 }
 
 /// Letter of a field's type; `L` for references of every kind.

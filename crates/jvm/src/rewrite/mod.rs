@@ -5,10 +5,12 @@
 //! hook although it should is listed in [`Facts::left_out`].
 
 mod brackets;
+mod calls;
 mod emit;
 pub mod facts;
 mod flow;
 pub mod hook_names;
+mod lock_calls;
 mod method;
 mod serial;
 mod splice;
@@ -18,6 +20,7 @@ pub mod unsafe_calls;
 pub use facts::Facts;
 use facts::{Field, LeftOut, Method, Missing};
 use hook_names::{ADDRESS_FIELD, HookConstants};
+pub use lock_calls::LockCall;
 use method::Class;
 pub use uncaught::report_uncaught;
 
@@ -36,11 +39,29 @@ pub struct Options<'o> {
     pub preloaded: bool,
     /// Whether a superclass of that name holds the address field already.
     pub has_address: &'o dyn Fn(&[u8]) -> bool,
+    pub scope: Scope<'o>,
     /// Calls are put on the stacks.
     pub calls: bool,
     /// Arrays are shown to a hook when they are made.
     pub array_births: bool,
     pub stop: Stop<'o>,
+}
+
+/// What of a class gets hooks.
+#[derive(Clone, Copy)]
+pub enum Scope<'o> {
+    Everything,
+    /// Monitors, calls of `Unsafe`, and accesses to fields, of which those that are not volatile are to be left out when it
+    /// is known which these are. Objects get no field for their address.
+    Synchronization,
+    /// Methods of these names are bracketed as class initializers are; all others stay as they are.
+    Quiet(&'o [&'o [u8]]),
+}
+
+impl Scope<'_> {
+    pub const fn is_everything(self) -> bool {
+        matches!(self, Self::Everything)
+    }
 }
 
 /// In front of which accesses a run may have to stop, knowing what they are about to do.
@@ -70,9 +91,10 @@ pub fn rewrite(bytes: &[u8], options: &Options<'_>) -> Result<Rewritten> {
     let super_name = class.super_name()?.map(<[u8]>::to_vec);
     // `Object` has no superclass and gets no field.
     let inherits = super_name.as_deref().is_none_or(|name| (options.has_address)(name));
-    facts.has_address_field = !options.preloaded && !class.is(access::INTERFACE) && !inherits;
+    let may_get_fields = !options.preloaded && options.scope.is_everything();
+    facts.has_address_field = may_get_fields && !class.is(access::INTERFACE) && !inherits;
     let number =
-        if !options.preloaded && serial::is_needed(&class)? { Some(serial::default_number(&class)?) } else { None };
+        if may_get_fields && serial::is_needed(&class)? { Some(serial::default_number(&class)?) } else { None };
 
     let mut changed = facts.has_address_field;
     let mut hooks = HookConstants::default();

@@ -1,7 +1,7 @@
 //! Rewritten classes on a machine: they verify, and do what they did. Needs a JDK; without one, says so.
 
 use super::support;
-use reweave_jvm::rewrite::{Options, Stop, rewrite};
+use reweave_jvm::rewrite::{Options, Scope, Stop, rewrite};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -32,6 +32,7 @@ const OPTIONS: Options<'_> = Options {
     first_site: 30_000,
     preloaded: false,
     has_address: &|_| false,
+    scope: Scope::Everything,
     calls: true,
     array_births: true,
     stop: Stop::Nowhere,

@@ -62,6 +62,8 @@ pub struct Misused {
     pub pc: Pc,
     /// `None`: a thread is created that ends, and is neither joined nor detached.
     pub what: Option<Misuse>,
+    /// Of such threads: there are more and more of them.
+    pub grows: bool,
 }
 
 #[derive(Clone, PartialEq, Eq, Default, Debug)]

@@ -29,6 +29,9 @@ pub struct Report {
     pub program: Vec<String>,
     pub findings: Vec<Item>,
     pub stats: BTreeMap<String, u64>,
+    /// Why no findings mean nothing: the program, or the trace, was not looked at, or not to its end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unchecked: Option<String>,
     /// Findings that are one bug to people: made anew from the findings whenever a report is written.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub bugs: Vec<Bug>,

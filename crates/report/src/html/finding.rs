@@ -13,6 +13,8 @@ use crate::story::Emphasis;
 use crate::view::cut;
 use crate::{reads, story, text};
 
+/// In the place of how sure something is that is no defect.
+pub const INFORMATION: &str = "information";
 /// Lines shown around an access.
 const AROUND: u32 = 2;
 const CALLERS: usize = 6;
@@ -54,16 +56,17 @@ fn one(
         (None, Some(Novelty::Known)) => "<span class=\"badge\">known</span>",
         _ => "",
     };
+    let strength = if item.is_information() { INFORMATION } else { item.strength.name() };
     writeln!(
         out,
         "<details class=\"finding\" id=\"finding-{id}\" data-id=\"{id}\" data-kind=\"{}\" data-strength=\"{}\"{attributes}{}>\n\
          <summary><h2><span class=\"id\">[{id}]</span> <span class=\"badge {}\">{}</span> \
          <span class=\"badge kind\">{}</span>{state} <span class=\"what\">{}</span></h2></summary>",
         item.kind,
-        item.strength,
+        strength,
         if open { " open" } else { "" },
-        item.strength,
-        item.strength,
+        strength,
+        strength,
         item.kind,
         html_short(&item.summary)
     )?;

@@ -86,7 +86,11 @@ fn accesses(finding: &Finding, source: &dyn Source) -> Vec<AccessItem> {
 fn facts(finding: &Finding, raced: Option<Addr>, source: &dyn Source) -> Facts {
     Facts {
         memory_order: finding.weak_order,
-        variable: raced.map(|addr| source.describer().variable(addr)),
+        variable: raced.map(|addr| {
+            let describer = source.describer();
+            let by_code = summary::first_pc(finding).and_then(|pc| describer.symbols.accessed(pc));
+            by_code.map_or_else(|| describer.variable(addr), ToOwned::to_owned)
+        }),
         unjoined: finding.kind == Kind::Misuse && summary::is_unjoined(finding, source),
         ..Facts::default()
     }

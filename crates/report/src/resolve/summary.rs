@@ -1,6 +1,6 @@
 //! A finding in one line.
 
-use reweave_model::{Addr, AtomicBlock, Claim, Evidence, Finding, Kind, Op};
+use reweave_model::{Addr, AtomicBlock, Claim, Evidence, Finding, Kind, Op, Pc};
 
 use super::block::block_name;
 use super::source::{Source, operation};
@@ -17,7 +17,10 @@ pub fn summary(finding: &Finding, raced: Option<Addr>, accesses: &[AccessItem], 
         Kind::Race => {
             let ops = accesses.iter().map(|access| access.op.to_string()).collect::<Vec<_>>().join(" and ");
             let race = match raced {
-                Some(addr) => format!("{RACE_ON}{}", describer.in_full(addr)),
+                Some(addr) => {
+                    let by_code = describer.by_code(addr, first_pc(finding));
+                    format!("{RACE_ON}{}", by_code.unwrap_or_else(|| describer.in_full(addr)))
+                }
                 None => RACE_ON.trim_end_matches(" on ").to_owned(),
             };
             if finding.weak_order {
@@ -56,6 +59,11 @@ pub fn summary(finding: &Finding, raced: Option<Addr>, accesses: &[AccessItem], 
             _ => kind.name().into(),
         },
     }
+}
+
+/// Where the first of its accesses is.
+pub fn first_pc(finding: &Finding) -> Option<Pc> {
+    finding.accesses().first().map(|access| access.pc)
 }
 
 /// What is wrong with a block. With a witness the accesses are in the order in which they happen.

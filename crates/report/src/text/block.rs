@@ -41,13 +41,19 @@ impl Page<'_> {
         let item = &printable_item(item);
         let style = self.style;
         let code = match item.strength {
+            _ if item.is_information() => "1;36",
             Strength::Confirmed => "1;31",
             Strength::Predicted => "1;33",
             Strength::Potential => "1;36",
         };
         // The summary of a race says that it is one.
         let kind = if item.kind == Kind::Race { String::new() } else { format!(" {}", item.kind) };
-        let strength = style.paint(code, &format!("{}{kind}", item.strength));
+        let strength = match item.strength {
+            _ if !item.is_information() => format!("{}{kind}", item.strength),
+            Strength::Confirmed => "information (a run showed it)".to_owned(),
+            strength => format!("information ({strength})"),
+        };
+        let strength = style.paint(code, &strength);
         let state = match &item.suppressed {
             Some(_) => " (suppressed)",
             None => match item.baseline {

@@ -28,7 +28,7 @@ impl Style {
     /// For files and pipes.
     pub const PLAIN: Self = Self { colour: false, width: None, detail: Detail::Normal };
 
-    /// Colours and width if stderr is a terminal; no colours if NO_COLOR is set.
+    /// Colours and width if stderr is a terminal; no colours if NO_COLOR is set or the terminal has none.
     pub fn for_stderr() -> Self {
         Self::of_terminal(io::stderr().is_terminal(), terminal_size::terminal_size_of(io::stderr()))
     }
@@ -39,7 +39,8 @@ impl Style {
     }
 
     fn of_terminal(terminal: bool, size: Option<(terminal_size::Width, terminal_size::Height)>) -> Self {
-        let no_colour = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+        let no_colour = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
+            || std::env::var_os("TERM").is_none_or(|terminal| terminal.is_empty() || terminal == "dumb");
         let width = size.filter(|_| terminal).map(|(width, _)| usize::from(width.0).max(NARROWEST));
         Self { colour: terminal && !no_colour, width, detail: Detail::Normal }
     }

@@ -151,7 +151,7 @@ impl Maker<'_> {
         let row = self.run.rows.len();
         self.begin(event);
         self.describer = self.describer.at(event.id);
-        let phrase = phrase(&event.op, self.describer);
+        let phrase = phrase(&event.op, Some(event.pc), self.describer);
         let callers = self.trace.stacks().walk(event.stack);
         let Placed { at, through, stack } = Placed::new(event.pc, callers, self.describer);
         let locks = self.held.get(&event.thread).into_iter().flatten();

@@ -1,6 +1,6 @@
 //! One operation in a few words, and the part of it that people compare: the variable and the value.
 
-use reweave_model::{Addr, AtomicKind, BlockedOn, LockMode, Op, Value};
+use reweave_model::{Addr, AtomicKind, BlockedOn, LockMode, Op, Pc, Value};
 
 use super::Class;
 use crate::describe::{self, Describer};
@@ -65,13 +65,14 @@ pub fn class(op: &Op<'_>) -> Class {
     }
 }
 
-pub fn phrase(op: &Op<'_>, describer: Describer<'_>) -> Phrase {
+/// `pc`: where it happens, if that is known.
+pub fn phrase(op: &Op<'_>, pc: Option<Pc>, describer: Describer<'_>) -> Phrase {
     let class = class(op);
     let object = |id| describer.object(id);
     let plain = |what: String| Phrase { class, what, object: String::new(), value: None };
     let about = |verb: &str, object: String| Phrase { class, what: format!("{verb} {object}"), object, value: None };
     let accessed = |verb: &str, addr: Addr, value: Value<'_>| {
-        let object = describer.address(addr);
+        let object = describer.accessed(addr, pc);
         let value = show(value, memory(op).map_or(0, |(_, size)| size));
         let what = match &value {
             Some(value) => format!("{verb} {object} = {value}"),
@@ -139,7 +140,7 @@ pub fn phrase(op: &Op<'_>, describer: Describer<'_>) -> Phrase {
         Op::AtomicEnter { .. } => plain("atomic block begins".into()),
         Op::AtomicExit => plain("atomic block ends".into()),
         ref op => {
-            let operands = describer.operands(op);
+            let operands = describer.operands(op, pc);
             plain(format!("{} {operands}", op.kind().name().replace('_', " ")).trim_end().to_owned())
         }
     }

@@ -76,6 +76,12 @@ impl SymbolsBuilder {
         self.symbols.types.of_allocation(pc, of);
     }
 
+    /// What the code at an address (a return address) reads or writes, whichever object it does that to: `Account.balance`.
+    pub fn accessed(&mut self, pc: Pc, name: &str) {
+        let name = self.strings.id(name);
+        self.symbols.accessed.push((pc, name));
+    }
+
     /// What the code at an address tells: `block` numbers stretches of code, from 1, that control can leave only at
     /// their end; `constant`: the operand comes from the code alone. See [`Facts`](super::Facts).
     pub fn code(&mut self, pc: Pc, block: u32, constant: bool) {
@@ -98,6 +104,8 @@ impl SymbolsBuilder {
         }
         symbols.variables.sort_by_key(|variable| (variable.address, std::cmp::Reverse(variable.size)));
         symbols.variables.dedup_by_key(|variable| (variable.address, variable.size));
+        symbols.accessed.sort_unstable();
+        symbols.accessed.dedup_by_key(|(pc, _)| *pc);
         symbols.data.sort();
         symbols.strings = strings.all;
         symbols

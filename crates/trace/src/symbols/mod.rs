@@ -85,6 +85,8 @@ pub struct Symbols {
     facts: Facts,
     data: data::Data,
     types: types::Types,
+    // invariant: sorted by pc, no two equal
+    accessed: Vec<(Pc, u32)>,
 }
 
 impl Symbols {
@@ -144,6 +146,12 @@ impl Symbols {
     /// The type of what is allocated at a code position, and what lies that far from the beginning of a block.
     pub fn part_of_block(&self, pc: Pc, size: u64, offset: u64) -> Option<(&str, String)> {
         self.types.in_block(pc, size, offset)
+    }
+
+    /// What the code at an address (a return address) reads or writes, for languages whose code says so.
+    pub fn accessed(&self, pc: Pc) -> Option<&str> {
+        let at = self.accessed.binary_search_by_key(&pc, |(own, _)| *own).ok()?;
+        Some(self.string(self.accessed[at].1))
     }
 
     /// What the code itself tells about pairs of events and about accesses.

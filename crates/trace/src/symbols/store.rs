@@ -121,6 +121,13 @@ impl Symbols {
         self.facts.store(&mut put);
         self.data.store(&mut put);
         self.types.store(&mut put);
+        put.int(self.accessed.len() as u64);
+        last = 0;
+        for (pc, name) in &self.accessed {
+            put.int(pc.0 - last);
+            last = pc.0;
+            put.int((*name).into());
+        }
         put.0
     }
 
@@ -167,6 +174,11 @@ impl Symbols {
         }
         if version >= 3 {
             symbols.types = Types::load(&mut take)?;
+            last = 0;
+            for _ in 0..take.count()? {
+                last = last.checked_add(take.int()?).ok_or("address too large")?;
+                symbols.accessed.push((Pc(last), take.int32()?));
+            }
         }
         Ok(symbols)
     }

@@ -19,18 +19,21 @@ public final class ReweaveAtomics {
 
     private ReweaveAtomics() {}
     public static boolean unsafeGetBoolean(Object unsafe, Object base, long offset, int site) {
+        ReweaveHooks.before(base, offset, site);
         boolean value = U.getBooleanVolatile(base, offset);
         ReweaveHooks.atomically(base, offset, value ? 1 : 0, 0, LOAD, site);
         return value;
     }
 
     public static void unsafePut(Object unsafe, Object base, long offset, boolean value, int site) {
+        ReweaveHooks.before(base, offset, site);
         U.putBooleanVolatile(base, offset, value);
         ReweaveHooks.atomically(base, offset, 0, value ? 1 : 0, STORE, site);
     }
 
     public static boolean unsafeCompareAndSet(
             Object unsafe, Object base, long offset, boolean expected, boolean value, int site) {
+        ReweaveHooks.before(base, offset, site);
         boolean old = U.compareAndExchangeBoolean(base, offset, expected, value);
         boolean done = old == expected;
         ReweaveHooks.atomically(base, offset, old ? 1 : 0, value ? 1 : 0, done ? CAS_DONE : CAS_FAILED, site);
@@ -39,6 +42,7 @@ public final class ReweaveAtomics {
 
     public static boolean unsafeCompareAndExchange(
             Object unsafe, Object base, long offset, boolean expected, boolean value, int site) {
+        ReweaveHooks.before(base, offset, site);
         boolean old = U.compareAndExchangeBoolean(base, offset, expected, value);
         boolean done = old == expected;
         ReweaveHooks.atomically(base, offset, old ? 1 : 0, value ? 1 : 0, done ? CAS_DONE : CAS_FAILED, site);
@@ -46,12 +50,14 @@ public final class ReweaveAtomics {
     }
 
     public static boolean unsafeGetAndSet(Object unsafe, Object base, long offset, boolean value, int site) {
+        ReweaveHooks.before(base, offset, site);
         boolean old = U.getAndSetBoolean(base, offset, value);
         ReweaveHooks.atomically(base, offset, old ? 1 : 0, value ? 1 : 0, EXCHANGE, site);
         return old;
     }
 
     public static boolean unsafeGetAndOr(Object unsafe, Object base, long offset, boolean value, int site) {
+        ReweaveHooks.before(base, offset, site);
         boolean old = U.getAndBitwiseOrBoolean(base, offset, value);
         boolean result = old | value;
         ReweaveHooks.atomically(base, offset, old ? 1 : 0, result ? 1 : 0, UPDATE, site);
@@ -59,6 +65,7 @@ public final class ReweaveAtomics {
     }
 
     public static boolean unsafeGetAndAnd(Object unsafe, Object base, long offset, boolean value, int site) {
+        ReweaveHooks.before(base, offset, site);
         boolean old = U.getAndBitwiseAndBoolean(base, offset, value);
         boolean result = old & value;
         ReweaveHooks.atomically(base, offset, old ? 1 : 0, result ? 1 : 0, UPDATE, site);
@@ -66,6 +73,7 @@ public final class ReweaveAtomics {
     }
 
     public static boolean unsafeGetAndXor(Object unsafe, Object base, long offset, boolean value, int site) {
+        ReweaveHooks.before(base, offset, site);
         boolean old = U.getAndBitwiseXorBoolean(base, offset, value);
         boolean result = old ^ value;
         ReweaveHooks.atomically(base, offset, old ? 1 : 0, result ? 1 : 0, UPDATE, site);
@@ -73,18 +81,21 @@ public final class ReweaveAtomics {
     }
 
     public static byte unsafeGetByte(Object unsafe, Object base, long offset, int site) {
+        ReweaveHooks.before(base, offset, site);
         byte value = U.getByteVolatile(base, offset);
         ReweaveHooks.atomically(base, offset, value & 0xffL, 0, LOAD, site);
         return value;
     }
 
     public static void unsafePut(Object unsafe, Object base, long offset, byte value, int site) {
+        ReweaveHooks.before(base, offset, site);
         U.putByteVolatile(base, offset, value);
         ReweaveHooks.atomically(base, offset, 0, value & 0xffL, STORE, site);
     }
 
     public static boolean unsafeCompareAndSet(
             Object unsafe, Object base, long offset, byte expected, byte value, int site) {
+        ReweaveHooks.before(base, offset, site);
         byte old = U.compareAndExchangeByte(base, offset, expected, value);
         boolean done = old == expected;
         ReweaveHooks.atomically(base, offset, old & 0xffL, value & 0xffL, done ? CAS_DONE : CAS_FAILED, site);
@@ -93,6 +104,7 @@ public final class ReweaveAtomics {
 
     public static byte unsafeCompareAndExchange(
             Object unsafe, Object base, long offset, byte expected, byte value, int site) {
+        ReweaveHooks.before(base, offset, site);
         byte old = U.compareAndExchangeByte(base, offset, expected, value);
         boolean done = old == expected;
         ReweaveHooks.atomically(base, offset, old & 0xffL, value & 0xffL, done ? CAS_DONE : CAS_FAILED, site);
@@ -100,12 +112,14 @@ public final class ReweaveAtomics {
     }
 
     public static byte unsafeGetAndSet(Object unsafe, Object base, long offset, byte value, int site) {
+        ReweaveHooks.before(base, offset, site);
         byte old = U.getAndSetByte(base, offset, value);
         ReweaveHooks.atomically(base, offset, old & 0xffL, value & 0xffL, EXCHANGE, site);
         return old;
     }
 
     public static byte unsafeGetAndAdd(Object unsafe, Object base, long offset, byte value, int site) {
+        ReweaveHooks.before(base, offset, site);
         byte old = U.getAndAddByte(base, offset, value);
         byte sum = (byte) (old + value);
         ReweaveHooks.atomically(base, offset, old & 0xffL, sum & 0xffL, UPDATE, site);
@@ -113,6 +127,7 @@ public final class ReweaveAtomics {
     }
 
     public static byte unsafeGetAndOr(Object unsafe, Object base, long offset, byte value, int site) {
+        ReweaveHooks.before(base, offset, site);
         byte old = U.getAndBitwiseOrByte(base, offset, value);
         byte result = (byte) (old | value);
         ReweaveHooks.atomically(base, offset, old & 0xffL, result & 0xffL, UPDATE, site);
@@ -120,6 +135,7 @@ public final class ReweaveAtomics {
     }
 
     public static byte unsafeGetAndAnd(Object unsafe, Object base, long offset, byte value, int site) {
+        ReweaveHooks.before(base, offset, site);
         byte old = U.getAndBitwiseAndByte(base, offset, value);
         byte result = (byte) (old & value);
         ReweaveHooks.atomically(base, offset, old & 0xffL, result & 0xffL, UPDATE, site);
@@ -127,6 +143,7 @@ public final class ReweaveAtomics {
     }
 
     public static byte unsafeGetAndXor(Object unsafe, Object base, long offset, byte value, int site) {
+        ReweaveHooks.before(base, offset, site);
         byte old = U.getAndBitwiseXorByte(base, offset, value);
         byte result = (byte) (old ^ value);
         ReweaveHooks.atomically(base, offset, old & 0xffL, result & 0xffL, UPDATE, site);
@@ -134,18 +151,21 @@ public final class ReweaveAtomics {
     }
 
     public static short unsafeGetShort(Object unsafe, Object base, long offset, int site) {
+        ReweaveHooks.before(base, offset, site);
         short value = U.getShortVolatile(base, offset);
         ReweaveHooks.atomically(base, offset, value & 0xffffL, 0, LOAD, site);
         return value;
     }
 
     public static void unsafePut(Object unsafe, Object base, long offset, short value, int site) {
+        ReweaveHooks.before(base, offset, site);
         U.putShortVolatile(base, offset, value);
         ReweaveHooks.atomically(base, offset, 0, value & 0xffffL, STORE, site);
     }
 
     public static boolean unsafeCompareAndSet(
             Object unsafe, Object base, long offset, short expected, short value, int site) {
+        ReweaveHooks.before(base, offset, site);
         short old = U.compareAndExchangeShort(base, offset, expected, value);
         boolean done = old == expected;
         ReweaveHooks.atomically(base, offset, old & 0xffffL, value & 0xffffL, done ? CAS_DONE : CAS_FAILED, site);
@@ -154,6 +174,7 @@ public final class ReweaveAtomics {
 
     public static short unsafeCompareAndExchange(
             Object unsafe, Object base, long offset, short expected, short value, int site) {
+        ReweaveHooks.before(base, offset, site);
         short old = U.compareAndExchangeShort(base, offset, expected, value);
         boolean done = old == expected;
         ReweaveHooks.atomically(base, offset, old & 0xffffL, value & 0xffffL, done ? CAS_DONE : CAS_FAILED, site);
@@ -161,12 +182,14 @@ public final class ReweaveAtomics {
     }
 
     public static short unsafeGetAndSet(Object unsafe, Object base, long offset, short value, int site) {
+        ReweaveHooks.before(base, offset, site);
         short old = U.getAndSetShort(base, offset, value);
         ReweaveHooks.atomically(base, offset, old & 0xffffL, value & 0xffffL, EXCHANGE, site);
         return old;
     }
 
     public static short unsafeGetAndAdd(Object unsafe, Object base, long offset, short value, int site) {
+        ReweaveHooks.before(base, offset, site);
         short old = U.getAndAddShort(base, offset, value);
         short sum = (short) (old + value);
         ReweaveHooks.atomically(base, offset, old & 0xffffL, sum & 0xffffL, UPDATE, site);
@@ -174,6 +197,7 @@ public final class ReweaveAtomics {
     }
 
     public static short unsafeGetAndOr(Object unsafe, Object base, long offset, short value, int site) {
+        ReweaveHooks.before(base, offset, site);
         short old = U.getAndBitwiseOrShort(base, offset, value);
         short result = (short) (old | value);
         ReweaveHooks.atomically(base, offset, old & 0xffffL, result & 0xffffL, UPDATE, site);
@@ -181,6 +205,7 @@ public final class ReweaveAtomics {
     }
 
     public static short unsafeGetAndAnd(Object unsafe, Object base, long offset, short value, int site) {
+        ReweaveHooks.before(base, offset, site);
         short old = U.getAndBitwiseAndShort(base, offset, value);
         short result = (short) (old & value);
         ReweaveHooks.atomically(base, offset, old & 0xffffL, result & 0xffffL, UPDATE, site);
@@ -188,6 +213,7 @@ public final class ReweaveAtomics {
     }
 
     public static short unsafeGetAndXor(Object unsafe, Object base, long offset, short value, int site) {
+        ReweaveHooks.before(base, offset, site);
         short old = U.getAndBitwiseXorShort(base, offset, value);
         short result = (short) (old ^ value);
         ReweaveHooks.atomically(base, offset, old & 0xffffL, result & 0xffffL, UPDATE, site);
@@ -195,18 +221,21 @@ public final class ReweaveAtomics {
     }
 
     public static char unsafeGetChar(Object unsafe, Object base, long offset, int site) {
+        ReweaveHooks.before(base, offset, site);
         char value = U.getCharVolatile(base, offset);
         ReweaveHooks.atomically(base, offset, value, 0, LOAD, site);
         return value;
     }
 
     public static void unsafePut(Object unsafe, Object base, long offset, char value, int site) {
+        ReweaveHooks.before(base, offset, site);
         U.putCharVolatile(base, offset, value);
         ReweaveHooks.atomically(base, offset, 0, value, STORE, site);
     }
 
     public static boolean unsafeCompareAndSet(
             Object unsafe, Object base, long offset, char expected, char value, int site) {
+        ReweaveHooks.before(base, offset, site);
         char old = U.compareAndExchangeChar(base, offset, expected, value);
         boolean done = old == expected;
         ReweaveHooks.atomically(base, offset, old, value, done ? CAS_DONE : CAS_FAILED, site);
@@ -215,6 +244,7 @@ public final class ReweaveAtomics {
 
     public static char unsafeCompareAndExchange(
             Object unsafe, Object base, long offset, char expected, char value, int site) {
+        ReweaveHooks.before(base, offset, site);
         char old = U.compareAndExchangeChar(base, offset, expected, value);
         boolean done = old == expected;
         ReweaveHooks.atomically(base, offset, old, value, done ? CAS_DONE : CAS_FAILED, site);
@@ -222,12 +252,14 @@ public final class ReweaveAtomics {
     }
 
     public static char unsafeGetAndSet(Object unsafe, Object base, long offset, char value, int site) {
+        ReweaveHooks.before(base, offset, site);
         char old = U.getAndSetChar(base, offset, value);
         ReweaveHooks.atomically(base, offset, old, value, EXCHANGE, site);
         return old;
     }
 
     public static char unsafeGetAndAdd(Object unsafe, Object base, long offset, char value, int site) {
+        ReweaveHooks.before(base, offset, site);
         char old = U.getAndAddChar(base, offset, value);
         char sum = (char) (old + value);
         ReweaveHooks.atomically(base, offset, old, sum, UPDATE, site);
@@ -235,6 +267,7 @@ public final class ReweaveAtomics {
     }
 
     public static char unsafeGetAndOr(Object unsafe, Object base, long offset, char value, int site) {
+        ReweaveHooks.before(base, offset, site);
         char old = U.getAndBitwiseOrChar(base, offset, value);
         char result = (char) (old | value);
         ReweaveHooks.atomically(base, offset, old, result, UPDATE, site);
@@ -242,6 +275,7 @@ public final class ReweaveAtomics {
     }
 
     public static char unsafeGetAndAnd(Object unsafe, Object base, long offset, char value, int site) {
+        ReweaveHooks.before(base, offset, site);
         char old = U.getAndBitwiseAndChar(base, offset, value);
         char result = (char) (old & value);
         ReweaveHooks.atomically(base, offset, old, result, UPDATE, site);
@@ -249,6 +283,7 @@ public final class ReweaveAtomics {
     }
 
     public static char unsafeGetAndXor(Object unsafe, Object base, long offset, char value, int site) {
+        ReweaveHooks.before(base, offset, site);
         char old = U.getAndBitwiseXorChar(base, offset, value);
         char result = (char) (old ^ value);
         ReweaveHooks.atomically(base, offset, old, result, UPDATE, site);
@@ -256,18 +291,21 @@ public final class ReweaveAtomics {
     }
 
     public static int unsafeGetInt(Object unsafe, Object base, long offset, int site) {
+        ReweaveHooks.before(base, offset, site);
         int value = U.getIntVolatile(base, offset);
         ReweaveHooks.atomically(base, offset, value & 0xffffffffL, 0, LOAD, site);
         return value;
     }
 
     public static void unsafePut(Object unsafe, Object base, long offset, int value, int site) {
+        ReweaveHooks.before(base, offset, site);
         U.putIntVolatile(base, offset, value);
         ReweaveHooks.atomically(base, offset, 0, value & 0xffffffffL, STORE, site);
     }
 
     public static boolean unsafeCompareAndSet(
             Object unsafe, Object base, long offset, int expected, int value, int site) {
+        ReweaveHooks.before(base, offset, site);
         int old = U.compareAndExchangeInt(base, offset, expected, value);
         boolean done = old == expected;
         ReweaveHooks.atomically(base, offset, old & 0xffffffffL, value & 0xffffffffL, done ? CAS_DONE : CAS_FAILED, site);
@@ -276,6 +314,7 @@ public final class ReweaveAtomics {
 
     public static int unsafeCompareAndExchange(
             Object unsafe, Object base, long offset, int expected, int value, int site) {
+        ReweaveHooks.before(base, offset, site);
         int old = U.compareAndExchangeInt(base, offset, expected, value);
         boolean done = old == expected;
         ReweaveHooks.atomically(base, offset, old & 0xffffffffL, value & 0xffffffffL, done ? CAS_DONE : CAS_FAILED, site);
@@ -283,12 +322,14 @@ public final class ReweaveAtomics {
     }
 
     public static int unsafeGetAndSet(Object unsafe, Object base, long offset, int value, int site) {
+        ReweaveHooks.before(base, offset, site);
         int old = U.getAndSetInt(base, offset, value);
         ReweaveHooks.atomically(base, offset, old & 0xffffffffL, value & 0xffffffffL, EXCHANGE, site);
         return old;
     }
 
     public static int unsafeGetAndAdd(Object unsafe, Object base, long offset, int value, int site) {
+        ReweaveHooks.before(base, offset, site);
         int old = U.getAndAddInt(base, offset, value);
         int sum = old + value;
         ReweaveHooks.atomically(base, offset, old & 0xffffffffL, sum & 0xffffffffL, UPDATE, site);
@@ -296,6 +337,7 @@ public final class ReweaveAtomics {
     }
 
     public static int unsafeGetAndOr(Object unsafe, Object base, long offset, int value, int site) {
+        ReweaveHooks.before(base, offset, site);
         int old = U.getAndBitwiseOrInt(base, offset, value);
         int result = old | value;
         ReweaveHooks.atomically(base, offset, old & 0xffffffffL, result & 0xffffffffL, UPDATE, site);
@@ -303,6 +345,7 @@ public final class ReweaveAtomics {
     }
 
     public static int unsafeGetAndAnd(Object unsafe, Object base, long offset, int value, int site) {
+        ReweaveHooks.before(base, offset, site);
         int old = U.getAndBitwiseAndInt(base, offset, value);
         int result = old & value;
         ReweaveHooks.atomically(base, offset, old & 0xffffffffL, result & 0xffffffffL, UPDATE, site);
@@ -310,6 +353,7 @@ public final class ReweaveAtomics {
     }
 
     public static int unsafeGetAndXor(Object unsafe, Object base, long offset, int value, int site) {
+        ReweaveHooks.before(base, offset, site);
         int old = U.getAndBitwiseXorInt(base, offset, value);
         int result = old ^ value;
         ReweaveHooks.atomically(base, offset, old & 0xffffffffL, result & 0xffffffffL, UPDATE, site);
@@ -317,18 +361,21 @@ public final class ReweaveAtomics {
     }
 
     public static long unsafeGetLong(Object unsafe, Object base, long offset, int site) {
+        ReweaveHooks.before(base, offset, site);
         long value = U.getLongVolatile(base, offset);
         ReweaveHooks.atomically(base, offset, value, 0, LOAD, site);
         return value;
     }
 
     public static void unsafePut(Object unsafe, Object base, long offset, long value, int site) {
+        ReweaveHooks.before(base, offset, site);
         U.putLongVolatile(base, offset, value);
         ReweaveHooks.atomically(base, offset, 0, value, STORE, site);
     }
 
     public static boolean unsafeCompareAndSet(
             Object unsafe, Object base, long offset, long expected, long value, int site) {
+        ReweaveHooks.before(base, offset, site);
         long old = U.compareAndExchangeLong(base, offset, expected, value);
         boolean done = old == expected;
         ReweaveHooks.atomically(base, offset, old, value, done ? CAS_DONE : CAS_FAILED, site);
@@ -337,6 +384,7 @@ public final class ReweaveAtomics {
 
     public static long unsafeCompareAndExchange(
             Object unsafe, Object base, long offset, long expected, long value, int site) {
+        ReweaveHooks.before(base, offset, site);
         long old = U.compareAndExchangeLong(base, offset, expected, value);
         boolean done = old == expected;
         ReweaveHooks.atomically(base, offset, old, value, done ? CAS_DONE : CAS_FAILED, site);
@@ -344,12 +392,14 @@ public final class ReweaveAtomics {
     }
 
     public static long unsafeGetAndSet(Object unsafe, Object base, long offset, long value, int site) {
+        ReweaveHooks.before(base, offset, site);
         long old = U.getAndSetLong(base, offset, value);
         ReweaveHooks.atomically(base, offset, old, value, EXCHANGE, site);
         return old;
     }
 
     public static long unsafeGetAndAdd(Object unsafe, Object base, long offset, long value, int site) {
+        ReweaveHooks.before(base, offset, site);
         long old = U.getAndAddLong(base, offset, value);
         long sum = old + value;
         ReweaveHooks.atomically(base, offset, old, sum, UPDATE, site);
@@ -357,6 +407,7 @@ public final class ReweaveAtomics {
     }
 
     public static long unsafeGetAndOr(Object unsafe, Object base, long offset, long value, int site) {
+        ReweaveHooks.before(base, offset, site);
         long old = U.getAndBitwiseOrLong(base, offset, value);
         long result = old | value;
         ReweaveHooks.atomically(base, offset, old, result, UPDATE, site);
@@ -364,6 +415,7 @@ public final class ReweaveAtomics {
     }
 
     public static long unsafeGetAndAnd(Object unsafe, Object base, long offset, long value, int site) {
+        ReweaveHooks.before(base, offset, site);
         long old = U.getAndBitwiseAndLong(base, offset, value);
         long result = old & value;
         ReweaveHooks.atomically(base, offset, old, result, UPDATE, site);
@@ -371,6 +423,7 @@ public final class ReweaveAtomics {
     }
 
     public static long unsafeGetAndXor(Object unsafe, Object base, long offset, long value, int site) {
+        ReweaveHooks.before(base, offset, site);
         long old = U.getAndBitwiseXorLong(base, offset, value);
         long result = old ^ value;
         ReweaveHooks.atomically(base, offset, old, result, UPDATE, site);
@@ -378,18 +431,21 @@ public final class ReweaveAtomics {
     }
 
     public static float unsafeGetFloat(Object unsafe, Object base, long offset, int site) {
+        ReweaveHooks.before(base, offset, site);
         float value = U.getFloatVolatile(base, offset);
         ReweaveHooks.atomically(base, offset, Float.floatToRawIntBits(value) & 0xffffffffL, 0, LOAD, site);
         return value;
     }
 
     public static void unsafePut(Object unsafe, Object base, long offset, float value, int site) {
+        ReweaveHooks.before(base, offset, site);
         U.putFloatVolatile(base, offset, value);
         ReweaveHooks.atomically(base, offset, 0, Float.floatToRawIntBits(value) & 0xffffffffL, STORE, site);
     }
 
     public static boolean unsafeCompareAndSet(
             Object unsafe, Object base, long offset, float expected, float value, int site) {
+        ReweaveHooks.before(base, offset, site);
         float old = U.compareAndExchangeFloat(base, offset, expected, value);
         boolean done = Float.floatToRawIntBits(old) == Float.floatToRawIntBits(expected);
         ReweaveHooks.atomically(base, offset, Float.floatToRawIntBits(old) & 0xffffffffL, Float.floatToRawIntBits(value) & 0xffffffffL, done ? CAS_DONE : CAS_FAILED, site);
@@ -398,6 +454,7 @@ public final class ReweaveAtomics {
 
     public static float unsafeCompareAndExchange(
             Object unsafe, Object base, long offset, float expected, float value, int site) {
+        ReweaveHooks.before(base, offset, site);
         float old = U.compareAndExchangeFloat(base, offset, expected, value);
         boolean done = Float.floatToRawIntBits(old) == Float.floatToRawIntBits(expected);
         ReweaveHooks.atomically(base, offset, Float.floatToRawIntBits(old) & 0xffffffffL, Float.floatToRawIntBits(value) & 0xffffffffL, done ? CAS_DONE : CAS_FAILED, site);
@@ -405,12 +462,14 @@ public final class ReweaveAtomics {
     }
 
     public static float unsafeGetAndSet(Object unsafe, Object base, long offset, float value, int site) {
+        ReweaveHooks.before(base, offset, site);
         float old = U.getAndSetFloat(base, offset, value);
         ReweaveHooks.atomically(base, offset, Float.floatToRawIntBits(old) & 0xffffffffL, Float.floatToRawIntBits(value) & 0xffffffffL, EXCHANGE, site);
         return old;
     }
 
     public static float unsafeGetAndAdd(Object unsafe, Object base, long offset, float value, int site) {
+        ReweaveHooks.before(base, offset, site);
         float old = U.getAndAddFloat(base, offset, value);
         float sum = old + value;
         ReweaveHooks.atomically(base, offset, Float.floatToRawIntBits(old) & 0xffffffffL, Float.floatToRawIntBits(sum) & 0xffffffffL, UPDATE, site);
@@ -418,18 +477,21 @@ public final class ReweaveAtomics {
     }
 
     public static double unsafeGetDouble(Object unsafe, Object base, long offset, int site) {
+        ReweaveHooks.before(base, offset, site);
         double value = U.getDoubleVolatile(base, offset);
         ReweaveHooks.atomically(base, offset, Double.doubleToRawLongBits(value), 0, LOAD, site);
         return value;
     }
 
     public static void unsafePut(Object unsafe, Object base, long offset, double value, int site) {
+        ReweaveHooks.before(base, offset, site);
         U.putDoubleVolatile(base, offset, value);
         ReweaveHooks.atomically(base, offset, 0, Double.doubleToRawLongBits(value), STORE, site);
     }
 
     public static boolean unsafeCompareAndSet(
             Object unsafe, Object base, long offset, double expected, double value, int site) {
+        ReweaveHooks.before(base, offset, site);
         double old = U.compareAndExchangeDouble(base, offset, expected, value);
         boolean done = Double.doubleToRawLongBits(old) == Double.doubleToRawLongBits(expected);
         ReweaveHooks.atomically(base, offset, Double.doubleToRawLongBits(old), Double.doubleToRawLongBits(value), done ? CAS_DONE : CAS_FAILED, site);
@@ -438,6 +500,7 @@ public final class ReweaveAtomics {
 
     public static double unsafeCompareAndExchange(
             Object unsafe, Object base, long offset, double expected, double value, int site) {
+        ReweaveHooks.before(base, offset, site);
         double old = U.compareAndExchangeDouble(base, offset, expected, value);
         boolean done = Double.doubleToRawLongBits(old) == Double.doubleToRawLongBits(expected);
         ReweaveHooks.atomically(base, offset, Double.doubleToRawLongBits(old), Double.doubleToRawLongBits(value), done ? CAS_DONE : CAS_FAILED, site);
@@ -445,12 +508,14 @@ public final class ReweaveAtomics {
     }
 
     public static double unsafeGetAndSet(Object unsafe, Object base, long offset, double value, int site) {
+        ReweaveHooks.before(base, offset, site);
         double old = U.getAndSetDouble(base, offset, value);
         ReweaveHooks.atomically(base, offset, Double.doubleToRawLongBits(old), Double.doubleToRawLongBits(value), EXCHANGE, site);
         return old;
     }
 
     public static double unsafeGetAndAdd(Object unsafe, Object base, long offset, double value, int site) {
+        ReweaveHooks.before(base, offset, site);
         double old = U.getAndAddDouble(base, offset, value);
         double sum = old + value;
         ReweaveHooks.atomically(base, offset, Double.doubleToRawLongBits(old), Double.doubleToRawLongBits(sum), UPDATE, site);
@@ -458,18 +523,21 @@ public final class ReweaveAtomics {
     }
 
     public static Object unsafeGetReference(Object unsafe, Object base, long offset, int site) {
+        ReweaveHooks.before(base, offset, site);
         Object value = U.getReferenceVolatile(base, offset);
         ReweaveHooks.atomically(base, offset, ReweaveHooks.address(value), 0, LOAD, site);
         return value;
     }
 
     public static void unsafePut(Object unsafe, Object base, long offset, Object value, int site) {
+        ReweaveHooks.before(base, offset, site);
         U.putReferenceVolatile(base, offset, value);
         ReweaveHooks.atomically(base, offset, 0, ReweaveHooks.address(value), STORE, site);
     }
 
     public static boolean unsafeCompareAndSet(
             Object unsafe, Object base, long offset, Object expected, Object value, int site) {
+        ReweaveHooks.before(base, offset, site);
         Object old = U.compareAndExchangeReference(base, offset, expected, value);
         boolean done = old == expected;
         ReweaveHooks.atomically(base, offset, ReweaveHooks.address(old), ReweaveHooks.address(value), done ? CAS_DONE : CAS_FAILED, site);
@@ -478,6 +546,7 @@ public final class ReweaveAtomics {
 
     public static Object unsafeCompareAndExchange(
             Object unsafe, Object base, long offset, Object expected, Object value, int site) {
+        ReweaveHooks.before(base, offset, site);
         Object old = U.compareAndExchangeReference(base, offset, expected, value);
         boolean done = old == expected;
         ReweaveHooks.atomically(base, offset, ReweaveHooks.address(old), ReweaveHooks.address(value), done ? CAS_DONE : CAS_FAILED, site);
@@ -485,6 +554,7 @@ public final class ReweaveAtomics {
     }
 
     public static Object unsafeGetAndSet(Object unsafe, Object base, long offset, Object value, int site) {
+        ReweaveHooks.before(base, offset, site);
         Object old = U.getAndSetReference(base, offset, value);
         ReweaveHooks.atomically(base, offset, ReweaveHooks.address(old), ReweaveHooks.address(value), EXCHANGE, site);
         return old;

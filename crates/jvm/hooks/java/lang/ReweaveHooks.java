@@ -1,5 +1,7 @@
 package java.lang;
 
+import java.util.concurrent.locks.AbstractQueuedSynchronizer;
+import java.util.concurrent.locks.ReentrantLock;
 import jdk.internal.misc.Unsafe;
 import jdk.internal.vm.annotation.ForceInline;
 
@@ -47,6 +49,15 @@ public final class ReweaveHooks {
     /** Room for every object that is no array: fields lie at twice their real offset, so references have eight bytes. */
     private static final long OBJECT_SIZE = 4096;
 
+    /** Where references to strings and boxed values seem to lead. */
+    private static final long STRINGS = 0x0a0000000000L;
+    private static final long NUMBERS = 0x0b0000000000L;
+
+    /** Where a lock and a condition have what they are made of. */
+    private static final long SYNC = U.objectFieldOffset(ReentrantLock.class, "sync");
+    private static final long OUTER =
+            U.objectFieldOffset(AbstractQueuedSynchronizer.ConditionObject.class, "this$0");
+
     /** Kinds of records (the low byte of their first word), as the trace has them. */
     private static final int STACK = 2;
     private static final int READ = 4;
@@ -74,8 +85,9 @@ public final class ReweaveHooks {
     /** The first access at a site: fills in its entry. */
     private static native void resolve(Object object, int site);
 
-    /** The address of an object that has none yet; also learns what to do with its class. */
-    private static native long name(Object object, int classWord, int site);
+    /** The address of an object that has none yet; also learns what to do with its class. {@code first}: nothing has
+     * happened yet that is still to be recorded, so others may come before. */
+    private static native long name(Object object, int classWord, int site, boolean first);
 
     /** The stack that a call leads to. */
     private static native int call(int stack, int site);
@@ -85,19 +97,30 @@ public final class ReweaveHooks {
 
     private static native void exitMonitor(long address, int site);
 
+    /** {@code sync}: the hash of what the lock is made of. Nothing is recorded from here to {@code leaveLock}. */
+    private static native void enterLock(long address, int sync, int site);
+
+    private static native void leaveLock(long address, int site, boolean done);
+
+    /** A wait for a condition has given its lock up, or is about to take it back. */
+    private static native void conditionWait(int sync, int site, boolean begins);
+
     private static native void initializer(int site, boolean begins);
 
-    private static native void range(Object array, int from, int length, int site, boolean write);
+    /** {@code last}: others may come after it. */
+    private static native void range(Object array, int from, int length, int site, boolean write, boolean last);
 
-    private static native void stopBefore(Object object, int index, int site);
+    private static native void stopBefore(Object object, long address, int index, int site);
+
+    private static native void stopBeforeAtomic(Object base, long address, long offset, int site);
 
     private static native Class<?> classAt(int site);
 
     /** The program fails with this exception. */
     private static native void fails(Throwable exception);
 
-    /** This thread knows that another has ended, if it has. */
-    private static native void sawEnd(Object thread, int site);
+    /** This thread knows that another has ended, if it has. Returns whether it has not. */
+    private static native boolean sawEnd(Object thread, int site);
 
     private static native void atomicAt(Object base, long offset, int site, long read, long written, int kind);
 
@@ -162,10 +185,66 @@ public final class ReweaveHooks {
     }
 
     static long addressOf(Object object, int site) {
+        long address = known(object);
+        return address != 0 ? address : recorded() ? name(object, U.getInt(object, CLASS_WORD), site, false) : 0;
+    }
+
+    /** The address of an object if it has one, else 0. */
+    @ForceInline
+    static long known(Object object) {
         int offset = U.getInt(BY_CLASS + ((U.getInt(object, CLASS_WORD) & 0xffffffffL) << 2));
-        long address = offset > 0 ? U.getLong(object, offset)
+        return offset > 0 ? U.getLong(object, offset)
                 : offset < 0 ? U.getLong(BY_HASH + ((long) System.identityHashCode(object) << 3)) : 0;
-        return address != 0 ? address : recorded() ? name(object, U.getInt(object, CLASS_WORD), site) : 0;
+    }
+
+    /** The address of an object that nothing has been done with yet. */
+    private static long addressFirst(Object object, int site) {
+        long address = known(object);
+        return address != 0 ? address : name(object, U.getInt(object, CLASS_WORD), site, true);
+    }
+
+    /** Objects get their addresses in the same order whether or not the access was announced: what holds a reference
+     * comes before what it refers to. */
+    @ForceInline
+    private static long reference(Object holder, Object value, int site) {
+        if (value == null) {
+            return 0;
+        }
+        if (value instanceof String || value instanceof Number || value instanceof Boolean) {
+            return content(value);
+        }
+        long address = known(value);
+        return address != 0 ? address : newReference(holder, value, site);
+    }
+
+    /** Strings and boxed values are told apart by what is in them: which object it is depends on who came first. */
+    private static long content(Object value) {
+        if (value instanceof String) {
+            return STRINGS + (value.hashCode() & 0xffffffffL);
+        }
+        if (value instanceof Integer || value instanceof Long || value instanceof Short || value instanceof Byte) {
+            return NUMBERS + (((Number) value).longValue() & 0xffffffffffL);
+        }
+        if (value instanceof Boolean) {
+            return NUMBERS + ((Boolean) value ? 1 : 0);
+        }
+        if (value instanceof Double || value instanceof Float) {
+            return NUMBERS + (Double.doubleToRawLongBits(((Number) value).doubleValue()) >>> 24);
+        }
+        return addressOf(value, 0);
+    }
+
+    private static long newReference(Object holder, Object value, int site) {
+        if (U.getLong(SITES + ((long) site << 4)) == 0 && recorded()) {
+            resolve(holder, site);
+        }
+        if (U.getLong(SITES + ((long) site << 4)) < 0) {
+            return 0;
+        }
+        if (holder != null) {
+            addressOf(holder, site);
+        }
+        return address(value);
     }
 
     /** An access to a field of an object, which lies where the site's entry says. */
@@ -183,11 +262,14 @@ public final class ReweaveHooks {
 
     private static void unusual(Object object, long value, int site) {
         long entry = SITES + ((long) site << 4);
-        if (!recorded()) {
+        if (U.getLong(entry) < 0 || !recorded()) {
             return;
         }
         if (U.getLong(entry) == 0) {
             resolve(object, site);
+            if (U.getLong(entry) < 0) {
+                return;
+            }
         }
         long head = U.getLong(entry);
         int kind = (int) head & 0xff;
@@ -222,7 +304,7 @@ public final class ReweaveHooks {
             if (!recorded()) {
                 return;
             }
-            address = name(array, U.getInt(array, CLASS_WORD), site);
+            address = name(array, U.getInt(array, CLASS_WORD), site, false);
         }
         record(U.getLong(SITES + ((long) site << 4)), address + (long) index * size, value);
     }
@@ -412,51 +494,59 @@ public final class ReweaveHooks {
     }
 
     public static void readField(Object object, Object value, int site) {
-        field(object, address(value), site);
+        field(object, reference(object, value, site), site);
     }
 
     public static void wroteField(Object object, Object value, int site) {
-        field(object, address(value), site);
+        field(object, reference(object, value, site), site);
     }
 
     public static void readStatic(Object value, int site) {
-        global(address(value), site);
+        global(reference(null, value, site), site);
     }
 
     public static void wroteStatic(Object value, int site) {
-        global(address(value), site);
+        global(reference(null, value, site), site);
     }
 
     public static void readElement(Object array, int index, Object value, int site) {
-        element(array, index, 8, address(value), site);
+        element(array, index, 8, reference(array, value, site), site);
     }
 
     public static void wroteElement(Object array, int index, Object value, int site) {
-        element(array, index, 8, address(value), site);
+        element(array, index, 8, reference(array, value, site), site);
     }
 
     public static void beforeField(Object object, int site) {
-        if (object != null && recorded()) {
-            stopBefore(object, -1, site);
+        if (object != null && U.getLong(SITES + ((long) site << 4)) >= 0 && recorded()) {
+            stopBefore(object, known(object), -1, site);
         }
     }
 
     public static void beforeStatic(int site) {
-        if (recorded()) {
-            stopBefore(null, -1, site);
+        if (U.getLong(SITES + ((long) site << 4)) >= 0 && recorded()) {
+            stopBefore(null, 0, -1, site);
         }
     }
 
     public static void beforeElement(Object array, int index, int site) {
         if (array != null && recorded()) {
-            stopBefore(array, index, site);
+            stopBefore(array, known(array), index, site);
+        }
+    }
+
+    /** An atomic access by way of {@code Unsafe} comes next. */
+    @ForceInline
+    static void before(Object base, long offset, int site) {
+        if (ANNOUNCES && base != null && recorded()) {
+            stopBeforeAtomic(base, known(base), offset, site);
         }
     }
 
     /** All elements of an array literal were written, unseen by anybody else. */
     public static void filledArray(Object array, int site) {
         if (recorded()) {
-            range(array, 0, -1, site, true);
+            range(array, 0, -1, site, true, true);
         }
     }
 
@@ -467,8 +557,11 @@ public final class ReweaveHooks {
         }
         int offset = U.getInt(BY_CLASS + ((U.getInt(object, CLASS_WORD) & 0xffffffffL) << 2));
         if (offset <= 0) {
-            name(object, U.getInt(object, CLASS_WORD), site);
+            name(object, U.getInt(object, CLASS_WORD), site, true);
             return;
+        }
+        if (ANNOUNCES) {
+            point();
         }
         long address = U.getLong(NEXT);
         U.putLong(NEXT, address + OBJECT_SIZE);
@@ -476,9 +569,10 @@ public final class ReweaveHooks {
         record(U.getLong(SITES + ((long) site << 4)), address, OBJECT_SIZE);
     }
 
+    /** An array, or an object that has no field for its address. */
     public static void madeArray(Object array, int site) {
-        if (Thread.currentThread() == holder) {
-            name(array, U.getInt(array, CLASS_WORD), site);
+        if (Thread.currentThread() == holder && known(array) == 0) {
+            name(array, U.getInt(array, CLASS_WORD), site, true);
         }
     }
 
@@ -486,7 +580,7 @@ public final class ReweaveHooks {
     public static void cloned(Object object, Object copy, int site) {
         int offset = U.getInt(BY_CLASS + ((U.getInt(copy, CLASS_WORD) & 0xffffffffL) << 2));
         if (offset == 0 && recorded()) {
-            name(object, U.getInt(object, CLASS_WORD), site);
+            name(object, U.getInt(object, CLASS_WORD), site, true);
             offset = U.getInt(BY_CLASS + ((U.getInt(copy, CLASS_WORD) & 0xffffffffL) << 2));
         }
         if (offset > 0 && object != copy && U.getLong(copy, offset) == U.getLong(object, offset)) {
@@ -495,10 +589,13 @@ public final class ReweaveHooks {
     }
 
     public static void copiedArray(Object from, int start, Object to, int target, int length, int site) {
+        if (ANNOUNCES && length > 0 && recorded()) {
+            point();
+        }
         System.arraycopy(from, start, to, target, length);
         if (length != 0 && recorded()) {
-            range(from, start, length, site, false);
-            range(to, target, length, site, true);
+            range(from, start, length, site, false, false);
+            range(to, target, length, site, true, true);
         }
     }
 
@@ -509,33 +606,60 @@ public final class ReweaveHooks {
         }
     }
 
-    public static void checkedAlive(Object thread, boolean alive, int site) {
-        if (!alive && thread instanceof Thread && recorded()) {
-            sawEnd(thread, site);
-        }
+    /** The machine needs a moment to notice that a thread has ended: what counts is when it did its last step. */
+    public static boolean checkedAlive(Object thread, boolean alive, int site) {
+        return thread instanceof Thread && recorded() ? sawEnd(thread, site) && alive : alive;
     }
 
     public static void enteringMonitor(Object object, int site) {
         if (object != null && recorded()) {
-            enterMonitor(addressOf(object, site), site, false);
+            enterMonitor(addressFirst(object, site), site, false);
         }
     }
 
     public static void leftMonitor(Object object, int site) {
         if (recorded()) {
-            exitMonitor(addressOf(object, site), site);
+            exitMonitor(addressFirst(object, site), site);
         }
     }
 
     public static void enteredMethod(Object object, int site) {
         if (recorded()) {
-            enterMonitor(addressOf(object, site), site, true);
+            enterMonitor(addressFirst(object, site), site, true);
         }
     }
 
     public static void leavingMethod(Object object, int site) {
         if (recorded()) {
-            exitMonitor(addressOf(object, site), site);
+            exitMonitor(addressFirst(object, site), site);
+        }
+    }
+
+    /** A method of a lock begins. What it returns is given to the hook at its end: null if the lock is seen as what it is
+     * made of. A fair lock is, because it may make its owner in the model wait. */
+    public static Object enteringLock(Object lock, int site) {
+        if (((ReentrantLock) lock).isFair() || !recorded()) {
+            return null;
+        }
+        enterLock(addressFirst(lock, site), System.identityHashCode(U.getReference(lock, SYNC)), site);
+        return lock;
+    }
+
+    public static void leftLock(boolean done, Object lock, int site) {
+        if (lock != null) {
+            leaveLock(known(lock), site, done);
+        }
+    }
+
+    public static void gaveLockUp(Object condition, int site) {
+        if (recorded()) {
+            conditionWait(System.identityHashCode(U.getReference(condition, OUTER)), site, true);
+        }
+    }
+
+    public static void takingLockBack(Object condition, int site) {
+        if (recorded()) {
+            conditionWait(System.identityHashCode(U.getReference(condition, OUTER)), site, false);
         }
     }
 
@@ -575,7 +699,7 @@ public final class ReweaveHooks {
 
     /** A call has returned to the method with that stack, or an exception was caught in it. */
     public static void returned(int stack) {
-        if (Thread.currentThread() == holder) {
+        if (Thread.currentThread() == holder || mayArrive()) {
             U.putInt(U.getLong(WANTED_AT), stack);
         }
     }

@@ -1,15 +1,13 @@
-/** Two threads pay into one account without a lock: a deposit can get lost. */
-public class Bank {
-    static class Account {
-        int balance;
+/** Two threads pay into one account, each in its monitor. */
+public class Field_ok {
+    int balance;
 
-        void deposit(int amount) {
-            balance = balance + amount;
-        }
+    synchronized void deposit(int amount) {
+        balance = balance + amount;
     }
 
     public static void main(String[] args) throws InterruptedException {
-        Account account = new Account();
+        Field_ok account = new Field_ok();
         Thread[] clerks = new Thread[2];
         for (int i = 0; i < clerks.length; i++) {
             clerks[i] = new Thread(() -> account.deposit(10), "clerk " + (i + 1));

@@ -1,0 +1,217 @@
+//! Programs on a Java machine: recorded with names, replayed exactly, and their bugs found, made to happen and replayed.
+//!
+//! A normal run takes a few of the golden programs; `REWEAVE_JAVA=N` (`cargo xtask survey java`) takes all of them, and
+//! replays each confirmed finding N times. Without a JDK nothing is tested, which is said.
+
+mod common;
+
+use std::fs;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use common::run::run_with;
+use common::{Done, Scratch, has, root, skip};
+
+/// For one test of a program, on however busy a machine.
+const LIMIT: Duration = Duration::from_secs(120);
+
+/// Those of a normal run.
+const SAMPLE: [&str; 4] = ["Field_bad", "Deadlock_bad", "ReentrantLock_ok", "Volatile_ok"];
+
+fn golden() -> PathBuf {
+    root().join("tests/java/golden")
+}
+
+/// A folder with the class files of these programs; `None` without a JDK.
+fn compiled(test: &str, programs: &[String]) -> Option<Scratch> {
+    if !has("javac") || !has("java") {
+        skip(test, "no JDK (javac)");
+        return None;
+    }
+    let scratch = Scratch::new("java");
+    let files = programs.iter().map(|name| golden().join(format!("{name}.java")));
+    common::run(scratch.command("javac").args(["-g", "-encoding", "UTF-8", "-d", "."]).args(files)).expect(0);
+    Some(scratch)
+}
+
+fn reweave(scratch: &Scratch, words: &[&str]) -> Done {
+    run_with(&mut scratch.reweave(words), None, LIMIT)
+}
+
+/// What a golden program is expected to show: the first word of its comment, up to a colon; `None`: nothing.
+fn expected(name: &str) -> Option<String> {
+    let text = fs::read_to_string(golden().join(format!("{name}.java"))).expect("a golden program");
+    let comment = text.split("/** ").nth(1).expect("a comment");
+    let kind = comment.split([':', '*']).next().unwrap_or_default().trim().to_owned();
+    name.ends_with("_bad").then_some(kind)
+}
+
+/// Confirmed findings of a test: number and kind.
+fn confirmed(scratch: &Scratch, out: &str) -> Vec<(u64, String)> {
+    let text = fs::read_to_string(scratch.join(out).join("report.json")).expect("a report");
+    let report: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+    let findings = report["findings"].as_array().expect("findings").iter();
+    let confirmed = findings.filter(|finding| finding["strength"] == "confirmed");
+    confirmed
+        .map(|finding| {
+            (finding["id"].as_u64().expect("a number"), finding["kind"].as_str().expect("a kind").to_owned())
+        })
+        .filter(|(_, kind)| kind != "nondeterminism")
+        .collect()
+}
+
+/// Tests a program; says what is wrong with the outcome.
+fn try_out(scratch: &Scratch, name: &str, replays: &str) -> Result<(), String> {
+    let out = format!("out-{name}");
+    let done = reweave(scratch, &["test", "-o", &out, "--", "java", "-cp", ".", name]);
+    let found = confirmed(scratch, &out);
+    match expected(name) {
+        None if done.code == Some(0) && found.is_empty() => Ok(()),
+        None => Err(format!("{name}: something was found: {}", done.stderr)),
+        Some(kind) => {
+            let Some((id, _)) = found.iter().find(|(_, own)| *own == kind) else {
+                return Err(format!("{name}: no {kind} was confirmed: {}", done.stderr));
+            };
+            let again = reweave(scratch, &["replay", &format!("{out}/{id}"), "--times", replays]);
+            let all = format!("it happened again in {replays} of {replays} replays");
+            if again.stderr.contains(&all) { Ok(()) } else { Err(format!("{name}: {}", again.stderr)) }
+        }
+    }
+}
+
+#[test]
+fn golden_programs_show_their_bugs_and_only_these() {
+    let all = std::env::var("REWEAVE_JAVA").ok();
+    let programs: Vec<String> = match &all {
+        None => SAMPLE.map(str::to_owned).to_vec(),
+        Some(_) => {
+            let files = fs::read_dir(golden()).expect("golden programs").flatten();
+            let mut names: Vec<String> =
+                files.filter_map(|file| Some(file.file_name().to_str()?.strip_suffix(".java")?.to_owned())).collect();
+            names.sort();
+            names
+        }
+    };
+    let Some(scratch) = compiled("golden_programs_show_their_bugs_and_only_these", &programs) else { return };
+    let replays = all.as_deref().unwrap_or("3");
+    let wrong: Vec<String> = programs.iter().filter_map(|name| try_out(&scratch, name, replays).err()).collect();
+    eprintln!("{} programs", programs.len());
+    assert!(wrong.is_empty(), "{} of {}:\n{}", wrong.len(), programs.len(), wrong.join("\n"));
+}
+
+#[test]
+fn a_trace_has_the_programs_names() {
+    let Some(scratch) = compiled("a_trace_has_the_programs_names", &["Field_bad".into()]) else { return };
+    let words = ["record", "-o", "field.rwt", "--", "java", "-cp", ".", "Field_bad"];
+    reweave(&scratch, &words).expect(0);
+    let events = reweave(&scratch, &["inspect", "--events", "field.rwt"]).expect(0).stdout;
+    for wanted in ["thread_name     T1 clerk 1", "Field_bad.Account.balance:4 = 10", "Field_bad.java:7"] {
+        assert!(events.contains(wanted), "no {wanted:?} in {events}");
+    }
+    reweave(&scratch, &["replay", "field.rwt"]).expect(0).says("identically");
+}
+
+/// One schedule, one trace: with the program compiled or interpreted, and the collector at work.
+#[test]
+fn a_seed_gives_one_trace() {
+    let Some(scratch) = compiled("a_seed_gives_one_trace", &["Locks_ok".into()]) else { return };
+    let trace = |option: &str| {
+        let words = ["record", "--policy", "random", "--seed", "3", "-o", "a.rwt", "--", "java", option, "-cp", "."];
+        reweave(&scratch, &[&words[..], &["Locks_ok"]].concat()).expect(0);
+        reweave(&scratch, &["inspect", "--events", "a.rwt"]).expect(0).stdout
+    };
+    let first = trace("-Xmx64m");
+    assert!(first.lines().count() > 500, "{first}");
+    assert!(first == trace("-Xint"), "another trace when interpreted");
+    assert!(first == trace("-Xmx64m"), "another trace the second time");
+}
+
+#[test]
+fn machines_that_cannot_be_recorded_are_refused() {
+    let scratch = Scratch::new("java");
+    fs::create_dir_all(scratch.join("old/bin")).expect("folders");
+    fs::create_dir_all(scratch.join("old/lib/server")).expect("folders");
+    scratch.file("old/release", "JAVA_VERSION=\"11.0.2\"\n");
+    scratch.file("old/lib/server/libjvm.so", "");
+    scratch.script("old/bin/java", "#!/bin/sh\n");
+    let done = reweave(&scratch, &["test", "--", "old/bin/java", "Bank"]).expect(3);
+    done.says("version 11").says("JDK 17 to 25");
+    scratch.file("old/release", "JAVA_VERSION=\"21.0.2\"\n");
+    fs::remove_file(scratch.join("old/lib/server/libjvm.so")).expect("removed");
+    reweave(&scratch, &["test", "--", "old/bin/java", "Bank"]).expect(3).says("HotSpot");
+}
+
+#[test]
+fn the_demo_in_java() {
+    if !has("java") {
+        return skip("the_demo_in_java", "no Java machine (java)");
+    }
+    let scratch = Scratch::new("java");
+    reweave(&scratch, &["demo", "race", "--java"]).expect(0).says("it happened again");
+}
+
+/// The class file of the demo is what javac makes of its source. Other compilers than that of JDK 17 may differ.
+#[test]
+fn the_class_file_of_the_demo_is_up_to_date() {
+    let name = "the_class_file_of_the_demo_is_up_to_date";
+    let scratch = Scratch::new("java");
+    if !has("javac") || !common::run(scratch.command("javac").arg("-version")).stdout.contains(" 17.") {
+        return skip(name, "no javac of JDK 17");
+    }
+    let folder = root().join("crates/cli/demo/java");
+    common::run(scratch.command("javac").args(["-g", "--release", "17", "-d", "."]).arg(folder.join("Bank.java")))
+        .expect(0);
+    let kept = fs::read(folder.join("Bank.class")).expect("kept");
+    assert!(fs::read(scratch.join("Bank.class")).expect("compiled") == kept, "compile crates/cli/demo/java again");
+}
+
+/// Lines behind a word in the comment of a paper's program: `races: 14-24`.
+fn lines_behind(text: &str, word: &str) -> Vec<Vec<u64>> {
+    let line = text.lines().find_map(|line| line.trim().strip_prefix(&format!("* {word}: "))).unwrap_or("none");
+    let pairs = line.split_whitespace().filter(|pair| *pair != "none");
+    pairs.map(|pair| pair.split('-').map(|line| line.parse().expect("a line")).collect()).collect()
+}
+
+/// The lines of each finding of this kind that is predicted, ascending, and no two the same.
+fn predicted(report: &serde_json::Value, kind: &str) -> Vec<Vec<u64>> {
+    let findings = report["findings"].as_array().expect("findings").iter();
+    let wanted = findings.filter(|finding| finding["kind"] == kind && finding["strength"] == "predicted");
+    let mut all: Vec<Vec<u64>> = wanted
+        .map(|finding| {
+            let accesses = finding["accesses"].as_array().expect("accesses").iter();
+            let mut lines: Vec<u64> = accesses.filter_map(|access| access["location"]["line"].as_u64()).collect();
+            lines.sort_unstable();
+            lines
+        })
+        .collect();
+    all.sort();
+    all.dedup();
+    all
+}
+
+/// The papers' examples, each predicted from one run in which its threads run one after the other.
+#[test]
+fn examples_of_the_papers() {
+    let folder = root().join("tests/java/papers");
+    if !has("javac") || !has("java") {
+        return skip("examples_of_the_papers", "no JDK (javac)");
+    }
+    let scratch = Scratch::new("java");
+    let mut sources: Vec<PathBuf> =
+        fs::read_dir(&folder).expect("the folder").map(|entry| entry.expect("readable").path()).collect();
+    sources.sort();
+    assert!(sources.len() >= 9, "the examples are there");
+    common::run(scratch.command("javac").args(["-g", "-encoding", "UTF-8", "-d", "."]).args(&sources)).expect(0);
+    for source in sources {
+        let name = source.file_stem().and_then(|name| name.to_str()).expect("a name");
+        reweave(&scratch, &["record", "-o", "a.rwt", "--", "java", "-cp", ".", name]).expect(0);
+        let done = reweave(&scratch, &["predict", "--json", "a.json", "a.rwt"]);
+        assert!(matches!(done.code, Some(0 | 1)), "{name}: {}", done.stderr);
+        let report = fs::read_to_string(scratch.join("a.json")).expect("written by predict");
+        let report = serde_json::from_str(&report).expect("JSON");
+        let text = fs::read_to_string(&source).expect("readable");
+        for (word, kind) in [("races", "race"), ("deadlocks", "deadlock")] {
+            assert_eq!(predicted(&report, kind), lines_behind(&text, word), "{name}: {word}");
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! Which classes get which hooks.
+//!
+//! All of the program's own get all. Of the JDK's own, those that programs synchronize by: their monitors, volatile fields
+//! and atomic operations order what threads do; what lies beneath is their own business. And nothing is recorded while the
+//! machine loads a class or links a call.
+
+use crate::rewrite::Scope;
+
+/// Packages of the JDK.
+const JDK: [&[u8]; 7] = [b"java/", b"javax/", b"jdk/", b"sun/", b"com/sun/", b"org/graalvm/", b"netscape/"];
+
+/// Classes that programs synchronize by, as beginnings of names.
+const SYNCHRONIZING: [&[u8]; 12] = [
+    b"java/util/concurrent/",
+    b"java/util/Vector",
+    b"java/util/Stack",
+    b"java/util/Hashtable",
+    b"java/util/Collections$Synchronized",
+    b"java/util/Timer",
+    b"java/util/TaskQueue",
+    b"java/util/Observable",
+    b"java/lang/StringBuffer",
+    b"java/io/Piped",
+    b"java/io/ByteArrayOutputStream",
+    b"java/io/StringWriter",
+];
+
+/// Beginnings of names of the classes below variable handles; what follows is a `$`, if anything.
+const BELOW_HANDLES: [&[u8]; 9] = [
+    b"java/lang/invoke/VarHandleBooleans",
+    b"java/lang/invoke/VarHandleBytes",
+    b"java/lang/invoke/VarHandleShorts",
+    b"java/lang/invoke/VarHandleChars",
+    b"java/lang/invoke/VarHandleInts",
+    b"java/lang/invoke/VarHandleLongs",
+    b"java/lang/invoke/VarHandleFloats",
+    b"java/lang/invoke/VarHandleDoubles",
+    b"java/lang/invoke/VarHandleReferences",
+];
+
+/// Where the machine asks the JDK to load a class or to link something.
+const QUIET: [(&[u8], &[&[u8]]); 3] = [
+    (b"jdk/internal/loader/BuiltinClassLoader", &[b"loadClassOrNull", b"findClassOnClassPathOrNull"]),
+    (b"java/lang/ClassLoader", &[b"loadClass", b"checkPackageAccess"]),
+    (
+        b"java/lang/invoke/MethodHandleNatives",
+        &[b"linkCallSite", b"linkMethod", b"linkMethodHandleConstant", b"findMethodHandleType", b"linkDynamicConstant"],
+    ),
+];
+
+/// What of the class of that name gets hooks; `None`: nothing.
+pub fn scope(name: &[u8]) -> Option<Scope<'static>> {
+    let starts = |prefix: &&[u8]| name.starts_with(prefix);
+    if !JDK.iter().any(|prefix| starts(prefix)) {
+        return Some(Scope::Everything);
+    }
+    if SYNCHRONIZING.iter().any(|prefix| starts(prefix)) {
+        return Some(Scope::Synchronization);
+    }
+    let below = |handle: &&[u8]| name.strip_prefix(*handle).is_some_and(|rest| rest.starts_with(b"$"));
+    if BELOW_HANDLES.iter().any(|handle| below(handle)) {
+        return Some(Scope::Synchronization);
+    }
+    QUIET.iter().find(|(class, _)| *class == name).map(|(_, methods)| Scope::Quiet(methods))
+}

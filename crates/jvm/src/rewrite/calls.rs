@@ -1,0 +1,136 @@
+//! Calls: those that are replaced, those that make objects, and those that tell of threads.
+
+use super::facts::SiteKind;
+use super::flow::Note;
+use super::hook_names::{ATOMICS_CLASS, Hook};
+use super::method::Pass;
+use super::unsafe_calls::UnsafeCall;
+use crate::classfile::opcode::*;
+use crate::classfile::pool::Reference;
+use crate::classfile::{Instruction, Result};
+
+impl Pass<'_, '_, '_> {
+    pub(super) fn call(
+        &mut self,
+        i: usize,
+        instruction: &Instruction<'_>,
+        note: &Note,
+        before: &mut Vec<u8>,
+        instead: &mut Vec<u8>,
+        after: &mut Vec<u8>,
+    ) -> Result<()> {
+        let index = instruction.index();
+        let method = self.class.pool.reference(index)?;
+        let constructs = note.uninitialized_this && note.this_in_local && self.class.adds_address_field;
+        // A call of another constructor of the same class has done it already.
+        let made = constructs && method.class != self.class.pool.class_name(self.class.this_class)?;
+        let clones =
+            instruction.op == INVOKESPECIAL && method.name == b"clone" && method.descriptor == b"()Ljava/lang/Object;";
+        if let Some(call) = UnsafeCall::recognise(&method) {
+            let site = self.site(instruction.pc, SiteKind::Unsafe(call), None, note)?;
+            let (name, descriptor) = call.hook();
+            let hook = self.class.pool.add_method(ATOMICS_CLASS.as_bytes(), name.as_bytes(), descriptor.as_bytes())?;
+            self.emitter(instead).number(site).call(hook);
+            return Ok(());
+        }
+        if !self.class.options.scope.is_everything() {
+            return self.call_within_jdk(instruction, note, before, after);
+        }
+        if instruction.op == INVOKESTATIC && method.class == b"java/lang/System" && method.name == b"arraycopy" {
+            let site = self.site(instruction.pc, SiteKind::CopiedArray, None, note)?;
+            self.emitter(instead).number(site).hook(Hook::CopiedArray)?;
+            return Ok(());
+        }
+        let ending = Ending::of(instruction.op, &method);
+        if clones {
+            before.push(DUP);
+        }
+        let rest = self.rest;
+        match ending {
+            Some(Ending::TimedJoin) => {
+                self.emitter(before).local(LSTORE, rest).op(DUP).local(LLOAD, rest);
+            }
+            Some(Ending::Join | Ending::Alive) => before.push(DUP),
+            None => {}
+        }
+        if let Some(stack) = self.stack.filter(|_| self.calls[i]) {
+            let site = self.site(instruction.pc, SiteKind::Call, Some(index), note)?;
+            self.emitter(before).local(ILOAD, stack).number(site).hook(Hook::Calling)?;
+        }
+        if self.makes_foreign(instruction)? {
+            let site = self.site(instruction.pc, SiteKind::MadeArray, None, note)?;
+            self.emitter(after).op(DUP).number(site).hook(Hook::MadeArray)?;
+        }
+        if made {
+            let site = self.site(instruction.pc, SiteKind::MadeObject, None, note)?;
+            self.emitter(after).op(ALOAD_0).number(site).hook(Hook::MadeObject)?;
+        }
+        if let Some(ending) = ending {
+            let site = self.site(instruction.pc, SiteKind::Joined, None, note)?;
+            if ending == Ending::Alive {
+                self.emitter(after).number(site).hook(Hook::CheckedAlive)?;
+            } else {
+                self.emitter(after).number(site).hook(Hook::Joined)?;
+            }
+        }
+        if clones {
+            let site = self.site(instruction.pc, SiteKind::Cloned, None, note)?;
+            self.emitter(after).op(DUP_X1).number(site).hook(Hook::Cloned)?;
+        }
+        Ok(())
+    }
+
+    /// Objects of synchronizing classes get their address from whoever makes them, too, not from whoever comes first.
+    fn call_within_jdk(
+        &mut self,
+        instruction: &Instruction<'_>,
+        note: &Note,
+        before: &mut Vec<u8>,
+        after: &mut Vec<u8>,
+    ) -> Result<()> {
+        self.condition_call(instruction, before, after)?;
+        if note.uninitialized_this && note.this_in_local {
+            let site = self.site(instruction.pc, SiteKind::MadeArray, None, note)?;
+            self.emitter(after).op(ALOAD_0).number(site).hook(Hook::MadeArray)?;
+        }
+        Ok(())
+    }
+
+    /// Whether the call is that of a constructor which leaves a new object of a class of the JDK on the stack: such objects
+    /// have no field for their address.
+    fn makes_foreign(&mut self, instruction: &Instruction<'_>) -> Result<bool> {
+        let method = self.class.pool.reference(instruction.index())?;
+        if instruction.op != INVOKESPECIAL || method.name != b"<init>" {
+            return Ok(false);
+        }
+        let Some(&(class, stays)) = self.making.last() else { return Ok(false) };
+        if self.class.pool.class_name(class)? != method.class {
+            return Ok(false);
+        }
+        self.making.pop();
+        let is_foreign = [&b"java/"[..], b"javax/", b"jdk/"].iter().any(|prefix| method.class.starts_with(prefix));
+        let seldom_shared = method.class.ends_with(b"Exception")
+            || method.class.ends_with(b"Error")
+            || matches!(method.class, b"java/lang/String" | b"java/lang/StringBuilder");
+        Ok(stays && is_foreign && !seldom_shared && self.class.options.array_births)
+    }
+}
+
+/// Calls that tell whether a thread has ended. Of which class the object is does not show in the code: the hook looks.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Ending {
+    Join,
+    TimedJoin,
+    Alive,
+}
+
+impl Ending {
+    fn of(op: u8, method: &Reference<'_>) -> Option<Self> {
+        match (op, method.name, method.descriptor) {
+            (INVOKEVIRTUAL, b"join", b"()V") => Some(Self::Join),
+            (INVOKEVIRTUAL, b"join", b"(J)V") => Some(Self::TimedJoin),
+            (INVOKEVIRTUAL, b"isAlive", b"()Z") => Some(Self::Alive),
+            _ => None,
+        }
+    }
+}

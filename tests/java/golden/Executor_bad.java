@@ -1,0 +1,22 @@
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+
+/** race: tasks of a pool add to one sum. */
+public class Executor_bad {
+    static int sum;
+
+    static int add(int amount) {
+        sum += amount;
+        return sum;
+    }
+
+    public static void main(String[] args) throws Exception {
+        ExecutorService pool = Executors.newFixedThreadPool(2);
+        Future<Integer> first = pool.submit(() -> add(1));
+        Future<Integer> second = pool.submit(() -> add(2));
+        int all = first.get() + second.get();
+        pool.shutdown();
+        System.out.println(all > 0);
+    }
+}

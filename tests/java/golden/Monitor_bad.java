@@ -1,0 +1,25 @@
+/** race: one of two methods is not synchronized. */
+public class Monitor_bad {
+    static class Counter {
+        private int count;
+
+        synchronized void add() {
+            count++;
+        }
+
+        int get() {
+            return count;
+        }
+    }
+
+    static final Counter counter = new Counter();
+
+    public static void main(String[] args) throws Exception {
+        Thread a = new Thread(() -> counter.add(), "a");
+        Thread b = new Thread(() -> counter.get(), "b");
+        a.start();
+        b.start();
+        a.join();
+        b.join();
+    }
+}

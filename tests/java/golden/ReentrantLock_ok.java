@@ -1,0 +1,29 @@
+import java.util.concurrent.locks.ReentrantLock;
+
+/** A counter behind a ReentrantLock. */
+public class ReentrantLock_ok {
+    static final ReentrantLock lock = new ReentrantLock();
+    static int count;
+
+    static void add() {
+        lock.lock();
+        try {
+            count++;
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    static void addToo() {
+        add();
+    }
+
+    public static void main(String[] args) throws Exception {
+        Thread a = new Thread(() -> add(), "a");
+        Thread b = new Thread(() -> addToo(), "b");
+        a.start();
+        b.start();
+        a.join();
+        b.join();
+    }
+}

@@ -136,6 +136,14 @@ const CHORES: &[Chore] = &[
     ),
     chore(
         "survey",
+        "realistic",
+        "",
+        "ten small realistic programs: each is found by `reweave test`, not in its fixed twin, and `reweave verify` \
+           tells them apart",
+        |_| soak::realistic(),
+    ),
+    chore(
+        "survey",
         "java",
         "[REPLAYS]",
         "every golden program in Java through `reweave test`; each confirmed finding is replayed so often (default 20)",

@@ -28,6 +28,11 @@ pub fn survey(replays: &str, text: &str) -> bool {
     soak("reweave", "survey", ("REWEAVE_SURVEY", &format!("{replays},{text}")), &[])
 }
 
+/// Realistic programs and their fixed twins, all of them.
+pub fn realistic() -> bool {
+    soak("reweave", "verify", ("REWEAVE_REALISTIC", "1"), &[])
+}
+
 /// Every golden program in Java through `reweave test`, and so many replays of what it confirms.
 pub fn java(replays: &str) -> bool {
     soak("reweave", "java", ("REWEAVE_JAVA", replays), &[])

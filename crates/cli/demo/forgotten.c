@@ -1,24 +1,26 @@
-// The second messenger is sent off and never waited for.
+// In every round a messenger is sent off and never waited for: they pile up.
 // Build: reweave cc -g -o forgotten forgotten.c -lpthread
 #include <pthread.h>
-#include <stdatomic.h>
+#include <semaphore.h>
 #include <stdio.h>
 
-static atomic_int delivered;
+enum { ROUNDS = 5 };
+
+static sem_t delivered;
 
 static void *deliver(void *unused) {
     (void)unused;
-    delivered++;
+    sem_post(&delivered);
     return NULL;
 }
 
 int main(void) {
-    pthread_t one, two;
-    pthread_create(&one, NULL, deliver, NULL);
-    pthread_create(&two, NULL, deliver, NULL); // the bug: neither joined nor detached
-    pthread_join(one, NULL);
-    while (delivered < 2)
-        ;
+    sem_init(&delivered, 0, 0);
+    for (int i = 0; i < ROUNDS; i++) {
+        pthread_t messenger;
+        pthread_create(&messenger, NULL, deliver, NULL); // the bug: neither joined nor detached
+        sem_wait(&delivered);
+    }
     printf("all delivered\n");
     return 0;
 }

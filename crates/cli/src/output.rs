@@ -51,6 +51,9 @@ pub fn run_warnings(run: &Run) {
     for warning in run.warnings.iter().chain(run.processes.iter().flat_map(|process| &process.warnings)) {
         eprintln!("reweave: warning: {warning}");
     }
+    if let Some(blind_spot) = run.blind_spot() {
+        eprintln!("reweave: warning: {blind_spot}");
+    }
     if let Some(shortcoming) = run.shortcoming() {
         eprintln!("reweave: {shortcoming}");
     }

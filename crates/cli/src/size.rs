@@ -33,6 +33,9 @@ pub fn parse_time(text: &str) -> Result<Duration, String> {
         other => return Err(format!("unknown unit `{other}`: use ms, s, m or h")),
     };
     let number: f64 = digits.parse().map_err(|_| format!("`{text}` is not a time: try 60s or 2m"))?;
+    if number < 0.0 {
+        return Err(format!("`{text}` is less than no time: try {}", text.trim_start_matches('-')));
+    }
     Duration::try_from_secs_f64(number * unit).map_err(|_| format!("`{text}` is not a time: try 60s or 2m"))
 }
 

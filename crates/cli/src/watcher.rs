@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use reweave_hunt::pipeline::{Plan, Stage};
 use reweave_report::text::{self, Detail};
-use reweave_report::{Item, related};
+use reweave_report::{Item, Style, related};
 
 use crate::output::{self, counted};
 use crate::progress::Bar;
@@ -31,8 +31,10 @@ impl<'a> Watcher<'a> {
     pub fn see(&mut self, stage: Stage<'_>) {
         match stage {
             Stage::Recorded(run) => {
-                output::run_summary(run);
-                if self.detail > Detail::Quiet {
+                if self.detail == Detail::Quiet {
+                    output::run_warnings(run);
+                } else {
+                    output::run_summary(run);
                     self.bar = Some(Bar::until(self.deadline));
                 }
             }
@@ -85,11 +87,13 @@ impl<'a> Watcher<'a> {
         let same = |announced: &Item| {
             announced.fingerprint == item.fingerprint || related::relation(announced, item).is_some()
         };
-        let known = self.announced.iter().any(same);
-        if self.detail == Detail::Quiet || item.is_information() || known || !self.judge.is_news(item) {
+        if self.detail == Detail::Quiet || item.is_information() || !self.judge.is_news(item) {
             return;
         }
-        self.tell(&format!("reweave: confirmed {}", text::headline(item)));
+        // What is one bug with something that was told is known, and so is what is one bug with that.
+        if !self.announced.iter().any(same) {
+            self.tell(&Style::for_stderr().wrap(&format!("reweave: confirmed {}", text::headline(item)), 4));
+        }
         self.announced.push(item.clone());
     }
 }

@@ -49,6 +49,24 @@ fn wrong_usage_is_two() {
 }
 
 #[test]
+fn mistakes_are_answered_with_the_next_step() {
+    let scratch = Scratch::new("cli");
+    scratch.build("golden/mutex/bank_ok.c");
+    scratch.file("taken", "");
+    scratch.run(["test", "--budget", "-5s", "--", "./bank_ok"]).expect(2).says("try 5s");
+    scratch.run(["test", "-o", "taken", "--", "./bank_ok"]).expect(2).says("a folder is needed");
+    for words in [&["inspect", "no.rwt"][..], &["predict", "no.std"], &["test", "--suppress", "no", "--", "./bank_ok"]]
+    {
+        scratch.run(words).expect(2).says("check the name");
+    }
+    for words in [&["confirm", "no"][..], &["verify", "no"], &["report", "no"]] {
+        scratch.run(words).expect(2).says("name the folder of a `reweave test`");
+    }
+    let quiet = scratch.run(["test", "-q", "--budget", "5s", "--", "./bank_ok"]).expect(0).stderr;
+    assert!(quiet.starts_with("no findings\n") && !quiet.contains("events of"), "{quiet}");
+}
+
+#[test]
 fn a_program_without_dashes_before_it_gets_a_hint() {
     let scratch = Scratch::new("cli");
     for command in ["test", "record", "watch"] {

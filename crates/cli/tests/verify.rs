@@ -1,4 +1,4 @@
-//! What is said of a folder is said of the program that is there now: replays compare values and builds, and `verify`
+//! What is said of a program is so. What is said of a folder is said of the program that is there now: replays compare values and builds, and `verify`
 //! tells whether a finding is gone, still there, or nobody can tell.
 
 mod common;
@@ -91,6 +91,59 @@ fn a_fixed_program_is_told_from_one_that_is_not() {
     let gone = scratch.run(["verify", "out", "--", "./bank_fixed"]).expect(0);
     let gone = gone.says("gone: [1] data race on balance").says("the recorded schedule, by name: ");
     gone.says("runs steered to the same places").says(" 0 still there, 0 cannot be told");
+}
+
+#[test]
+fn reads_that_runs_take_from_different_writes_depend_on_the_schedule() {
+    let scratch = Scratch::new("verify");
+    // Under the lock, and right: who comes last is another one from run to run, and main reads what it wrote.
+    build(&scratch, "bank", "-DFIXED");
+    let denied = ["test", "-o", "out", "--budget", "10s", "--deny", "nondeterminism", "--", "./bank"];
+    let said = scratch.run(denied).expect(1);
+    let line = 1 + BANK.lines().position(|line| line.contains("assert(balance")).expect("an assertion");
+    let read = format!("this read of bank.c:{line} (balance) can also see the write of bank.c:");
+    assert!(said.stderr.lines().any(|told| told.starts_with("denied: [") && told.contains(&read)), "{}", said.stderr);
+    let page = scratch.run(["report", "out", "--html", "page.html"]);
+    let page = std::fs::read_to_string(scratch.join("page.html")).unwrap_or_else(|why| panic!("{why}: {page:?}"));
+    let badges = page.split_once("<div id=\"findings\">").expect("findings").1;
+    assert!(badges.contains("badge information") && !badges.contains("badge confirmed"), "a read is no red card");
+    let told = scratch.run(["report", "out", "--verbose"]).expect(0).stdout;
+    assert!(!told.contains("confirmed") || told.contains("the confirmed run"), "{told}");
+    assert!(told.starts_with("[1] information (a run showed it): "), "{told}");
+}
+
+/// Found, not found in the twin, still there in itself, and gone in the twin.
+fn found_and_fixed(name: &str) {
+    let scratch = Scratch::new("verify");
+    let [bad, ok] = ["bad", "ok"].map(|which| scratch.build(&format!("realistic/{name}_{which}.c")));
+    let said = |mut command: std::process::Command, code: i32| {
+        let done = common::run(&mut command);
+        assert_eq!(done.code, Some(code), "{name}: {command:?}\n{}", done.stderr);
+    };
+    for (folder, program, code) in [("out", &bad, 1), ("twin", &ok, 0)] {
+        let mut test = scratch.reweave(["test", "-o", folder, "--budget", "20s", "--"]);
+        test.arg(program);
+        said(test, code);
+    }
+    said(scratch.reweave(["verify", "out", "--budget", "20s"]), 1);
+    let mut twin = scratch.reweave(["verify", "out", "--budget", "20s", "--"]);
+    twin.arg(&ok);
+    said(twin, 0);
+}
+
+/// Two of them; all with `REWEAVE_REALISTIC=1` (`cargo xtask survey realistic`).
+#[test]
+fn realistic_programs_and_their_twins() {
+    let folder = common::root().join("tests/realistic");
+    let files = std::fs::read_dir(folder).expect("the programs").flatten().map(|entry| entry.file_name());
+    let names = files.filter_map(|file| Some(file.to_str()?.strip_suffix("_bad.c")?.to_owned()));
+    let mut names: Vec<String> = names.collect();
+    names.sort();
+    assert_eq!(names.len(), 10);
+    let all = std::env::var_os("REWEAVE_REALISTIC").is_some();
+    for name in names.iter().filter(|name| all || ["connection_pool", "producer_consumer"].contains(&name.as_str())) {
+        found_and_fixed(name);
+    }
 }
 
 #[test]

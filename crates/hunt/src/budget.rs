@@ -82,6 +82,13 @@ pub const ALTERNATIVES_PER_RUN: u32 = 4;
 /// Runs that nobody has asked yet: their traces lie on disk.
 pub const ALTERNATIVES_WAITING: usize = 200;
 
+// Enough.
+
+/// With a bug in hand, so long may nothing else turn up …
+pub const QUIET: Duration = Duration::from_secs(6);
+/// … or this share of the time it took to the last one, if that is longer.
+pub const QUIET_SHARE: u32 = 2;
+
 // Exploring.
 
 /// For exploration, unless it is asked for.
@@ -106,6 +113,8 @@ pub const IDLE_WALKS: u32 = 2_000;
 /// Shares of the whole budget: what they get at most, and what is kept for them.
 pub const READS_SHARE: u32 = 10;
 pub const READS_KEPT: u32 = 30;
+/// Runs of threads one after the other, to see whether reads take their values from elsewhere.
+pub const SERIAL_RUNS: u64 = 4;
 /// Lines that read, in one trace.
 pub const READ_LINES: usize = 40;
 

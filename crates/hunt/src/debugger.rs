@@ -10,6 +10,10 @@ use reweave_launch::session::{Session, Survivors};
 use reweave_launch::target::{Input, Program};
 use reweave_launch::{Error, Result};
 
+use reweave_model::Op;
+use reweave_report::Describer;
+use reweave_report::place::Placed;
+
 use crate::replay::Recording;
 
 /// Runs the debugger on the recording; returns its exit status.
@@ -26,7 +30,15 @@ pub fn debug(recording: &Recording, extra: &[OsString]) -> Result<i32> {
         Input::File(path) => Some(path.as_path()),
         Input::Ours { .. } | Input::Nothing => None,
     };
-    let debugging = Debugging { program: &program, invocation: &invocation, input, extra };
+    let (function, variable) = what_it_is_about(recording)?;
+    let debugging = Debugging {
+        program: &program,
+        invocation: &invocation,
+        input,
+        extra,
+        function: function.as_deref(),
+        variable: variable.as_deref(),
+    };
     let Debugger { mut command, how_to_get } = program.front_end.debugger(&debugging)?;
     command.current_dir(&options.cwd).envs(options.env.iter().map(|(name, value)| (name, value)));
     let status = command.status().map_err(|source| {
@@ -38,6 +50,25 @@ pub fn debug(recording: &Recording, extra: &[OsString]) -> Result<i32> {
     })?;
     let _ = session.finish(Survivors::GoOn);
     Ok(status.code().unwrap_or(0))
+}
+
+/// The function of the program's own that the bug happens in, and the variable that it is about.
+fn what_it_is_about(recording: &Recording) -> Result<(Option<String>, Option<String>)> {
+    let Some(goal) = &recording.goal else { return Ok((None, None)) };
+    let trace = &recording.trace;
+    let occurrence = goal.occurrence(trace)?;
+    let Some(event) = occurrence.and_then(|found| found.events.into_iter().flatten().min()) else {
+        return Ok((None, None));
+    };
+    let mut events = trace.events_from(event)?;
+    let Some(event) = events.next()? else { return Ok((None, None)) };
+    let at = Placed::new(event.pc, trace.stacks().walk(event.stack), Describer::of(trace)).at;
+    let variable = match event.op {
+        Op::Read { addr, .. } | Op::Write { addr, .. } => trace.symbols().variable(addr),
+        _ => None,
+    };
+    let function = Some(at.function).filter(|name| at.line != 0 && !name.contains(['{', ' ', '<']));
+    Ok((function, variable.map(|variable| variable.name.to_owned())))
 }
 
 /// All steps but the last where there is no bug to look for.

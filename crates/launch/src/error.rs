@@ -24,7 +24,7 @@ pub enum Error {
     #[error("cannot {action} {path}: {source}: check the permissions, or choose another place with -o")]
     Output { action: &'static str, path: PathBuf, source: io::Error },
 
-    #[error("cannot {action} {path}: {source}")]
+    #[error("cannot {action} {path}: {source}{}", next_step(.source))]
     Io { action: &'static str, path: PathBuf, source: io::Error },
 
     #[error("{0}")]
@@ -53,6 +53,14 @@ pub enum Error {
 
     #[error("nothing was recorded of {program}: {why}")]
     NothingRecorded { program: String, why: String },
+}
+
+/// For a file that is not there.
+fn next_step(source: &io::Error) -> &'static str {
+    match source.kind() {
+        io::ErrorKind::NotFound => ": check the name, and the folder that you are in",
+        _ => "",
+    }
 }
 
 impl Error {

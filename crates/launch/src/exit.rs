@@ -4,7 +4,7 @@
 pub const CLEAN: i32 = 0;
 /// Findings; for `replay`: the bug happened again.
 pub const FINDINGS: i32 = 1;
-/// Wrong usage or environment, or a replay that diverged.
+/// Wrong usage or environment, a replay that diverged, or nothing that could be checked.
 pub const USAGE: i32 = 2;
 /// The program cannot be run at all.
 pub const CANNOT_RUN: i32 = 3;

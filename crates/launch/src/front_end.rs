@@ -95,6 +95,10 @@ pub struct Debugging<'a> {
     pub input: Option<&'a Path>,
     /// Further arguments for the debugger.
     pub extra: &'a [OsString],
+    /// Where the thread stands that is about to do it, if that is known.
+    pub function: Option<&'a str>,
+    /// The variable it is about, if that has a name.
+    pub variable: Option<&'a str>,
 }
 
 /// A debugger with its arguments, ready to start.
@@ -187,6 +191,12 @@ pub trait FrontEnd: Debug + Send + Sync {
 
     /// What the user should know if nothing was recorded, or only synchronization: completes `reweave: …`.
     fn shortcoming(&self, seen: &Seen<'_>) -> String;
+
+    /// What cannot be seen of a program although it was built for us: completes `reweave: …`.
+    fn blind_spot(&self, executable: &Path) -> Option<String> {
+        let _ = executable;
+        None
+    }
 
     /// Starts a program in a debugger that can be stopped right before a bug.
     fn debugger(&self, debugging: &Debugging<'_>) -> Result<Debugger> {

@@ -184,6 +184,11 @@ pub fn asked() -> bool {
     ASKED.load(Ordering::SeqCst)
 }
 
+/// The same, for those who look often.
+pub fn flag() -> &'static AtomicBool {
+    &ASKED
+}
+
 /// What was asked until now was meant for the program.
 pub fn forget() {
     ASKED.store(false, Ordering::SeqCst);

@@ -16,6 +16,7 @@ pub mod front_end;
 mod handshake;
 pub mod identity;
 pub mod interrupt;
+pub mod memory;
 mod pidfd;
 pub mod region;
 mod registry;

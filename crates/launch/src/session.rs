@@ -335,6 +335,25 @@ fn settle_names(trace: &Path, processes: &mut Vec<Collected>, warnings: &mut Vec
 }
 
 impl Run {
+    /// Why it says nothing about the program that nothing was found in it.
+    pub fn unchecked(&self) -> Option<String> {
+        if let Some(shortcoming) = self.shortcoming() {
+            return Some(shortcoming);
+        }
+        if self.processes.iter().all(|process| process.events == 0) {
+            return Some("nothing was recorded".into());
+        }
+        let ended =
+            "the program did not end by itself: only what it did until it was ended was looked at (see --budget)";
+        self.timed_out.then(|| ended.into())
+    }
+
+    /// What cannot be seen of a program although it was built for us.
+    pub fn blind_spot(&self) -> Option<String> {
+        self.processes.first().filter(|first| first.instrumented)?;
+        self.program.front_end.blind_spot(&self.program.path)
+    }
+
     /// What the user should know about how much could be seen, if not everything.
     pub fn shortcoming(&self) -> Option<String> {
         let first = self.processes.first();

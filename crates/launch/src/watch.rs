@@ -58,6 +58,8 @@ pub struct Watched {
     pub stalls: Stalls,
     /// Findings beyond the limit.
     pub untold: u64,
+    /// Those that were not told because another one about the same variable or locks was.
+    pub alike: u64,
     pub peak_memory: u64,
     /// Until the summary is told, what it consists of is not lost by another Ctrl-C.
     _until_told: interrupt::Guard,
@@ -205,6 +207,10 @@ struct Teller<'a> {
     /// Where each item is, and what the analysis behind it claims.
     by_fingerprint: HashMap<String, (usize, Claim)>,
     untold: u64,
+    /// What was told already is about these: variables, locks, or the functions that use memory without a name.
+    subjects: HashMap<String, u32>,
+    /// Findings about what another one was told about: they are in the report.
+    alike: u64,
     /// What the programs are written in that findings were made in, by front end.
     languages: BTreeMap<&'static str, Arc<Language>>,
 }
@@ -241,7 +247,13 @@ impl Teller<'_> {
                     }
                 }
                 None if self.items.len() < MAX_TOLD => {
-                    (self.tell)(News::Found(&item));
+                    let others = self.subjects.entry(resolve::subject(&item)).or_default();
+                    if *others == 0 {
+                        (self.tell)(News::Found(&item));
+                    } else {
+                        self.alike += 1;
+                    }
+                    *others += 1;
                     self.by_fingerprint.insert(item.fingerprint.clone(), (self.items.len(), claim));
                     self.items.push(item);
                 }
@@ -264,8 +276,15 @@ pub fn watch(mut options: Options, plan: Plan, tell: &mut (dyn FnMut(News<'_>) +
         sums: Mutex::default(),
     });
     options.watcher = Some(Arc::new(Admission(Arc::clone(&hub))));
-    let mut teller =
-        Teller { tell, items: Vec::new(), by_fingerprint: HashMap::new(), untold: 0, languages: BTreeMap::new() };
+    let mut teller = Teller {
+        tell,
+        items: Vec::new(),
+        by_fingerprint: HashMap::new(),
+        untold: 0,
+        subjects: HashMap::new(),
+        alike: 0,
+        languages: BTreeMap::new(),
+    };
     let (run, totals, stalls) = std::thread::scope(|scope| {
         let told = scope.spawn(|| teller.listen(receiver));
         let run = session::run(&options);
@@ -277,7 +296,7 @@ pub fn watch(mut options: Options, plan: Plan, tell: &mut (dyn FnMut(News<'_>) +
         (run, totals, stalls)
     });
     let run = run?;
-    let Teller { items, untold, languages, .. } = teller;
+    let Teller { items, untold, alike, languages, .. } = teller;
     // Advice is one page of a report: where programs of several kinds were watched, that of the first.
     let language = languages.into_values().next().unwrap_or_default();
     let peak_memory = memory("VmHWM:");
@@ -301,18 +320,21 @@ pub fn watch(mut options: Options, plan: Plan, tell: &mut (dyn FnMut(News<'_>) +
         ("dropped", totals.dropped),
         ("forgotten_lock_operations", totals.forgotten),
         ("untold_findings", untold),
+        ("alike_findings", alike),
         ("unknown_pairs", 0),
     ];
     let report = Report {
+        bugs: Vec::new(),
         reweave: env!("CARGO_PKG_VERSION").into(),
         schema: data::SCHEMA,
         program: command.collect(),
         findings: items,
         stats: numbers.into_iter().map(|(name, number)| (name.to_owned(), number)).collect(),
+        unchecked: None,
         baseline: None,
         language,
     };
-    Ok(Watched { run, report, totals, stalls, untold, peak_memory, _until_told: until_told })
+    Ok(Watched { run, report, totals, stalls, untold, alike, peak_memory, _until_told: until_told })
 }
 
 /// A line of our own status, in bytes.

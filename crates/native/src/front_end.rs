@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Mutex, PoisonError};
 
+use object::{Object as _, ObjectSection as _};
 use reweave_conductor::shared::ENV_PLAIN;
 use reweave_launch::front_end::{
     Debugger, Debugging, FrontEnd, Invocation, Process, Recognition, Seen, Variables, Visibility,
@@ -103,6 +104,14 @@ impl FrontEnd for Native {
         }
     }
 
+    fn blind_spot(&self, executable: &Path) -> Option<String> {
+        let version = clang_version(executable).filter(|version| *version < FIRST_CLANG_THAT_SEES_FIELDS)?;
+        let name = executable.file_name().unwrap_or(executable.as_os_str()).display();
+        Some(format!(
+            "{name} was built by clang {version}, which leaves out accesses to fields of local objects that other threads use              (main's, say): races on them are missed; build it with gcc or clang {FIRST_CLANG_THAT_SEES_FIELDS}"
+        ))
+    }
+
     fn debugger(&self, debugging: &Debugging<'_>) -> Result<Debugger> {
         let Invocation { path, args, env, .. } = debugging.invocation;
         let mut command = Command::new("gdb");
@@ -120,10 +129,30 @@ impl FrontEnd for Native {
             Some(file) => command.args(["-ex", &format!("run < {}", quoted(&file.to_string_lossy()))]),
             None => command.args(["-ex", "run"]),
         };
+        // It stops in the runtime, which is called from there.
+        if let Some(function) = debugging.function {
+            command.args(["-ex", &format!("frame function {function}")]);
+        }
+        if let Some(variable) = debugging.variable {
+            command.args(["-ex", &format!("watch {variable}")]);
+        }
         command.args(debugging.extra).arg("--args").arg(path).args(args);
         let how_to_get = "install it (Debian, Ubuntu: apt install gdb) or replay without --gdb".into();
         Ok(Debugger { command, how_to_get })
     }
+}
+
+/// Older ones take a field of an escaped local object for one that did not escape.
+const FIRST_CLANG_THAT_SEES_FIELDS: u32 = 20;
+
+/// The version of clang that a program was built by, if it says so.
+fn clang_version(executable: &Path) -> Option<u32> {
+    let bytes = std::fs::read(executable).ok()?;
+    let file = object::File::parse(&*bytes).ok()?;
+    let comment = file.section_by_name(".comment")?;
+    let text = String::from_utf8_lossy(comment.data().ok()?).into_owned();
+    let (_, rest) = text.split_once("clang version ")?;
+    rest.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
 }
 
 const PRELOAD: &str = "LD_PRELOAD";

@@ -3,9 +3,10 @@
 use std::fmt::Write as _;
 
 use reweave_model::{
-    AccessFlags, Addr, BlockedOn, EpochKind, Event, InputSource, LockMode, MemoryOrder, Misuse, ObjectId, ObjectKind,
-    Op, Pc, RefusedWhy, Remote, Value, WakeReason,
+    AccessFlags, Addr, BlockedOn, EpochKind, Event, EventId, InputSource, LockMode, MemoryOrder, Misuse, ObjectId,
+    ObjectKind, Op, Pc, RefusedWhy, Remote, Value, WakeReason,
 };
+use reweave_trace::symbols::VariableAt;
 use reweave_trace::{Language, Outcome, Symbols, Trace};
 
 use crate::data::Location;
@@ -15,11 +16,19 @@ use crate::data::Location;
 pub struct Describer<'a> {
     pub symbols: &'a Symbols,
     pub language: &'a Language,
+    /// Where memory was allocated, if that is wanted, …
+    pub trace: Option<&'a Trace>,
+    /// … and when it is asked about: blocks come and go.
+    pub when: EventId,
 }
 
 impl<'a> Describer<'a> {
     pub fn of(trace: &'a Trace) -> Self {
-        Self { symbols: trace.symbols(), language: trace.language() }
+        Self::new(trace.symbols(), trace.language())
+    }
+
+    pub const fn new(symbols: &'a Symbols, language: &'a Language) -> Self {
+        Self { symbols, language, trace: None, when: EventId(u64::MAX) }
     }
 
     /// `bank.c:14 deposit`, or what is known of it; of what was inlined there, the program's own part.
@@ -33,19 +42,32 @@ impl<'a> Describer<'a> {
         }
     }
 
-    /// A variable and the offset in it, or the bare address.
+    /// A variable and the offset in it, a part of a block, or the bare address.
     pub fn address(&self, addr: Addr) -> String {
         match self.symbols.variable(addr) {
-            Some(variable) if variable.offset == 0 => variable.name.to_owned(),
-            Some(variable) => format!("{}+{}", variable.name, variable.offset),
-            None => format!("{:#x}", addr.0),
+            Some(variable) => format!("{}{}", variable.name, self.part(&variable)),
+            None => self.in_block(addr).unwrap_or_else(|| format!("{:#x}", addr.0)),
+        }
+    }
+
+    /// Where in a variable something lies.
+    pub(crate) fn part(&self, variable: &VariableAt<'_>) -> String {
+        match self.symbols.part_of_variable(variable) {
+            Some(path) => path,
+            None if variable.offset == 0 => String::new(),
+            None => format!("+{}", variable.offset),
         }
     }
 
     /// The same for what code at this position accesses, which may have a name where the memory has none.
     pub fn accessed(&self, addr: Addr, pc: Option<Pc>) -> String {
-        let by_code = pc.and_then(|pc| self.symbols.accessed(pc)).filter(|_| self.symbols.variable(addr).is_none());
-        by_code.map_or_else(|| self.address(addr), ToOwned::to_owned)
+        self.by_code(addr, pc).unwrap_or_else(|| self.address(addr))
+    }
+
+    /// What the code itself calls what it accesses, if the memory has no name.
+    pub fn by_code(&self, addr: Addr, pc: Option<Pc>) -> Option<String> {
+        let name = pc.and_then(|pc| self.symbols.accessed(pc))?;
+        self.symbols.variable(addr).is_none().then(|| name.to_owned())
     }
 
     /// The variable alone, or the bare address.
@@ -186,6 +208,16 @@ impl<'a> Describer<'a> {
             Op::Exit { status } => format!("status {status}"),
             Op::Fatal { number, addr } => format!("{} at {:#x}", signal_name(number as i32), addr.0),
         }
+    }
+}
+
+/// The first ones of a list, and how many more there are.
+pub fn some(all: impl IntoIterator<Item = String>) -> String {
+    const SHOWN: usize = 3;
+    let all: Vec<String> = all.into_iter().collect();
+    match all.len().saturating_sub(SHOWN) {
+        0 | 1 => all.join(", "),
+        more => format!("{}, and {more} more", all[..SHOWN].join(", ")),
     }
 }
 

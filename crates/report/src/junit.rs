@@ -1,4 +1,4 @@
-//! JUnit XML, as continuous integration reads it: each finding is a test case. One that is confirmed or predicted
+//! JUnit XML, as continuous integration reads it: each bug is a test case. One that is confirmed or predicted
 //! failed; one that is merely potential, suppressed or known from before is skipped, with the reason. Without findings
 //! there is one that passed.
 
@@ -9,23 +9,31 @@ use reweave_model::Novelty;
 use crate::data::Item;
 use crate::dossier::Dossier;
 use crate::escape::xml;
+use crate::related::{self, Group};
 use crate::text::{Page, Style};
 
 pub fn write(dossier: &Dossier<'_>, out: &mut dyn Write) -> io::Result<()> {
-    let findings = &dossier.report.findings;
-    let failed = findings.iter().filter(|item| skipped(item).is_none()).count();
-    let tests = findings.len().max(1);
-    let numbers =
-        format!("tests=\"{tests}\" failures=\"{failed}\" errors=\"0\" skipped=\"{}\"", findings.len() - failed);
+    let bugs = related::folded(&dossier.report.findings);
+    let failed = bugs.iter().filter(|bug| skipped(bug.lead).is_none()).count();
+    let errors = usize::from(dossier.report.unchecked.is_some());
+    let tests = (bugs.len() + errors).max(1);
+    let skipped = bugs.len() - failed;
+    let numbers = format!("tests=\"{tests}\" failures=\"{failed}\" errors=\"{errors}\" skipped=\"{skipped}\"");
     writeln!(out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>")?;
     writeln!(out, "<testsuites name=\"reweave\" {numbers}>")?;
     let program = dossier.report.program.join(" ");
     writeln!(out, "  <testsuite name=\"{}\" {numbers}>", xml(&program))?;
-    if findings.is_empty() {
-        writeln!(out, "    <testcase classname=\"reweave\" name=\"no findings\"/>")?;
+    match &dossier.report.unchecked {
+        Some(why) => writeln!(
+            out,
+            "    <testcase classname=\"reweave\" name=\"checked\"><error message=\"not checked: {}\"/></testcase>",
+            xml(why)
+        )?,
+        None if bugs.is_empty() => writeln!(out, "    <testcase classname=\"reweave\" name=\"no findings\"/>")?,
+        None => {}
     }
-    for item in findings {
-        case(dossier, item, out)?;
+    for bug in &bugs {
+        case(dossier, bug, out)?;
     }
     writeln!(out, "  </testsuite>\n</testsuites>")
 }
@@ -44,7 +52,8 @@ fn skipped(item: &Item) -> Option<String> {
     (!item.is_proven()).then(|| "potential: a pattern that may be false".into())
 }
 
-fn case(dossier: &Dossier<'_>, item: &Item, out: &mut dyn Write) -> io::Result<()> {
+fn case(dossier: &Dossier<'_>, group: &Group<'_>, out: &mut dyn Write) -> io::Result<()> {
+    let item = group.lead;
     let mut text = Vec::new();
     let page = Page {
         folder: &dossier.folder,
@@ -52,7 +61,7 @@ fn case(dossier: &Dossier<'_>, item: &Item, out: &mut dyn Write) -> io::Result<(
         sources: dossier.sources,
         language: &dossier.report.language,
     };
-    page.write_item(item, &mut text)?;
+    page.write_group(group, &mut text)?;
     let text = xml(&String::from_utf8_lossy(&text));
     let place = item.accesses.first().filter(|access| access.location.line != 0).map_or(String::new(), |access| {
         let file = dossier.shown_path(&access.location.file);

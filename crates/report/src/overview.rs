@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::io::{self, Write};
 
 use reweave_model::{Addr, BlockedOn, ObjectId, Op, OpKind, Pc, ThreadId};
-use reweave_trace::Trace;
 use reweave_trace::check::{self, Checker};
+use reweave_trace::{Outcome, Trace};
 
 use crate::describe::{self, Describer};
 
@@ -170,9 +170,12 @@ pub fn write(trace: &Trace, overview: &Overview, top: usize, out: &mut dyn Write
         writeln!(out, "           not built with {build}: lock-level events only")?;
     }
     match trace.footer() {
+        Some(_) if !trace.damage().is_empty() => writeln!(out, "outcome    not known: the file is damaged")?,
         Some(footer) => {
             let outcome = describe::outcome(&footer.outcome);
-            writeln!(out, "outcome    {}", outcome.unwrap_or_else(|| "ended normally".into()))?;
+            let unknown = footer.outcome == Outcome::Unknown && !meta.abstract_values;
+            let normally = if unknown { "not known" } else { "ended normally" };
+            writeln!(out, "outcome    {}", outcome.unwrap_or_else(|| normally.into()))?;
             for warning in &footer.warnings {
                 writeln!(out, "warning    {warning}")?;
             }

@@ -31,7 +31,7 @@ impl Placed {
 
     /// The frames of return addresses.
     pub fn callers(callers: impl Iterator<Item = Pc>, describer: Describer<'_>) -> impl Iterator<Item = Location> {
-        let Describer { symbols, language } = describer;
+        let Describer { symbols, language, .. } = describer;
         // Our runtime starts every thread, but is no part of the program.
         let ours = |pc: &Pc| {
             let module = symbols.module_of(pc.0);

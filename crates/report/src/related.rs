@@ -1,19 +1,29 @@
-//! Findings that are one bug to people: what races on two lines also tears the block around them apart, and ends runs
-//! the same way. A report keeps all of them; who reads it is told of the strongest in full, and of the others in a line
-//! each. Nothing is left out, and nothing is decided: two bugs on the same lines are told together.
+//! Findings that are one bug to people, by what causes them: what races on two lines also tears the block around them
+//! apart, and ends runs the same way; an object that is published before it is filled in races in each of its fields;
+//! whatever uses freed memory follows from where it was freed. A report keeps all of them; who reads it is told of the
+//! strongest in full, and of the others in a line each. Nothing is left out, and nothing is decided: two bugs in the
+//! same place are told together.
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
-use reweave_model::{Harm, Kind};
+use reweave_model::{Harm, Kind, Novelty, OpName};
 
-use crate::data::Item;
+use crate::data::{AccessItem, Bug, Item, Operation};
+use crate::memory::MemoryItem;
+use crate::pattern::Pattern;
 
 /// Why a finding is told with another.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Relation {
     /// It is about the same lines.
     Lines,
+    /// It is about the same memory.
+    Memory,
+    /// It uses what is freed at the same place.
+    Freed,
+    /// One is about a pointer, the other about what it points to.
+    HandedOver,
     /// Its run ended the same way.
     Outcome,
 }
@@ -25,36 +35,112 @@ pub struct Group<'a> {
     pub others: Vec<(&'a Item, Relation)>,
 }
 
+impl<'a> Group<'a> {
+    pub fn items(&self) -> impl Iterator<Item = &'a Item> {
+        std::iter::once(self.lead).chain(self.others.iter().map(|(item, _)| *item))
+    }
+
+    /// It is only that a block which nobody declared ran with other results: a counter differs, nothing fails.
+    pub fn is_minor(&self) -> bool {
+        let minor = |item: &Item| {
+            item.block == Some(reweave_model::BlockSource::Inferred)
+                && item.harm.is_none_or(|harm| matches!(harm, Harm::OtherOutput | Harm::Nothing))
+        };
+        self.items().all(minor)
+    }
+}
+
 /// Puts findings together, the strongest of each group first if they come that way.
 pub fn groups<'a>(items: impl IntoIterator<Item = &'a Item>) -> Vec<Group<'a>> {
-    let mut groups: Vec<Group<'a>> = Vec::new();
-    for item in items {
-        let with = groups.iter_mut().find_map(|group| Some((relation(group.lead, item)?, group)));
-        match with {
-            Some((relation, group)) => group.others.push((item, relation)),
-            None => groups.push(Group { lead: item, others: Vec::new() }),
+    let items: Vec<&Item> = items.into_iter().collect();
+    // That a run failed follows from what made it fail, but two bugs can end alike: it joins one group.
+    let (follows, causes): (Vec<usize>, Vec<usize>) =
+        (0..items.len()).partition(|&at| items[at].kind == Kind::Failure && freed_at(items[at]).is_empty());
+    // What each belongs to: the first of its group.
+    let mut first: Vec<usize> = (0..items.len()).collect();
+    for (n, &at) in causes.iter().enumerate() {
+        let related = causes[..n].iter().filter(|&&other| cause(items[other], items[at]).is_some());
+        let mut together: BTreeSet<usize> = related.map(|&other| first[other]).collect();
+        together.insert(at);
+        // Two groups may turn out to be one.
+        let lead = *together.first().expect("itself at least");
+        first.iter_mut().filter(|group| together.contains(group)).for_each(|group| *group = lead);
+    }
+    for &at in &follows {
+        let all = causes.iter().chain(follows.iter().filter(|&&other| other < at));
+        let lead = all.filter(|&&other| relation(items[other], items[at]).is_some()).map(|&other| first[other]).min();
+        // A failure that the strongest finding is keeps the word, unless something explains it.
+        first[at] = lead.unwrap_or(at);
+    }
+    gather(&items, &first)
+}
+
+/// `first` says which group each belongs to.
+fn gather<'a>(items: &[&'a Item], first: &[usize]) -> Vec<Group<'a>> {
+    let mut groups: Vec<(usize, Vec<&'a Item>)> = Vec::new();
+    for (at, &item) in items.iter().enumerate() {
+        match groups.iter_mut().find(|(lead, _)| *lead == first[at]) {
+            Some((_, members)) => members.push(item),
+            None => groups.push((first[at], vec![item])),
         }
     }
-    groups
+    let group = |members: Vec<&'a Item>| {
+        let why = |at: usize| members[..at].iter().find_map(|before| relation(before, members[at]));
+        let others = (1..members.len()).map(|at| (members[at], why(at).unwrap_or(Relation::HandedOver))).collect();
+        Group { lead: members[0], others }
+    };
+    groups.into_iter().map(|(_, members)| group(members)).collect()
 }
 
 /// All findings, as a page shows them: the strongest first, what is one bug to people together. What is suppressed or
-/// known stands alone, so that nothing new hides behind it, and so does what is merely potential beside what is sure.
+/// known stands apart, so that nothing new hides behind it, and so does what is merely potential beside what is sure,
+/// and what is no defect.
 pub fn folded(items: &[Item]) -> Vec<Group<'_>> {
-    let (news, rest): (Vec<&Item>, Vec<&Item>) = items.iter().partition(|item| item.is_news());
+    let state = |item: &Item| match (&item.suppressed, item.baseline) {
+        (Some(_), _) => 2,
+        (None, Some(Novelty::Known)) => 1,
+        _ => 0,
+    };
+    let apart = |item: &Item| (state(item), item.is_information(), !item.is_proven());
+    let mut kinds: Vec<_> = items.iter().map(apart).collect();
+    kinds.sort_unstable();
+    kinds.dedup();
     let mut all = Vec::new();
-    for proven in [true, false] {
-        let mut some: Vec<&Item> = news.iter().copied().filter(|item| item.is_proven() == proven).collect();
+    for kind in kinds {
+        let mut some: Vec<&Item> = items.iter().filter(|item| apart(item) == kind).collect();
         some.sort_by_key(|item| Reverse(item.strength));
         all.extend(groups(some));
     }
-    all.extend(rest.into_iter().map(|item| Group { lead: item, others: Vec::new() }));
     all
+}
+
+/// The defects of a report, each once.
+pub fn bugs(items: &[Item]) -> Vec<Bug> {
+    let bug = |group: &Group<'_>| Bug {
+        summary: group.lead.summary.clone(),
+        fingerprint: group.lead.fingerprint.clone(),
+        pattern: Pattern::of(group),
+        findings: group.items().map(|item| item.id).collect(),
+    };
+    folded(items).iter().filter(|group| !group.lead.is_information()).map(bug).collect()
 }
 
 /// Whether somebody who knows of `lead` needs no block about `other`.
 pub fn relation(lead: &Item, other: &Item) -> Option<Relation> {
-    let fails = |item: &Item| item.harm.is_some_and(|harm| harm != Harm::Nothing);
+    if let Some(relation) = cause(lead, other) {
+        return Some(relation);
+    }
+    let ends_alike = lead.facts.ended.is_some() && lead.facts.ended == other.facts.ended;
+    let same_end = other.kind == Kind::Failure && lead.kind != Kind::Failure && fails(lead) && ends_alike;
+    same_end.then_some(Relation::Outcome)
+}
+
+fn fails(item: &Item) -> bool {
+    item.harm.is_some_and(|harm| harm != Harm::Nothing)
+}
+
+/// Whether the two have the same cause, as far as places and memory say.
+fn cause(lead: &Item, other: &Item) -> Option<Relation> {
     let (one, two) = (lines(lead), lines(other));
     let same_lines = !one.is_empty()
         && match (lead.kind, other.kind) {
@@ -63,14 +149,45 @@ pub fn relation(lead: &Item, other: &Item) -> Option<Relation> {
             (Kind::Deadlock, Kind::Deadlock) => one.is_subset(&two),
             (Kind::Race, Kind::Race) | (Kind::Atomicity, Kind::Atomicity) => one == two,
             (Kind::Race | Kind::Atomicity, Kind::Failure) => fails(lead) && !two.is_empty() && two.is_subset(&one),
+            // What was not done together is why somebody waits in vain.
+            (Kind::Race | Kind::Atomicity, Kind::Deadlock) => hangs(lead) && !one.is_disjoint(&two),
+            (Kind::Deadlock, Kind::Race | Kind::Atomicity) => hangs(other) && !one.is_disjoint(&two),
             _ => false,
         };
     if same_lines {
         return Some(Relation::Lines);
     }
-    let ends_alike = lead.facts.ended.is_some() && lead.facts.ended == other.facts.ended;
-    let same_end = other.kind == Kind::Failure && lead.kind != Kind::Failure && fails(lead) && ends_alike;
-    same_end.then_some(Relation::Outcome)
+    if !freed_at(lead).is_disjoint(&freed_at(other)) {
+        return Some(Relation::Freed);
+    }
+    if !is_about_memory(lead) || !is_about_memory(other) {
+        return None;
+    }
+    // Who takes a pointer away and frees what it points to does both too early, or too late.
+    let frees = !freed_at(lead).is_empty() || !freed_at(other).is_empty();
+    if frees && functions(lead) == functions(other) {
+        return Some(Relation::Freed);
+    }
+    let (one, two) = (memory(lead), memory(other));
+    // Fields of an object that the same code uses without protection lack the same protection.
+    let share_function = !functions(lead).is_disjoint(&functions(other));
+    let same =
+        |a: &MemoryItem, b: &MemoryItem| a.object == b.object && (a.part == b.part || a.allocated && share_function);
+    let points = |a: &MemoryItem, b: &MemoryItem| b.allocated && a.holds.as_ref() == Some(&b.object);
+    let any = |holds: &dyn Fn(&MemoryItem, &MemoryItem) -> bool| one.iter().any(|a| two.iter().any(|b| holds(a, b)));
+    if any(&same) {
+        return Some(Relation::Memory);
+    }
+    // Whoever gets the pointer too early, or too late, uses everything behind it so.
+    (any(&points) || any(&|a, b| points(b, a))).then_some(Relation::HandedOver)
+}
+
+fn hangs(item: &Item) -> bool {
+    item.harm == Some(Harm::Hang)
+}
+
+const fn is_about_memory(item: &Item) -> bool {
+    matches!(item.kind, Kind::Race | Kind::Atomicity)
 }
 
 fn lines(item: &Item) -> BTreeSet<(&str, u32)> {
@@ -78,81 +195,20 @@ fn lines(item: &Item) -> BTreeSet<(&str, u32)> {
     places.filter(|(_, line)| *line != 0).collect()
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use reweave_model::{Novelty, Strength};
-
-    use crate::data::{AccessItem, Facts, Location};
-
-    fn item(id: u32, kind: Kind, lines: &[u32], outcome: &str) -> Item {
-        let access = |&line: &u32| AccessItem {
-            location: Location { file: "bank.c".into(), line, function: "f".into() },
-            ..AccessItem::default()
-        };
-        Item {
-            id,
-            accesses: lines.iter().map(access).collect(),
-            outcome: Some(outcome.into()),
-            harm: Some(if outcome == "ended normally" { Harm::Nothing } else { Harm::Status }),
-            facts: Facts { ended: crate::describe::read_outcome(outcome), ..Facts::default() },
-            ..Item::new(kind, Strength::Confirmed)
-        }
-    }
-
-    fn ids(items: &[Item]) -> Vec<Vec<u32>> {
-        let ids = |group: Group<'_>| -> Vec<u32> {
-            [group.lead].into_iter().chain(group.others.iter().map(|(item, _)| *item)).map(|item| item.id).collect()
-        };
-        groups(items).into_iter().map(ids).collect()
-    }
-
-    #[test]
-    fn one_bug_is_one_group() {
-        let items = [
-            item(1, Kind::Race, &[15, 24], "ended with status 1; it printed something else: 90"),
-            item(2, Kind::Race, &[24, 15], "ended normally"),
-            item(3, Kind::Atomicity, &[14, 15, 24], "ended with status 1"),
-            item(4, Kind::Failure, &[], "ended with status 1"),
-            item(5, Kind::Failure, &[24], "ended by SIGSEGV"),
-        ];
-        assert_eq!(ids(&items), [vec![1, 2, 3, 4, 5]]);
-    }
-
-    #[test]
-    fn who_waits_for_a_deadlock_is_no_other_one() {
-        let items = [
-            item(1, Kind::Deadlock, &[13, 24], "hung"),
-            item(2, Kind::Deadlock, &[13, 24, 36], "hung"),
-            item(3, Kind::Deadlock, &[13, 40], "hung"),
-        ];
-        assert_eq!(ids(&items), [vec![1, 2], vec![3]]);
-    }
-
-    #[test]
-    fn nothing_new_hides_behind_what_is_known() {
-        let mut items = [
-            item(1, Kind::Race, &[15, 24], "ended normally"),
-            item(2, Kind::Race, &[15, 24], "ended normally"),
-            item(3, Kind::Race, &[15, 24], "ended normally"),
-        ];
-        items[0].baseline = Some(Novelty::Known);
-        items[1].strength = Strength::Predicted;
-        items[2].strength = Strength::Confirmed;
-        let folded: Vec<(u32, usize)> =
-            folded(&items).iter().map(|group| (group.lead.id, group.others.len())).collect();
-        assert_eq!(folded, [(3, 1), (1, 0)]);
-    }
-
-    #[test]
-    fn other_lines_and_other_ends_stand_alone() {
-        let items = [
-            item(1, Kind::Race, &[15, 24], "ended normally"),
-            item(2, Kind::Race, &[15, 30], "ended normally"),
-            item(3, Kind::Deadlock, &[15, 24], "hung"),
-            item(4, Kind::Failure, &[], "ended with status 1"),
-            item(5, Kind::Failure, &[], "ended normally"),
-        ];
-        assert_eq!(ids(&items), [vec![1], vec![2], vec![3], vec![4], vec![5]]);
-    }
+fn memory(item: &Item) -> BTreeSet<&MemoryItem> {
+    item.accesses.iter().filter_map(|access| access.memory.as_ref()).collect()
 }
+
+fn functions(item: &Item) -> BTreeSet<&str> {
+    item.accesses.iter().map(|access| access.location.function.as_str()).collect()
+}
+
+/// Where memory is freed that it uses.
+fn freed_at(item: &Item) -> BTreeSet<(&str, u32)> {
+    let frees = |access: &&AccessItem| access.op == Operation::from(OpName::Free) && access.location.line != 0;
+    let freed = item.accesses.iter().filter(frees);
+    freed.map(|access| (access.location.file.as_str(), access.location.line)).collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,4 +1,4 @@
-//! SARIF 2.1.0 (OASIS), for code scanning: each finding is a result with the rule of its kind, its other accesses as
+//! SARIF 2.1.0 (OASIS), for code scanning: each bug is a result (its strongest finding, which names the others) with the rule of its kind, its other accesses as
 //! related locations, the schedule that shows it as thread flows, and a fingerprint that stays when lines move.
 //!
 //! A path below the root is given relative to `%SRCROOT%`, so that a service finds it in the repository.
@@ -13,9 +13,11 @@ use serde_json::{Value, json};
 use crate::data::{AccessItem, Item, Location};
 use crate::dossier::Dossier;
 use crate::escape::uri;
+use crate::pattern::Pattern;
+use crate::related::{self, Group};
 use crate::rules::{Level, RULES, Rule};
-use crate::story;
 use crate::view::{Class, Evidence, Run, Step};
+use crate::{story, text};
 
 const SCHEMA: &str = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json";
 /// Steps of a schedule that are told; services cut far more than that.
@@ -32,7 +34,7 @@ fn log(dossier: &Dossier<'_>) -> Value {
     let report = dossier.report;
     let root = format!("file://{}/", uri(&dossier.root.display().to_string()).trim_end_matches('/'));
     let command = report.program.iter().map(|word| shell_word(word)).collect::<Vec<_>>().join(" ");
-    json!({
+    let mut log = json!({
         "$schema": SCHEMA,
         "version": "2.1.0",
         "runs": [{
@@ -45,10 +47,15 @@ fn log(dossier: &Dossier<'_>) -> Value {
             } },
             "originalUriBaseIds": { "%SRCROOT%": { "uri": root } },
             "columnKind": "unicodeCodePoints",
-            "results": report.findings.iter().map(|item| result(dossier, item)).collect::<Vec<_>>(),
+            "results": related::folded(&report.findings).iter().map(|bug| result(dossier, bug)).collect::<Vec<_>>(),
             "properties": { "program": command },
         }],
-    })
+    });
+    if let Some(why) = &report.unchecked {
+        let told = json!({ "level": "error", "message": { "text": format!("not checked: {why}") } });
+        log["runs"][0]["invocations"] = json!([{ "executionSuccessful": false, "toolExecutionNotifications": [told] }]);
+    }
+    log
 }
 
 fn rule(rule: &Rule, language: &Language) -> Value {
@@ -65,13 +72,15 @@ fn rule(rule: &Rule, language: &Language) -> Value {
     })
 }
 
-fn result(dossier: &Dossier<'_>, item: &Item) -> Value {
+/// A bug: its strongest finding, which names the others.
+fn result(dossier: &Dossier<'_>, group: &Group<'_>) -> Value {
+    let item = group.lead;
     let evidence = dossier.evidence(item);
     let mut result = json!({
         "ruleId": format!("reweave/{}", item.kind),
         "ruleIndex": RULES.iter().position(|rule| rule.kind == item.kind),
         "level": level(item),
-        "message": { "text": message(dossier, item) },
+        "message": { "text": message(dossier, group) },
         "partialFingerprints": {
             "reweave/v1": item.fingerprint,
             // What GitHub goes by; other services ignore it.
@@ -81,6 +90,7 @@ fn result(dossier: &Dossier<'_>, item: &Item) -> Value {
             "strength": item.strength,
             "analysis": item.analysis,
             "outcome": item.outcome,
+            "also": group.others.iter().map(|(other, _)| other.fingerprint.as_str()).collect::<Vec<_>>(),
         },
     });
     let mut accesses = item.accesses.iter().zip(1..).filter(|(access, _)| access.location.line != 0);
@@ -140,7 +150,8 @@ fn level(item: &Item) -> &'static str {
 }
 
 /// What, where (as links to the related locations), why, and how to see it.
-fn message(dossier: &Dossier<'_>, item: &Item) -> String {
+fn message(dossier: &Dossier<'_>, group: &Group<'_>) -> String {
+    let item = group.lead;
     let mut text = format!("{} ({}).", plain(&item.summary), item.strength);
     for (access, number) in item.accesses.iter().zip(1..) {
         let place = story::at(&access.location);
@@ -154,6 +165,12 @@ fn message(dossier: &Dossier<'_>, item: &Item) -> String {
     }
     if let Some(outcome) = &item.outcome {
         text += &format!(" The run that did it {}.", plain(outcome));
+    }
+    if let Some(pattern) = Pattern::of(group).filter(|_| item.is_proven()) {
+        text += &format!(" This is {}.", plain(&pattern.to_string()));
+    }
+    for also in text::also(group) {
+        text += &format!(" Also {}.", plain(&also));
     }
     if let Some(command) = dossier.replay_command(item) {
         text += &format!(" Replay: {}", plain(&command));

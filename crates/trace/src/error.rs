@@ -7,7 +7,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 #[derive(thiserror::Error, Debug)]
 pub enum Error {
-    #[error("{path}: {source}")]
+    #[error("{path}: {source}{}", next_step(.source))]
     Io { path: PathBuf, source: io::Error },
 
     #[error("{path}: not a reweave trace ({why}); record one with `reweave record -o FILE.rwt -- PROG`")]
@@ -33,6 +33,16 @@ pub enum Error {
 
     #[error("{path}: {what}")]
     Unsupported { path: PathBuf, what: String },
+}
+
+/// For a file that is not there.
+fn next_step(source: &io::Error) -> &'static str {
+    match source.kind() {
+        io::ErrorKind::NotFound => {
+            ": check the name (`reweave record -o FILE.rwt -- PROG` makes a trace, `reweave test` one in its folder)"
+        }
+        _ => "",
+    }
 }
 
 impl Error {

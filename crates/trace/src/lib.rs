@@ -4,6 +4,7 @@
 //! A recording goes through [`Writer`]; every analysis reads it back through [`Trace`], whatever it came from. Reading
 //! is streaming: memory follows the size of one chunk, never the length of the run. Nothing here knows an analysis.
 
+mod blocks;
 mod builder;
 pub mod check;
 mod error;
@@ -17,6 +18,7 @@ mod stacks;
 pub mod symbols;
 pub mod text;
 
+pub use blocks::{Block, Blocks};
 pub use builder::TraceBuilder;
 pub use error::{Error, Result};
 pub use format::reader::{Damage, Trace};
@@ -26,5 +28,5 @@ pub use meta::{ARGUMENTS, Aslr, BUILD, Footer, Meta, Outcome, PARTIAL};
 pub use schedule::schedule_of;
 pub use set::{ProcessTrace, RunSet};
 pub use stacks::Stacks;
-pub use symbols::{Facts, Frame, Module, Symbols, SymbolsBuilder};
+pub use symbols::{Facts, Frame, Module, Shape, Symbols, SymbolsBuilder, TypeId};
 pub use text::{StdEvents, convert, open};

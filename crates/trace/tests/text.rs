@@ -134,6 +134,21 @@ fn what_std_cannot_say_is_counted() {
 }
 
 #[test]
+fn lines_that_are_there_twice_are_left_out_with_a_warning() {
+    let folder = folder();
+    let path = folder.path().join("twice.std");
+    let text = "T0|fork(T1)|1\nT1|w(V1)|2\nT0|fork(T1)|1\nT0|join(T1)|3\nT0|join(T1)|3\nT0|r(V1)|4\n";
+    std::fs::write(&path, text).expect("written");
+    let trace = open(&path).expect("it is read");
+    assert_eq!(trace.event_count(), 4);
+    let warnings = trace.footer().expect("a footer").warnings.join("\n");
+    assert!(warnings.contains("2 lines are there word for word before"), "{warnings}");
+    // Another place is another event: that cannot be.
+    std::fs::write(&path, "T0|fork(T1)|1\nT0|fork(T1)|2\n").expect("written");
+    assert!(open(&path).is_err_and(|error| error.to_string().contains(":2: ")));
+}
+
+#[test]
 fn errors_name_the_line() {
     let folder = folder();
     let csv = "event,thread,pc,stack,op,operands\n";

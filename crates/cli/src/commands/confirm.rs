@@ -8,15 +8,15 @@ use std::time::Duration;
 use reweave_hunt::confirm::{BreakpointResult, Line};
 use reweave_hunt::pipeline;
 use reweave_hunt::pipeline::ConfirmRequest;
-use reweave_launch::exit;
 use reweave_launch::identity::Rebuilt;
+use reweave_launch::{exit, memory};
 use reweave_report::{Style, text};
 
 use super::predict::by_names;
 use super::verify;
 use crate::front_ends::FRONT_ENDS;
 use crate::output;
-use crate::size::parse_time;
+use crate::size::{parse_size, parse_time};
 
 /// Try to make predicted findings happen
 ///
@@ -37,8 +37,11 @@ pub struct Args {
     #[arg(value_name = "DIR")]
     folder: PathBuf,
     /// Wall time for everything (ms, s, m, h)
-    #[arg(long, value_name = "TIME", value_parser = parse_time, default_value = "60s")]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = parse_time, default_value = "60s")]
     budget: Duration,
+    /// What `reweave` itself may take of the memory [default: a quarter of the machine's, at most 4G]
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    max_memory: Option<u64>,
     /// Only what these analyses find, `reweave predict --help` lists them [default: as `reweave test`]
     #[arg(long, value_name = "NAME", value_delimiter = ',', conflicts_with = "pause")]
     analysis: Vec<String>,
@@ -74,6 +77,7 @@ pub fn run(args: Args) -> i32 {
         Ok(None) => {}
         Err(error) => return output::fail(&error),
     }
+    let _memory = memory::limit(args.max_memory.unwrap_or_else(memory::default_limit));
     let request = ConfirmRequest { front_ends: FRONT_ENDS, command, budget: args.budget, analyses: &analyses };
     match pipeline::confirm_again(&args.folder, &request) {
         Ok(report) => {

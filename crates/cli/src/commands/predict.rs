@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use reweave_launch::{Error, exit, interrupt};
+use reweave_launch::{Error, exit, interrupt, memory};
 use reweave_model::{Kind, Strength};
 use reweave_predict::Mode;
 use reweave_predict::search::nondeterminism::{self, Rule};
@@ -15,7 +15,7 @@ use reweave_trace::{RunSet, Trace};
 
 use crate::output;
 use crate::progress::Bar;
-use crate::size::parse_time;
+use crate::size::{parse_size, parse_time};
 
 /// Analyse a trace without running anything
 #[derive(clap::Args)]
@@ -33,8 +33,12 @@ pub struct Args {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..))]
     window: Option<u32>,
     /// Wall time (ms, s, m, h); what is not settled by then is counted
-    #[arg(long, value_name = "TIME", value_parser = parse_time)]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = parse_time)]
     budget: Option<Duration>,
+    /// What `reweave` may take of the memory; what there is no room for is left out and counted [default: a quarter of
+    /// the machine's, at most 4G]
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    max_memory: Option<u64>,
     /// How nondeterministic reads are found
     #[arg(long, value_enum, default_value = "exact", value_name = "RULE")]
     rule: RuleName,
@@ -44,6 +48,9 @@ pub struct Args {
     /// Look for findings of this kind and fail (exit code 1) if there are any
     #[arg(long, value_enum, value_name = "KIND")]
     deny: Option<Deny>,
+    /// Succeed (exit code 0) also if there was nothing to analyse: no events, or none of memory
+    #[arg(long)]
+    allow_unchecked: bool,
     /// Also tell the numbers of each analysis
     #[arg(long)]
     stats: bool,
@@ -133,6 +140,7 @@ pub fn run(args: Args) -> i32 {
             return exit::USAGE;
         }
     };
+    let _memory = memory::limit(args.max_memory.unwrap_or_else(memory::default_limit));
     match predict(&args, analyses) {
         Ok(report) => {
             let code = output::print(|out| {
@@ -143,6 +151,8 @@ pub fn run(args: Args) -> i32 {
                 code
             } else if report.has_findings() || args.deny == Some(Deny::Nondeterminism) && report.has_nondeterminism() {
                 exit::FINDINGS
+            } else if report.unchecked.is_some() && !args.allow_unchecked {
+                exit::USAGE
             } else {
                 exit::CLEAN
             }
@@ -162,6 +172,7 @@ fn predict(args: &Args, analyses: Vec<AnalysisRef>) -> Result<Report, Error> {
             window: args.window.map(|window| window as usize),
             deadline: args.budget.map(|budget| Instant::now() + budget),
             interrupt: Some(interrupt::asked_to_stop()),
+            memory: Some(memory::flag()),
         },
         nondeterminism: nondeterminism::Options {
             wanted: args.deny == Some(Deny::Nondeterminism),
@@ -190,7 +201,7 @@ fn predict(args: &Args, analyses: Vec<AnalysisRef>) -> Result<Report, Error> {
 fn predict_all(run: &RunSet, options: &reweave_predict::Options) -> Result<Report, Error> {
     let mut all = Report::default();
     for path in run.paths() {
-        let Report { findings, stats, program, reweave, schema, .. } = predict_one(&path, options)?;
+        let Report { findings, stats, program, reweave, schema, unchecked, .. } = predict_one(&path, options)?;
         (all.reweave, all.schema) = (reweave, schema);
         if all.program.is_empty() {
             all.program = program;
@@ -198,6 +209,7 @@ fn predict_all(run: &RunSet, options: &reweave_predict::Options) -> Result<Repor
         for item in findings {
             all.findings.push(Item { id: all.findings.len() as u32 + 1, ..item });
         }
+        all.unchecked = all.unchecked.or(unchecked);
         for (name, number) in stats {
             *all.stats.entry(name).or_default() += number;
         }
@@ -221,6 +233,9 @@ fn predict_one(path: &Path, options: &reweave_predict::Options) -> Result<Report
     for name in &answer.unseen_functions {
         eprintln!("reweave: warning: no event of the trace is in `{name}`: check how --atomic spells it");
     }
+    for warning in trace.footer().map_or(&[][..], |footer| &footer.warnings) {
+        eprintln!("reweave: warning: {}: {warning}", path.display());
+    }
     for damage in trace.damage() {
         eprintln!("reweave: warning: {}: {damage}", path.display());
     }
@@ -241,15 +256,29 @@ fn report(trace: &Trace, answer: PredictionResult) -> Report {
     });
     let findings = items.collect();
     let mut stats = answer.stats;
+    if memory::times() > 0 {
+        stats.insert("memory_limit".to_owned(), memory::times());
+    }
     stats.insert("events".to_owned(), answer.events);
     stats.insert("unknown_pairs".to_owned(), answer.unknown_pairs);
     let reweave = env!("CARGO_PKG_VERSION").into();
+    let unchecked = match () {
+        () if answer.events == 0 && !trace.damage().is_empty() => Some("all events of the trace are lost".into()),
+        () if answer.events == 0 => Some("the trace has no events".into()),
+        () if !trace.meta().instrumented && !trace.meta().abstract_values => {
+            let build = &trace.language().how_to_instrument;
+            Some(format!("the program was not built with {build}: its accesses to memory are not in the trace"))
+        }
+        () => None,
+    };
     Report {
+        unchecked,
         reweave,
         schema: data::SCHEMA,
         program: trace.meta().program.clone(),
         findings,
         stats,
+        bugs: Vec::new(),
         baseline: None,
         language: Arc::new(trace.language().clone()),
     }

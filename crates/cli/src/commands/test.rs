@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use reweave_hunt::explore::Explored;
-use reweave_hunt::pipeline::{self, Plan};
-use reweave_launch::exit;
+use reweave_hunt::pipeline::{self, Enough, Plan, Tested};
+use reweave_launch::{exit, memory};
 use reweave_report::{Style, text};
 
 use super::predict::Deny;
@@ -15,7 +15,7 @@ use super::record::Scheduling;
 use super::report::Verbosity;
 use crate::front_ends::FRONT_ENDS;
 use crate::output;
-use crate::size::parse_time;
+use crate::size::{parse_size, parse_time};
 use crate::triage::{Judge, Triage};
 use crate::watcher::Watcher;
 
@@ -36,11 +36,18 @@ pub struct Args {
     #[arg(short, long, value_name = "DIR", default_value = "reweave-out")]
     output: PathBuf,
     /// Wall time for everything (ms, s, m, h)
-    #[arg(long, value_name = "TIME", value_parser = parse_time, default_value = "60s")]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = parse_time, default_value = "60s")]
     budget: Duration,
     /// Spend all the time that is left on exploring what other schedules can do, until nothing new is to be expected
     #[arg(long)]
     explore: bool,
+    /// Stop at the first finding that is confirmed
+    #[arg(long, conflicts_with = "explore")]
+    fail_fast: bool,
+    /// What `reweave` itself may take of the memory; what there is no room for is left out and counted [default: a
+    /// quarter of the machine's, at most 4G]
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    max_memory: Option<u64>,
     /// Runs of the program at a time, once it is recorded [default: one for each core, or 1 if the program deals with
     /// files, sockets or other processes, where runs get in each other's way]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
@@ -54,6 +61,9 @@ pub struct Args {
     /// Also fail (exit code 1) if there are findings of this kind
     #[arg(long, value_enum, value_name = "KIND")]
     deny: Option<Deny>,
+    /// Succeed (exit code 0) also if the program could not be checked, or not to its end, and nothing was found
+    #[arg(long)]
+    allow_unchecked: bool,
     #[command(flatten)]
     triage: Triage,
     #[command(flatten)]
@@ -69,6 +79,8 @@ pub fn run(args: Args) -> i32 {
     let mut plan = Plan::new(FRONT_ENDS, args.command, args.output);
     plan.budget = args.budget;
     plan.explore = args.explore;
+    plan.fail_fast = args.fail_fast;
+    let _memory = memory::limit(args.max_memory.unwrap_or_else(memory::default_limit));
     plan.jobs = args.jobs.unwrap_or_else(cores).into();
     plan.jobs_asked_for = args.jobs.is_some();
     plan.options.isolate = args.isolate;
@@ -78,7 +90,10 @@ pub fn run(args: Args) -> i32 {
     }
     args.scheduling.apply(&mut plan.options);
     match args.triage.judge() {
-        Ok(judge) => test(&plan, &judge, args.verbosity.detail(), args.deny),
+        Ok(judge) => {
+            let passing = Passing { deny: args.deny, allow_unchecked: args.allow_unchecked };
+            test(&plan, &judge, args.verbosity.detail(), passing)
+        }
         Err(error) => output::fail(&error),
     }
 }
@@ -87,8 +102,15 @@ pub fn cores() -> u16 {
     std::thread::available_parallelism().map_or(1, |cores| u16::try_from(cores.get()).unwrap_or(256).min(256))
 }
 
+/// What passes that would not, or does not that would.
+#[derive(Clone, Copy, Default)]
+pub struct Passing {
+    pub deny: Option<Deny>,
+    pub allow_unchecked: bool,
+}
+
 /// Runs the pipeline and tells what it found.
-pub fn test(plan: &Plan, judge: &Judge, detail: text::Detail, deny: Option<Deny>) -> i32 {
+pub fn test(plan: &Plan, judge: &Judge, detail: text::Detail, passing: Passing) -> i32 {
     let mut watcher = Watcher::new(plan, judge, detail);
     let tested = pipeline::test(plan, &mut |stage| watcher.see(stage));
     watcher.done();
@@ -102,27 +124,49 @@ pub fn test(plan: &Plan, judge: &Judge, detail: text::Detail, deny: Option<Deny>
                 return output::fail(&error);
             }
             let folder = plan.folder.display().to_string();
-            eprintln!();
             let interrupted = reweave_launch::interrupt::asked();
             if interrupted {
                 eprintln!("reweave: interrupted: this is what was known by then, not all that was asked for");
             }
-            if let Some(explored) = &tested.explored {
+            if let Some(why) = early_end(&tested, plan).filter(|_| detail > text::Detail::Quiet) {
+                eprintln!("reweave: {why}");
+            }
+            if let Some(explored) = tested.explored.as_ref().filter(|_| detail > text::Detail::Quiet) {
                 eprintln!("reweave: {}", exploration(explored, plan.explore, failed));
             }
             let style = Style::for_stderr().with_detail(detail);
+            // Blocks stand apart from the lines that came while it ran.
+            if detail > text::Detail::Quiet && tested.report.has_findings() {
+                eprintln!();
+            }
             let _ = text::write(&tested.report, &folder, style, &mut io::stderr().lock());
+            let denied = passing.deny == Some(Deny::Nondeterminism) && tested.report.has_nondeterminism();
+            if denied {
+                let _ = text::write_denied(&tested.report, &folder, style, &mut io::stderr().lock());
+            }
             match () {
                 () if tested.report.has_findings() => exit::FINDINGS,
-                () if deny == Some(Deny::Nondeterminism) && tested.report.has_nondeterminism() => exit::FINDINGS,
-                // Nothing could be looked at: that is not a clean bill.
-                () if tested.run.processes.is_empty() => exit::CANNOT_RUN,
-                // Neither is what was not looked at to its end.
+                () if denied => exit::FINDINGS,
+                // What was not looked at to its end is no clean bill.
                 () if interrupted => exit::USAGE,
+                () if !passing.allow_unchecked && tested.report.unchecked.is_some() => exit::USAGE,
                 () => exit::CLEAN,
             }
         }
         Err(error) => output::fail(&error),
+    }
+}
+
+/// Why it ended when it did.
+fn early_end(tested: &Tested, plan: &Plan) -> Option<String> {
+    let (took, budget) = (tested.took.as_secs_f64(), plan.budget.as_secs_f64());
+    match tested.enough {
+        Some(Enough::FirstFailure) => Some(format!("stopped after {took:.1} s, at the first failure (--fail-fast)")),
+        Some(Enough::Quiet(quiet)) => Some(format!(
+            "stopped after {took:.0} s of {budget:.0} s: nothing else turned up for {:.0} s (--explore goes on)",
+            quiet.as_secs_f64()
+        )),
+        None => None,
     }
 }
 
@@ -131,10 +175,32 @@ fn exploration(explored: &Explored, asked: bool, findings: bool) -> String {
     let runs = output::counted(explored.runs, "run", "runs");
     let classes = output::counted(explored.classes, "class of executions", "classes of executions");
     let failure = if findings { "" } else { ", no failure" };
+    // Runs teach what threads do; which classes that makes possible follows.
+    let how = if explored.runs < explored.classes { " (what they showed makes up the others)" } else { "" };
+    let longer = if asked { "" } else { " (--explore takes longer)" };
     match explored.why_not {
         None if explored.classes == 1 => format!("explored: the only class of executions covered in {runs}{failure}"),
-        None => format!("explored: all {classes} covered in {runs}{failure}"),
-        Some(why) if asked => format!("explored: {classes} in {runs}; not all: {why}"),
-        Some(why) => format!("explored: {classes} in {runs}; not all: {why} (--explore takes longer)"),
+        None => format!("explored: all {classes} covered in {runs}{how}{failure}"),
+        Some(why) if explored.classes == 0 => {
+            format!("explored: {runs}, and how many classes of executions there are is not known: {why}{longer}")
+        }
+        Some(why) => format!("explored: {classes} in {runs}; not all: {why}{longer}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_said_of_exploration_is_so() {
+        let of = |runs, classes, why_not: Option<&'static str>| {
+            let complete = why_not.is_none();
+            exploration(&Explored { runs, classes, states: 0, complete, why_not }, true, true)
+        };
+        assert_eq!(of(5, 3, None), "explored: all 3 classes of executions covered in 5 runs");
+        let fewer = "explored: all 4 classes of executions covered in 2 runs (what they showed makes up the others)";
+        assert_eq!(of(2, 4, None), fewer);
+        assert!(!of(257, 0, Some("it has too many threads")).contains("0 classes"));
     }
 }

@@ -33,7 +33,7 @@ pub struct Args {
     #[arg(value_name = "DIR")]
     pub folder: PathBuf,
     /// Wall time for everything (ms, s, m, h)
-    #[arg(long, value_name = "TIME", value_parser = parse_time, default_value = "60s")]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = parse_time, default_value = "60s")]
     pub budget: Duration,
     /// The program to run instead of the recorded command
     #[arg(last = true, value_name = "PROG")]

@@ -61,7 +61,7 @@ fn after_help() -> String {
         \nExamples:\n  \
         reweave watch -- ./server --port 8000\n  \
         reweave watch --sample --json findings.json -- ./long_test\n  \
-        reweave watch --analysis hb -- make check"
+        reweave watch --analysis hb,goodlock,lock-history -- make check   # patterns, too"
 }
 
 /// The analyses asked for.
@@ -146,7 +146,7 @@ pub fn run(args: Args) -> i32 {
 }
 
 fn summary(watched: &Watched, checked: bool) {
-    let Watched { run, report, totals, stalls, untold, peak_memory, .. } = watched;
+    let Watched { run, report, totals, stalls, untold, alike, peak_memory, .. } = watched;
     output::run_warnings(run);
     let seconds = run.took.as_secs_f64().max(1e-9);
     eprintln!(
@@ -195,6 +195,7 @@ fn summary(watched: &Watched, checked: bool) {
         (totals.dropped, "accesses or pairs were beyond the limits of the analyses"),
         (totals.forgotten, "lock operations were too long ago, or of locks that are gone, to be looked at again"),
         (*untold, "more findings were not reported"),
+        (*alike, "more findings are about the same variables or locks (--json has them)"),
     ] {
         if number > 0 {
             eprintln!("reweave: {} {what}", grouped(number));

@@ -176,9 +176,9 @@ fn filters_keys_and_colours() {
     browser.evaluate("document.querySelector('[data-kind=race][type=checkbox]').click()");
     assert_eq!(browser.evaluate(shown), "2");
     browser.evaluate("document.querySelector('[data-kind=race][type=checkbox]').click()");
-    browser.evaluate("document.querySelector('[data-strength=predicted]').click()");
+    browser.evaluate("document.querySelector('[data-strength=information][type=checkbox]').click()");
     assert_eq!(browser.evaluate(shown), "1");
-    browser.evaluate("document.querySelector('[data-strength=predicted]').click()");
+    browser.evaluate("document.querySelector('[data-strength=information][type=checkbox]').click()");
     for (typed, wanted) in [("auction", "2"), ("withdraw bank", "1"), ("nowhere", ""), ("", "1,2")] {
         browser.evaluate(&format!(
             "(() => {{ const t = document.getElementById('text'); t.value = {typed:?}; t.dispatchEvent(new Event('input')); }})()"

@@ -3,6 +3,7 @@
 //! what changed on purpose.
 
 mod browser;
+mod cards;
 #[path = "../common/mod.rs"]
 mod common;
 mod cxx;

@@ -79,6 +79,12 @@ fn every_field_is_in_the_published_schema() {
             through: vec![location.clone()],
             stack: vec![location],
             locks_held: Vec::new(),
+            memory: Some(reweave_report::memory::MemoryItem {
+                object: "a.c:3 f".into(),
+                part: "+8".into(),
+                allocated: true,
+                holds: Some("a.c:4 f".into()),
+            }),
             event: Some(1),
         }],
         view: Some(reweave_report::ViewItem {

@@ -85,14 +85,56 @@ pub struct NormalBehaviour {
 }
 
 impl NormalBehaviour {
-    /// A line by which this differs. The same in another order, of lines or of their pieces, is no difference: who
-    /// prints first is nobody's bug. A program that prints this or that anyway, whoever comes first, shows nothing by
-    /// it.
+    /// A line by which this differs from all that the program prints when its threads run one after the other. The same
+    /// in another order, of lines or of their pieces, is no difference: who prints first is nobody's bug. Where that
+    /// depends on who comes first, a line has to differ from those of all of these runs; and of one that is another in
+    /// every run anyway (a process id, who got which job) nothing is said.
     fn difference(&self, printed: &[u8]) -> Option<String> {
         let (first, others) = self.printed.split_first()?;
+        let differences: Vec<_> = self.printed.iter().map(|usual| difference(usual, printed)).collect();
+        if differences.iter().any(Option::is_none) {
+            return None;
+        }
         let steady = others.iter().all(|other| difference(first, other).is_none());
-        difference(first, printed).filter(|_| steady)
+        if steady { differences.into_iter().next()? } else { self.beyond_all(printed) }
     }
+
+    /// A line that comes more often than in any of the usual runs, or more seldom.
+    fn beyond_all(&self, printed: &[u8]) -> Option<String> {
+        let counted: Vec<_> = self.printed.iter().map(|usual| lines_of(usual)).collect();
+        let count = |lines: &BTreeMap<&[u8], usize>, line: &[u8]| lines.get(line).copied().unwrap_or(0);
+        // Whether all lines of this shape that the usual runs print are printed by two of them at least: then they are
+        // all there are, as far as anybody knows.
+        let is_known = |line: &[u8]| {
+            let shape = shape_of(line);
+            let alike = counted.iter().flat_map(BTreeMap::keys).filter(|other| shape_of(other) == shape);
+            alike.into_iter().all(|other| counted.iter().filter(|lines| lines.contains_key(other)).count() > 1)
+        };
+        let now = lines_of(printed);
+        let more = |line: &&&[u8]| counted.iter().all(|lines| count(lines, line) < count(&now, line));
+        let fewer = |line: &&&[u8]| counted.iter().all(|lines| count(lines, line) > count(&now, line));
+        if let Some(line) = now.keys().filter(more).find(|line| is_known(line)) {
+            return Some(shown(line));
+        }
+        let missing = counted.first()?.keys().filter(fewer).find(|line| is_known(line))?;
+        Some(format!("`{}` is missing", shown(missing)))
+    }
+}
+
+/// How often each line comes, empty ones apart.
+fn lines_of(text: &[u8]) -> BTreeMap<&[u8], usize> {
+    let mut lines = BTreeMap::new();
+    for line in text.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
+        *lines.entry(line).or_default() += 1;
+    }
+    lines
+}
+
+/// A line without its numbers, however long they are.
+fn shape_of(line: &[u8]) -> Vec<u8> {
+    let mut shape: Vec<u8> = line.iter().map(|byte| if byte.is_ascii_digit() { b'#' } else { *byte }).collect();
+    shape.dedup_by(|one, other| *one == b'#' && *other == b'#');
+    shape
 }
 
 /// The first line that is not in the usual output, or not so often, or is missing.
@@ -168,7 +210,25 @@ mod tests {
         let toggled = NormalBehaviour { printed: vec![b"left=0 right=1\n".to_vec()], ..usual.clone() };
         assert_eq!(toggled.difference(b"left=1 right=0\n").as_deref(), Some("left=1 right=0"));
         usual.printed.push(b"two\n".to_vec());
-        assert_eq!(usual.difference(b"two\ntwo\n"), None, "it says this or that anyway");
+        assert_eq!(usual.difference(b"two\n"), None, "it says this or that anyway");
+        assert_eq!(usual.difference(b"two\ntwo\n").as_deref(), Some("two"), "but not twice");
+    }
+
+    #[test]
+    fn a_line_that_no_order_of_threads_explains() {
+        let runs = |runs: &[&str]| NormalBehaviour {
+            printed: runs.iter().map(|run| run.as_bytes().to_vec()).collect(),
+            outcome: Outcome::Exited { status: 0 },
+        };
+        let account =
+            runs(&["first 110\nend 120\n", "first 120\nend 120\n", "first 110\nend 120\n", "first 120\nend 120\n"]);
+        assert_eq!(account.difference(b"first 120\nend 120\n"), None);
+        assert_eq!(account.difference(b"first 110\nend 110\n").as_deref(), Some("end 110"));
+        assert_eq!(account.difference(b"first 110\ntorn!\nend 120\n").as_deref(), Some("torn!"));
+        assert_eq!(account.difference(b"first 110\n").as_deref(), Some("`end 120` is missing"));
+        let pids = runs(&["pid 4711\nend 1\n", "pid 4712\nend 1\n", "pid 4713\nend 1\n"]);
+        assert_eq!(pids.difference(b"pid 99999\nend 1\n"), None, "another one in every run");
+        assert_eq!(pids.difference(b"pid 99999\nend 2\n").as_deref(), Some("end 2"));
     }
 
     #[test]

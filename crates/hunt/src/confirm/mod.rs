@@ -34,7 +34,7 @@ pub use ends::last_places;
 pub use goal::{Breakpoint, Goal, GoalKind, Occurrence};
 pub use minimise::{Minimised, minimise, preemptions};
 pub use missed::{Missed, divergence_text};
-pub use reads_from::ReadsFrom;
+pub use reads_from::{OtherSource, ReadsFrom, Sights};
 use reweave_launch::collector::Collected;
 use reweave_launch::interrupt;
 use reweave_launch::session::{self, Options, Run};

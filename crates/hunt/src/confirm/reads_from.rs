@@ -5,9 +5,9 @@
 //! at that place. A read that takes some bytes from here and some from there is judged by those that came from
 //! elsewhere in the recorded run.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
-use reweave_model::{Event, EventId, Finding, Op, ThreadId};
+use reweave_model::{Event, EventId, Finding, Op, ThreadId, Value};
 use reweave_trace::Trace;
 use serde::{Deserialize, Serialize};
 
@@ -20,7 +20,7 @@ use reweave_launch::Result;
 const BYTES: u64 = 64;
 
 /// An access that other runs have too.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub struct Instance {
     /// By descent.
     thread: u64,
@@ -120,6 +120,95 @@ impl ReadsFrom {
             }
         }
         Ok(found)
+    }
+}
+
+/// A read that two runs took from different writes; the events are those of the first run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct OtherSource {
+    pub read: EventId,
+    pub seen: Option<EventId>,
+    pub other: Option<EventId>,
+    /// What was read, in the first run and in the other one.
+    pub values: [Option<u64>; 2],
+    /// Steps of the other run before the read.
+    pub steps_before: u64,
+}
+
+/// What a read took its first byte from.
+struct Sight {
+    event: EventId,
+    from: Option<Instance>,
+    value: Option<u64>,
+    steps_before: u64,
+}
+
+/// The reads of a run, and its writes, by name.
+pub struct Sights {
+    reads: HashMap<Instance, Sight>,
+    writes: HashMap<Instance, EventId>,
+}
+
+impl Sights {
+    pub fn of(trace: &Trace) -> Result<Self> {
+        let mut sights = Self { reads: HashMap::new(), writes: HashMap::new() };
+        let mut accesses = Accesses::default();
+        let mut last: BTreeMap<u64, Instance> = BTreeMap::new();
+        let mut steps = 0;
+        let mut events = trace.events();
+        while let Some(event) = events.next()? {
+            let steps_before = steps;
+            steps += u64::from(event.op.is_step());
+            if let Op::Alloc { addr, size } = event.op {
+                while let Some((&byte, _)) = last.range(addr.0..addr.0.saturating_add(size)).next() {
+                    last.remove(&byte);
+                }
+            }
+            let Some(access) = accesses.see(&event) else { continue };
+            let (read, writes) = match event.op {
+                Op::Read { value, .. } => (Some(value), false),
+                Op::Atomic { kind, read, .. } => (kind.reads().then_some(read), kind.writes()),
+                _ => (None, true),
+            };
+            if let Some(value) = read {
+                let value = if let Value::Word(word) = value { Some(word) } else { None };
+                let from = last.get(&access.addr).copied();
+                sights.reads.insert(access.instance, Sight { event: event.id, from, value, steps_before });
+            }
+            if writes {
+                sights.writes.insert(access.instance, event.id);
+                for byte in access.addr..access.addr.saturating_add(access.size.min(BYTES)) {
+                    last.insert(byte, access.instance);
+                }
+            }
+        }
+        Ok(sights)
+    }
+
+    /// Reads that another run took from another place or thread than this one did, where another thread has to do with
+    /// it.
+    pub fn others(&self, run: &Self) -> Vec<OtherSource> {
+        let place = |from: &Option<Instance>| from.map(|from| (from.thread, from.code));
+        let mut found = Vec::new();
+        for (instance, here) in &self.reads {
+            let Some(there) = run.reads.get(instance) else { continue };
+            let foreign = |from: &Option<Instance>| from.is_some_and(|from| from.thread != instance.thread);
+            if place(&here.from) == place(&there.from) || !foreign(&here.from) && !foreign(&there.from) {
+                continue;
+            }
+            let event = |from: Option<Instance>| from.map(|from| self.writes.get(&from).copied());
+            // A write that this run has not cannot be named.
+            let (None | Some(Some(_)), seen) = (event(there.from), event(here.from).flatten()) else { continue };
+            found.push(OtherSource {
+                read: here.event,
+                seen,
+                other: event(there.from).flatten(),
+                values: [here.value, there.value],
+                steps_before: there.steps_before,
+            });
+        }
+        found.sort_by_key(|source| source.read);
+        found
     }
 }
 

@@ -104,9 +104,10 @@ impl Explorer {
         let unreached = found.unreached.iter().any(|goal| !self.shown.contains(goal));
         let why_not = match () {
             () if doubts.too_many_threads => Some("it has too many threads"),
-            () if doubts.outside => {
-                Some("it deals with more than threads and memory (signals, files, other processes)")
-            }
+            () if doubts.outside => Some(
+                "it does what is not modelled (signals, files, other processes, bare futexes, or steps while the \
+                     process ends)",
+            ),
             () if doubts.unsteady => Some("its threads do not always do the same when they read the same"),
             () if doubts.foreign || found.foreign => Some("some values come from code that was not recorded"),
             () if !found.targets.is_empty() => Some("there is more to be run"),

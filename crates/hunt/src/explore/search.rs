@@ -11,7 +11,7 @@ use super::state::{Slots, State};
 use super::tree::{NodeId, Request, StepResult, Tree, Who};
 use crate::classes::Class;
 use crate::names::Code;
-use reweave_launch::interrupt;
+use reweave_launch::{interrupt, memory};
 
 #[derive(Clone, Copy, Debug)]
 pub struct SearchBounds {
@@ -115,11 +115,12 @@ impl<'t> Search<'t> {
         let mut state = State::new(self.tree, &self.slots);
         self.settle(&mut state, None, &mut moves, ROOT);
         self.push(state, ROOT, moves, None, 0);
-        while let Some((state, record, last, cost)) = self.pop() {
+        for expanded in 1u64.. {
+            let Some((state, record, last, cost)) = self.pop() else { break };
             self.expand(&state, record, last, cost);
             if self.found.targets.len() >= self.limits.targets
                 || self.found.states >= self.limits.states
-                || self.found.states.is_multiple_of(256) && self.is_over()
+                || expanded.is_multiple_of(64) && self.is_over()
             {
                 return;
             }
@@ -128,7 +129,7 @@ impl<'t> Search<'t> {
     }
 
     pub fn is_over(&self) -> bool {
-        Instant::now() >= self.limits.deadline || interrupt::asked()
+        Instant::now() >= self.limits.deadline || interrupt::asked() || memory::is_over()
     }
 
     fn push(&mut self, state: State, parent: u32, moves: Vec<(Who, u32)>, last: Option<Who>, cost: usize) {

@@ -18,8 +18,8 @@ use super::{Stage, left};
 use crate::{budget, explore};
 use reweave_launch::Result;
 use reweave_launch::folder::PrivateFolder;
-use reweave_launch::interrupt;
 use reweave_launch::session::Run;
+use reweave_launch::{interrupt, memory};
 
 /// A place in the code by module and offset.
 type Place = (String, u64);
@@ -38,13 +38,15 @@ impl Hunt<'_> {
         let mut waiting: VecDeque<(Trace, Option<PrivateFolder>)> =
             VecDeque::from([(Trace::open(&process.path)?, None)]);
         let mut runs = 0;
-        while let Some((trace, _folder)) = waiting.pop_front().filter(|_| !left(until).is_zero()) {
+        while let Some((trace, _folder)) =
+            waiting.pop_front().filter(|_| !left(until).is_zero() && self.enough().is_none())
+        {
             for schedule in ask(
                 &trace,
                 Instant::now() + (left(until) / budget::ALTERNATIVES_PER_RUN).max(budget::LEAST_PREDICTION),
                 &mut asked,
             )? {
-                if Instant::now() + first.took >= until || interrupt::asked() {
+                if Instant::now() + first.took >= until || interrupt::asked() || self.enough().is_some() {
                     break;
                 }
                 watch(Stage::Trying { done: began.elapsed(), total });
@@ -70,7 +72,7 @@ impl Hunt<'_> {
 fn ask(trace: &Trace, deadline: Instant, asked: &mut HashSet<Question>) -> Result<Vec<Schedule>> {
     let options = reweave_predict::Options {
         analyses: vec![&NondeterministicReads],
-        limits: SearchLimits { deadline: Some(deadline), ..SearchLimits::default() },
+        limits: SearchLimits { deadline: Some(deadline), memory: Some(memory::flag()), ..SearchLimits::default() },
         ..reweave_predict::Options::default()
     };
     let findings = reweave_predict::predict(trace, &options, &mut |_, _| {})?.findings;

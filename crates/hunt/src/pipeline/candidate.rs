@@ -82,6 +82,8 @@ pub enum Unconfirmed {
     Harmless,
     Interrupted,
     OutOfTime,
+    /// Another one is confirmed, and the first was asked for.
+    NotNeeded,
     Missed(Missed),
 }
 
@@ -96,6 +98,7 @@ impl Unconfirmed {
             Self::Harmless => "a run did it, and nothing came of it".into(),
             Self::Interrupted => "it was interrupted".into(),
             Self::OutOfTime => "the time was used up: raise it with --budget".into(),
+            Self::NotNeeded => "it was not tried: another one was confirmed first (--fail-fast)".into(),
             Self::Missed(missed) => missed.to_string(),
         }
     }
@@ -265,7 +268,7 @@ impl Candidate {
     /// What its threads wait for.
     fn waits(&self) -> String {
         let wait = |at: &AccessItem| format!("T{} has to {}", at.thread, at.op);
-        self.description.accesses.iter().map(wait).collect::<Vec<_>>().join(", ")
+        describe::some(self.description.accesses.iter().map(wait))
     }
 }
 

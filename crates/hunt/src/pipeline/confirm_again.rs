@@ -22,7 +22,7 @@ use crate::budget::{self, Bounds};
 use crate::confirm::RunSettings;
 use crate::replay::{Recording, Repeats};
 use reweave_launch::folder::PrivateFolder;
-use reweave_launch::{FrontEnds, Result};
+use reweave_launch::{FrontEnds, Result, memory};
 
 /// What is tried again, and how.
 #[derive(Clone, Copy, Debug)]
@@ -44,7 +44,11 @@ pub fn confirm_again(folder: &Path, request: &ConfirmRequest<'_>) -> Result<Repo
         analyses: request.analyses.to_vec(),
         for_trial: true,
         shown: request.analyses.iter().any(|analysis| analysis.id() == LockHistory.id()),
-        limits: SearchLimits { deadline: Some(Instant::now() + request.budget / 2), ..SearchLimits::default() },
+        limits: SearchLimits {
+            deadline: Some(Instant::now() + request.budget / 2),
+            memory: Some(memory::flag()),
+            ..SearchLimits::default()
+        },
         ..reweave_predict::Options::default()
     };
     let answer = reweave_predict::predict(&trace, &options, &mut |_, _| {})?;

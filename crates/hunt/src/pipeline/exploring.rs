@@ -5,6 +5,7 @@ use std::time::Instant;
 use reweave_trace::Trace;
 
 use super::Stage;
+use super::enough::is_defect;
 use super::hunt::{Hunt, Scrutiny};
 use crate::budget::{self, Bounds};
 use crate::explore::{self, Explored};
@@ -19,6 +20,11 @@ impl Hunt<'_> {
             return Ok(None);
         }
         let share = if self.plan.explore { self.left() } else { (self.left() / 2).min(budget::EXPLORING) };
+        // With a bug in hand, no longer than it waits for another one.
+        let share = match self.candidates.iter().any(is_defect) && !self.plan.explore {
+            true => share.min(budget::QUIET),
+            false => share,
+        };
         let trace = Trace::open(&process.path)?;
         let limits = explore::ExploreLimits { until: Instant::now() + share, ..self.limits_of_exploring(first) };
         let explored = explore::explore(&trace, &limits, &mut |run, explored| {

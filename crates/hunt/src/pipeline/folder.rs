@@ -14,6 +14,10 @@ use reweave_launch::{Error, Result};
 /// Makes the folder, or empties one of an earlier run: only what such a run makes is removed. Returns the largest
 /// number that is the name of something else in it.
 pub fn prepare(folder: &Path) -> Result<u32> {
+    if folder.exists() && !folder.is_dir() {
+        let source = std::io::Error::other("it is a file, and a folder is needed");
+        return Err(Error::Output { action: "use", path: folder.to_owned(), source });
+    }
     fs::create_dir_all(folder).map_err(Error::output("create", folder))?;
     let entries = fs::read_dir(folder).map_err(Error::output("read", folder))?;
     let mut taken = 0;

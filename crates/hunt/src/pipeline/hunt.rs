@@ -10,6 +10,7 @@ use reweave_report::{Report, data};
 use reweave_trace::{Language, Trace};
 
 use super::candidate::{Candidate, State};
+use super::enough::{Enough, Patience};
 use super::own_runs::minimise;
 use super::settle::repeats;
 use super::trying::Unfinished;
@@ -20,6 +21,7 @@ use crate::confirm::{NormalBehaviour, RunSettings};
 use crate::names::Code;
 use crate::replay::Recording;
 use reweave_launch::Result;
+use reweave_launch::memory;
 use reweave_launch::session::{Options, Run};
 
 pub struct Hunt<'p> {
@@ -50,10 +52,16 @@ pub struct Hunt<'p> {
     pub schedules: u64,
     /// When the recorded run had been looked at, and how much of the time since then went into looking at others.
     pub others: Option<(Instant, Duration)>,
+    /// Since when it looks, and when it last found something.
+    pub patience: Patience,
+    /// Why it ended before its time was over.
+    pub ended_early: Option<Enough>,
     /// Runs at a time.
     pub jobs: usize,
     /// Of the program, once it is recorded.
     language: Arc<Language>,
+    /// Why it was not looked at, or not to its end.
+    unchecked: Option<String>,
 }
 
 /// Who ended a run.
@@ -93,8 +101,11 @@ impl<'p> Hunt<'p> {
             schedules: 0,
             least_prediction: budget::LEAST_PREDICTION,
             others: None,
+            patience: Patience::new(),
+            ended_early: None,
             jobs: plan.jobs,
             language: Arc::default(),
+            unchecked: None,
         }
     }
 
@@ -103,6 +114,10 @@ impl<'p> Hunt<'p> {
         self.ended_by_hand = ended_by_hand;
         self.language = folder::language(&self.plan.folder);
         self.bounds = Some(Bounds::of(run));
+        self.unchecked = run.unchecked();
+        let events = run.processes.iter().map(|process| process.events).sum();
+        let threads = run.processes.iter().map(|process| process.threads).sum();
+        self.stats.extend([("recorded_events".to_owned(), events), ("recorded_threads".to_owned(), threads)]);
         if self.plan.jobs > 1 && !self.plan.jobs_asked_for && meets_others(run)? {
             self.jobs = 1;
         }
@@ -118,8 +133,14 @@ impl<'p> Hunt<'p> {
         self.others = Some((Instant::now(), Duration::ZERO));
     }
 
+    /// None once there is enough to tell.
     pub fn left(&self) -> Duration {
-        left(self.deadline)
+        if self.enough().is_some() { Duration::ZERO } else { left(self.deadline) }
+    }
+
+    /// Why nothing else needs to be tried.
+    pub fn enough(&self) -> Option<Enough> {
+        self.patience.enough(self.plan, &self.candidates, self.others.is_none())
     }
 
     /// For runs that repeat something.
@@ -132,12 +153,17 @@ impl<'p> Hunt<'p> {
     pub fn save(&mut self) -> Result<Report> {
         // The strongest first; ids are folder names already and stay.
         self.candidates.sort_by_key(|candidate| (candidate.rank(), candidate.id));
+        if memory::times() > 0 {
+            self.stats.insert("memory_limit".into(), memory::times());
+        }
         let report = Report {
             reweave: env!("CARGO_PKG_VERSION").into(),
             schema: data::SCHEMA,
             program: self.plan.options.command.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
             findings: self.candidates.iter().map(Candidate::item).collect(),
             stats: self.stats.clone(),
+            unchecked: self.unchecked.clone(),
+            bugs: Vec::new(),
             baseline: None,
             language: Arc::clone(&self.language),
         };

@@ -39,6 +39,9 @@ impl Hunt<'_> {
         let before = known(self);
         let new = self.judge(run, scrutiny, watch)?;
         if known(self) != before {
+            if known(self).1 != before.1 {
+                self.patience.news = Instant::now();
+            }
             self.save()?;
         }
         Ok(new)

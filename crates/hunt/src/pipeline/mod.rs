@@ -11,11 +11,13 @@
 mod alternatives;
 mod candidate;
 mod confirm_again;
+mod enough;
 mod exploring;
 mod folder;
 mod hunt;
 mod judging;
 mod normal;
+mod observed;
 mod own_runs;
 mod reads;
 mod schedules;
@@ -35,13 +37,13 @@ use crate::budget;
 use crate::confirm::{self, BreakpointResult, Line, RunSettings};
 use crate::explore::Explored;
 pub use confirm_again::{ConfirmRequest, confirm_again};
+pub use enough::Enough;
 pub use folder::{load_report, save_report};
 use hunt::{Hunt, Scrutiny};
 pub use reweave_launch::folder::RECORDING;
-use reweave_launch::interrupt;
 use reweave_launch::session::{self, Options, Run};
 use reweave_launch::target::Program;
-use reweave_launch::{Error, FrontEnds, Result};
+use reweave_launch::{Error, FrontEnds, Result, interrupt, memory};
 pub use verify::{Tried, Verdict, Verification, Verified, VerifyRequest, rebuilt, verify};
 
 pub const REPORT: &str = "report.json";
@@ -62,6 +64,8 @@ pub struct Plan {
     pub atomic: Vec<String>,
     /// All the time that is left goes to exploration, not only a share.
     pub explore: bool,
+    /// The first finding that is confirmed ends the test.
+    pub fail_fast: bool,
     /// Runs at a time, once the program is recorded.
     pub jobs: usize,
     /// … also of a program that deals with files, sockets or other processes, where runs can get into each other's way.
@@ -77,6 +81,7 @@ impl Plan {
             budget: Duration::from_secs(60),
             atomic: Vec::new(),
             explore: false,
+            fail_fast: false,
             jobs: 1,
             jobs_asked_for: false,
         }
@@ -98,6 +103,9 @@ pub struct Tested {
     pub run: Run,
     /// How far exploration came, if it was begun.
     pub explored: Option<Explored>,
+    /// Why it ended before its time was over, if it did so because of what it had found.
+    pub enough: Option<Enough>,
+    pub took: Duration,
 }
 
 /// What the pipeline is doing, for somebody who watches.
@@ -158,13 +166,16 @@ pub fn test(plan: &Plan, watch: &mut dyn FnMut(Stage<'_>)) -> Result<Tested> {
         if let Err(error) = hunt.catch_up(watch) {
             watch(Stage::Stopped(&error));
         }
+        hunt.ended_early = hunt.enough();
         if !run.timed_out
+            && hunt.ended_early != Some(Enough::FirstFailure)
             && let Err(error) = hunt.reads(&run, end, watch)
         {
             watch(Stage::Stopped(&error));
         }
     }
-    Ok(Tested { report: hunt.save()?, run, explored })
+    let (enough, took) = (hunt.ended_early, hunt.patience.began.elapsed());
+    Ok(Tested { report: hunt.save()?, run, explored, enough, took })
 }
 
 /// None once somebody has asked to end.
@@ -179,7 +190,8 @@ pub fn predict(
     atomic: &[String],
     watch: &mut dyn FnMut(Stage<'_>),
 ) -> Result<reweave_predict::PredictionResult> {
-    let limits = SearchLimits { deadline: Some(deadline), ..SearchLimits::default() };
+    let (interrupt, memory) = (Some(interrupt::flag()), Some(memory::flag()));
+    let limits = SearchLimits { deadline: Some(deadline), interrupt, memory, ..SearchLimits::default() };
     let options = reweave_predict::Options {
         limits,
         atomic: atomic.to_vec(),

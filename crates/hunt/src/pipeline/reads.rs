@@ -17,6 +17,8 @@ use super::{Stage, left};
 use crate::budget;
 use crate::replay::{is_failure, same_outcome};
 use reweave_launch::Result;
+use reweave_launch::interrupt;
+use reweave_launch::memory;
 use reweave_launch::session::Run;
 
 /// Of the budget, for everything else.
@@ -34,7 +36,9 @@ impl Hunt<'_> {
                 break;
             }
             let trace = Trace::open(&process.path)?;
-            let findings = self.predict_reads(&trace, Instant::now() + left(until) / 2)?;
+            let predicted = self.predict_reads(&trace, Instant::now() + left(until) / 3)?;
+            let observed = self.observed_reads(&trace, run, Instant::now() + left(until) / 3)?;
+            let findings = self.one_per_line(&trace, predicted.into_iter().chain(observed));
             self.deadline = until;
             self.confirm(&trace, &findings, watch)?;
         }
@@ -54,20 +58,30 @@ impl Hunt<'_> {
         Ok(())
     }
 
-    /// One finding for each line that reads, those that matter most.
     fn predict_reads(&mut self, trace: &Trace, deadline: Instant) -> Result<Vec<Finding>> {
         let name = NondeterministicReads.id().name();
         let options = reweave_predict::Options {
             analyses: vec![&NondeterministicReads],
-            limits: SearchLimits { deadline: Some(deadline), ..SearchLimits::default() },
+            limits: SearchLimits {
+                deadline: Some(deadline),
+                interrupt: Some(interrupt::flag()),
+                memory: Some(memory::flag()),
+                ..SearchLimits::default()
+            },
             ..reweave_predict::Options::default()
         };
         let answer = reweave_predict::predict(trace, &options, &mut |_, _| {})?;
         for (key, value) in answer.stats.into_iter().filter(|(key, _)| key.starts_with(name)) {
             *self.stats.entry(key).or_default() += value;
         }
+        Ok(answer.findings)
+    }
+
+    /// Those that matter most.
+    fn one_per_line(&mut self, trace: &Trace, findings: impl Iterator<Item = Finding>) -> Vec<Finding> {
+        let name = NondeterministicReads.id().name();
         let mut lines: BTreeMap<(String, u32), Finding> = BTreeMap::new();
-        for finding in answer.findings {
+        for finding in findings {
             let Some(read) = finding.view.and_then(|view| view.read).map(|read| &finding.accesses()[read]) else {
                 continue;
             };
@@ -90,7 +104,7 @@ impl Hunt<'_> {
         let left_out = findings.len().saturating_sub(budget::READ_LINES) as u64;
         findings.truncate(budget::READ_LINES);
         *self.stats.entry(format!("{name}.lines_left_out")).or_default() += left_out;
-        Ok(findings)
+        findings
     }
 }
 

@@ -46,7 +46,7 @@ impl Hunt<'_> {
         while self.schedules < last {
             let number = self.schedules + 1;
             let bored = idle >= budget::IDLE_SCHEDULES && news.elapsed() > self.plan.budget / budget::IDLE_SHARE;
-            if bored || began.elapsed() + first.took >= time || interrupt::asked() {
+            if bored || began.elapsed() + first.took >= time || interrupt::asked() || self.enough().is_some() {
                 break;
             }
             self.schedules = number;

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::fs;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::mpsc;
 use std::time::Instant;
 
@@ -11,7 +11,8 @@ use reweave_model::{Finding, Kind, Strength};
 use reweave_report::{Item, resolve};
 use reweave_trace::{RunSet, Trace};
 
-use super::candidate::Candidate;
+use super::candidate::{Candidate, Unconfirmed};
+use super::enough::is_defect;
 use super::hunt::Hunt;
 use super::settle::{Found, repeats, settle};
 use super::{Stage, left};
@@ -81,11 +82,16 @@ impl Hunt<'_> {
         // Others are still at work when one is confirmed: it is reported at once.
         let (tell, told) = mpsc::channel::<Item>();
         let begun = AtomicU32::new(0);
+        let is_enough = AtomicBool::new(false);
         let total = todo.len();
         let settled = side_by_side(
             self.jobs,
             &todo,
             |alike| {
+                if is_enough.load(Ordering::Relaxed) {
+                    let candidate = Candidate::found_in(trace, alike.id, alike.findings[0], &self.plan.folder);
+                    return Ok(candidate.open(Unconfirmed::NotNeeded, None));
+                }
                 let waiting = (total as u32).saturating_sub(begun.fetch_add(1, Ordering::Relaxed)).max(1);
                 let share = left(deadline) * self.jobs as u32 / waiting * budget::SHARES;
                 let settled = alike.settle(found, &RunSettings { share: Some(share), ..settings }, deadline);
@@ -93,6 +99,7 @@ impl Hunt<'_> {
                     && candidate.confirmed().is_some()
                 {
                     let _ = tell.send(candidate.item());
+                    is_enough.store(self.plan.fail_fast && is_defect(candidate), Ordering::Relaxed);
                 }
                 settled
             },

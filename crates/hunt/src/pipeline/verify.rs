@@ -21,7 +21,7 @@ use reweave_trace::{Trace, schedule_of};
 
 use super::hunt::{Hunt, Scrutiny};
 use super::settle::{Found, settle};
-use super::{Plan, RECORDING, Stage, VERIFIED, folder, load_report};
+use super::{Plan, RECORDING, REPORT, Stage, VERIFIED, folder, load_report};
 use crate::budget::Bounds;
 use crate::confirm::{self, Goal, divergence_text, same_program};
 use crate::correspond::{Correspondence, Steps};
@@ -92,6 +92,9 @@ impl Verification {
 
 /// Whether a folder is about the program that would run now.
 pub fn rebuilt(front_ends: FrontEnds, folder: &Path, command: Option<&[OsString]>) -> Result<Option<Rebuilt>> {
+    if !folder.join(REPORT).exists() {
+        load_report(folder)?;
+    }
     let trace = Trace::open(folder.join(RECORDING))?;
     let now = identity::now(front_ends, trace.meta(), command);
     Ok(Rebuilt::between(identity::of_trace(trace.meta()), now))
@@ -119,7 +122,7 @@ pub fn verify(folder: &Path, request: &VerifyRequest<'_>, watch: &mut dyn FnMut(
         ..plan.recording_options()
     })?;
     watch(Stage::Recorded(&run));
-    let unseen = unseen(&run);
+    let unseen = run.unchecked();
     // Of one that does not end, what was seen is seen.
     if unseen.is_none() || run.timed_out && run.shortcoming().is_none() {
         verifier.look(&run, rebuilt.is_some(), watch)?;
@@ -133,17 +136,6 @@ fn wanted(report: &Report) -> Vec<Wanted> {
     let meant = |item: &&Item| item.is_proven() && !item.is_information() && item.suppressed.is_none();
     let wanted = |item: &Item| Wanted { item: item.clone(), tried: Tried::default(), replays: false };
     report.findings.iter().filter(meant).map(wanted).collect()
-}
-
-/// Why the new recording shows nothing.
-fn unseen(run: &Run) -> Option<String> {
-    if let Some(shortcoming) = run.shortcoming() {
-        return Some(shortcoming);
-    }
-    if run.processes.iter().all(|process| process.events == 0) {
-        return Some("nothing was recorded".into());
-    }
-    run.timed_out.then(|| "the program did not end in a quarter of the time there is: raise it with --budget".into())
 }
 
 struct Wanted {

@@ -1,6 +1,6 @@
 //! The malloc family and mappings: a reused address is another location, and `free` writes the whole block.
 
-use super::{Token, enter, mappings};
+use super::{Token, enter, mappings, tls};
 use libc::{c_int, c_void, off_t, size_t};
 use reweave_conductor::objects::AddressMap;
 use reweave_conductor::policy::Next;
@@ -42,6 +42,8 @@ fn given(block: *mut c_void) -> *mut c_void {
 }
 
 fn allocated(token: &mut Token<'_>, pc: u64, block: *mut c_void, size: usize) {
+    // `operator new` allocates for the program.
+    let pc = tls::allocation().unwrap_or(pc);
     if !block.is_null() {
         BLOCKS.made(token).insert(block as u64, size as u64);
         token.step(pc, Op::Alloc { addr: Addr(block as u64), size: size as u64 });
@@ -202,6 +204,33 @@ interpose! {
             None => unmap(at, size),
         }
     }
+}
+
+/// `operator new` in all its forms: it allocates as ever, and the program's own call is where.
+macro_rules! operators {
+    ($(fn $name:ident($($arg:ident),*);)*) => {
+        interpose! {$(
+            fn $name($($arg: usize),*; pc) -> *mut c_void {
+                let call = real!($name: unsafe extern "C-unwind" fn($(operators!(@word $arg)),*) -> *mut c_void);
+                tls::set_allocation(pc);
+                let block = call($($arg),*);
+                tls::set_allocation(0);
+                block
+            }
+        )*}
+    };
+    (@word $arg:ident) => { usize };
+}
+
+operators! {
+    fn _Znwm(size);
+    fn _Znam(size);
+    fn _ZnwmRKSt9nothrow_t(size, tag);
+    fn _ZnamRKSt9nothrow_t(size, tag);
+    fn _ZnwmSt11align_val_t(size, align);
+    fn _ZnamSt11align_val_t(size, align);
+    fn _ZnwmSt11align_val_tRKSt9nothrow_t(size, align, tag);
+    fn _ZnamSt11align_val_tRKSt9nothrow_t(size, align, tag);
 }
 
 type Map = unsafe extern "C-unwind" fn(*mut c_void, size_t, c_int, c_int, c_int, off_t) -> *mut c_void;

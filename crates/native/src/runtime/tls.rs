@@ -15,6 +15,9 @@ global_asm!(
     ".globl reweave_pc",
     ".hidden reweave_pc",
     "reweave_pc: .zero 8",
+    ".globl reweave_new",
+    ".hidden reweave_new",
+    "reweave_new: .zero 8",
     ".popsection"
 );
 
@@ -96,3 +99,33 @@ macro_rules! pc_in_tls {
     };
 }
 pub(crate) use pc_in_tls;
+
+/// Where the program asks for the memory that this thread allocates next, if a library does it for the program.
+pub fn set_allocation(pc: u64) {
+    // SAFETY: writes our own TLS slot.
+    unsafe {
+        asm!(
+            "mov {0}, qword ptr [rip + reweave_new@GOTTPOFF]",
+            "mov qword ptr fs:[{0}], {1}",
+            out(reg) _, in(reg) pc, options(nostack, preserves_flags)
+        );
+    }
+}
+
+/// Takes it.
+pub fn allocation() -> Option<u64> {
+    let pc: u64;
+    // SAFETY: reads our own TLS slot.
+    unsafe {
+        asm!(
+            "mov {0}, qword ptr [rip + reweave_new@GOTTPOFF]",
+            "mov {0}, qword ptr fs:[{0}]",
+            out(reg) pc, options(nostack, readonly, preserves_flags)
+        );
+    }
+    if pc == 0 {
+        return None;
+    }
+    set_allocation(0);
+    Some(pc)
+}

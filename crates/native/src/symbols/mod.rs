@@ -5,5 +5,6 @@ mod code;
 mod data;
 mod disassemble;
 mod resolve;
+mod types;
 
 pub use resolve::resolve;

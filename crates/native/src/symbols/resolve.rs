@@ -1,10 +1,13 @@
 //! Symbols from the program's files: DWARF where there is some, the symbol table otherwise.
 
+use std::collections::HashMap;
+
 use addr2line::Loader;
 use object::{Object, ObjectSymbol, SymbolKind};
 use reweave_model::{Addr, Pc};
-use reweave_trace::{Frame, Module, Symbols, SymbolsBuilder};
+use reweave_trace::{Frame, Module, Symbols, SymbolsBuilder, TypeId};
 
+use super::types::{self, Named};
 use super::{code, data};
 
 /// Inline chains longer than this are cut: nobody reads them.
@@ -57,6 +60,7 @@ fn resolve_module(module: &Module, pcs: &[Pc], blocks: &mut u32, symbols: &mut S
     let bytes = std::fs::read(&module.path).unwrap_or_default();
     let file = object::File::parse(&*bytes).ok();
     let functions = Functions::of(file.as_ref());
+    let mut chains: Vec<(Pc, Vec<Inlined>)> = Vec::new();
     for &pc in pcs {
         let probe = (pc.0 - 1).wrapping_sub(module.bias);
         let mut chain = loader.as_ref().map(|loader| near_chain(loader, probe, &functions)).unwrap_or_default();
@@ -70,6 +74,7 @@ fn resolve_module(module: &Module, pcs: &[Pc], blocks: &mut u32, symbols: &mut S
             chain.push(Inlined::named(format!("{}+{offset:#x}", module.name())));
         }
         symbols.frames(pc, chain.iter().map(Inlined::frame));
+        chains.push((pc, chain));
     }
     let Some(file) = file else { return };
     // Only modules with hooks record accesses, so only their variables can be asked for.
@@ -85,8 +90,45 @@ fn resolve_module(module: &Module, pcs: &[Pc], blocks: &mut u32, symbols: &mut S
             symbols.variable(address, symbol.size(), &demangle(name));
         }
     }
+    let named = types::add_module(&file, module, symbols);
+    let mut sources = Sources::default();
+    for (pc, chain) in &chains {
+        if let Some(of) = sources.allocated(chain, &named) {
+            symbols.allocated_type(*pc, of);
+        }
+    }
     code::add_module(&file, module, pcs, blocks, symbols);
     data::add_module(&file, module, symbols);
+}
+
+/// The text of source files.
+#[derive(Default)]
+struct Sources {
+    files: HashMap<String, Vec<String>>,
+}
+
+impl Sources {
+    /// What the code there allocates, if it allocates something that has a name.
+    fn allocated(&mut self, chain: &[Inlined], named: &Named) -> Option<TypeId> {
+        let by_allocator = chain.iter().filter(|frame| frame.function.contains("new_allocator<"));
+        if let Some(found) = by_allocator.filter_map(|frame| named.find(types::allocated(&frame.function)?)).next() {
+            return Some(found);
+        }
+        let frame = chain.first()?;
+        named.find(types::allocated(self.line(&frame.file, frame.line)?)?)
+    }
+
+    fn line(&mut self, file: &str, line: u32) -> Option<&str> {
+        if file.is_empty() || line == 0 {
+            return None;
+        }
+        let read = || {
+            let text = std::fs::read_to_string(file).unwrap_or_default();
+            text.lines().map(str::to_owned).collect()
+        };
+        let lines = self.files.entry(file.to_owned()).or_insert_with(read);
+        lines.get(line as usize - 1).map(String::as_str)
+    }
 }
 
 /// Code that the optimiser put together from several lines has none; what stands before it in the function says where

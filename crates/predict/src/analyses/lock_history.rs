@@ -45,7 +45,8 @@ impl Analysis for LockHistory {
     }
     fn watching(&self) -> Option<Watching> {
         let watching = Watching::new(|| Box::new(LockHistoryRaces::new(HistoryLimits::LIVE)));
-        Some(Watching { inside: Some(&Lockset), ..watching })
+        // Patterns: for who asks for them.
+        Some(Watching { inside: Some(&Lockset), is_default: false, ..watching })
     }
     fn run(&self, prediction: &mut Prediction<'_>) -> Result<()> {
         prediction.races(self.id(), Shows::ByName)

@@ -34,7 +34,7 @@ impl Analysis for Lockset {
         Some(Box::<LocksetRaces>::default())
     }
     fn watching(&self) -> Option<Watching> {
-        Some(Watching::new(|| Box::<LocksetRaces>::default()))
+        Some(Watching { is_default: false, ..Watching::new(|| Box::<LocksetRaces>::default()) })
     }
     fn run(&self, prediction: &mut Prediction<'_>) -> Result<()> {
         prediction.races(self.id(), Shows::ByName)

@@ -1,13 +1,14 @@
 //! Misuse of synchronization that the recorded run shows: unlocking what one does not hold, locking twice, destroying
-//! what is held, joining or freeing twice, and threads that ended and were neither joined nor detached (a mere
-//! potential finding in programs that never join or detach any).
+//! what is held, joining or freeing twice, and threads that ended and were neither joined nor detached. The last is a
+//! mere potential finding, as the end of the process takes care of them, unless the program goes on creating such
+//! threads: a leak that grows. Of threads that somebody was about to join when the process ended nothing is said.
 //!
 //! Exact for the recorded run, and about nothing else: what other interleavings would misuse is not looked for, except
 //! by [`destroyed`](super::destroyed). An error-checking mutex that refuses a second lock is used as it is meant to be;
 //! unlocking what one does not hold is misuse of any mutex.
 
 use reweave_model::{
-    Event, EventId, Finding, Kind, Misuse, MutexKind, ObjectId, ObjectKind, Op, Pc, Strength, ThreadId,
+    BlockedOn, Event, EventId, Finding, Kind, Misuse, MutexKind, ObjectId, ObjectKind, Op, Pc, Strength, ThreadId,
 };
 use reweave_trace::{Footer, Outcome, PARTIAL, Result};
 
@@ -35,15 +36,13 @@ impl Analysis for MisuseOfSynchronization {
         // So did one of which only a part was read.
         let ended = prediction.trace.footer().is_some_and(whole) && !prediction.is_cut_short();
         let ended = ended && !prediction.trace.language().threads_need_no_join;
-        // Who never waits for a thread may mean it; who waits for some has forgotten the others.
-        let awaits = prediction.may_have("join") || prediction.may_have("detach");
         let is_unjoined = |misused: &Misused| misused.what.is_none();
         let misused: Vec<Misused> =
             listed.misuses.iter().filter(|misused| ended || !is_unjoined(misused)).copied().collect();
         let accessors = accessors(prediction.trace, misused.iter().map(|misused| misused.event).collect())?;
         for misused in misused {
             let Some(accessor) = accessors.get(&misused.event) else { continue };
-            let sure = !is_unjoined(&misused) || awaits;
+            let sure = !is_unjoined(&misused) || misused.grows;
             let strength = if sure { Strength::Confirmed } else { Strength::Potential };
             let finding = Finding::new(Kind::Misuse, strength, self.id(), vec![accessor.clone()]);
             prediction.answer.findings.push(finding);
@@ -51,6 +50,10 @@ impl Analysis for MisuseOfSynchronization {
         Ok(())
     }
 }
+
+/// Threads of one place in the code that come after an earlier one had ended and its creator had waited for something,
+/// and are not joined either: so many are a leak that grows, not a few that the end of the process takes care of.
+const GROWING: usize = 3;
 
 /// More misuses than this are counted.
 const MAX_FOUND: usize = 1 << 12;
@@ -60,8 +63,10 @@ struct Child {
     parent: ThreadId,
     fork: EventId,
     pc: Pc,
-    ended: bool,
+    ended: Option<EventId>,
     awaited: bool,
+    /// How often its creator had waited for something before.
+    waits: u32,
 }
 
 #[derive(Default)]
@@ -76,6 +81,14 @@ pub struct Misuses {
     twice: FastMap<u32, (ObjectId, Misused)>,
     /// Threads that wait: another one that ends the process keeps them from what they still had to do.
     waiting: FastMap<u32, ()>,
+    /// Threads that wait for the end of another.
+    joining: FastMap<u32, u32>,
+    /// How often each thread has waited for something.
+    waits: FastMap<u32, u32>,
+    /// Threads that have ended.
+    over: FastMap<u32, ()>,
+    /// Who ended the process.
+    exits: Option<ThreadId>,
     dropped: u64,
 }
 
@@ -89,6 +102,28 @@ impl Misuses {
         } else {
             self.dropped += 1;
         }
+    }
+
+    /// Threads that ended and nobody waits for: the first of each place, and whether there are more and more of them.
+    fn unjoined(&self) -> Vec<(EventId, Pc, bool)> {
+        // Its creator may be on its way to join it: it waits, or somebody else ended the process.
+        let kept_from_it = |parent: ThreadId| {
+            let ended_by_another = self.exits.is_some_and(|exits| exits != parent);
+            self.waiting.contains_key(&parent.0) || ended_by_another && !self.over.contains_key(&parent.0)
+        };
+        let awaited: FastMap<u32, ()> = self.joining.values().map(|&child| (child, ())).collect();
+        let left = self.children.iter().filter(|(id, child)| {
+            child.ended.is_some() && !child.awaited && !awaited.contains_key(id) && !kept_from_it(child.parent)
+        });
+        let mut left: Vec<Child> = left.map(|(_, child)| *child).collect();
+        left.sort_unstable_by_key(|child| (child.pc.0, child.fork));
+        let goes_on = |two: &[Child]| two[0].waits < two[1].waits && two[0].ended < Some(two[1].fork);
+        let places = left.chunk_by(|one, other| one.pc == other.pc);
+        let mut first: Vec<_> = places
+            .map(|same| (same[0].fork, same[0].pc, same.windows(2).filter(|two| goes_on(two)).count() >= GROWING))
+            .collect();
+        first.sort_unstable_by_key(|(fork, ..)| *fork);
+        first
     }
 
     fn child(&mut self, child: ThreadId) -> Option<&mut Child> {
@@ -108,17 +143,31 @@ impl Linear for Misuses {
             self.waiting.insert(event.thread.0, ());
         } else {
             self.waiting.remove(&event.thread.0);
+            self.joining.remove(&event.thread.0);
+        }
+        if matches!(
+            event.op,
+            Op::Blocked { .. }
+                | Op::Wait { .. }
+                | Op::SemaphoreTake { .. }
+                | Op::Receive { .. }
+                | Op::Input { .. }
+                | Op::Leave { .. }
+                | Op::Join { .. }
+        ) {
+            *self.waits.entry(event.thread.0).or_default() += 1;
         }
         match event.op {
             Op::Misused { what: Misuse::DoubleLock, object } if self.checking.contains_key(&object) => {}
             Op::Misused { what, object } => {
-                let misused = Misused { event: event.id, pc: event.pc, what: Some(what) };
+                let misused = Misused { event: event.id, pc: event.pc, what: Some(what), grows: false };
                 match what {
                     // Only whoever is stuck then; a check would have refused it.
                     Misuse::DoubleLock => drop(self.twice.insert(event.thread.0, (object, misused))),
                     _ => self.add(misused, what as u64),
                 }
             }
+            Op::Blocked { on: BlockedOn::Join, object } => drop(self.joining.insert(event.thread.0, object.0 as u32)),
             Op::Blocked { object, .. } => {
                 if let Some((_, misused)) = self.twice.remove(&event.thread.0).filter(|(twice, _)| *twice == object) {
                     self.add(misused, Misuse::DoubleLock as u64);
@@ -130,13 +179,16 @@ impl Linear for Misuses {
             },
             Op::Fork { child, .. } => {
                 let (parent, fork, pc) = (event.thread, event.id, event.pc);
-                self.children.insert(child.0, Child { parent, fork, pc, ended: false, awaited: false });
+                let waits = self.waits.get(&parent.0).copied().unwrap_or(0);
+                self.children.insert(child.0, Child { parent, fork, pc, ended: None, awaited: false, waits });
             }
             Op::End => {
+                self.over.insert(event.thread.0, ());
                 if let Some(child) = self.child(event.thread) {
-                    child.ended = true;
+                    child.ended = Some(event.id);
                 }
             }
+            Op::Exit { .. } => self.exits = Some(event.thread),
             Op::Join { child } | Op::Detach { child } => {
                 if let Some(child) = self.child(child) {
                     child.awaited = true;
@@ -151,12 +203,8 @@ impl Linear for Misuses {
     fn forget(&mut self, _: Word) {}
 
     fn finish(&mut self) -> Candidates {
-        let mut left: Vec<Child> =
-            self.children.values().filter(|child| child.ended && !child.awaited).copied().collect();
-        left.retain(|child| !self.waiting.contains_key(&child.parent.0));
-        left.sort_unstable_by_key(|child| child.fork);
-        for Child { fork, pc, .. } in left {
-            self.add(Misused { event: fork, pc, what: None }, u64::MAX);
+        for (fork, pc, grows) in self.unjoined() {
+            self.add(Misused { event: fork, pc, what: None, grows }, u64::MAX);
         }
         let misuses = std::mem::take(&mut self.found);
         Candidates { misuses, dropped: self.dropped, ..Candidates::default() }

@@ -32,6 +32,8 @@ pub use pairs::{Before, Candidate, Candidates, Cycle, Misused, PcId, Pcs, Way};
 pub use races::{Kept, Races};
 pub use writes::{LastWrites, Source as WriteSource};
 
+use std::time::{Duration, Instant};
+
 use ahead::StdAhead;
 use reweave_model::{Event, EventId, LockMode, ObjectId, Pc};
 use reweave_trace::{Events, RawEvents, Result, StdEvents, Trace, WordAccess};
@@ -366,6 +368,10 @@ pub fn run_std<L: Linear + ?Sized>(
     })
 }
 
+/// Events between two looks at the clock, and the time between two questions whether to go on.
+const CLOCK_EVERY: u64 = 64;
+const ASK_EVERY: Duration = Duration::from_millis(20);
+
 /// Passes over events from anywhere.
 pub fn run_on<L: Linear + ?Sized>(
     mut source: impl Source,
@@ -373,7 +379,7 @@ pub fn run_on<L: Linear + ?Sized>(
     analysis: &mut L,
     go_on: &mut dyn FnMut(f64) -> bool,
 ) -> Result<u64> {
-    let mut seen = 0u64;
+    let (mut seen, mut asked) = (0u64, Instant::now());
     loop {
         if let Some(access) = source.next_access() {
             front.access(&access, analysis)?;
@@ -383,8 +389,12 @@ pub fn run_on<L: Linear + ?Sized>(
             break;
         }
         seen += 1;
-        if seen.is_multiple_of(1 << 16) && !go_on(source.progress()) {
-            break;
+        // One event can cost as much as thousands of others, where there are many threads.
+        if seen.is_multiple_of(CLOCK_EVERY) && asked.elapsed() > ASK_EVERY {
+            asked = Instant::now();
+            if !go_on(source.progress()) {
+                break;
+            }
         }
     }
     front.finish(analysis);

@@ -62,6 +62,8 @@ pub struct Misused {
     pub pc: Pc,
     /// `None`: a thread is created that ends, and is neither joined nor detached.
     pub what: Option<Misuse>,
+    /// Of such threads: there are more and more of them.
+    pub grows: bool,
 }
 
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
@@ -119,8 +121,8 @@ pub struct Pcs {
 
 const RECENT: usize = 1024;
 const RECENT_PCS: usize = 4096;
-/// Pairs beyond this are counted, not kept.
-const LIMIT: usize = 1 << 20;
+/// Pairs beyond this are counted, not kept: where any two of hundreds of places race, a part of them shows it.
+const LIMIT: usize = 1 << 17;
 
 impl Default for Pcs {
     fn default() -> Self {

@@ -1,8 +1,8 @@
 //! The threads of a run: how far each one is in its life, and which dense number stands for it.
 //!
 //! Memory follows the threads that are alive: pages of the table in which every thread is over are given back. A number
-//! is used again for a child forked by the thread that joined its last user. In a *bounded* pass it is also used again
-//! once many others have ended since its user did, joined or not: then the new thread passes for a continuation of the
+//! is used again for a child forked by the thread that joined its last user. In a *bounded* pass, and where very many
+//! numbers are in use, it is also used again once many others have ended since its user did, joined or not: then the new thread passes for a continuation of the
 //! old one, so that races with what that one did are missed (never invented), which is counted.
 
 use std::collections::VecDeque;
@@ -50,6 +50,10 @@ struct Page {
 /// Threads that may have ended since one whose number is used again without a join.
 const LINGER: usize = 64;
 
+/// Numbers in use beyond which a pass that is not bounded uses them again without a join, too: clocks have an entry for
+/// each, and there are clocks for everything.
+const CROWD: usize = 1024;
+
 #[derive(Default)]
 pub(super) struct Threads {
     /// By the number of the thread. `None` where all are joined.
@@ -57,7 +61,7 @@ pub(super) struct Threads {
     pub rows: Vec<Row>,
     /// Whether numbers are used again without a join.
     pub bounded: bool,
-    /// Threads that ended, the first ones first (only if bounded).
+    /// Threads that ended, the first ones first.
     ended: VecDeque<(ThreadId, Thread)>,
     /// Numbers used again without a join.
     pub recycled: u64,
@@ -85,8 +89,13 @@ impl Threads {
         if page.over as usize == PAGE {
             self.pages[index] = None;
         }
-        if known.life == Life::Ended && self.bounded {
+        if known.life == Life::Ended {
             self.ended.push_back((id, known.thread));
+            if !self.bounded && self.ended.len() > 2 * self.rows.len() + LINGER {
+                // Most of them are joined, and their numbers somebody else's.
+                let rows = &self.rows;
+                self.ended.retain(|(id, number)| rows.get(number.index()).is_some_and(|row| row.user == *id));
+            }
         }
     }
 
@@ -124,6 +133,9 @@ impl Threads {
 
     /// The number of a thread that ended long ago.
     fn recycle(&mut self) -> Option<Thread> {
+        if !self.bounded && self.rows.len() < CROWD {
+            return None;
+        }
         while self.ended.len() > LINGER {
             let (id, number) = self.ended.pop_front()?;
             let row = &self.rows[number.index()];

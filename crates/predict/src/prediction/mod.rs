@@ -166,17 +166,22 @@ impl Prediction<'_> {
 
     /// The streaming analyses among those that were chosen, in one pass.
     fn pass(&mut self) -> Result<()> {
-        let running = self.chosen.iter().filter_map(|&analysis| Some((analysis, analysis.pass()?)));
-        let (names, mut passes): (Vec<AnalysisRef>, Vec<Box<dyn Linear>>) = running.unzip();
         // What is listed has to be asked about, too.
         let now = Instant::now();
         let half = self.options.limits.deadline.map(|deadline| now + deadline.saturating_duration_since(now) / 2);
         let limits = SearchLimits { deadline: half, ..self.options.limits };
+        let (mut names, mut passes) = self.passes(|_| true);
         // Also with none of them: whether the trace can have happened is to be known before anything else.
-        self.answer.events = linear::run(self.trace, &mut passes, &mut |done| {
-            (self.progress)("reading", done);
-            !limits.is_over()
-        })?;
+        self.answer.events = self.read(&mut passes, &limits)?;
+        if limits.is_out_of_memory() && names.iter().any(|analysis| analysis.about().is_costly) {
+            // Those that keep something of every event go; the others may come to the end without them.
+            drop(passes);
+            limits.wait_for_memory();
+            let costly = names.iter().filter(|analysis| analysis.about().is_costly).count() as u64;
+            self.answer.stats.insert("given_up_for_memory".to_owned(), costly);
+            (names, passes) = self.passes(|analysis| !analysis.about().is_costly);
+            self.answer.events = self.read(&mut passes, &limits)?;
+        }
         if limits.is_over() {
             self.answer.stats.insert(CUT_SHORT.to_owned(), 1);
         }
@@ -185,7 +190,22 @@ impl Prediction<'_> {
             self.tell_of_pass(analysis, &found, &*pass)?;
             self.listed.push((analysis, found));
         }
+        limits.wait_for_memory();
         Ok(())
+    }
+
+    /// New passes of the chosen analyses that stream, as far as they are wanted.
+    fn passes(&self, wanted: impl Fn(AnalysisRef) -> bool) -> (Vec<AnalysisRef>, Vec<Box<dyn Linear>>) {
+        let wanted = self.chosen.iter().filter(|&&analysis| wanted(analysis));
+        wanted.filter_map(|&analysis| Some((analysis, analysis.pass()?))).unzip()
+    }
+
+    /// Reads the trace once. Returns the number of events.
+    fn read(&mut self, passes: &mut Vec<Box<dyn Linear>>, limits: &SearchLimits<'_>) -> Result<u64> {
+        linear::run(self.trace, passes, &mut |done| {
+            (self.progress)("reading", done);
+            !limits.is_over()
+        })
     }
 
     /// What a pass has to say beside its candidates.

@@ -26,6 +26,9 @@ pub(super) fn pair_of(finding: &Finding) -> Pcs {
     (pc(0).min(pc(1)), pc(0).max(pc(1)))
 }
 
+/// Pairs without a witness that are given to who tries them, for each analysis.
+const TRIED: usize = 1000;
+
 /// Who hears of what has no witness.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Shows {
@@ -46,7 +49,12 @@ impl Prediction<'_> {
         let told = self.options.by_name() || self.options.for_trial && shows == Shows::ForTrial;
         if told && let Some(listed) = self.listed(analysis) {
             let left = listed.pairs.iter().filter(|candidate| settled.insert(pcs(candidate)));
-            let left: Vec<_> = left.map(|pair| (pair.first, pair.second)).collect();
+            // Whoever tries them tries some of them.
+            let most = if self.options.by_name() { usize::MAX } else { TRIED };
+            let (left, more): (Vec<_>, Vec<_>) =
+                left.map(|pair| (pair.first, pair.second)).enumerate().partition(|(at, _)| *at < most);
+            let left: Vec<_> = left.into_iter().map(|(_, pair)| pair).collect();
+            self.answer.unknown_pairs += more.len() as u64;
             self.answer.findings.extend(unproven(self.trace, analysis, Kind::Race, &left)?);
         }
         self.races = Some(settled);

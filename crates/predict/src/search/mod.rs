@@ -30,6 +30,11 @@ pub const WINDOW: usize = 10_000;
 pub const WHOLE: usize = 60_000;
 /// For one question.
 const PER_QUESTION: Duration = Duration::from_secs(10);
+/// How often, and how long apart, somebody looks whether there is memory again.
+const LOOKS: u32 = 20;
+const LOOK_EVERY: Duration = Duration::from_millis(10);
+/// The share of the time that is left that one question may take.
+const QUESTION_SHARE: u32 = 8;
 
 /// Which reorderings count, and how far to go.
 #[derive(Clone, Copy, Debug, Default)]
@@ -39,18 +44,32 @@ pub struct SearchLimits<'a> {
     pub window: Option<usize>,
     pub deadline: Option<Instant>,
     pub interrupt: Option<&'a AtomicBool>,
+    /// Set while there is no memory for more.
+    pub memory: Option<&'a AtomicBool>,
 }
 
 impl<'a> SearchLimits<'a> {
     pub fn is_over(&self) -> bool {
         self.deadline.is_some_and(|deadline| Instant::now() >= deadline)
-            || self.interrupt.is_some_and(|interrupt| interrupt.load(Ordering::Relaxed))
+            || [self.interrupt, self.memory].into_iter().flatten().any(|flag| flag.load(Ordering::Relaxed))
+    }
+
+    pub fn is_out_of_memory(&self) -> bool {
+        self.memory.is_some_and(|flag| flag.load(Ordering::Relaxed))
+    }
+
+    /// Whoever has given memory back is not to be told off for it: it takes a moment until that is seen.
+    pub fn wait_for_memory(&self) {
+        let patience = (0..LOOKS).take_while(|_| self.is_out_of_memory());
+        patience.for_each(|_| std::thread::sleep(LOOK_EVERY));
     }
 
     /// For a question asked now.
     pub fn question(&self) -> Budget<'a> {
-        let limit = Instant::now() + PER_QUESTION;
-        let deadline = Some(self.deadline.map_or(limit, |deadline| deadline.min(limit)));
+        let now = Instant::now();
+        // Others are to be asked, too.
+        let share = self.deadline.map(|deadline| deadline.saturating_duration_since(now) / QUESTION_SHARE);
+        let deadline = Some(now + share.map_or(PER_QUESTION, |share| share.min(PER_QUESTION)));
         Budget { deadline, conflicts: None, interrupt: self.interrupt }
     }
 }

@@ -45,7 +45,7 @@ impl Facts {
 /// `balance` in `data race on balance+4 (memory-order): …`
 fn variable(summary: &str) -> Option<String> {
     let rest = summary.strip_prefix(RACE_ON)?;
-    let end = [": ", " (", "+"].iter().filter_map(|end| rest.find(end)).min().unwrap_or(rest.len());
+    let end = [": ", " (", "+", ".", "["].iter().filter_map(|end| rest.find(end)).min().unwrap_or(rest.len());
     Some(rest[..end].to_owned())
 }
 

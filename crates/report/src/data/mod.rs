@@ -10,6 +10,10 @@ use reweave_model::{BlockSource, Feeds, Harm, Kind, Novelty, Strength};
 use reweave_trace::Language;
 use serde::{Deserialize, Serialize};
 
+use crate::memory::MemoryItem;
+use crate::pattern::Pattern;
+use crate::related;
+
 pub use facts::{Facts, RECORDED_RUN};
 pub(crate) use facts::{MEMORY_ORDER, RACE_ON, UNJOINED};
 pub use operation::{HeldLock, Operation};
@@ -25,12 +29,31 @@ pub struct Report {
     pub program: Vec<String>,
     pub findings: Vec<Item>,
     pub stats: BTreeMap<String, u64>,
+    /// Why no findings mean nothing: the program, or the trace, was not looked at, or not to its end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unchecked: Option<String>,
+    /// Findings that are one bug to people: made anew from the findings whenever a report is written.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub bugs: Vec<Bug>,
     /// What it was compared with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub baseline: Option<Against>,
     /// What the program is written in. The traces of the runs say it, not the report.
     #[serde(skip)]
     pub language: Arc<Language>,
+}
+
+/// Findings with one cause.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Bug {
+    /// Of the strongest of them.
+    pub summary: String,
+    pub fingerprint: String,
+    /// What such a bug is called, if it has a name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pattern: Option<Pattern>,
+    /// By id, that one first.
+    pub findings: Vec<u32>,
 }
 
 /// An earlier report that this one was compared with.
@@ -199,6 +222,9 @@ pub struct AccessItem {
     /// Innermost call first, the location itself not included.
     pub stack: Vec<Location>,
     pub locks_held: Vec<HeldLock>,
+    /// What it touched, if it is an access of memory.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory: Option<MemoryItem>,
     /// The event of the recorded run that this was found from. What else is said here is said of the run that did it,
     /// if one did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -280,7 +306,8 @@ impl Report {
     }
 
     pub fn to_json(&self) -> String {
-        serde_json::to_string_pretty(self).unwrap_or_default() + "\n"
+        let report = Self { bugs: related::bugs(&self.findings), ..self.clone() };
+        serde_json::to_string_pretty(&report).unwrap_or_default() + "\n"
     }
 
     /// # Errors

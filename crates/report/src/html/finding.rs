@@ -7,11 +7,14 @@ use reweave_model::{Kind, Novelty};
 use crate::data::{AccessItem, Item, Location};
 use crate::dossier::Dossier;
 use crate::escape::{html, html_short};
+use crate::pattern::Pattern;
 use crate::related::Group;
 use crate::story::Emphasis;
 use crate::view::cut;
 use crate::{reads, story, text};
 
+/// In the place of how sure something is that is no defect.
+pub const INFORMATION: &str = "information";
 /// Lines shown around an access.
 const AROUND: u32 = 2;
 const CALLERS: usize = 6;
@@ -20,7 +23,10 @@ const CALLERS: usize = 6;
 pub fn write(dossier: &Dossier<'_>, group: &Group<'_>, open: bool, out: &mut dyn Write) -> io::Result<()> {
     let also = text::also(group).iter().map(|line| also_line(group, line)).collect::<String>();
     let also = if also.is_empty() { also } else { format!("<ul class=\"also\">{also}</ul>\n") };
-    one(dossier, group.lead, "", &also, open, out)?;
+    let pattern = Pattern::of(group).filter(|_| group.lead.is_proven());
+    let pattern =
+        pattern.map_or(String::new(), |pattern| format!("<p class=\"note\">{}.</p>\n", html(&pattern.to_string())));
+    one(dossier, group.lead, "", &format!("{pattern}{also}"), open, out)?;
     let lead = format!(" data-lead=\"{}\"", group.lead.id);
     group.others.iter().try_for_each(|(item, _)| one(dossier, item, &lead, "", false, out))
 }
@@ -50,16 +56,17 @@ fn one(
         (None, Some(Novelty::Known)) => "<span class=\"badge\">known</span>",
         _ => "",
     };
+    let strength = if item.is_information() { INFORMATION } else { item.strength.name() };
     writeln!(
         out,
         "<details class=\"finding\" id=\"finding-{id}\" data-id=\"{id}\" data-kind=\"{}\" data-strength=\"{}\"{attributes}{}>\n\
          <summary><h2><span class=\"id\">[{id}]</span> <span class=\"badge {}\">{}</span> \
          <span class=\"badge kind\">{}</span>{state} <span class=\"what\">{}</span></h2></summary>",
         item.kind,
-        item.strength,
+        strength,
         if open { " open" } else { "" },
-        item.strength,
-        item.strength,
+        strength,
+        strength,
         item.kind,
         html_short(&item.summary)
     )?;

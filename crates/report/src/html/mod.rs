@@ -47,11 +47,15 @@ pub fn write(dossier: &Dossier<'_>, out: &mut dyn Write) -> io::Result<()> {
     summary(dossier, out)?;
     filters(dossier, out)?;
     writeln!(out, "<div id=\"findings\">")?;
-    for (number, group) in related::folded(&dossier.report.findings).iter().enumerate() {
-        finding::write(dossier, group, number == 0, out)?;
-    }
-    if dossier.report.findings.is_empty() {
+    if let Some(why) = &dossier.report.unchecked {
+        writeln!(out, "<p class=\"none\">Not checked: {}</p>", html(why))?;
+    } else if dossier.report.findings.iter().all(Item::is_information) {
         writeln!(out, "<p class=\"none\">No findings.</p>")?;
+    }
+    let mut groups = related::folded(&dossier.report.findings);
+    groups.sort_by_key(|group| group.lead.is_information());
+    for (number, group) in groups.iter().enumerate() {
+        finding::write(dossier, group, number == 0 && !group.lead.is_information(), out)?;
     }
     writeln!(out, "</div>")?;
     gone(dossier, out)?;
@@ -91,31 +95,23 @@ fn header(dossier: &Dossier<'_>, program: &str, out: &mut dyn Write) -> io::Resu
 /// How many of what.
 fn summary(dossier: &Dossier<'_>, out: &mut dyn Write) -> io::Result<()> {
     let mut counts: BTreeMap<(Kind, Strength), usize> = BTreeMap::new();
-    for item in &dossier.report.findings {
+    let (information, defects): (Vec<&Item>, Vec<&Item>) =
+        dossier.report.findings.iter().partition(|item| item.is_information());
+    for item in defects {
         *counts.entry((item.kind, item.strength)).or_default() += 1;
     }
-    if counts.is_empty() {
+    if counts.is_empty() && information.is_empty() {
         return Ok(());
     }
     writeln!(out, "<section class=\"summary\" aria-labelledby=\"summary\"><h2 id=\"summary\">Summary</h2>")?;
-    write!(out, "<table><thead><tr><th scope=\"col\">kind</th>")?;
-    for strength in STRENGTHS {
-        write!(out, "<th scope=\"col\"><span class=\"badge {strength}\">{strength}</span></th>")?;
+    if !counts.is_empty() {
+        table(&counts, out)?;
     }
-    writeln!(out, "</tr></thead><tbody>")?;
-    for kind in KINDS {
-        let row: Vec<usize> =
-            STRENGTHS.iter().map(|strength| counts.get(&(kind, *strength)).copied().unwrap_or(0)).collect();
-        if row.iter().all(|&count| count == 0) {
-            continue;
-        }
-        write!(out, "<tr><th scope=\"row\">{kind}</th>")?;
-        for count in row {
-            write!(out, "<td>{}</td>", if count == 0 { "·".into() } else { count.to_string() })?;
-        }
-        writeln!(out, "</tr>")?;
+    match information.len() {
+        0 => {}
+        1 => writeln!(out, "<p>1 read depends on the schedule (information, no defect).</p>")?,
+        many => writeln!(out, "<p>{many} reads depend on the schedule (information, no defects).</p>")?,
     }
-    writeln!(out, "</tbody></table>")?;
     if let Some(against) = &dossier.report.baseline {
         let of = |state| dossier.report.findings.iter().filter(|item| item.baseline == Some(state)).count();
         let (new, known, gone) = (of(Novelty::New), of(Novelty::Known), against.gone.len());
@@ -134,15 +130,38 @@ fn summary(dossier: &Dossier<'_>, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "</section>")
 }
 
+fn table(counts: &BTreeMap<(Kind, Strength), usize>, out: &mut dyn Write) -> io::Result<()> {
+    write!(out, "<table><thead><tr><th scope=\"col\">kind</th>")?;
+    for strength in STRENGTHS {
+        write!(out, "<th scope=\"col\"><span class=\"badge {strength}\">{strength}</span></th>")?;
+    }
+    writeln!(out, "</tr></thead><tbody>")?;
+    for kind in KINDS {
+        let row: Vec<usize> =
+            STRENGTHS.iter().map(|strength| counts.get(&(kind, *strength)).copied().unwrap_or(0)).collect();
+        if row.iter().all(|&count| count == 0) {
+            continue;
+        }
+        write!(out, "<tr><th scope=\"row\">{kind}</th>")?;
+        for count in row {
+            write!(out, "<td>{}</td>", if count == 0 { "·".into() } else { count.to_string() })?;
+        }
+        writeln!(out, "</tr>")?;
+    }
+    writeln!(out, "</tbody></table>")
+}
+
 fn filters(dossier: &Dossier<'_>, out: &mut dyn Write) -> io::Result<()> {
     if dossier.report.findings.len() < 2 {
         return Ok(());
     }
     writeln!(out, "<form class=\"filters\" data-script aria-label=\"Filters\">")?;
     let has = |is: &dyn Fn(&Item) -> bool| dossier.report.findings.iter().any(is);
-    let strengths = STRENGTHS.iter().filter(|strength| has(&|item| item.strength == **strength));
+    let strengths =
+        STRENGTHS.iter().filter(|strength| has(&|item| item.strength == **strength && !item.is_information()));
     let kinds = KINDS.iter().filter(|kind| has(&|item| item.kind == **kind));
-    let strengths: Vec<&str> = strengths.map(|strength| strength.name()).collect();
+    let information = has(&Item::is_information).then_some(finding::INFORMATION);
+    let strengths: Vec<&str> = strengths.map(|strength| strength.name()).chain(information).collect();
     let kinds: Vec<&str> = kinds.map(|kind| kind.name()).collect();
     for (legend, names) in [("strength", strengths), ("kind", kinds)] {
         write!(out, "<fieldset><legend>{legend}</legend>")?;

@@ -17,9 +17,29 @@ pub fn addresses(sighting: &Sighting) -> impl Iterator<Item = Pc> {
 
 /// Makes an item; the symbols know at least its [`addresses`].
 pub fn item(id: u32, sighting: &Sighting, symbols: &Symbols, language: &Language) -> Item {
-    let source = Watched { sighting, describer: Describer { symbols, language } };
+    let source = Watched { sighting, describer: Describer::new(symbols, language) };
     let item = super::item(id, &sighting.finding(), &source);
     Item { why_unconfirmed: Some(worth(sighting)), ..item }
+}
+
+/// What a finding is about: whoever hears of one knows of the others. A variable, locks, or, of memory without a name,
+/// the functions that use it.
+pub fn subject(item: &Item) -> String {
+    let functions = || {
+        let mut all: Vec<&str> = item.accesses.iter().map(|access| access.location.function.as_str()).collect();
+        all.sort_unstable();
+        all.dedup();
+        all.join(", ")
+    };
+    match (item.kind, &item.facts.variable) {
+        (Kind::Race, Some(variable)) if !variable.starts_with("0x") => format!("{} {variable}", item.kind),
+        (Kind::Deadlock, _) => {
+            let mut locks: Vec<String> = item.accesses.iter().filter_map(|access| access.op.awaited()).collect();
+            locks.sort_unstable();
+            format!("{} {}", item.kind, locks.join(", "))
+        }
+        _ => format!("{} {}", item.kind, functions()),
+    }
 }
 
 /// What the analysis can say without a witness.

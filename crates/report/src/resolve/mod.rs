@@ -97,7 +97,7 @@ fn facts(finding: &Finding, raced: Option<Addr>, source: &dyn Source) -> Facts {
 }
 
 fn access_item(access: &Accessor, source: &dyn Source) -> AccessItem {
-    let describer = source.describer();
+    let describer = source.describer().at(access.event);
     let Placed { at, through, stack } = Placed::new(access.pc, source.callers(access).into_iter(), describer);
     let held =
         |(object, at): (ObjectId, Location)| HeldLock { name: describer.object(object), taken: Some(at.short()) };
@@ -109,6 +109,7 @@ fn access_item(access: &Accessor, source: &dyn Source) -> AccessItem {
         through,
         stack,
         locks_held: source.locks_held(access).into_iter().map(held).collect(),
+        memory: source.touched(access).and_then(|(addr, value)| describer.memory(addr, value)),
         event: source.event(access),
     }
 }
@@ -124,6 +125,7 @@ fn text_item(access: &StaticAccess) -> AccessItem {
         through: Vec::new(),
         stack: access.callers.iter().map(Location::from).collect(),
         locks_held: access.locks_held.iter().map(held).collect(),
+        memory: None,
         event: None,
     }
 }

@@ -1,7 +1,7 @@
 //! What is known of the accesses of a finding beside the finding itself: from a trace, from a program that is being
 //! watched, or nothing.
 
-use reweave_model::{Accessor, Addr, BlockedOn, EventId, Finding, ObjectId, Op, OpName, Pc, Sighted, Sighting};
+use reweave_model::{Accessor, Addr, BlockedOn, EventId, Finding, ObjectId, Op, OpName, Pc, Sighted, Sighting, Value};
 use reweave_trace::{Language, Symbols, Trace};
 
 use crate::data::Location;
@@ -30,6 +30,11 @@ pub trait Source {
         None
     }
 
+    /// The memory that an access is about, and what it read or wrote there.
+    fn touched(&self, _access: &Accessor) -> Option<(Addr, Option<u64>)> {
+        None
+    }
+
     /// The number under which somebody finds the event again.
     fn event(&self, _access: &Accessor) -> Option<u64> {
         None
@@ -53,7 +58,7 @@ impl<'a> ProgramText<'a> {
 
 impl Source for ProgramText<'_> {
     fn describer(&self) -> Describer<'_> {
-        Describer { symbols: &self.symbols, language: self.language }
+        Describer::new(&self.symbols, self.language)
     }
 }
 
@@ -66,7 +71,7 @@ pub(super) fn operation<R>(event: EventId, source: &dyn Source, give: impl Fn(&O
 
 impl Source for Trace {
     fn describer(&self) -> Describer<'_> {
-        Describer::of(self)
+        Describer::naming(self)
     }
 
     fn callers(&self, access: &Accessor) -> Vec<Pc> {
@@ -93,10 +98,17 @@ impl Source for Trace {
     }
 
     fn address(&self, finding: &Finding) -> Option<Addr> {
-        operation(finding.accesses().first()?.event, self, |op| match *op {
-            Op::Read { addr, .. } | Op::Write { addr, .. } | Op::Atomic { addr, .. } | Op::Free { addr, .. } => {
-                Some(addr)
+        self.touched(finding.accesses().first()?).map(|(addr, _)| addr)
+    }
+
+    fn touched(&self, access: &Accessor) -> Option<(Addr, Option<u64>)> {
+        let word = |value: Value<'_>| if let Value::Word(word) = value { Some(word) } else { None };
+        operation(access.event, self, |op| match *op {
+            Op::Read { addr, value, .. } | Op::Write { addr, value, .. } => Some((addr, word(value))),
+            Op::Atomic { addr, kind, read, written, .. } => {
+                Some((addr, word(if kind.writes() { written } else { read })))
             }
+            Op::Free { addr, .. } => Some((addr, None)),
             _ => None,
         })
     }

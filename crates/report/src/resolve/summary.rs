@@ -8,12 +8,19 @@ use crate::data::{AccessItem, MEMORY_ORDER, RACE_ON, UNJOINED};
 use crate::describe::Describer;
 
 pub fn summary(finding: &Finding, raced: Option<Addr>, accesses: &[AccessItem], source: &dyn Source) -> String {
-    let describer = source.describer();
+    let describer = match finding.accesses() {
+        [] => source.describer(),
+        // Of memory that was used after it was freed, the use comes first or last.
+        accesses => source.describer().at(accesses.iter().map(|access| access.event).max().unwrap_or_default()),
+    };
     match finding.kind {
         Kind::Race => {
             let ops = accesses.iter().map(|access| access.op.to_string()).collect::<Vec<_>>().join(" and ");
             let race = match raced {
-                Some(addr) => format!("{RACE_ON}{}", describer.accessed(addr, first_pc(finding))),
+                Some(addr) => {
+                    let by_code = describer.by_code(addr, first_pc(finding));
+                    format!("{RACE_ON}{}", by_code.unwrap_or_else(|| describer.in_full(addr)))
+                }
                 None => RACE_ON.trim_end_matches(" on ").to_owned(),
             };
             if finding.weak_order {
@@ -29,8 +36,8 @@ pub fn summary(finding: &Finding, raced: Option<Addr>, accesses: &[AccessItem], 
             let awaited = finding.accesses().iter().filter_map(|access| source.awaited(access));
             let names: Vec<String> = awaited.map(|(on, object)| describer.blocked_on(on, object)).collect();
             match finding.analysis.claim() {
-                Claim::NeverHappens => format!("no thread can make progress: {}", names.join(", ")),
-                _ => format!("{} threads wait for each other: {}", names.len(), names.join(", ")),
+                Claim::NeverHappens => format!("no thread can make progress: {}", crate::describe::some(names)),
+                _ => format!("{} threads wait for each other: {}", names.len(), crate::describe::some(names.clone())),
             }
         }
         Kind::Misuse if accesses.len() == 2 => {

@@ -88,7 +88,7 @@ fn differences(failing: &Run, observed: &Run) -> Vec<String> {
         for step in failing.shown().filter(|step| step.place.line != 0) {
             if !there.contains(&(step.thread, &step.place)) && new.insert(step.thread) {
                 let (who, place) = (observed.thread_name(step.thread), &step.place);
-                lines.push(format!("{who} did not come to {} in {}", at(place), place.function));
+                lines.push(format!("{who} did nothing at {} in {}", at(place), place.function));
             }
         }
     }

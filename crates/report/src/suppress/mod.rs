@@ -11,7 +11,7 @@
 //!
 //! Several conditions on a line must all hold. Files of ThreadSanitizer (`race:log_*`, `deadlock:…`) are read as they
 //! are ([`tsan`]); what they say is kept as the reason. A suppressed finding stays in the report, with its reason, and
-//! fails nothing.
+//! fails nothing. What is the same bug ([`related`]) goes with it.
 
 mod pattern;
 mod tsan;
@@ -20,6 +20,7 @@ use reweave_model::Kind;
 
 use crate::data::{AccessItem, Item, Location, Report};
 use crate::describe::file_name;
+use crate::related;
 use pattern::Glob;
 
 /// What is wrong with a file, and where.
@@ -100,14 +101,30 @@ impl Suppressions {
         self.all.is_empty()
     }
 
-    /// Marks what they cover; says how many findings that are.
+    /// Marks what they cover, and what is the same bug; says how many findings that are.
     pub fn apply(&self, report: &mut Report) -> usize {
-        let mut covered = 0;
         for item in &mut report.findings {
-            item.suppressed = self.reason(item).map(str::to_owned);
-            covered += usize::from(item.suppressed.is_some());
+            item.suppressed = None;
+        }
+        // A bug goes with its strongest finding, or with any that is named by its fingerprint: which one is the
+        // strongest can be another one in the next test.
+        let groups = related::folded(&report.findings);
+        let reason = |item: &Item| {
+            let group = groups.iter().find(|group| group.items().any(|one| std::ptr::eq(one, item)))?;
+            let of_bug = self.reason(group.lead).or_else(|| group.items().find_map(|one| self.by_fingerprint(one)));
+            of_bug.or_else(|| self.reason(item)).map(str::to_owned)
+        };
+        let reasons: Vec<Option<String>> = report.findings.iter().map(reason).collect();
+        let covered = reasons.iter().flatten().count();
+        for (item, reason) in report.findings.iter_mut().zip(reasons) {
+            item.suppressed = reason;
         }
         covered
+    }
+
+    fn by_fingerprint(&self, item: &Item) -> Option<&str> {
+        let named = |one: &Suppression| one.conditions.iter().any(|on| matches!(on, Condition::Fingerprint(_)));
+        self.all.iter().find(|one| named(one) && one.covers(item)).map(|one| one.reason.as_str())
     }
 
     fn reason(&self, item: &Item) -> Option<&str> {

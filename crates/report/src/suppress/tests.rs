@@ -16,6 +16,7 @@ fn access(function: &str, file: &str, line: u32, callers: &[&str]) -> AccessItem
         stack: callers.iter().map(caller).collect(),
         through: Vec::new(),
         locks_held: Vec::new(),
+        memory: None,
         event: None,
     }
 }

@@ -2,11 +2,13 @@
 
 use std::io::{self, Write};
 
+use super::style::folded;
 use super::{Detail, Page};
 use reweave_model::{Kind, Novelty, Strength};
 
 use crate::data::{AccessItem, HeldLock, Item, Location, StaticItem};
 use crate::escape::printable;
+use crate::pattern::Pattern;
 use crate::reads;
 use crate::related::{Group, Relation};
 
@@ -34,18 +36,24 @@ impl Page<'_> {
     }
 
     /// The first of a group in full, and a line for each of the others.
-    pub(super) fn write_group(&self, group: &Group<'_>, out: &mut dyn Write) -> io::Result<()> {
+    pub(crate) fn write_group(&self, group: &Group<'_>, out: &mut dyn Write) -> io::Result<()> {
         let item = group.lead;
         let item = &printable_item(item);
         let style = self.style;
         let code = match item.strength {
+            _ if item.is_information() => "1;36",
             Strength::Confirmed => "1;31",
             Strength::Predicted => "1;33",
             Strength::Potential => "1;36",
         };
         // The summary of a race says that it is one.
         let kind = if item.kind == Kind::Race { String::new() } else { format!(" {}", item.kind) };
-        let strength = style.paint(code, &format!("{}{kind}", item.strength));
+        let strength = match item.strength {
+            _ if !item.is_information() => format!("{}{kind}", item.strength),
+            Strength::Confirmed => "information (a run showed it)".to_owned(),
+            strength => format!("information ({strength})"),
+        };
+        let strength = style.paint(code, &strength);
         let state = match &item.suppressed {
             Some(_) => " (suppressed)",
             None => match item.baseline {
@@ -72,6 +80,10 @@ impl Page<'_> {
         }
         if let Some(why) = &item.why_unconfirmed {
             writeln!(out, "{}", style.wrap(&format!("  not confirmed: {why}"), 4))?;
+        }
+        if let Some(pattern) = Pattern::of(group).filter(|_| item.is_proven()) {
+            let name = style.paint("1", pattern.name());
+            writeln!(out, "{}", style.wrap(&format!("  {name}: {}", pattern.advice()), 4))?;
         }
         for also in also(group) {
             writeln!(out, "{}", style.wrap(&format!("  also {also}"), 7))?;
@@ -121,8 +133,7 @@ impl Page<'_> {
         let item = &printable_item(group.lead);
         let kind = if item.kind == Kind::Race { String::new() } else { format!(" {}", item.kind) };
         let strength = self.style.paint("1;33", &format!("{}{kind}", item.strength));
-        let places: Vec<String> = item.accesses.iter().map(|access| crate::story::at(&access.location)).collect();
-        let places = if places.is_empty() { String::new() } else { format!(" ({})", places.join(", ")) };
+        let places = places(item);
         let others: Vec<String> = group.others.iter().map(|(other, _)| format!("[{}]", other.id)).collect();
         let others = if others.is_empty() { String::new() } else { format!(", also {}", others.join(" ")) };
         let line = format!("[{}] {strength}: {}{places}{others}", item.id, item.summary);
@@ -134,32 +145,60 @@ impl Page<'_> {
 pub fn headline(item: &Item) -> String {
     let item = printable_item(item);
     let kind = if item.kind == Kind::Race { String::new() } else { format!("{}: ", item.kind) };
-    let places: Vec<String> = item.accesses.iter().map(|access| crate::story::at(&access.location)).collect();
-    let places = if places.is_empty() { String::new() } else { format!(" ({})", places.join(", ")) };
+    let places = places(&item);
     format!("[{}] {kind}{}{places}", item.id, item.summary)
 }
 
-/// The others of a group: races of the same lines differ only in what they do there and share a line.
+/// Others of a group that are told one by one: beyond that, how many.
+const OTHERS: usize = 8;
+
+/// The others of a group: races of the same lines differ only in what they do there and share a line, and so do those
+/// that are told in the same words.
 pub(crate) fn also(group: &Group<'_>) -> Vec<String> {
-    let is_same_race = |other: &Item| other.kind == Kind::Race && group.lead.kind == Kind::Race;
+    let is_same_race = |(other, relation): &&(&Item, Relation)| {
+        other.kind == Kind::Race && group.lead.kind == Kind::Race && *relation == Relation::Lines
+    };
     let strength = |other: &Item| match other.strength == group.lead.strength {
         true => String::new(),
         false => format!("{} ", other.strength),
     };
     let mut lines = Vec::new();
-    let races = group.others.iter().filter(|(other, _)| is_same_race(other));
+    let races = group.others.iter().filter(is_same_race);
     let races: Vec<String> =
         races.map(|(other, _)| format!("[{}] {}{}", other.id, strength(other), operations(other))).collect();
     if !races.is_empty() {
         lines.push(format!("{} on the same {}", races.join(", "), if one_line(group.lead) { "line" } else { "lines" }));
     }
-    for (other, relation) in group.others.iter().filter(|(other, _)| !is_same_race(other)) {
-        let other = printable_item(other);
-        let summary = other.summary.split(": ").next().unwrap_or_default();
-        let how = if *relation == Relation::Outcome { ", which ends the same way" } else { "" };
-        lines.push(format!("[{}] {}{}: {summary}{how}", other.id, strength(&other), other.kind));
+    let mut told: Vec<(String, Vec<String>)> = Vec::new();
+    for (other, relation) in group.others.iter().filter(|other| !is_same_race(other)) {
+        let item = printable_item(other);
+        let what = item.summary.split(": ").next().unwrap_or_default();
+        let how = match relation {
+            Relation::Outcome => ", which ends the same way".into(),
+            Relation::Memory | Relation::HandedOver | Relation::Freed => places(&item),
+            Relation::Lines => String::new(),
+        };
+        // The summary of a race says that it is one.
+        let kind = if item.kind == Kind::Race { String::new() } else { format!("{}: ", item.kind) };
+        let text = format!("{}{kind}{what}{how}", strength(&item));
+        match told.iter_mut().find(|(known, _)| *known == text) {
+            Some((_, ids)) => ids.push(format!("[{}]", item.id)),
+            None => told.push((text, vec![format!("[{}]", item.id)])),
+        }
+    }
+    let more = told.len().saturating_sub(OTHERS);
+    lines.extend(told.into_iter().take(OTHERS).map(|(text, ids)| format!("{} {text}", ids.join(", "))));
+    if more > 0 {
+        lines.push(format!("{more} more of the same bug"));
     }
     lines
+}
+
+/// ` (bank.c:15, bank.c:24)`
+fn places(item: &Item) -> String {
+    let mut places: Vec<String> = item.accesses.iter().map(|access| crate::story::at(&access.location)).collect();
+    places.dedup();
+    if places.is_empty() { String::new() } else { format!(" ({})", places.join(", ")) }
 }
 
 fn one_line(item: &Item) -> bool {
@@ -169,7 +208,8 @@ fn one_line(item: &Item) -> bool {
 /// All names of a finding as a terminal may have them: without the line breaks of a name, too.
 fn printable_item(item: &Item) -> Item {
     let text = |text: &String| printable(text).replace('\n', " ");
-    let place = |at: &Location| Location { file: text(&at.file), line: at.line, function: text(&at.function) };
+    let function = |name: &String| folded(&text(name));
+    let place = |at: &Location| Location { file: text(&at.file), line: at.line, function: function(&at.function) };
     let held = |lock: &HeldLock| HeldLock { name: text(&lock.name), taken: lock.taken.as_ref().map(text) };
     let access = |access: &AccessItem| AccessItem {
         thread: access.thread,
@@ -179,6 +219,7 @@ fn printable_item(item: &Item) -> Item {
         through: access.through.iter().map(place).collect(),
         stack: access.stack.iter().map(place).collect(),
         locks_held: access.locks_held.iter().map(held).collect(),
+        memory: access.memory.clone(),
         event: access.event,
     };
     Item {

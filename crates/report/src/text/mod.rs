@@ -3,6 +3,7 @@
 //! each predicted one, and how many are merely potential.
 
 mod block;
+mod coverage;
 mod style;
 
 use std::cmp::Reverse;
@@ -62,6 +63,19 @@ pub fn write_stats(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     Ok(())
 }
 
+/// What fails a run only because somebody says so: each with the command that shows it.
+pub fn write_denied(report: &Report, folder: &str, style: Style, out: &mut dyn Write) -> io::Result<()> {
+    let denied = report.findings.iter().filter(|item| item.is_information() && item.is_proven() && item.is_news());
+    for item in denied {
+        let replay = match item.schedule.is_some() {
+            true => format!(": reweave replay {folder}/{}", item.id),
+            false => String::new(),
+        };
+        writeln!(out, "{}", style.wrap(&format!("denied: [{}] {}{replay}", item.id, item.summary), 4))?;
+    }
+    Ok(())
+}
+
 impl Page<'_> {
     pub fn write(&self, report: &Report, out: &mut dyn Write) -> io::Result<()> {
         if self.style.detail > Detail::Quiet {
@@ -86,12 +100,12 @@ impl Page<'_> {
             let told = |item: &Item| item.is_news() && item.is_proven() && !item.is_information();
             let shown = shown.filter(|item| full || told(item));
             let mut shown: Vec<&Item> = shown.collect();
-            shown.sort_by_key(|item| Reverse(item.strength));
+            shown.sort_by_key(|item| (item.is_information(), Reverse(item.strength)));
             let alone = |item| Group { lead: item, others: Vec::new() };
             let groups = if full { shown.into_iter().map(alone).collect() } else { related::groups(shown) };
             let mut lines = 0;
             for group in groups {
-                if full || group.lead.strength == Strength::Confirmed {
+                if full || group.lead.strength == Strength::Confirmed && !group.is_minor() {
                     self.write_group(&group, out)?;
                     writeln!(out)?;
                 } else {
@@ -112,7 +126,13 @@ impl Page<'_> {
         let (confirmed, predicted, potential) =
             (count(Strength::Confirmed), count(Strength::Predicted), count(Strength::Potential));
         if report.findings.iter().all(Item::is_information) {
-            writeln!(out, "no findings")?;
+            match &report.unchecked {
+                Some(why) => writeln!(out, "not checked: {why}")?,
+                None => writeln!(out, "no findings")?,
+            }
+            if let Some(covered) = coverage::text(report).filter(|_| self.style.detail > Detail::Quiet) {
+                writeln!(out, "covered: {covered}")?;
+            }
         } else {
             let list = potential > 0 && self.style.detail == Detail::Normal && !self.folder.is_empty();
             let list =
@@ -126,6 +146,9 @@ impl Page<'_> {
                 _ => format!(" (probably {groups} bugs)"),
             };
             writeln!(out, "{confirmed} confirmed, {predicted} predicted{bugs}, {potential} potential{list}")?;
+            if let Some(why) = &report.unchecked {
+                writeln!(out, "not everything was checked: {why}")?;
+            }
         }
         let reads = told().filter(|item| item.is_information()).count();
         if reads > 0 {
@@ -193,12 +216,20 @@ pub(crate) fn write_unsettled(report: &Report, out: &mut dyn Write) -> io::Resul
     if stat("windows") > 1 {
         writeln!(
             out,
-            "looked at in {} windows: accesses that lie further apart were not compared (see --window)",
+            "looked at in {} windows: accesses that lie further apart were not compared (`reweave predict --window N` \
+             compares more)",
             stat("windows")
         )?;
     }
+    if stat("memory_limit") > 0 {
+        writeln!(out, "memory was at its limit: something was given up for it (see --max-memory)")?;
+    }
     if stat("cut_short") > 0 {
-        writeln!(out, "cut short: not everything was looked at (see --budget)")?;
+        let unread = match stat("unread_events") {
+            0 => "all events were read, but not every question about them was asked".to_owned(),
+            unread => format!("{unread} events were not read"),
+        };
+        writeln!(out, "cut short: {unread} (see --budget)")?;
     }
     Ok(())
 }

@@ -28,7 +28,7 @@ impl Style {
     /// For files and pipes.
     pub const PLAIN: Self = Self { colour: false, width: None, detail: Detail::Normal };
 
-    /// Colours and width if stderr is a terminal; no colours if NO_COLOR is set.
+    /// Colours and width if stderr is a terminal; no colours if NO_COLOR is set or the terminal has none.
     pub fn for_stderr() -> Self {
         Self::of_terminal(io::stderr().is_terminal(), terminal_size::terminal_size_of(io::stderr()))
     }
@@ -39,7 +39,8 @@ impl Style {
     }
 
     fn of_terminal(terminal: bool, size: Option<(terminal_size::Width, terminal_size::Height)>) -> Self {
-        let no_colour = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+        let no_colour = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
+            || std::env::var_os("TERM").is_none_or(|terminal| terminal.is_empty() || terminal == "dumb");
         let width = size.filter(|_| terminal).map(|(width, _)| usize::from(width.0).max(NARROWEST));
         Self { colour: terminal && !no_colour, width, detail: Detail::Normal }
     }
@@ -65,11 +66,24 @@ impl Style {
     }
 
     /// Breaks a line between words, further lines behind `indent` spaces.
-    pub(super) fn wrap(self, text: &str, indent: usize) -> String {
+    pub fn wrap(self, text: &str, indent: usize) -> String {
         let Some(width) = self.width else { return text.to_owned() };
         let (mut out, mut column) = (String::new(), 0);
         for (number, word) in text.split(' ').enumerate() {
             let length = shown_length(word);
+            // What fits on no line is broken, a path or a name without spaces: colours are left alone.
+            if length > width.saturating_sub(indent) && !word.contains('\x1b') {
+                let room = width.saturating_sub(indent).max(1);
+                for (part, letters) in word.chars().collect::<Vec<_>>().chunks(room).enumerate() {
+                    if number + part > 0 {
+                        out.push('\n');
+                        out.push_str(&" ".repeat(indent));
+                    }
+                    out.extend(letters);
+                    column = indent + letters.len();
+                }
+                continue;
+            }
             if number > 0 && column + 1 + length > width && column > indent {
                 out.push('\n');
                 out.push_str(&" ".repeat(indent));
@@ -83,6 +97,32 @@ impl Style {
         }
         out
     }
+}
+
+/// Names longer than this are folded.
+const LONG_NAME: usize = 60;
+
+/// A long name without what stands in its brackets: `std::vector<…>::push_back`.
+pub(crate) fn folded(name: &str) -> String {
+    if name.chars().count() <= LONG_NAME || name.contains("operator") {
+        return name.to_owned();
+    }
+    let (mut out, mut depth) = (String::new(), 0u32);
+    for c in name.chars() {
+        if c == '>' {
+            depth = depth.saturating_sub(1);
+        }
+        if depth == 0 {
+            out.push(c);
+        }
+        if c == '<' {
+            if depth == 0 {
+                out.push('…');
+            }
+            depth += 1;
+        }
+    }
+    out
 }
 
 /// Characters that take a column: colours take none.
@@ -110,6 +150,21 @@ mod tests {
         assert!(wrapped.lines().skip(1).all(|line| line.starts_with("        ") && !line.starts_with("         ")));
         assert_eq!(wrapped.split_whitespace().collect::<Vec<_>>(), text.split_whitespace().collect::<Vec<_>>());
         assert_eq!(Style::PLAIN.wrap(text, 8), text, "nobody looks at columns");
+    }
+
+    #[test]
+    fn what_fits_on_no_line_is_broken() {
+        let wrapped = NARROW.wrap(&format!("  at {}:12 in f", "a/very/long/path".repeat(6)), 8);
+        assert!(wrapped.lines().all(|line| line.chars().count() <= 40), "{wrapped}");
+    }
+
+    #[test]
+    fn long_names_are_folded() {
+        let name = "std::_Hashtable<int, std::pair<const int, std::string>, std::allocator<int> >::find";
+        assert_eq!(folded(name), "std::_Hashtable<…>::find");
+        assert_eq!(folded("std::vector<int>::push_back"), "std::vector<int>::push_back", "short enough");
+        let operator = format!("operator<< <{}>", "char, ".repeat(20));
+        assert_eq!(folded(&operator), operator, "no brackets");
     }
 
     #[test]

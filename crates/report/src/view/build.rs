@@ -49,7 +49,7 @@ pub fn build(trace: &Trace, marks: &Marks, limits: Limits) -> Result<Run> {
     let kept = Kept::of(trace, marks, limits)?;
     let mut maker = Maker {
         trace,
-        describer: Describer::of(trace),
+        describer: Describer::naming(trace),
         marks,
         marked_memory: kept.memory.clone(),
         run: Run::default(),
@@ -150,6 +150,7 @@ impl Maker<'_> {
         self.flush();
         let row = self.run.rows.len();
         self.begin(event);
+        self.describer = self.describer.at(event.id);
         let phrase = phrase(&event.op, Some(event.pc), self.describer);
         let callers = self.trace.stacks().walk(event.stack);
         let Placed { at, through, stack } = Placed::new(event.pc, callers, self.describer);

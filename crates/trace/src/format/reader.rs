@@ -11,6 +11,7 @@ use reweave_model::EventId;
 use super::events::Events;
 use super::pack::{self, Unpacker};
 use super::v1::{self, CHUNK_HEADER_LEN, CHUNK_MAGIC, ChunkHeader, FILE_HEADER_LEN, chunk_kind, packing};
+use crate::blocks::Blocks;
 use crate::symbols::Symbols;
 use crate::{Error, Footer, Meta, Result, Stacks};
 
@@ -67,6 +68,7 @@ pub struct Trace {
     damage: Mutex<Vec<Damage>>,
     stacks: OnceLock<Stacks>,
     symbols: OnceLock<Symbols>,
+    blocks: OnceLock<Blocks>,
 }
 
 impl Trace {
@@ -119,6 +121,7 @@ impl Trace {
             damage: Mutex::default(),
             stacks: OnceLock::new(),
             symbols: OnceLock::new(),
+            blocks: OnceLock::new(),
         };
         trace.index_chunks();
         Ok(trace)
@@ -375,6 +378,11 @@ impl Trace {
             }
             stacks
         })
+    }
+
+    /// What was allocated during the run; it is read off the whole trace once. What cannot be read is left out.
+    pub fn blocks(&self) -> &Blocks {
+        self.blocks.get_or_init(|| Blocks::of(self).unwrap_or_default())
     }
 
     /// Symbols as stored with the trace; empty if there are none.

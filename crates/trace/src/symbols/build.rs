@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use reweave_model::{Addr, Pc, Place};
 
+use super::types::{Shape, TypeId};
 use super::{Frame, Module, StoredFrame, Symbols, Variable};
 
 #[derive(Default)]
@@ -58,6 +59,21 @@ impl SymbolsBuilder {
     pub fn variable(&mut self, address: Addr, size: u64, name: &str) {
         let name = self.strings.id(name);
         self.symbols.variables.push(Variable { address: address.0, size, name });
+    }
+
+    /// A type whose parts were added before.
+    pub fn data_type(&mut self, name: &str, size: u64, shape: Shape) -> TypeId {
+        self.symbols.types.add(name, size, shape)
+    }
+
+    /// What the variable that begins there is made of.
+    pub fn variable_type(&mut self, address: Addr, of: TypeId) {
+        self.symbols.types.of_variable(address, of);
+    }
+
+    /// What is allocated by the code at an address: one of these, or several.
+    pub fn allocated_type(&mut self, pc: Pc, of: TypeId) {
+        self.symbols.types.of_allocation(pc, of);
     }
 
     /// What the code at an address (a return address) reads or writes, whichever object it does that to: `Account.balance`.

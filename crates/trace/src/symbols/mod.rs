@@ -6,11 +6,13 @@ mod build;
 mod data;
 mod facts;
 mod store;
+mod types;
 
 use reweave_model::{Addr, Pc, Place};
 
 pub use build::SymbolsBuilder;
 pub use facts::Facts;
+pub use types::{Shape, TypeId};
 
 /// Code that was mapped during the run.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -82,6 +84,7 @@ pub struct Symbols {
     variables: Vec<Variable>,
     facts: Facts,
     data: data::Data,
+    types: types::Types,
     // invariant: sorted by pc, no two equal
     accessed: Vec<(Pc, u32)>,
 }
@@ -133,6 +136,16 @@ impl Symbols {
             size: variable.size,
             offset: addr.0 - variable.address,
         })
+    }
+
+    /// What lies that far from the beginning of a variable: `.queue.head`, `[3].id`.
+    pub fn part_of_variable(&self, variable: &VariableAt<'_>) -> Option<String> {
+        self.types.in_variable(variable.address, variable.offset)
+    }
+
+    /// The type of what is allocated at a code position, and what lies that far from the beginning of a block.
+    pub fn part_of_block(&self, pc: Pc, size: u64, offset: u64) -> Option<(&str, String)> {
+        self.types.in_block(pc, size, offset)
     }
 
     /// What the code at an address (a return address) reads or writes, for languages whose code says so.

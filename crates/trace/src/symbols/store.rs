@@ -4,11 +4,13 @@
 use reweave_model::Pc;
 
 use super::data::Data;
+use super::types::Types;
 use super::{Facts, Module, StoredFrame, Symbols, Variable};
 
 /// Grows when fields are added; readers take what they know.
 const VERSION: u64 = 3;
 
+#[derive(Default)]
 pub(super) struct Put(Vec<u8>);
 
 impl Put {
@@ -20,7 +22,12 @@ impl Put {
         self.0.push(value as u8);
     }
 
-    fn text(&mut self, text: &str) {
+    #[cfg(test)]
+    pub fn into_bytes(self) -> Vec<u8> {
+        self.0
+    }
+
+    pub fn text(&mut self, text: &str) {
         self.bytes(text.as_bytes());
     }
 
@@ -34,7 +41,12 @@ pub(super) struct Take<'a>(&'a [u8]);
 
 type Bad = &'static str;
 
-impl Take<'_> {
+impl<'a> Take<'a> {
+    #[cfg(test)]
+    pub const fn new(bytes: &'a [u8]) -> Self {
+        Self(bytes)
+    }
+
     pub fn int(&mut self) -> Result<u64, Bad> {
         let mut value = 0;
         for shift in (0..64).step_by(7) {
@@ -58,7 +70,7 @@ impl Take<'_> {
         if count > self.0.len() as u64 { Err("count too large") } else { Ok(count as usize) }
     }
 
-    fn text(&mut self) -> Result<String, Bad> {
+    pub fn text(&mut self) -> Result<String, Bad> {
         Ok(String::from_utf8_lossy(self.bytes()?).into_owned())
     }
 
@@ -108,6 +120,7 @@ impl Symbols {
         }
         self.facts.store(&mut put);
         self.data.store(&mut put);
+        self.types.store(&mut put);
         put.int(self.accessed.len() as u64);
         last = 0;
         for (pc, name) in &self.accessed {
@@ -160,6 +173,7 @@ impl Symbols {
             symbols.data = Data::load(&mut take)?;
         }
         if version >= 3 {
+            symbols.types = Types::load(&mut take)?;
             last = 0;
             for _ in 0..take.count()? {
                 last = last.checked_add(take.int()?).ok_or("address too large")?;

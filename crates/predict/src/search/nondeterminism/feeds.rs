@@ -29,7 +29,7 @@ impl Known {
     }
 }
 
-fn feeds(trace: &Trace, read: &Accessor) -> Result<Feeds> {
+pub fn feeds(trace: &Trace, read: &Accessor) -> Result<Feeds> {
     let facts = trace.symbols().facts();
     let explicit = trace.meta().explicit_branches;
     if trace.meta().abstract_values || (facts.is_empty() && !explicit) {

@@ -33,6 +33,7 @@ use reweave_trace::{Result, Trace};
 use crate::history::*;
 use crate::lower::Lowered;
 use crate::search::{self, Path, SearchLimits};
+pub use feeds::feeds;
 use groups::{Candidate, Group, Lines};
 pub use patterns::patterns;
 use views::{Alternative, Verdict, Views};

@@ -61,11 +61,12 @@ pub fn races(
         found: HashMap::new(),
         unknown: HashSet::new(),
         refuted: HashSet::new(),
+        left_out: 0,
     };
     search::each_window(trace, limits, progress, &mut |window, progress| search.window(window, progress))?;
     let mut found: Vec<FoundRace> = search.found.into_values().collect();
     found.sort_by_key(|found| (found.accesses[1].event, found.accesses[0].event));
-    search.stats.unknown = search.unknown.len() as u64;
+    search.stats.unknown = search.unknown.len() as u64 + search.left_out;
     let paths: Vec<&Path> = found.iter().map(|found| &found.path).collect();
     let witnesses = search::witnesses(trace, &paths)?;
     let findings = found.into_iter().zip(witnesses).map(|(found, witness)| Finding {
@@ -84,6 +85,8 @@ struct Search<'o> {
     unknown: HashSet<(Pc, Pc)>,
     /// In some window, for certain.
     refuted: HashSet<(Pc, Pc)>,
+    /// Pairs of code positions that there was no room for.
+    left_out: u64,
 }
 
 impl Search<'_> {
@@ -93,11 +96,10 @@ impl Search<'_> {
         let index = Index::new(&window.history);
         let sure = self.found.iter().filter(|(_, found)| !found.doubtful);
         let done: HashSet<(Pc, Pc)> = sure.map(|(pcs, _)| *pcs).collect();
-        let mut groups = pairs::groups(window, &index, &done);
-        if let Some(only) = self.only {
-            groups.retain(|group| only.contains(&group.pcs));
-        }
-        self.stats.candidates += groups.len() as u64;
+        let wanted = |pcs: &(Pc, Pc)| !done.contains(pcs) && self.only.is_none_or(|only| only.contains(pcs));
+        let pairs::Groups { all: groups, left_out } = pairs::groups(window, &index, &wanted, self.limits);
+        self.stats.candidates += groups.len() as u64 + left_out;
+        self.left_out += left_out;
         let total = groups.len() as f64;
         for (i, group) in groups.into_iter().enumerate() {
             progress(i as f64 / total);
@@ -107,6 +109,10 @@ impl Search<'_> {
             }
             let mut unsure = group.more;
             for &pair in &group.pairs {
+                if self.limits.is_over() {
+                    unsure = true;
+                    break;
+                }
                 match self.ask(window, &index, pair) {
                     Some(Ok(found)) => {
                         self.unknown.remove(&group.pcs);

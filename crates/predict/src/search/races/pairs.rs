@@ -8,7 +8,7 @@ use reweave_model::Pc;
 use crate::feasible::Index;
 use crate::history::*;
 use crate::lower::Lowered;
-use crate::search::{Context, all_are_near, near};
+use crate::search::{Context, SearchLimits, all_are_near, near};
 
 /// Questions per pair of code positions; a pair that is no race by so many tries is given up (and counted).
 const TRIES: usize = 100;
@@ -26,8 +26,24 @@ pub(super) struct Group {
 /// Accesses that are alike: code position, thread, whether they write, whether they are plain, set of locks held.
 type Alike = (Pc, Thread, bool, bool, u32);
 
-/// The groups of a window, except those of code positions already `done`.
-pub(super) fn groups(lowered: &Lowered, index: &Index<'_>, done: &HashSet<(Pc, Pc)>) -> Vec<Group> {
+/// Groups of a window beyond this are counted, not kept.
+const MOST: usize = 50_000;
+
+/// The groups of a window, as far as there was time for them.
+#[derive(Default)]
+pub(super) struct Groups {
+    pub all: Vec<Group>,
+    /// Pairs of code positions that were left out.
+    pub left_out: u64,
+}
+
+/// The groups of a window that are wanted.
+pub(super) fn groups(
+    lowered: &Lowered,
+    index: &Index<'_>,
+    wanted: &dyn Fn(&(Pc, Pc)) -> bool,
+    limits: &SearchLimits<'_>,
+) -> Groups {
     let history = &lowered.history;
     let context = Context::new(history, index);
     let mut cells: Vec<BTreeMap<Alike, Vec<Pos>>> = vec![BTreeMap::new(); history.initial.len()];
@@ -50,14 +66,19 @@ pub(super) fn groups(lowered: &Lowered, index: &Index<'_>, done: &HashSet<(Pc, P
     }
     let mut groups: BTreeMap<(Pc, Pc), Group> = BTreeMap::new();
     let mut seen: HashSet<(Pos, Pos)> = HashSet::new();
+    let mut left_out = 0;
     for users in &cells {
         let users: Vec<_> = users.iter().collect();
         for (i, ((pc, thread, writes, plain, locks), ones)) in users.iter().enumerate() {
+            if limits.is_over() || groups.len() >= MOST {
+                // Nobody could ask about more: of the rest it is counted how many there can be.
+                left_out += (users.len() - i - 1) as u64;
+                continue;
+            }
             for ((other_pc, other_thread, other_writes, other_plain, other_locks), twos) in &users[i + 1..] {
                 let pcs = (*pc.min(other_pc), *pc.max(other_pc));
                 let conflict = (*writes || *other_writes) && (*plain || *other_plain);
-                if thread == other_thread || !conflict || done.contains(&pcs) || context.excluded(*locks, *other_locks)
-                {
+                if thread == other_thread || !conflict || !wanted(&pcs) || context.excluded(*locks, *other_locks) {
                     continue;
                 }
                 let apart = |ones: &[Pos], twos: &[Pos]| context.ordered(history, ones[ones.len() - 1], twos[0]);
@@ -81,5 +102,5 @@ pub(super) fn groups(lowered: &Lowered, index: &Index<'_>, done: &HashSet<(Pc, P
     }
     let mut groups: Vec<Group> = groups.into_values().filter(|group| !group.pairs.is_empty() || group.more).collect();
     groups.iter_mut().for_each(|group| group.pairs.sort_unstable_by_key(|(first, second)| second.0 - first.0));
-    groups
+    Groups { all: groups, left_out }
 }

@@ -2,7 +2,8 @@
 //!
 //! It has neither values nor branches. Coming in, every write gets a value of its own and every read returns the last
 //! one (0 at first), and [`crate::Meta::abstract_values`] is set. Only outermost acquisitions are events with us: a
-//! re-entrant `acq` and its `rel` are dropped. A file `NAME.loc` beside it (`location text:line`) names the locations.
+//! re-entrant `acq` and its `rel` are dropped. Recorders write some events twice: a `fork` or `join` that is there word
+//! for word already is dropped, and counted. A file `NAME.loc` beside it (`location text:line`) names the locations.
 //!
 //! Going out, what STD cannot say is left out and counted: an atomic access becomes one inside a lock of its own, a
 //! wait releases and acquires its mutex; barriers, semaphores and the like are lost.
@@ -47,6 +48,9 @@ struct ThreadState {
     /// It was forked or has acted.
     known: bool,
     joined: bool,
+    /// Who forked it, and who joined it, and where.
+    forked_by: Option<(ThreadId, Pc)>,
+    joined_by: Option<(ThreadId, Pc)>,
 }
 
 #[derive(Default)]
@@ -61,6 +65,8 @@ struct Importer {
     values: Vec<u64>,
     last_value: u64,
     pcs: PcSet,
+    /// Lines that were there word for word before, and are dropped.
+    repeated: u64,
 }
 
 enum Text {
@@ -176,6 +182,10 @@ pub(super) fn import(path: &Path, builder: &mut TraceBuilder) -> Result<Finish> 
         "locations": importer.locations.all,
     });
     let mut footer = Footer::default();
+    if importer.repeated > 0 {
+        let lines = if importer.repeated == 1 { "1 line is" } else { &format!("{} lines are", importer.repeated) };
+        footer.warnings.push(format!("{lines} there word for word before (fork, join): left out"));
+    }
     footer.other.insert(NAMES.into(), names);
     Ok(Finish { footer, symbols })
 }
@@ -230,6 +240,11 @@ impl Importer {
             b"fork" => {
                 let child = self.threads.id(operand)?;
                 let state = self.thread_state(child);
+                if state.forked_by == Some((thread, pc)) {
+                    self.repeated += 1;
+                    return Ok(None);
+                }
+                state.forked_by = Some((thread, pc));
                 if std::mem::replace(&mut state.known, true) {
                     return Err(format!("thread {} is forked but has acted or was forked before", shown(operand)));
                 }
@@ -243,6 +258,11 @@ impl Importer {
                 if !state.known {
                     return Err(format!("thread {} is joined but was never forked and never acted", shown(operand)));
                 }
+                if state.joined_by == Some((thread, pc)) {
+                    self.repeated += 1;
+                    return Ok(None);
+                }
+                state.joined_by = Some((thread, pc));
                 if std::mem::replace(&mut state.joined, true) {
                     return Err(format!("thread {} is joined a second time", shown(operand)));
                 }

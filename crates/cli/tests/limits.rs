@@ -1,0 +1,60 @@
+//! What is given is not exceeded: memory and time, and no more of them than it takes.
+
+mod lab;
+
+use std::fmt::Write as _;
+
+use lab::Lab;
+
+/// Threads that are all there at once: clocks have an entry for each of them, in every analysis.
+fn crowd(threads: usize) -> String {
+    let mut text = String::new();
+    (1..=threads).for_each(|n| writeln!(text, "T0|fork(T{n})|1").expect("memory"));
+    for n in 1..=threads {
+        let (lock, variable) = (n % 7, n % 50);
+        let _ =
+            writeln!(text, "T{n}|acq(L{lock})|2\nT{n}|r(V{variable})|3\nT{n}|w(V{variable})|4\nT{n}|rel(L{lock})|5");
+    }
+    text
+}
+
+#[test]
+fn many_threads_stay_within_the_memory_that_is_allowed() {
+    let lab = Lab::new();
+    std::fs::write(lab.path("crowd.std"), crowd(6000)).expect("written");
+    // The limit of the system stands well above ours: whoever passes ours by far is ended.
+    let said = lab.shell("ulimit -v 1500000; \"$REWEAVE\" predict crowd.std --max-memory 150M --budget 20s --stats");
+    assert!(said.code <= 1, "{said:?}");
+    assert!(said.stdout.contains("memory was at its limit"), "{said:?}");
+}
+
+#[test]
+fn where_everything_races_with_everything_some_of_it_is_shown_in_time() {
+    let lab = Lab::new();
+    let mut text = String::new();
+    (1..=4).for_each(|n| writeln!(text, "T0|fork(T{n})|1").expect("memory"));
+    for place in 0..600 {
+        (1..=4).for_each(|n| writeln!(text, "T{n}|w(V)|{}", 10 + place * 5 + n).expect("memory"));
+    }
+    std::fs::write(lab.path("pairs.std"), text).expect("written");
+    let said = lab.reweave(&["predict", "pairs.std", "--budget", "3s", "--json", "out.json"]);
+    assert_eq!(said.code, 1, "{said:?}");
+    let report = std::fs::read_to_string(lab.path("out.json")).expect("written");
+    let report = reweave_report::Report::from_json(&report).expect("JSON");
+    assert!(report.findings.iter().any(reweave_report::Item::is_proven), "{said:?}");
+    assert!(report.stats["unknown_pairs"] > 1000, "what is left out is counted: {:?}", report.stats);
+}
+
+#[test]
+fn the_first_failure_can_be_enough() {
+    let lab = Lab::new();
+    lab.build("golden/mutex/bank_bad.c", "bank");
+    let said = lab.reweave(&["test", "--fail-fast", "-o", "out", "--", "./bank"]);
+    assert_eq!(said.code, 1, "{said:?}");
+    assert!(said.stderr.contains("at the first failure (--fail-fast)"), "{said:?}");
+    let said = lab.reweave(&["test", "--budget", "60s", "-o", "out", "--", "./bank"]);
+    assert_eq!(said.code, 1, "{said:?}");
+    let all =
+        said.stderr.contains("classes of executions covered") || said.stderr.contains("class of executions covered");
+    assert!(all || said.stderr.contains("nothing else turned up for"), "the budget is a ceiling: {said:?}");
+}

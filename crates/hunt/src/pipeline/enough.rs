@@ -1,0 +1,57 @@
+//! When a test ends before its time is over: the budget is a ceiling. With a bug in hand, it goes on only as long as it
+//! keeps finding others.
+
+use std::time::{Duration, Instant};
+
+use reweave_model::Kind;
+
+use super::Plan;
+use super::candidate::Candidate;
+use crate::budget;
+
+/// Why a test ended before its time was over.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Enough {
+    /// A defect is confirmed, and no other one was asked for.
+    FirstFailure,
+    /// A defect is confirmed, and for so long nothing else turned up.
+    Quiet(Duration),
+}
+
+/// What it takes to know.
+#[derive(Clone, Copy, Debug)]
+pub struct Patience {
+    pub began: Instant,
+    /// When the last finding turned up that is confirmed.
+    pub news: Instant,
+}
+
+impl Patience {
+    pub fn new() -> Self {
+        let now = Instant::now();
+        Self { began: now, news: now }
+    }
+
+    /// How long it waits for the next one: longer where the first took long.
+    fn span(&self) -> Duration {
+        budget::QUIET.max((self.news - self.began) / budget::QUIET_SHARE)
+    }
+
+    /// `is_first`: of the recorded run everything is tried.
+    pub fn enough(&self, plan: &Plan, candidates: &[Candidate], is_first: bool) -> Option<Enough> {
+        if !candidates.iter().any(is_defect) {
+            return None;
+        }
+        let quiet = self.news.elapsed();
+        match () {
+            () if plan.fail_fast => Some(Enough::FirstFailure),
+            () if plan.explore || is_first || quiet < self.span() => None,
+            () => Some(Enough::Quiet(quiet)),
+        }
+    }
+}
+
+/// Confirmed, and no mere information.
+pub fn is_defect(candidate: &Candidate) -> bool {
+    candidate.confirmed().is_some() && candidate.finding.kind != Kind::Nondeterminism
+}

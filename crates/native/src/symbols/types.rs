@@ -1,0 +1,319 @@
+//! What variables and blocks of native programs are made of, from DWARF. A block has no type there: what is allocated
+//! is read off the line that does it (`new Job`, `malloc(sizeof(struct job))`) or off the allocator's name, and counts
+//! only if the size of the block agrees ([`Symbols::part_of_block`](reweave_trace::Symbols::part_of_block)).
+//!
+//! Fields whose names begin with an underscore are a library's own (`_M_start`, `__data`): what they are part of is
+//! named, they are not.
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, HashMap};
+
+use addr2line::gimli::{
+    self, AttributeValue, DebuggingInformationEntry, EndianSlice, Operation, RunTimeEndian, UnitOffset,
+};
+use object::{Object, ObjectSection};
+use reweave_model::Addr;
+use reweave_trace::{Module, Shape, SymbolsBuilder, TypeId};
+
+type Slice<'d> = EndianSlice<'d, RunTimeEndian>;
+type Entry<'a, 'd> = DebuggingInformationEntry<'a, 'a, Slice<'d>>;
+type Unit<'d> = gimli::Unit<Slice<'d>>;
+
+/// Larger debug information is not read for this: it would take longer than the test.
+const MOST: u64 = 48 << 20;
+/// Types of one module.
+const MOST_TYPES: usize = 20_000;
+/// Types inside each other.
+const DEEPEST: u32 = 12;
+
+/// Types by name, for what is allocated.
+#[derive(Default)]
+pub(super) struct Named {
+    // invariant: complete types only
+    all: BTreeMap<String, TypeId>,
+}
+
+impl Named {
+    /// `Job`, or the only one that ends so: `pool::Job`.
+    pub fn find(&self, name: &str) -> Option<TypeId> {
+        let name = name.trim().trim_start_matches("struct ").trim_start_matches("class ").trim();
+        if let Some(&found) = self.all.get(name) {
+            return Some(found);
+        }
+        let end = format!("::{name}");
+        let mut ends = self.all.iter().filter(|(full, _)| full.ends_with(&end));
+        ends.next().filter(|_| ends.next().is_none()).map(|(_, &found)| found)
+    }
+}
+
+/// Adds the types of the variables of a module; returns those that have names.
+pub(super) fn add_module(file: &object::File<'_>, module: &Module, symbols: &mut SymbolsBuilder) -> Named {
+    let size = file.section_by_name(".debug_info").map_or(0, |section| section.size());
+    if size == 0 || size > MOST {
+        return Named::default();
+    }
+    let endian = if file.is_little_endian() { RunTimeEndian::Little } else { RunTimeEndian::Big };
+    let load = |id: gimli::SectionId| -> Result<Cow<'_, [u8]>, gimli::Error> {
+        let data = file.section_by_name(id.name()).and_then(|section| section.uncompressed_data().ok());
+        Ok(data.unwrap_or(Cow::Borrowed(&[])))
+    };
+    let Ok(sections) = gimli::DwarfSections::load(load) else { return Named::default() };
+    let dwarf = sections.borrow(|section| EndianSlice::new(section, endian));
+    let mut reading = Reading { dwarf: &dwarf, symbols, bias: module.bias, count: 0, named: Named::default() };
+    let mut units = dwarf.units();
+    while let Ok(Some(header)) = units.next() {
+        if let Ok(unit) = dwarf.unit(header) {
+            // What cannot be read has no names.
+            let _ = reading.unit(&unit);
+        }
+    }
+    reading.named
+}
+
+struct Reading<'r, 'd, 's> {
+    dwarf: &'r gimli::Dwarf<Slice<'d>>,
+    symbols: &'s mut SymbolsBuilder,
+    bias: u64,
+    count: usize,
+    named: Named,
+}
+
+/// The types of a unit that are known; `None`: nothing can be said.
+type Known = HashMap<UnitOffset, Option<TypeId>>;
+
+impl<'d> Reading<'_, 'd, '_> {
+    fn unit(&mut self, unit: &Unit<'d>) -> gimli::Result<()> {
+        let mut known = Known::new();
+        let mut scopes: Vec<(isize, String)> = Vec::new();
+        let mut depth = 0;
+        let mut entries = unit.entries();
+        while let Some((step, entry)) = entries.next_dfs()? {
+            depth += step;
+            scopes.retain(|(at, _)| *at < depth);
+            match entry.tag() {
+                gimli::DW_TAG_namespace | gimli::DW_TAG_structure_type | gimli::DW_TAG_class_type => {
+                    let name = self.name(unit, entry);
+                    let scope = scopes.last().map_or(String::new(), |(_, scope)| format!("{scope}::"));
+                    let full = format!("{scope}{}", name.clone().unwrap_or_default());
+                    scopes.push((depth, full.clone()));
+                    let is_library = full.starts_with("std::") || full.starts_with("__");
+                    if entry.tag() != gimli::DW_TAG_namespace
+                        && name.is_some()
+                        && !is_library
+                        && let Some(found) = self.type_at(unit, entry.offset(), &mut known, 0)
+                    {
+                        self.named.all.entry(full).or_insert(found);
+                    }
+                }
+                gimli::DW_TAG_variable => {
+                    if let Some(address) = address(unit, entry)
+                        && let Some(of) = self.type_of(unit, entry)
+                        && let Some(found) = self.type_at(unit, of, &mut known, 0)
+                    {
+                        self.symbols.variable_type(Addr(address.wrapping_add(self.bias)), found);
+                    }
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn name(&self, unit: &Unit<'d>, entry: &Entry<'_, '_>) -> Option<String> {
+        let value = entry.attr_value(gimli::DW_AT_name).ok()??;
+        let text = self.dwarf.attr_string(unit, value).ok()?;
+        Some(text.to_string_lossy().into_owned())
+    }
+
+    /// The type of a variable or field, also where it is declared elsewhere.
+    fn type_of(&self, unit: &Unit<'d>, entry: &Entry<'_, '_>) -> Option<UnitOffset> {
+        if let Some(AttributeValue::UnitRef(of)) = entry.attr_value(gimli::DW_AT_type).ok()? {
+            return Some(of);
+        }
+        for origin in [gimli::DW_AT_specification, gimli::DW_AT_abstract_origin] {
+            if let Some(AttributeValue::UnitRef(at)) = entry.attr_value(origin).ok()? {
+                let declared = unit.entry(at).ok()?;
+                if let Some(AttributeValue::UnitRef(of)) = declared.attr_value(gimli::DW_AT_type).ok()? {
+                    return Some(of);
+                }
+            }
+        }
+        None
+    }
+
+    fn type_at(&mut self, unit: &Unit<'d>, at: UnitOffset, known: &mut Known, depth: u32) -> Option<TypeId> {
+        if let Some(found) = known.get(&at) {
+            return *found;
+        }
+        if depth > DEEPEST || self.count >= MOST_TYPES {
+            return None;
+        }
+        // A type that is a part of itself is broken.
+        known.insert(at, None);
+        let entry = unit.entry(at).ok()?;
+        let found = match entry.tag() {
+            gimli::DW_TAG_typedef
+            | gimli::DW_TAG_const_type
+            | gimli::DW_TAG_volatile_type
+            | gimli::DW_TAG_atomic_type
+            | gimli::DW_TAG_restrict_type => {
+                let of = self.type_of(unit, &entry)?;
+                self.type_at(unit, of, known, depth + 1)
+            }
+            gimli::DW_TAG_structure_type | gimli::DW_TAG_class_type => self.composite(unit, &entry, known, depth),
+            gimli::DW_TAG_array_type => self.array(unit, &entry, known, depth),
+            gimli::DW_TAG_pointer_type | gimli::DW_TAG_reference_type => self.plain(unit, &entry, 8),
+            _ => self.plain(unit, &entry, 0),
+        };
+        known.insert(at, found);
+        found
+    }
+
+    fn add(&mut self, name: &str, size: u64, shape: Shape) -> TypeId {
+        self.count += 1;
+        self.symbols.data_type(name, size, shape)
+    }
+
+    fn plain(&mut self, unit: &Unit<'d>, entry: &Entry<'_, '_>, usual: u64) -> Option<TypeId> {
+        let size = number(entry, gimli::DW_AT_byte_size).unwrap_or(usual);
+        let name = self.name(unit, entry).unwrap_or_default();
+        (size > 0).then(|| self.add(&name, size, Shape::Plain))
+    }
+
+    fn composite(&mut self, unit: &Unit<'d>, entry: &Entry<'_, '_>, known: &mut Known, depth: u32) -> Option<TypeId> {
+        let size = number(entry, gimli::DW_AT_byte_size).filter(|size| *size > 0)?;
+        let name = self.name(unit, entry).unwrap_or_default();
+        let mut fields = Vec::new();
+        let mut tree = unit.entries_tree(Some(entry.offset())).ok()?;
+        let mut children = tree.root().ok()?.children();
+        while let Ok(Some(child)) = children.next() {
+            let child = child.entry();
+            let is_base = child.tag() == gimli::DW_TAG_inheritance;
+            let at = number(child, gimli::DW_AT_data_member_location);
+            let (true, Some(at)) = (is_base || child.tag() == gimli::DW_TAG_member, at) else { continue };
+            let field = if is_base { String::new() } else { self.name(unit, child).unwrap_or_default() };
+            if field.starts_with('_') {
+                // A library's own.
+                return Some(self.add(&name, size, Shape::Plain));
+            }
+            if let Some(of) = self.type_of(unit, child)
+                && let Some(of) = self.type_at(unit, of, known, depth + 1)
+            {
+                fields.push((at, field, of));
+            }
+        }
+        let shape = if fields.is_empty() { Shape::Plain } else { Shape::Fields(fields) };
+        Some(self.add(&name, size, shape))
+    }
+
+    fn array(&mut self, unit: &Unit<'d>, entry: &Entry<'_, '_>, known: &mut Known, depth: u32) -> Option<TypeId> {
+        let of = self.type_of(unit, entry)?;
+        let element = self.type_at(unit, of, known, depth + 1)?;
+        let mut count: Option<u64> = None;
+        let mut tree = unit.entries_tree(Some(entry.offset())).ok()?;
+        let mut children = tree.root().ok()?.children();
+        while let Ok(Some(child)) = children.next() {
+            let child = child.entry();
+            let bound = number(child, gimli::DW_AT_upper_bound).map(|last| last.saturating_add(1));
+            let here = number(child, gimli::DW_AT_count).or(bound)?;
+            count = Some(count.unwrap_or(1).saturating_mul(here));
+        }
+        // Its length is what the sizes of its elements add up to.
+        let one = self.size_of(unit, of, 0)?;
+        Some(self.add("", one.saturating_mul(count?), Shape::Elements(element)))
+    }
+
+    fn size_of(&self, unit: &Unit<'d>, at: UnitOffset, depth: u32) -> Option<u64> {
+        let entry = unit.entry(at).ok()?;
+        if let Some(size) = number(&entry, gimli::DW_AT_byte_size) {
+            return Some(size);
+        }
+        match entry.tag() {
+            gimli::DW_TAG_pointer_type => Some(8),
+            _ if depth < DEEPEST => self.size_of(unit, self.type_of(unit, &entry)?, depth + 1),
+            _ => None,
+        }
+    }
+}
+
+fn number(entry: &Entry<'_, '_>, name: gimli::DwAt) -> Option<u64> {
+    entry.attr_value(name).ok()??.udata_value()
+}
+
+/// Where a variable lies, if that is always the same.
+fn address(unit: &Unit<'_>, entry: &Entry<'_, '_>) -> Option<u64> {
+    let AttributeValue::Exprloc(mut expression) = entry.attr_value(gimli::DW_AT_location).ok()?? else { return None };
+    let first = Operation::parse(&mut expression.0, unit.encoding()).ok()?;
+    match first {
+        Operation::Address { address } if expression.0.is_empty() => Some(address),
+        _ => None,
+    }
+}
+
+/// What a line of source, or the name of an allocator, says is allocated.
+pub(super) fn allocated(text: &str) -> Option<&str> {
+    let end_of_name = |text: &str| {
+        let mut depth = 0u32;
+        let part = |c: char| c.is_alphanumeric() || c == '_' || c == ':';
+        text.char_indices()
+            .find(|&(_, c)| match c {
+                '<' => {
+                    depth += 1;
+                    false
+                }
+                '>' if depth > 0 => {
+                    depth -= 1;
+                    false
+                }
+                _ => depth == 0 && !part(c),
+            })
+            .map_or(text.len(), |(at, _)| at)
+    };
+    for (before, is_bracket) in [("new_allocator<", true), ("make_unique<", true), ("new ", false)] {
+        let Some((_, rest)) = text.split_once(before) else { continue };
+        let end = if is_bracket { closing(rest)? } else { end_of_name(rest) };
+        return Some(rest[..end].trim()).filter(|name| !name.is_empty());
+    }
+    let (_, rest) = text.split_once("sizeof")?;
+    let rest = rest.trim_start().strip_prefix('(')?;
+    let name = rest.split(')').next()?.trim();
+    (!name.contains(['*', '.', '-', '['])).then_some(name)
+}
+
+/// Where the bracket closes that was opened before the text.
+fn closing(text: &str) -> Option<usize> {
+    let mut depth = 1u32;
+    for (at, c) in text.char_indices() {
+        match c {
+            '<' => depth += 1,
+            '>' => depth -= 1,
+            _ => {}
+        }
+        if depth == 0 {
+            return Some(at);
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::allocated;
+
+    #[test]
+    fn what_a_line_allocates() {
+        for (text, name) in [
+            ("Settings *fresh = new Settings;", Some("Settings")),
+            ("auto p = new pool::Job<int>(3);", Some("pool::Job<int>")),
+            ("return new char[n];", Some("char")),
+            ("struct node *n = malloc(sizeof(struct node));", Some("struct node")),
+            ("p = calloc(n, sizeof (job_t));", Some("job_t")),
+            ("p = malloc(sizeof(*p));", None),
+            ("p = malloc(100);", None),
+            ("std::__new_allocator<std::pair<int, Job> >::allocate", Some("std::pair<int, Job>")),
+            ("auto s = std::make_unique<Session>(4);", Some("Session")),
+        ] {
+            assert_eq!(allocated(text), name, "{text}");
+        }
+    }
+}

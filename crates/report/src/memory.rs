@@ -1,0 +1,147 @@
+//! Memory by name: a variable, a part of a block by where it was allocated, a place on a thread's stack. Addresses
+//! mean nothing to people, nor in another run.
+
+use reweave_model::{Addr, EventId};
+use reweave_trace::{ARGUMENTS, Block, Trace};
+use serde::{Deserialize, Serialize};
+
+use crate::describe::{Describer, file_name};
+use crate::place::Placed;
+
+/// What an access touched.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub struct MemoryItem {
+    /// A variable, or where the block was allocated: `accounts`, `pool.cpp:41 make_pool`.
+    pub object: String,
+    /// Where in it, the elements of an array not told apart: `.head`, `+8`; empty: at its beginning.
+    pub part: String,
+    /// It is no variable: it was allocated during the run.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub allocated: bool,
+    /// The block that what was read or written points into, as `object` has it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub holds: Option<String>,
+}
+
+/// Where an address lies that no variable has.
+enum Spot<'a> {
+    Block(&'a Block),
+    Stack(u32),
+}
+
+impl<'a> Describer<'a> {
+    /// For names of memory that was allocated, too: those of a trace in which something happened at `when`.
+    pub fn naming(trace: &'a Trace) -> Self {
+        Self { trace: Some(trace), ..Self::of(trace) }
+    }
+
+    /// What prediction had to invent is no event.
+    #[must_use]
+    pub fn at(self, when: EventId) -> Self {
+        if when == EventId::default() { self } else { Self { when, ..self } }
+    }
+
+    fn spot(&self, addr: Addr) -> Option<Spot<'a>> {
+        let trace = self.trace?;
+        if let Some(block) = trace.blocks().at(addr, self.when) {
+            return Some(if block.is_stack { Spot::Stack(block.thread.0) } else { Spot::Block(block) });
+        }
+        // The words of the command line lie right above main's stack.
+        let begin = trace.meta().other.get(ARGUMENTS)?.get(0)?.as_u64()?;
+        let reach = trace.language().stacks?.reach * 2;
+        (addr.0 < begin && begin - addr.0 < reach).then_some(Spot::Stack(0))
+    }
+
+    /// `pool.cpp:41`, in the program's own code.
+    fn allocated_at(&self, block: &Block) -> Option<String> {
+        let trace = self.trace?;
+        let at = Placed::new(block.pc, trace.stacks().walk(block.stack), *self).at;
+        (at.line != 0).then(|| format!("{}:{}", file_name(&at.file), at.line))
+    }
+
+    fn object_of(&self, block: &Block) -> String {
+        let callers = self.trace.map(|trace| trace.stacks().walk(block.stack)).into_iter().flatten();
+        Placed::new(block.pc, callers, *self).at.short()
+    }
+
+    /// `Job.state of `, `byte 8 of `, or nothing for the whole block.
+    fn part_of(&self, block: &Block, addr: Addr, of: &str) -> String {
+        let offset = addr.0 - block.start.0;
+        match self.symbols.part_of_block(block.pc, block.size, offset) {
+            Some((name, path)) => format!("{name}{path}{of}"),
+            None if offset == 0 => String::new(),
+            None => format!("byte {offset} of "),
+        }
+    }
+
+    /// A part of a block, short: `byte 8 of the block from pool.cpp:41`.
+    pub(crate) fn in_block(&self, addr: Addr) -> Option<String> {
+        match self.spot(addr)? {
+            Spot::Stack(thread) => Some(format!("{:#x} on the stack of T{thread}", addr.0)),
+            Spot::Block(block) => {
+                let place = self.allocated_at(block)?;
+                let alike = self.trace.map_or(1, |trace| trace.blocks().alike(block));
+                let which = match alike {
+                    0 | 1 => "the block".to_owned(),
+                    _ => format!("block {}", block.earlier + 1),
+                };
+                Some(format!("{}{which} from {place}", self.part_of(block, addr, " of ")))
+            }
+        }
+    }
+
+    /// The same for who reads it first: `byte 8 of the block of 64 bytes allocated at pool.cpp:41 by T0`.
+    pub fn in_full(&self, addr: Addr) -> String {
+        let Some(Spot::Block(block)) = self.spot(addr).filter(|_| self.symbols.variable(addr).is_none()) else {
+            return self.address(addr);
+        };
+        let (size, thread) = (block.size, block.thread);
+        let bytes = if size == 1 { "byte" } else { "bytes" };
+        let of = self.part_of(block, addr, " in ");
+        match self.allocated_at(block) {
+            Some(place) => format!("{of}the block of {size} {bytes} allocated at {place} by T{thread}"),
+            None => format!("{of}the block of {size} {bytes} at {:#x} allocated by T{thread}", block.start.0),
+        }
+    }
+
+    /// What an access touched, and what the value there points to, as they are called in every run.
+    pub fn memory(&self, addr: Addr, value: Option<u64>) -> Option<MemoryItem> {
+        let holds = value.and_then(|value| match self.spot(Addr(value))? {
+            Spot::Block(block) => Some(self.object_of(block)),
+            Spot::Stack(_) => None,
+        });
+        if let Some(variable) = self.symbols.variable(addr) {
+            let part = any_element(&self.part(&variable));
+            return Some(MemoryItem { object: variable.name.to_owned(), part, allocated: false, holds });
+        }
+        match self.spot(addr)? {
+            // Without randomised addresses it is the same in every run of the same build.
+            Spot::Stack(thread) => {
+                let (object, part) = (format!("stack of T{thread}"), format!("{:#x}", addr.0));
+                Some(MemoryItem { object, part, allocated: false, holds })
+            }
+            Spot::Block(block) => {
+                let offset = addr.0 - block.start.0;
+                let part = match self.symbols.part_of_block(block.pc, block.size, offset) {
+                    Some((_, path)) => any_element(&path),
+                    None if offset == 0 => String::new(),
+                    None => format!("+{offset}"),
+                };
+                Some(MemoryItem { object: self.object_of(block), part, allocated: true, holds })
+            }
+        }
+    }
+}
+
+/// A path with its elements not told apart: `[].id` for `[3].id`.
+fn any_element(path: &str) -> String {
+    let (mut out, mut inside) = (String::new(), false);
+    for c in path.chars() {
+        inside &= c != ']';
+        if !inside {
+            out.push(c);
+        }
+        inside |= c == '[';
+    }
+    out
+}

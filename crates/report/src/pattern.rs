@@ -1,0 +1,215 @@
+//! Bugs that have a name: by what the findings of a group are about, never by words. A sentence of advice goes with
+//! each.
+
+use std::collections::BTreeSet;
+
+use reweave_model::{Kind, OpName};
+use serde::{Deserialize, Serialize};
+
+use crate::data::{AccessItem, Item, Operation};
+use crate::related::Group;
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Pattern {
+    UseAfterFree,
+    EarlyPublication,
+    DoubleCheckedLocking,
+    LockOrderInversion,
+    LostWakeUp,
+    LostUpdate,
+    CheckThenAct,
+}
+
+impl Pattern {
+    /// The pattern of a bug, if it has one of these.
+    pub fn of(group: &Group<'_>) -> Option<Self> {
+        let any = |is: fn(&Item) -> bool| group.items().any(is);
+        match () {
+            () if any(frees) => Some(Self::UseAfterFree),
+            () if any(inverts) => Some(Self::LockOrderInversion),
+            () if any(waits_for_notify) => Some(Self::LostWakeUp),
+            () if any(checks_twice) => Some(Self::DoubleCheckedLocking),
+            () if publishes(group) => Some(Self::EarlyPublication),
+            () if any(updates) => Some(Self::LostUpdate),
+            () if any(checks_and_acts) => Some(Self::CheckThenAct),
+            () => None,
+        }
+    }
+
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::UseAfterFree => "use after free",
+            Self::EarlyPublication => "early publication",
+            Self::DoubleCheckedLocking => "double-checked locking",
+            Self::LockOrderInversion => "lock-order inversion",
+            Self::LostWakeUp => "lost wake-up",
+            Self::LostUpdate => "lost update",
+            Self::CheckThenAct => "check-then-act",
+        }
+    }
+
+    /// What to do about it.
+    pub const fn advice(self) -> &'static str {
+        match self {
+            Self::UseAfterFree => {
+                "memory is given back while somebody can still use it: let the last user free it, or keep users out first"
+            }
+            Self::EarlyPublication => {
+                "others get at an object before it is filled in: fill it in first, then hand it over under a lock or by an atomic"
+            }
+            Self::DoubleCheckedLocking => {
+                "the first check is made without the lock: make it an atomic, or initialise the object once by what the language \
+                 has for that"
+            }
+            Self::LockOrderInversion => {
+                "the same locks are taken in different orders: take them in one order everywhere"
+            }
+            Self::LostWakeUp => {
+                "the notify can come before the wait: change the condition under the lock, and check it in a loop before waiting"
+            }
+            Self::LostUpdate => {
+                "it is read, changed and written back in steps: do all of it under one lock, or by one atomic operation"
+            }
+            Self::CheckThenAct => {
+                "what was checked may no longer hold when it is acted on: hold one lock from the check to the act"
+            }
+        }
+    }
+}
+
+impl std::fmt::Display for Pattern {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}: {}", self.name(), self.advice())
+    }
+}
+
+fn is(access: &AccessItem, name: OpName) -> bool {
+    access.op == Operation::Named(name)
+}
+
+fn frees(item: &Item) -> bool {
+    item.accesses.len() > 1 && item.accesses.iter().any(|access| is(access, OpName::Free))
+}
+
+fn locks(access: &AccessItem) -> BTreeSet<&str> {
+    access.locks_held.iter().map(|held| held.name.as_str()).collect()
+}
+
+/// Each waits for what the next one holds.
+fn inverts(item: &Item) -> bool {
+    let next = item.accesses.iter().cycle().skip(1);
+    item.kind == Kind::Deadlock
+        && item.accesses.len() > 1
+        && item.accesses.iter().zip(next).all(
+            |(access, next)| matches!(&access.op, Operation::WaitForLock(lock) if locks(next).contains(lock.as_str())),
+        )
+}
+
+/// Somebody waits to be told something that was told before.
+fn waits_for_notify(item: &Item) -> bool {
+    let waits = |access: &AccessItem| match &access.op {
+        Operation::WaitFor(what) => what.starts_with("a notify on "),
+        op => *op == Operation::Named(OpName::Wait),
+    };
+    item.kind == Kind::Deadlock && item.accesses.iter().any(waits)
+}
+
+/// The same function looks without the lock and writes a pointer with it.
+fn checks_twice(item: &Item) -> bool {
+    let [one, two] = &item.accesses[..] else { return false };
+    let pair = |read: &AccessItem, write: &AccessItem| {
+        is(read, OpName::Read) && is(write, OpName::Write) && locks(read).is_empty() && !locks(write).is_empty()
+    };
+    let holds = |access: &AccessItem| access.memory.as_ref().is_some_and(|memory| memory.holds.is_some());
+    item.kind == Kind::Race
+        && one.location.function == two.location.function
+        && (pair(one, two) || pair(two, one))
+        && (holds(one) || holds(two))
+}
+
+/// A pointer races, and so does what it points to.
+fn publishes(group: &Group<'_>) -> bool {
+    let races = || group.items().filter(|item| item.kind == Kind::Race).flat_map(|item| &item.accesses);
+    let memory = || races().filter_map(|access| access.memory.as_ref());
+    let held: BTreeSet<&str> = memory().filter_map(|memory| memory.holds.as_deref()).collect();
+    memory().any(|memory| memory.allocated && held.contains(memory.object.as_str()))
+}
+
+/// A thread reads and writes the same on one line, and another one writes it, too.
+fn updates(item: &Item) -> bool {
+    let same = |one: &AccessItem, two: &AccessItem| one.memory.is_some() && one.memory == two.memory;
+    match (&item.accesses[..], item.kind) {
+        ([first, .., last], Kind::Atomicity) => {
+            is(first, OpName::Read) && is(last, OpName::Write) && first.thread == last.thread && same(first, last)
+        }
+        _ => false,
+    }
+}
+
+fn checks_and_acts(item: &Item) -> bool {
+    let Some(own) = item.accesses.first().map(|access| access.thread) else { return false };
+    let mut mine = item.accesses.iter().filter(|access| access.thread == own);
+    item.kind == Kind::Atomicity && mine.next().is_some_and(|first| is(first, OpName::Read)) && mine.next().is_some()
+}
+
+#[cfg(test)]
+mod tests {
+    use reweave_model::Strength;
+
+    use super::*;
+    use crate::data::{HeldLock, Location};
+    use crate::memory::MemoryItem;
+
+    fn access(thread: u32, op: Operation, held: &[&str], object: &str, holds: Option<&str>) -> AccessItem {
+        let memory = MemoryItem {
+            object: object.into(),
+            part: String::new(),
+            allocated: object.contains(':'),
+            holds: holds.map(str::to_owned),
+        };
+        AccessItem {
+            thread,
+            op,
+            location: Location { file: "a.c".into(), line: thread + 1, function: "f".into() },
+            locks_held: held.iter().map(|name| HeldLock { name: (*name).into(), taken: None }).collect(),
+            memory: Some(memory),
+            ..AccessItem::default()
+        }
+    }
+
+    fn pattern(kinds: &[(Kind, Vec<AccessItem>)]) -> Option<Pattern> {
+        let item = |(kind, accesses): &(Kind, Vec<AccessItem>)| Item {
+            accesses: accesses.clone(),
+            ..Item::new(*kind, Strength::Confirmed)
+        };
+        let items: Vec<Item> = kinds.iter().map(item).collect();
+        let others = items[1..].iter().map(|item| (item, crate::related::Relation::Memory)).collect();
+        Pattern::of(&Group { lead: &items[0], others })
+    }
+
+    #[test]
+    fn bugs_have_names() {
+        let (read, write, free) =
+            (|| Operation::from(OpName::Read), || Operation::from(OpName::Write), || Operation::from(OpName::Free));
+        let race = |one, two| (Kind::Race, vec![one, two]);
+        let plain = |thread, op| access(thread, op, &[], "n", None);
+        assert_eq!(pattern(&[race(plain(1, read()), plain(2, write()))]), None);
+        assert_eq!(pattern(&[race(plain(1, read()), plain(2, free()))]), Some(Pattern::UseAfterFree));
+        let pointer = race(access(1, write(), &[], "now", Some("a.c:3 f")), access(2, read(), &[], "now", None));
+        let field = race(access(1, write(), &[], "a.c:3 f", None), access(2, read(), &[], "a.c:3 f", None));
+        assert_eq!(pattern(&[pointer, field.clone()]), Some(Pattern::EarlyPublication));
+        assert_eq!(pattern(&[field]), None);
+        let checked = race(access(1, read(), &[], "one", None), access(2, write(), &["lock"], "one", Some("a.c:3 f")));
+        assert_eq!(pattern(&[checked]), Some(Pattern::DoubleCheckedLocking));
+        let waits = |thread, lock: &str, held| access(thread, Operation::WaitForLock(lock.into()), held, "", None);
+        let circle = (Kind::Deadlock, vec![waits(1, "a", &["b"]), waits(2, "b", &["a"])]);
+        assert_eq!(pattern(&[circle]), Some(Pattern::LockOrderInversion));
+        let notify = access(1, Operation::WaitFor("a notify on ready".into()), &[], "", None);
+        assert_eq!(pattern(&[(Kind::Deadlock, vec![notify])]), Some(Pattern::LostWakeUp));
+        let update = vec![plain(1, read()), plain(2, write()), plain(1, write())];
+        assert_eq!(pattern(&[(Kind::Atomicity, update)]), Some(Pattern::LostUpdate));
+        let act = vec![plain(1, read()), plain(2, write()), access(1, write(), &[], "other", None)];
+        assert_eq!(pattern(&[(Kind::Atomicity, act)]), Some(Pattern::CheckThenAct));
+    }
+}

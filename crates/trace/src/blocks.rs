@@ -1,0 +1,85 @@
+//! Memory that was allocated during a run, and where: what an address belongs to that no variable has.
+
+use std::collections::HashMap;
+
+use reweave_model::{Addr, EventId, Op, Pc, StackId, ThreadId};
+
+use crate::{Result, Trace};
+
+/// Allocations beyond this are not kept: the run has too many for names to help.
+const MOST: usize = 1 << 20;
+/// Blocks that are looked at for one address: older ones of other sizes may reach there, too.
+const NEAR: usize = 64;
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Block {
+    pub start: Addr,
+    pub size: u64,
+    /// Where it was allocated.
+    pub event: EventId,
+    pub thread: ThreadId,
+    pub pc: Pc,
+    pub stack: StackId,
+    /// How many were allocated there before.
+    pub earlier: u32,
+    /// It is the memory that its thread's stack lies in.
+    pub is_stack: bool,
+}
+
+/// All blocks of a run.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct Blocks {
+    // invariant: sorted by start, then by event
+    all: Vec<Block>,
+    /// How many were allocated at each place.
+    at: HashMap<Pc, u32>,
+}
+
+impl Blocks {
+    /// Reads the whole trace once.
+    pub(crate) fn of(trace: &Trace) -> Result<Self> {
+        let mut blocks = Self::default();
+        let lowest_stack = trace.language().stacks.map(|stacks| stacks.lowest);
+        let mut beginning: HashMap<ThreadId, ()> = HashMap::new();
+        let mut events = trace.events();
+        while let Some(event) = events.next()? {
+            match event.op {
+                Op::Begin => drop(beginning.insert(event.thread, ())),
+                Op::Alloc { addr, size } => {
+                    if blocks.all.len() == MOST {
+                        break;
+                    }
+                    let first = beginning.remove(&event.thread).is_some();
+                    let count = blocks.at.entry(event.pc).or_default();
+                    blocks.all.push(Block {
+                        start: addr,
+                        size,
+                        event: event.id,
+                        thread: event.thread,
+                        pc: event.pc,
+                        stack: event.stack,
+                        earlier: *count,
+                        is_stack: first && lowest_stack.is_some_and(|lowest| addr.0 >= lowest),
+                    });
+                    *count += 1;
+                }
+                _ => {}
+            }
+        }
+        blocks.all.sort_by_key(|block| (block.start, block.event));
+        Ok(blocks)
+    }
+
+    /// The block that an address belonged to, or had belonged to last, when something happened.
+    pub fn at(&self, addr: Addr, when: EventId) -> Option<&Block> {
+        let end = self.all.partition_point(|block| block.start <= addr);
+        let near = self.all[..end].iter().rev().take(NEAR);
+        let there = |block: &&Block| addr.0 - block.start.0 < block.size.max(1) && block.event <= when;
+        near.filter(there).max_by_key(|block| block.event)
+    }
+
+    /// How many blocks were allocated where this one was.
+    pub fn alike(&self, block: &Block) -> u32 {
+        self.at.get(&block.pc).copied().unwrap_or(1)
+    }
+}

@@ -259,7 +259,7 @@ unsafe extern "C-unwind" fn mmap_body(
     file: c_int,
     offset: off_t,
 ) -> *mut c_void {
-    let pc = super::tls::caller_pc();
+    let pc = tls::caller_pc();
     let map = real!(mmap: Map);
     // SAFETY: the program's own call.
     let Some(mut inside) = enter() else { return unsafe { map(at, size, protection, flags, file, offset) } };

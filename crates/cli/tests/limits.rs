@@ -58,3 +58,21 @@ fn the_first_failure_can_be_enough() {
         said.stderr.contains("classes of executions covered") || said.stderr.contains("class of executions covered");
     assert!(all || said.stderr.contains("nothing else turned up for"), "the budget is a ceiling: {said:?}");
 }
+
+/// Older versions of clang leave accesses out, and whoever builds with one is told.
+#[test]
+fn what_a_compiler_leaves_out_is_said() {
+    let lab = Lab::new();
+    let version = lab.shell("clang --version").stdout;
+    let version = version.split("clang version ").nth(1).and_then(|rest| rest.split('.').next()?.parse::<u32>().ok());
+    let Some(version) = version else {
+        eprintln!("skipped: blind spots of clang: no clang");
+        return;
+    };
+    lab.write("one.c", "int main(void) { return 0; }\n");
+    let build = "REWEAVE_CC=clang \"$REWEAVE\" cc -g -o one one.c";
+    let said = lab.shell(&format!("{build} && \"$REWEAVE\" record -o one.rwt -- ./one"));
+    assert_eq!(said.stderr.contains("leaves out accesses to fields of local objects"), version < 20, "{said:?}");
+    let said = lab.shell("REWEAVE_CC=gcc \"$REWEAVE\" cc -g -o one one.c && \"$REWEAVE\" record -o one.rwt -- ./one");
+    assert!(!said.stderr.contains("leaves out accesses"), "{said:?}");
+}

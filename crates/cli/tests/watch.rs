@@ -351,8 +351,9 @@ fn a_lock_order_inversion_is_told_as_a_deadlock_while_the_program_runs() {
 fn lock_histories_tell_races_that_happens_before_misses() {
     let lab = Lab::new();
     lab.build_text(INVERTS, "inverts");
-    let said = lab
-        .shell("\"$REWEAVE\" watch --json findings.json --analysis hb,goodlock,lock-history -- ./inverts < /dev/null");
+    let said = lab.shell(
+        "\"$REWEAVE\" watch --json findings.json --analysis hb,goodlock,lock-history,lockset -- ./inverts < /dev/null",
+    );
     assert_eq!(said.code, 1, "{said:?}");
     let report =
         Report::from_json(&std::fs::read_to_string(lab.path("findings.json")).expect("written")).expect("JSON");

@@ -26,11 +26,11 @@ impl Pattern {
     pub fn of(group: &Group<'_>) -> Option<Self> {
         let any = |is: fn(&Item) -> bool| group.items().any(is);
         match () {
+            () if any(checks_twice) => Some(Self::DoubleCheckedLocking),
+            () if publishes(group) => Some(Self::EarlyPublication),
             () if any(frees) => Some(Self::UseAfterFree),
             () if any(inverts) => Some(Self::LockOrderInversion),
             () if any(waits_for_notify) => Some(Self::LostWakeUp),
-            () if any(checks_twice) => Some(Self::DoubleCheckedLocking),
-            () if publishes(group) => Some(Self::EarlyPublication),
             () if any(updates) => Some(Self::LostUpdate),
             () if any(checks_and_acts) => Some(Self::CheckThenAct),
             () => None,
@@ -128,16 +128,23 @@ fn checks_twice(item: &Item) -> bool {
         && (holds(one) || holds(two))
 }
 
-/// A pointer races, and so does what it points to.
+/// A pointer is written while others read it, and what it points to is written, too.
 fn publishes(group: &Group<'_>) -> bool {
     let races = || group.items().filter(|item| item.kind == Kind::Race).flat_map(|item| &item.accesses);
-    let memory = || races().filter_map(|access| access.memory.as_ref());
-    let held: BTreeSet<&str> = memory().filter_map(|memory| memory.holds.as_deref()).collect();
-    memory().any(|memory| memory.allocated && held.contains(memory.object.as_str()))
+    let written = || races().filter(|access| is(access, OpName::Write)).filter_map(|access| access.memory.as_ref());
+    // What lies in variables: a pointer inside a block is part of what is published.
+    let pointers = written().filter(|memory| !memory.allocated);
+    let held: BTreeSet<&str> = pointers.filter_map(|memory| memory.holds.as_deref()).collect();
+    written().any(|memory| memory.allocated && held.contains(memory.object.as_str()))
 }
 
-/// A thread reads and writes the same on one line, and another one writes it, too.
+/// The same is read and written in steps: a block of its own, or a line that does both.
 fn updates(item: &Item) -> bool {
+    if let (Kind::Race, [one, two]) = (item.kind, &item.accesses[..]) {
+        let reads_and_writes =
+            is(one, OpName::Read) && is(two, OpName::Write) || is(one, OpName::Write) && is(two, OpName::Read);
+        return reads_and_writes && one.location.line != 0 && one.location == two.location;
+    }
     let same = |one: &AccessItem, two: &AccessItem| one.memory.is_some() && one.memory == two.memory;
     match (&item.accesses[..], item.kind) {
         ([first, .., last], Kind::Atomicity) => {

@@ -5,7 +5,7 @@
 //! same place are told together.
 
 use std::cmp::Reverse;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use reweave_model::{Harm, Kind, Novelty, OpName};
 
@@ -50,16 +50,20 @@ impl<'a> Group<'a> {
     }
 }
 
+/// Findings beyond this are not compared with each other: nobody reads so many.
+const MOST: usize = 2000;
+
 /// Puts findings together, the strongest of each group first if they come that way.
 pub fn groups<'a>(items: impl IntoIterator<Item = &'a Item>) -> Vec<Group<'a>> {
     let items: Vec<&Item> = items.into_iter().collect();
+    let sides: Vec<Side<'_>> = items.iter().take(MOST).map(|item| Side::of(item)).collect();
     // That a run failed follows from what made it fail, but two bugs can end alike: it joins one group.
-    let (follows, causes): (Vec<usize>, Vec<usize>) =
-        (0..items.len()).partition(|&at| items[at].kind == Kind::Failure && freed_at(items[at]).is_empty());
+    let is_cause = |at: &usize| items[*at].kind != Kind::Failure || !sides[*at].freed.is_empty();
+    let (causes, follows): (Vec<usize>, Vec<usize>) = (0..sides.len()).partition(is_cause);
     // What each belongs to: the first of its group.
     let mut first: Vec<usize> = (0..items.len()).collect();
     for (n, &at) in causes.iter().enumerate() {
-        let related = causes[..n].iter().filter(|&&other| cause(items[other], items[at]).is_some());
+        let related = causes[..n].iter().filter(|&&other| sides[other].cause(&sides[at]).is_some());
         let mut together: BTreeSet<usize> = related.map(|&other| first[other]).collect();
         together.insert(at);
         // Two groups may turn out to be one.
@@ -68,28 +72,25 @@ pub fn groups<'a>(items: impl IntoIterator<Item = &'a Item>) -> Vec<Group<'a>> {
     }
     for &at in &follows {
         let all = causes.iter().chain(follows.iter().filter(|&&other| other < at));
-        let lead = all.filter(|&&other| relation(items[other], items[at]).is_some()).map(|&other| first[other]).min();
+        let related = all.filter(|&&other| sides[other].relation(&sides[at]).is_some());
         // A failure that the strongest finding is keeps the word, unless something explains it.
-        first[at] = lead.unwrap_or(at);
+        first[at] = related.map(|&other| first[other]).min().unwrap_or(at);
     }
-    gather(&items, &first)
+    gather(&items, &sides, &first)
 }
 
 /// `first` says which group each belongs to.
-fn gather<'a>(items: &[&'a Item], first: &[usize]) -> Vec<Group<'a>> {
-    let mut groups: Vec<(usize, Vec<&'a Item>)> = Vec::new();
-    for (at, &item) in items.iter().enumerate() {
-        match groups.iter_mut().find(|(lead, _)| *lead == first[at]) {
-            Some((_, members)) => members.push(item),
-            None => groups.push((first[at], vec![item])),
-        }
+fn gather<'a>(items: &[&'a Item], sides: &[Side<'a>], first: &[usize]) -> Vec<Group<'a>> {
+    let mut groups: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+    for (at, &lead) in first.iter().enumerate() {
+        groups.entry(lead).or_default().push(at);
     }
-    let group = |members: Vec<&'a Item>| {
-        let why = |at: usize| members[..at].iter().find_map(|before| relation(before, members[at]));
-        let others = (1..members.len()).map(|at| (members[at], why(at).unwrap_or(Relation::HandedOver))).collect();
-        Group { lead: members[0], others }
+    let group = |members: Vec<usize>| {
+        let why = |n: usize| members[..n].iter().find_map(|&before| sides[before].relation(&sides[members[n]]));
+        let others = (1..members.len()).map(|n| (items[members[n]], why(n).unwrap_or(Relation::HandedOver))).collect();
+        Group { lead: items[members[0]], others }
     };
-    groups.into_iter().map(|(_, members)| group(members)).collect()
+    groups.into_values().map(group).collect()
 }
 
 /// All findings, as a page shows them: the strongest first, what is one bug to people together. What is suppressed or
@@ -127,87 +128,103 @@ pub fn bugs(items: &[Item]) -> Vec<Bug> {
 
 /// Whether somebody who knows of `lead` needs no block about `other`.
 pub fn relation(lead: &Item, other: &Item) -> Option<Relation> {
-    if let Some(relation) = cause(lead, other) {
-        return Some(relation);
+    Side::of(lead).relation(&Side::of(other))
+}
+
+/// A finding, and what it is compared by.
+struct Side<'a> {
+    item: &'a Item,
+    lines: BTreeSet<(&'a str, u32)>,
+    memory: BTreeSet<&'a MemoryItem>,
+    functions: BTreeSet<&'a str>,
+    /// Where memory is freed that it uses.
+    freed: BTreeSet<(&'a str, u32)>,
+}
+
+impl<'a> Side<'a> {
+    fn of(item: &'a Item) -> Self {
+        let line = |access: &'a AccessItem| (access.location.file.as_str(), access.location.line);
+        let known = || item.accesses.iter().filter(|access| access.location.line != 0);
+        Self {
+            item,
+            lines: known().map(line).collect(),
+            memory: item.accesses.iter().filter_map(|access| access.memory.as_ref()).collect(),
+            functions: item.accesses.iter().map(|access| access.location.function.as_str()).collect(),
+            freed: known().filter(|access| access.op == Operation::from(OpName::Free)).map(line).collect(),
+        }
     }
-    let ends_alike = lead.facts.ended.is_some() && lead.facts.ended == other.facts.ended;
-    let same_end = other.kind == Kind::Failure && lead.kind != Kind::Failure && fails(lead) && ends_alike;
-    same_end.then_some(Relation::Outcome)
-}
 
-fn fails(item: &Item) -> bool {
-    item.harm.is_some_and(|harm| harm != Harm::Nothing)
-}
+    fn fails(&self) -> bool {
+        self.item.harm.is_some_and(|harm| harm != Harm::Nothing)
+    }
 
-/// Whether the two have the same cause, as far as places and memory say.
-fn cause(lead: &Item, other: &Item) -> Option<Relation> {
-    let (one, two) = (lines(lead), lines(other));
-    let same_lines = !one.is_empty()
-        && match (lead.kind, other.kind) {
-            (Kind::Race, Kind::Atomicity) | (Kind::Atomicity, Kind::Race) => one.is_subset(&two) || two.is_subset(&one),
-            // A run that hangs has more threads waiting than those that wait for each other.
-            (Kind::Deadlock, Kind::Deadlock) => one.is_subset(&two),
-            (Kind::Race, Kind::Race) | (Kind::Atomicity, Kind::Atomicity) => one == two,
-            (Kind::Race | Kind::Atomicity, Kind::Failure) => fails(lead) && !two.is_empty() && two.is_subset(&one),
-            // What was not done together is why somebody waits in vain.
-            (Kind::Race | Kind::Atomicity, Kind::Deadlock) => hangs(lead) && !one.is_disjoint(&two),
-            (Kind::Deadlock, Kind::Race | Kind::Atomicity) => hangs(other) && !one.is_disjoint(&two),
-            _ => false,
+    fn hangs(&self) -> bool {
+        self.item.harm == Some(Harm::Hang)
+    }
+
+    fn is_about_memory(&self) -> bool {
+        matches!(self.item.kind, Kind::Race | Kind::Atomicity)
+    }
+
+    fn relation(&self, other: &Self) -> Option<Relation> {
+        if let Some(relation) = self.cause(other) {
+            return Some(relation);
+        }
+        let (one, two) = (self.item, other.item);
+        let ends_alike = one.facts.ended.is_some() && one.facts.ended == two.facts.ended;
+        let same_end = two.kind == Kind::Failure && one.kind != Kind::Failure && self.fails() && ends_alike;
+        same_end.then_some(Relation::Outcome)
+    }
+
+    /// Whether the two have the same cause, as far as places and memory say.
+    fn cause(&self, other: &Self) -> Option<Relation> {
+        if self.has_lines_of(other) {
+            return Some(Relation::Lines);
+        }
+        if !self.freed.is_disjoint(&other.freed) {
+            return Some(Relation::Freed);
+        }
+        if !self.is_about_memory() || !other.is_about_memory() {
+            return None;
+        }
+        // Who takes a pointer away and frees what it points to does both too early, or too late.
+        let frees = !self.freed.is_empty() || !other.freed.is_empty();
+        if frees && self.functions == other.functions {
+            return Some(Relation::Freed);
+        }
+        // Fields of an object that the same code uses without protection lack the same protection.
+        let share_function = !self.functions.is_disjoint(&other.functions);
+        let same = |a: &MemoryItem, b: &MemoryItem| {
+            a.object == b.object && (a.part == b.part || a.allocated && share_function)
         };
-    if same_lines {
-        return Some(Relation::Lines);
+        let points = |a: &MemoryItem, b: &MemoryItem| b.allocated && a.holds.as_ref() == Some(&b.object);
+        let any = |is: &dyn Fn(&MemoryItem, &MemoryItem) -> bool| {
+            self.memory.iter().any(|a| other.memory.iter().any(|b| is(a, b)))
+        };
+        if any(&same) {
+            return Some(Relation::Memory);
+        }
+        // Whoever gets the pointer too early, or too late, uses everything behind it so.
+        (any(&points) || any(&|a, b| points(b, a))).then_some(Relation::HandedOver)
     }
-    if !freed_at(lead).is_disjoint(&freed_at(other)) {
-        return Some(Relation::Freed);
+
+    fn has_lines_of(&self, other: &Self) -> bool {
+        let (one, two) = (&self.lines, &other.lines);
+        !one.is_empty()
+            && match (self.item.kind, other.item.kind) {
+                (Kind::Race, Kind::Atomicity) | (Kind::Atomicity, Kind::Race) => {
+                    one.is_subset(two) || two.is_subset(one)
+                }
+                // A run that hangs has more threads waiting than those that wait for each other.
+                (Kind::Deadlock, Kind::Deadlock) => one.is_subset(two),
+                (Kind::Race, Kind::Race) | (Kind::Atomicity, Kind::Atomicity) => one == two,
+                (Kind::Race | Kind::Atomicity, Kind::Failure) => self.fails() && !two.is_empty() && two.is_subset(one),
+                // What was not done together is why somebody waits in vain.
+                (Kind::Race | Kind::Atomicity, Kind::Deadlock) => self.hangs() && !one.is_disjoint(two),
+                (Kind::Deadlock, Kind::Race | Kind::Atomicity) => other.hangs() && !one.is_disjoint(two),
+                _ => false,
+            }
     }
-    if !is_about_memory(lead) || !is_about_memory(other) {
-        return None;
-    }
-    // Who takes a pointer away and frees what it points to does both too early, or too late.
-    let frees = !freed_at(lead).is_empty() || !freed_at(other).is_empty();
-    if frees && functions(lead) == functions(other) {
-        return Some(Relation::Freed);
-    }
-    let (one, two) = (memory(lead), memory(other));
-    // Fields of an object that the same code uses without protection lack the same protection.
-    let share_function = !functions(lead).is_disjoint(&functions(other));
-    let same =
-        |a: &MemoryItem, b: &MemoryItem| a.object == b.object && (a.part == b.part || a.allocated && share_function);
-    let points = |a: &MemoryItem, b: &MemoryItem| b.allocated && a.holds.as_ref() == Some(&b.object);
-    let any = |holds: &dyn Fn(&MemoryItem, &MemoryItem) -> bool| one.iter().any(|a| two.iter().any(|b| holds(a, b)));
-    if any(&same) {
-        return Some(Relation::Memory);
-    }
-    // Whoever gets the pointer too early, or too late, uses everything behind it so.
-    (any(&points) || any(&|a, b| points(b, a))).then_some(Relation::HandedOver)
-}
-
-fn hangs(item: &Item) -> bool {
-    item.harm == Some(Harm::Hang)
-}
-
-const fn is_about_memory(item: &Item) -> bool {
-    matches!(item.kind, Kind::Race | Kind::Atomicity)
-}
-
-fn lines(item: &Item) -> BTreeSet<(&str, u32)> {
-    let places = item.accesses.iter().map(|access| (access.location.file.as_str(), access.location.line));
-    places.filter(|(_, line)| *line != 0).collect()
-}
-
-fn memory(item: &Item) -> BTreeSet<&MemoryItem> {
-    item.accesses.iter().filter_map(|access| access.memory.as_ref()).collect()
-}
-
-fn functions(item: &Item) -> BTreeSet<&str> {
-    item.accesses.iter().map(|access| access.location.function.as_str()).collect()
-}
-
-/// Where memory is freed that it uses.
-fn freed_at(item: &Item) -> BTreeSet<(&str, u32)> {
-    let frees = |access: &&AccessItem| access.op == Operation::from(OpName::Free) && access.location.line != 0;
-    let freed = item.accesses.iter().filter(frees);
-    freed.map(|access| (access.location.file.as_str(), access.location.line)).collect()
 }
 
 #[cfg(test)]

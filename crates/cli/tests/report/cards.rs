@@ -72,7 +72,10 @@ fn an_object_that_is_published_too_early_is_one_card() {
         bugs.iter().filter(|bug| bug["findings"].as_array().is_some_and(|all| all.contains(&findings[0]["id"])));
     let all: Vec<&Value> = proven.flat_map(|bug| bug["findings"].as_array().expect("ids")).collect();
     assert_eq!(all.len(), findings.len(), "one bug: {bugs:#?}");
-    let text = reweave(folder, &["report", "out", "--sarif", "out.sarif", "--junit", "out.xml"]);
+    let forms = reweave(folder, &["report", "out", "--sarif", "out.sarif", "--junit", "out.xml"]);
+    assert_eq!(forms.code, 1, "{}", forms.stderr);
+    let text = reweave(folder, &["report", "out"]);
+    assert!(text.stdout.contains("early publication: "), "{}", text.stdout);
     assert!(text.stdout.contains("(probably 1 bug)"), "{}", text.stdout);
     let sarif: Value =
         serde_json::from_str(&fs::read_to_string(folder.join("out.sarif")).expect("a file")).expect("JSON");

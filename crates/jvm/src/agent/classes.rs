@@ -115,7 +115,7 @@ impl Classes {
             first_site: self.next_site,
             code: self.next_code,
             offsets,
-            synchronization: !scope.is_everything(),
+            synchronization: !scope.has_plain(),
             class: std::ptr::null_mut(),
             facts,
         };

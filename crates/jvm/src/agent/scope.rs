@@ -25,6 +25,20 @@ const SYNCHRONIZING: [&[u8]; 12] = [
     b"java/io/StringWriter",
 ];
 
+/// Those of them whose data lies behind locks, as beginnings of names.
+const GUARDED: [&[u8]; 10] = [
+    b"java/util/concurrent/ArrayBlockingQueue",
+    b"java/util/concurrent/LinkedBlockingQueue",
+    b"java/util/concurrent/LinkedBlockingDeque",
+    b"java/util/concurrent/PriorityBlockingQueue",
+    b"java/util/concurrent/DelayQueue",
+    b"java/util/concurrent/ScheduledThreadPoolExecutor",
+    b"java/util/concurrent/ThreadPoolExecutor",
+    b"java/util/concurrent/CyclicBarrier",
+    b"java/util/concurrent/FutureTask",
+    b"java/util/concurrent/CopyOnWriteArray",
+];
+
 /// Beginnings of names of the classes below variable handles; what follows is a `$`, if anything.
 const BELOW_HANDLES: [&[u8]; 9] = [
     b"java/lang/invoke/VarHandleBooleans",
@@ -53,6 +67,9 @@ pub fn scope(name: &[u8]) -> Option<Scope<'static>> {
     let starts = |prefix: &&[u8]| name.starts_with(prefix);
     if !JDK.iter().any(|prefix| starts(prefix)) {
         return Some(Scope::Everything);
+    }
+    if GUARDED.iter().any(|prefix| starts(prefix)) {
+        return Some(Scope::Guarded);
     }
     if SYNCHRONIZING.iter().any(|prefix| starts(prefix)) {
         return Some(Scope::Synchronization);

@@ -19,7 +19,7 @@ pub fn name(env: Env, inside: &mut Inside<'_, Jvm>, site: u32) {
     let (class, fields) = {
         let classes = agent().classes();
         let Some((loaded, _)) = classes.site(site) else { return };
-        if loaded.synchronization || loaded.class.is_null() {
+        if loaded.class.is_null() {
             return;
         }
         let is_wanted = |field: &&crate::rewrite::facts::Field| {

@@ -243,10 +243,11 @@ impl<'p, 'c, 'a> Pass<'p, 'c, 'a> {
     fn instruction(&mut self, i: usize, note: &Note, fills_last: bool) -> Result<()> {
         let instruction = self.instructions[i];
         let (mut before, mut instead, mut after) = (Vec::new(), Vec::new(), Vec::new());
-        let everything = self.class.options.scope.is_everything();
+        let scope = self.class.options.scope;
+        let (everything, plain) = (scope.is_everything(), scope.has_plain());
         match instruction.op {
-            GETSTATIC | PUTSTATIC | IALOAD..=SALOAD | IASTORE..=SASTORE if !everything => return Ok(()),
-            NEWARRAY | ANEWARRAY | MULTIANEWARRAY if !everything => return Ok(()),
+            GETSTATIC | PUTSTATIC if !everything => return Ok(()),
+            IALOAD..=SALOAD | IASTORE..=SASTORE | NEWARRAY | ANEWARRAY | MULTIANEWARRAY if !plain => return Ok(()),
             GETSTATIC | PUTSTATIC => self.static_field(&instruction, note, &mut before, &mut after)?,
             GETFIELD | PUTFIELD if !note.uninitialized_this => {
                 self.field(&instruction, note, &mut before, &mut after)?;

@@ -54,6 +54,9 @@ pub enum Scope<'o> {
     /// Monitors, calls of `Unsafe`, and accesses to fields, of which those that are not volatile are to be left out when it
     /// is known which these are. Objects get no field for their address.
     Synchronization,
+    /// The same with all accesses: classes of the JDK whose data lies behind locks of the JDK. What they do follows from what
+    /// is in them.
+    Guarded,
     /// Methods of these names are bracketed as class initializers are; all others stay as they are.
     Quiet(&'o [&'o [u8]]),
 }
@@ -61,6 +64,11 @@ pub enum Scope<'o> {
 impl Scope<'_> {
     pub const fn is_everything(self) -> bool {
         matches!(self, Self::Everything)
+    }
+
+    /// Whether plain accesses are recorded.
+    pub const fn has_plain(self) -> bool {
+        matches!(self, Self::Everything | Self::Guarded)
     }
 }
 

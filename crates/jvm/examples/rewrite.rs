@@ -1,7 +1,8 @@
 //! Rewrites the class files of a folder into another one, and says how long that took and what was left out:
 //! `cargo run --example rewrite -- IN OUT [--preloaded-java-lang] [--stops] [--synchronization]`.
 //!
-//! With `/dev/null` as OUT nothing is written. Every class is also read and written unchanged, which must give its bytes.
+//! With `/dev/null` as OUT nothing is written. Every class is also read and written unchanged, which must give its
+//! bytes.
 
 use reweave_jvm::classfile::{ClassFile, Code};
 use reweave_jvm::rewrite::{Options, Scope, Stop, rewrite};

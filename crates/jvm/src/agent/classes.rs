@@ -72,8 +72,8 @@ impl Classes {
         }
     }
 
-    /// Rewrites a class that is being loaded. `None`: it stays as it is. Otherwise its bytes, and the number of the class.
-    /// `preloaded`: it was there before the agent.
+    /// Rewrites a class that is being loaded. `None`: it stays as it is. Otherwise its bytes, and the number of the
+    /// class. `preloaded`: it was there before the agent.
     pub fn load(&mut self, name: &[u8], bytes: &[u8], hot: &Hot, preloaded: bool) -> Option<(Vec<u8>, usize)> {
         let scope = scope(name)?;
         let with_address = &self.with_address;

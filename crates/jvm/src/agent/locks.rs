@@ -1,5 +1,6 @@
-//! Locks of `java.util.concurrent` that are seen as a whole. As with monitors: first in the model, then really, so the real one
-//! is free whenever the model lets a thread have it. Within their methods nothing is recorded and nobody is preempted.
+//! Locks of `java.util.concurrent` that are seen as a whole. As with monitors: first in the model, then really, so the
+//! real one is free whenever the model lets a thread have it. Within their methods nothing is recorded and nobody is
+//! preempted.
 
 use super::jni::{Class, Env};
 use super::threads::{self, Jvm};

@@ -1,9 +1,9 @@
-//! The agent inside the machine: a JVMTI agent that rewrites classes as they are loaded, and stands between the hook class
-//! and the conductor.
+//! The agent inside the machine: a JVMTI agent that rewrites classes as they are loaded, and stands between the hook
+//! class and the conductor.
 //!
-//! The order of the start: the library is loaded before the machine is there (`Agent_OnLoad`); the hook classes are defined
-//! as soon as classes can be (`VMStart`); the main thread comes under control, and the natives that block are replaced, when
-//! the machine is ready (`VMInit`). What the machine does before belongs to nobody's program.
+//! The order of the start: the library is loaded before the machine is there (`Agent_OnLoad`); the hook classes are
+//! defined as soon as classes can be (`VMStart`); the main thread comes under control, and the natives that block are
+//! replaced, when the machine is ready (`VMInit`). What the machine does before belongs to nobody's program.
 
 mod classes;
 mod hooks;

@@ -1,5 +1,5 @@
-//! Monitors: first in the model, then really. What the machine's own code does with monitors is not in the model; whoever
-//! would block for real because of that leaves control until it has the monitor.
+//! Monitors: first in the model, then really. What the machine's own code does with monitors is not in the model;
+//! whoever would block for real because of that leaves control until it has the monitor.
 
 use super::jni::{Env, Object};
 use super::jvmti::Jvmti;
@@ -80,8 +80,8 @@ fn deadline(token: &Token<'_, Jvm>, milliseconds: i64) -> Deadline {
     if milliseconds == 0 { Deadline::Never } else { Deadline::At(token.now() + milliseconds as u64 * 1_000_000) }
 }
 
-/// `Thread.join` waits in the monitor of the thread, which the machine itself notifies. One that has ended in the model needs
-/// a moment more in the machine: that is no wait, whatever the machine thinks.
+/// `Thread.join` waits in the monitor of the thread, which the machine itself notifies. One that has ended in the model
+/// needs a moment more in the machine: that is no wait, whatever the machine thinks.
 fn join(env: Env, thread: Object, child: u32, milliseconds: i64) {
     let known = agent().known();
     if threads::enter(env, |inside| inside.is_alive(child)) == Some(true) {

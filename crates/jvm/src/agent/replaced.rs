@@ -1,5 +1,5 @@
-//! Natives of the JDK that block or tell the time: replaced, so every caller is covered, whatever its class. Their names
-//! differ between versions; one that is not there under any of its names is an error.
+//! Natives of the JDK that block or tell the time: replaced, so every caller is covered, whatever its class. Their
+//! names differ between versions; one that is not there under any of its names is an error.
 
 use super::jni::{Class, Env, NativeMethod, Object};
 use super::{agent, monitors, stacks, threads};

@@ -217,8 +217,8 @@ pub unsafe extern "system" fn name(env: Env, _: Class, object: Object, class_wor
     }
 }
 
-/// Gives an object an address without saying so in the trace. `None`: it has one, or is one that goes by its name or content.
-/// Otherwise the address, and the size of the block.
+/// Gives an object an address without saying so in the trace. `None`: it has one, or is one that goes by its name or
+/// content. Otherwise the address, and the size of the block.
 pub fn give_address(env: Env, object: Object) -> Option<(u64, u64)> {
     let agent = agent();
     if agent.known().known_address(env, object) != 0 {
@@ -327,8 +327,8 @@ pub unsafe extern "system" fn atomic_at(
     threads::enter(env, |inside| record_atomic(inside, pc, (block + place, size), (read, written), kind, order));
 }
 
-/// What the program asked for. Plain accesses of that kind are the JDK's own, which knows what it does: they order nothing,
-/// and are no races.
+/// What the program asked for. Plain accesses of that kind are the JDK's own, which knows what it does: they order
+/// nothing, and are no races.
 const fn order_of(call: UnsafeCall) -> MemoryOrder {
     match call.order {
         Order::Plain | Order::Opaque => MemoryOrder::Relaxed,

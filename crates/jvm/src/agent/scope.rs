@@ -1,8 +1,8 @@
 //! Which classes get which hooks.
 //!
-//! All of the program's own get all. Of the JDK's own, those that programs synchronize by: their monitors, volatile fields
-//! and atomic operations order what threads do; what lies beneath is their own business. And nothing is recorded while the
-//! machine loads a class or links a call.
+//! All of the program's own get all. Of the JDK's own, those that programs synchronize by: their monitors, volatile
+//! fields and atomic operations order what threads do; what lies beneath is their own business. And nothing is recorded
+//! while the machine loads a class or links a call.
 
 use crate::rewrite::Scope;
 

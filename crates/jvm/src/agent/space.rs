@@ -1,8 +1,8 @@
 //! The made-up address space, and the words that the hook class works on.
 //!
-//! An object is a block with an address that is never used again and does not depend on where the collector moves it. A field
-//! lies at twice its real offset (so that references, which take four bytes in the machine, have eight), a static field in the
-//! block of its class, an element at its index times its size.
+//! An object is a block with an address that is never used again and does not depend on where the collector moves it. A
+//! field lies at twice its real offset (so that references, which take four bytes in the machine, have eight), a static
+//! field in the block of its class, an element at its index times its size.
 
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -27,8 +27,8 @@ pub struct Hot {
     pub budget: AtomicU64,
     pub shown: AtomicU64,
     pub wanted: AtomicU64,
-    /// Addresses of the recorder's words: where the next record goes, from where on the chunk is full, and how much of it the
-    /// launcher sees.
+    /// Addresses of the recorder's words: where the next record goes, from where on the chunk is full, and how much of
+    /// it the launcher sees.
     pub cursor: AtomicU64,
     pub limit: AtomicU64,
     pub visible: AtomicU64,
@@ -48,8 +48,8 @@ const _: () = assert!(std::mem::offset_of!(Hot, next) == 72 && std::mem::offset_
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub struct Site {
-    /// First word of its records: 0 not known yet, negative nothing is recorded there. A volatile field has a kind that is no
-    /// plain access, and bit 8 if it is written.
+    /// First word of its records: 0 not known yet, negative nothing is recorded there. A volatile field has a kind that
+    /// is no plain access, and bit 8 if it is written.
     pub head: u64,
     /// Of a call: the stack it was last made from. Of a static field: with `b` the address.
     pub a: u32,

@@ -1,5 +1,5 @@
-//! Objects that a class initializer has made: nothing is recorded there, and which thread runs it depends on the schedule. Those
-//! that static fields lead to get their addresses at its end, and are named by the field in every run.
+//! Objects that a class initializer has made: nothing is recorded there, and which thread runs it depends on the
+//! schedule. Those that static fields lead to get their addresses at its end, and are named by the field in every run.
 
 use super::agent;
 use super::jni::{Env, Object};

@@ -7,8 +7,8 @@ use crate::rewrite::facts::SiteKind;
 use crate::rewrite::unsafe_calls::Operation;
 use reweave_guest::Next;
 
-/// The thread is about to access something. `block`: the address of the object, 0 if it has none yet: then nobody else can
-/// be about to access it.
+/// The thread is about to access something. `block`: the address of the object, 0 if it has none yet: then nobody else
+/// can be about to access it.
 pub unsafe extern "system" fn before(env: Env, class: Class, object: Object, block: u64, index: i32, site: i32) {
     let agent = agent();
     let number = site as u32;

@@ -49,7 +49,8 @@ pub fn is_managed() -> bool {
     ROW.get().is_some()
 }
 
-/// Runs an operation of this thread with the token. `None`: nothing of this thread is recorded, or it is in an operation.
+/// Runs an operation of this thread with the token. `None`: nothing of this thread is recorded, or it is in an
+/// operation.
 pub fn enter<R>(env: Env, code: impl FnOnce(&mut Inside<'_, Jvm>) -> R) -> Option<R> {
     let row = ROW.get()?;
     // SAFETY: this thread's own row; tokens of this thread do not outlive this function.
@@ -344,8 +345,8 @@ pub unsafe extern "system" fn fails(env: Env, _: Object, _: Object) {
     }
 }
 
-/// The machine ends by itself. If an exception ended a thread, the program has failed, whatever the machine would return:
-/// its status only tells of the main thread.
+/// The machine ends by itself. If an exception ended a thread, the program has failed, whatever the machine would
+/// return: its status only tells of the main thread.
 pub unsafe extern "system" fn vm_death(_: Jvmti, env: Env) {
     let failed = FAILED.load(Ordering::Relaxed);
     exits(env, i32::from(failed));
@@ -355,7 +356,8 @@ pub unsafe extern "system" fn vm_death(_: Jvmti, env: Env) {
     }
 }
 
-/// Classes whose code is there and not yet in the trace: a thread that is in an operation, or not under control, cannot record.
+/// Classes whose code is there and not yet in the trace: a thread that is in an operation, or not under control, cannot
+/// record.
 static UNSAID: Mutex<Vec<usize>> = Mutex::new(Vec::new());
 static HAS_UNSAID: AtomicBool = AtomicBool::new(false);
 

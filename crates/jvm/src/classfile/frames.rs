@@ -80,8 +80,9 @@ pub struct Frame {
     stack: u32,
 }
 
-/// What a method starts with: the receiver and the parameters. Classes of parameters do not matter for reading and writing:
-/// they are entered as they stand in the frames, so `class` is asked only for the receiver and `0` stands for the rest.
+/// What a method starts with: the receiver and the parameters. Classes of parameters do not matter for reading and
+/// writing: they are entered as they stand in the frames, so `class` is asked only for the receiver and `0` stands for
+/// the rest.
 pub fn entry_locals(descriptor: &MethodDescriptor<'_>, receiver: Option<Type>) -> Vec<Type> {
     let mut locals: Vec<Type> = receiver.into_iter().collect();
     locals.extend(descriptor.parameters().map(|parameter| match parameter[0] {

@@ -1,8 +1,8 @@
 //! Class files, read and written ("The Java Virtual Machine Specification", chapter 4; up to class version 69).
 //!
 //! Guarantee: a class that was read and not changed is written byte for byte as it was, and no input makes the reader
-//! panic. What is not understood (attributes, above all) is kept as bytes. Deliberately absent: verification. A class that
-//! can be read may still be one that no machine accepts.
+//! panic. What is not understood (attributes, above all) is kept as bytes. Deliberately absent: verification. A class
+//! that can be read may still be one that no machine accepts.
 
 mod bytes;
 pub mod code;

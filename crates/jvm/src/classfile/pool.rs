@@ -61,8 +61,8 @@ pub struct Pool<'a> {
     original: &'a [u8],
     /// Those that were added.
     added: Vec<u8>,
-    /// Where each constant starts, in `original` and, beyond its end, in `added`. Index 0 and what follows a long or a double
-    /// are no constants.
+    /// Where each constant starts, in `original` and, beyond its end, in `added`. Index 0 and what follows a long or a
+    /// double are no constants.
     // invariant: at most 65,535 of them
     starts: Vec<u32>,
     /// Index of each added constant by its bytes, those of [`Pool::add_integer`] excepted.

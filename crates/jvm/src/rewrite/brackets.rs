@@ -1,5 +1,5 @@
-//! What surrounds a method's body: the monitor of a `synchronized` method, the begin and end of a class initializer, and
-//! the stack of calls, which is set right again after calls and in handlers.
+//! What surrounds a method's body: the monitor of a `synchronized` method, the begin and end of a class initializer,
+//! and the stack of calls, which is set right again after calls and in handlers.
 
 use super::facts::SiteKind;
 use super::flow::{Flow, Note};
@@ -12,8 +12,8 @@ use crate::classfile::opcode::*;
 use crate::classfile::{FIRST_WITH_CLASS_CONSTANTS, Instruction, Result};
 
 impl Pass<'_, '_, '_> {
-    /// Inside a class initializer, and where the machine loads classes, nothing is recorded and nobody is preempted, so the
-    /// method gets no other hooks.
+    /// Inside a class initializer, and where the machine loads classes, nothing is recorded and nobody is preempted, so
+    /// the method gets no other hooks.
     pub(super) fn quiet(&mut self) -> Result<()> {
         let note = Note::default();
         let begin = self.site(0, SiteKind::BeginInitializer, None, &note)?;
@@ -77,8 +77,8 @@ impl Pass<'_, '_, '_> {
         self.bracket(exit, handler)
     }
 
-    /// Sets the stack right after each call and at the start of each handler, unless nothing asks for it before the next
-    /// call sets it anyway.
+    /// Sets the stack right after each call and at the start of each handler, unless nothing asks for it before the
+    /// next call sets it anyway.
     pub(super) fn restore_stack(
         &mut self,
         stack: u16,
@@ -119,7 +119,8 @@ impl Pass<'_, '_, '_> {
         (start, self.edits.inserted.len() as u32)
     }
 
-    /// Whether a hook may run from here on that shows the stack of calls, before the next call or the end of the method.
+    /// Whether a hook may run from here on that shows the stack of calls, before the next call or the end of the
+    /// method.
     fn asks_for_stack(&self, from: usize, flow: &Flow<'_>) -> bool {
         for (i, instruction) in self.instructions.iter().enumerate().skip(from) {
             if i > from && flow.is_target(i) || instruction.target().is_some() {

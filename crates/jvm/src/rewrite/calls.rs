@@ -96,8 +96,8 @@ impl Pass<'_, '_, '_> {
         Ok(())
     }
 
-    /// Whether the call is that of a constructor which leaves a new object of a class of the JDK on the stack: such objects
-    /// have no field for their address.
+    /// Whether the call is that of a constructor which leaves a new object of a class of the JDK on the stack: such
+    /// objects have no field for their address.
     fn makes_foreign(&mut self, instruction: &Instruction<'_>) -> Result<bool> {
         let method = self.class.pool.reference(instruction.index())?;
         if instruction.op != INVOKESPECIAL || method.name != b"<init>" {

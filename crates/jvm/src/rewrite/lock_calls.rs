@@ -1,5 +1,5 @@
-//! Locks of `java.util.concurrent` whose methods are seen as a whole: as a lock that is taken and given back, not as the atomic
-//! operations it is made of.
+//! Locks of `java.util.concurrent` whose methods are seen as a whole: as a lock that is taken and given back, not as
+//! the atomic operations it is made of.
 
 use super::facts::SiteKind;
 use super::flow::Note;

@@ -1,8 +1,8 @@
 //! One method: which hooks it gets, and where.
 //!
-//! An access is recorded after it was made, with the value it had: what throws is then not recorded. The operands it needs
-//! are copied in front of it; where the stack cannot be shuffled that way they rest in a local variable behind the
-//! method's own, which no frame mentions.
+//! An access is recorded after it was made, with the value it had: what throws is then not recorded. The operands it
+//! needs are copied in front of it; where the stack cannot be shuffled that way they rest in a local variable behind
+//! the method's own, which no frame mentions.
 
 use super::brackets::is_recorded_call;
 use super::emit::{Emitter, Number};
@@ -18,8 +18,8 @@ use crate::classfile::pool::Reference;
 use crate::classfile::{Code, FIRST_WITH_FRAMES, Instruction, Member, Pool, Result, access, decode_text, find};
 use std::collections::{HashMap, HashSet};
 
-/// Slots that hooks need on top of what the method itself has on its stack: the most is an array, an index, a long value
-/// and the site.
+/// Slots that hooks need on top of what the method itself has on its stack: the most is an array, an index, a long
+/// value and the site.
 const MORE_STACK: u16 = 6;
 
 /// The class around the method.

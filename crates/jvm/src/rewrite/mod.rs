@@ -1,8 +1,8 @@
 //! Rewriting: a class file and options in, a class file with calls of the hook class and facts about it out.
 //!
 //! A pure function: no I/O, no machine. Guarantees: a class that needs no hooks comes out byte for byte as it was; a
-//! rewritten one does what it did (values, exceptions, monitors, line numbers), if hooks return; every place that has no
-//! hook although it should is listed in [`Facts::left_out`].
+//! rewritten one does what it did (values, exceptions, monitors, line numbers), if hooks return; every place that has
+//! no hook although it should is listed in [`Facts::left_out`].
 
 mod brackets;
 mod calls;
@@ -51,11 +51,11 @@ pub struct Options<'o> {
 #[derive(Clone, Copy)]
 pub enum Scope<'o> {
     Everything,
-    /// Monitors, calls of `Unsafe`, and accesses to fields, of which those that are not volatile are to be left out when it
-    /// is known which these are. Objects get no field for their address.
+    /// Monitors, calls of `Unsafe`, and accesses to fields, of which those that are not volatile are to be left out
+    /// when it is known which these are. Objects get no field for their address.
     Synchronization,
-    /// The same with all accesses: classes of the JDK whose data lies behind locks of the JDK. What they do follows from what
-    /// is in them.
+    /// The same with all accesses: classes of the JDK whose data lies behind locks of the JDK. What they do follows
+    /// from what is in them.
     Guarded,
     /// Methods of these names are bracketed as class initializers are; all others stay as they are.
     Quiet(&'o [&'o [u8]]),

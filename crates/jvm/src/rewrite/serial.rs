@@ -1,5 +1,5 @@
-//! The `serialVersionUID` that a class would have: it is made of the class's names and flags, so a class whose flags are
-//! changed gets the old number as a field (Java Object Serialization Specification, 4.6).
+//! The `serialVersionUID` that a class would have: it is made of the class's names and flags, so a class whose flags
+//! are changed gets the old number as a field (Java Object Serialization Specification, 4.6).
 
 use crate::classfile::{ClassFile, Member, Result, access};
 

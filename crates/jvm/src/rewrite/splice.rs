@@ -1,9 +1,9 @@
 //! Puts bytes between the instructions of a method and moves everything that names a place in it: jumps, switches,
 //! handlers, frames, line and variable tables.
 //!
-//! A jump whose target moved out of reach of 16 bits becomes a wide one. A condition has no wide form: with frames, it jumps
-//! to a wide jump that stands behind a nearby instruction that never goes on (which takes the target's own frame); without
-//! frames, the opposite condition jumps over a wide jump.
+//! A jump whose target moved out of reach of 16 bits becomes a wide one. A condition has no wide form: with frames, it
+//! jumps to a wide jump that stands behind a nearby instruction that never goes on (which takes the target's own
+//! frame); without frames, the opposite condition jumps over a wide jump.
 
 use crate::classfile::code::padding;
 use crate::classfile::frames::{Frames, Type};
@@ -349,8 +349,9 @@ impl Layout<'_, '_> {
         Ok(self.start[self.target_of(pc.into())? as usize])
     }
 
-    /// Where a covered range ends now. What follows the exit of a monitor is left out: a handler that would exit it a second
-    /// time must not cover it, or the machine takes the method for one with unbalanced monitors and never compiles it.
+    /// Where a covered range ends now. What follows the exit of a monitor is left out: a handler that would exit it a
+    /// second time must not cover it, or the machine takes the method for one with unbalanced monitors and never
+    /// compiles it.
     fn moved_end(&self, pc: u16) -> Result<u32> {
         let index = self.target_of(pc.into())? as usize;
         let last = index.checked_sub(1).filter(|last| self.instructions[*last].op == MONITOREXIT);

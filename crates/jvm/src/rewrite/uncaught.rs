@@ -1,5 +1,5 @@
-//! `java.lang.Thread` tells a hook of exceptions that nobody catches: in other threads than the main one they leave no trace
-//! in how the program ends.
+//! `java.lang.Thread` tells a hook of exceptions that nobody catches: in other threads than the main one they leave no
+//! trace in how the program ends.
 
 use super::emit::Emitter;
 use super::hook_names::{Hook, HookConstants};

@@ -1,8 +1,8 @@
 //! Calls of `Unsafe`: below `VarHandle`, the `Atomic…` classes and field updaters lies always one of these. A call that
 //! names an object and an offset is replaced by one of the hook class, which does it and records it.
 //!
-//! All kinds of one operation (plain, opaque, acquire, release, volatile) go to one hook, which does the strongest. What the
-//! program asked for is in the facts.
+//! All kinds of one operation (plain, opaque, acquire, release, volatile) go to one hook, which does the strongest.
+//! What the program asked for is in the facts.
 
 use crate::classfile::pool::Reference;
 

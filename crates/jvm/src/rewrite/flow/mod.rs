@@ -1,9 +1,10 @@
-//! What the rewriter must know about the operands of a method: which are arrays that nobody else can know yet, which are
-//! `this` before its constructor has called another one, and which depend on a read of the same block.
+//! What the rewriter must know about the operands of a method: which are arrays that nobody else can know yet, which
+//! are `this` before its constructor has called another one, and which depend on a read of the same block.
 //!
-//! One pass in the order of the code. Where a jump leads back, or no state is known, everything is taken to be ordinary: an
-//! array is then recorded that need not be, never the other way round. Blocks end at jumps, at their targets, at calls, and
-//! where an instruction throws or not depending on a read: what follows happened because reads returned what they returned.
+//! One pass in the order of the code. Where a jump leads back, or no state is known, everything is taken to be
+//! ordinary: an array is then recorded that need not be, never the other way round. Blocks end at jumps, at their
+//! targets, at calls, and where an instruction throws or not depending on a read: what follows happened because reads
+//! returned what they returned.
 
 mod step;
 

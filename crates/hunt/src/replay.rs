@@ -61,11 +61,6 @@ impl Replayed {
     pub fn is_exact(&self) -> bool {
         self.diverged.is_none() && self.comparison.difference.is_none()
     }
-
-    /// The same program, and with the same values.
-    pub fn is_identical(&self) -> bool {
-        self.is_exact() && self.rebuilt.is_none() && self.comparison.other_values == 0
-    }
 }
 
 impl Recording {

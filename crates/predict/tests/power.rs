@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use reweave_predict::analyses::{cp, hb, lockset, maximal, shb, syncp, wcp};
-use reweave_predict::history::{Action, Condition, History, Lock, Mode, Waking};
+use reweave_predict::history::{Action, Condition, History, Lock, Mode, Pos, Waking};
 use reweave_predict::linear::{self, Linear};
 use reweave_predict::oracle::Oracle;
 use reweave_predict::search::{SearchLimits, races};
@@ -48,6 +48,8 @@ const NAMES: [&str; 9] = ["hb", "shb", "cp", "wcp", "syncp", "lockset", "said", 
 /// The first inclusion that does not hold. All hold for all random traces, with these notes:
 /// - a wait that times out while a notify chooses another breaks the last one of `shb` and `syncp`: see
 ///   [`timeout_beside_a_notify_ok`]; random traces of this size have none;
+/// - a compare-exchange beside a read is a race only if it can still be done there, which `shb` and `syncp` do not look
+///   at: such pairs of theirs are left to the engine;
 /// - what the engine shows only by memory order is among the maximal races for the quick check and nowhere else;
 /// - that a pair is listed by `shb` or `syncp` is a race with every read kept, the pair's own apart: they are compared
 ///   with the oracle, no engine between. Relaxed atomics order nothing there but keep what they read; a failed try
@@ -70,14 +72,17 @@ fn broken(history: &History, counts: &mut Counts) -> Option<String> {
             return Some(format!("{mode:?} is the oracle: {found:?}"));
         }
     }
+    let is_settled = |&&(one, two): &&(u64, u64)| history.conflict_rests_on(Pos(one as u32), Pos(two as u32)).is_none();
+    let settled = |pairs: &Pairs| -> Pairs { pairs.iter().filter(is_settled).copied().collect() };
+    let (sound_shb, sound_syncp) = (settled(&shb), settled(&syncp));
     for (name, smaller, larger) in [
         ("hb ⊆ cp", &hb, &cp),
         ("cp ⊆ wcp", &cp, &wcp),
         ("wcp ⊆ lockset", &wcp, &lockset),
         ("shb ⊆ hb", &shb, &hb),
         ("shb ⊆ syncp", &shb, &syncp),
-        ("shb ⊆ prefix", &shb, &prefix),
-        ("syncp ⊆ prefix", &syncp, &prefix),
+        ("shb ⊆ prefix", &sound_shb, &prefix),
+        ("syncp ⊆ prefix", &sound_syncp, &prefix),
         ("said ⊆ prefix", &said, &prefix),
         ("prefix ⊆ maximal", &prefix, &maximal),
         ("maximal ⊆ lockset", &all, &lockset),
@@ -90,7 +95,7 @@ fn broken(history: &History, counts: &mut Counts) -> Option<String> {
 }
 
 fn lines(history: &History) -> String {
-    let line = |pos: reweave_predict::history::Pos| {
+    let line = |pos: Pos| {
         let step = history.step(pos);
         let guard = if step.guarded { " guarded" } else { "" };
         format!("  {} T{}{guard} after {:?}: {:?}\n", pos.0, step.thread.0, step.after, step.action)

@@ -157,7 +157,7 @@ fn errors_name_the_line() {
         ("a.std", "T0|w(x)\n", 1, "expected `thread|op(operand)|location`"),
         ("a.std", "\n\nT0|rel(L)|4\n", 3, "does not hold"),
         ("a.std", "T0|end|4\n", 1, "without `begin`"),
-        ("a.std", "T0|fork(T1)|4\nT0|fork(T1)|4\n", 2, "forked before"),
+        ("a.std", "T0|fork(T1)|4\nT0|fork(T1)|5\n", 2, "forked before"),
         ("a.std", "T0|r()|4\n", 1, "needs an operand"),
         ("a.csv", "id,thread\n", 1, "first line"),
         ("a.csv", &format!("{csv}0,0,0x0,0,begin\n"), 2, "six columns"),

@@ -89,7 +89,7 @@ pub fn tell(replayed: &Replayed) -> i32 {
         return exit::USAGE;
     }
     match &replayed.comparison.first_value {
-        _ if replayed.is_identical() => eprintln!("reweave: replayed {same} events identically"),
+        None if replayed.rebuilt.is_none() => eprintln!("reweave: replayed {same} events identically"),
         None => {
             eprintln!("reweave: replayed {same} events: the same operations with the same values, by another build")
         }

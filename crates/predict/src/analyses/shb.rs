@@ -8,7 +8,8 @@
 //! bytes of several writes follows all of them.
 //!
 //! Known wrong: beside a wait that timed out while a notify chose another waiter, a candidate may be none, because its
-//! witness leaves the timed-out one as the only choice. The engine refutes it.
+//! witness leaves the timed-out one as the only choice; and a compare-exchange beside a read may fail there, so that
+//! both only read. The engine refutes them.
 
 use std::rc::Rc;
 

@@ -11,7 +11,8 @@
 //! reports every second access with a race; this, every pair of code positions. Memory is linear in the trace.
 //!
 //! Known wrong: beside a wait that timed out while a notify chose another waiter, a candidate may be none, because its
-//! witness leaves the timed-out one as the only choice. The engine refutes it.
+//! witness leaves the timed-out one as the only choice; and a compare-exchange beside a read may fail there, so that
+//! both only read. The engine refutes them.
 
 mod ideal;
 

@@ -1,4 +1,4 @@
-//! What is said of a program is so. What is said of a folder is said of the program that is there now: replays compare values and builds, and `verify`
+//! What is said of a folder is said of the program that is there now: replays compare values and builds, and `verify`
 //! tells whether a finding is gone, still there, or nobody can tell.
 
 mod common;

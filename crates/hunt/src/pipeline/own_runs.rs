@@ -85,6 +85,16 @@ fn uses_freed(trace: &Trace, finding: &Finding) -> Result<bool> {
     Ok(Freed::of(trace)?.is_some_and(|freed| last == Some(freed.used)))
 }
 
+/// Puts the traces of a run into a folder: what a process does may depend on where the others stand. Returns the name
+/// of its own one there, if it is one of them.
+pub fn link_run(trace: &Trace, folder: &Path) -> Result<Option<String>> {
+    let run = RunSet::of(trace.path());
+    let copies = run.put_at(&folder.join(confirm::TRACE), |from, to| {
+        fs::hard_link(from, to).or_else(|_| fs::copy(from, to).map(drop))
+    })?;
+    Ok(run.place_of(trace.path()).map(|place| copies.processes()[place].file.clone()))
+}
+
 /// What a run did: its traces, schedule and goal become the folder of the candidate.
 pub fn recorded(
     id: u32,
@@ -97,16 +107,11 @@ pub fn recorded(
     let mut candidate = Candidate::found_in(trace, id, finding, folder);
     let own = candidate.folder(folder);
     fs::create_dir_all(&own).map_err(Error::output("create", &own))?;
-    // What a process does may depend on where the others stand.
-    let run = RunSet::of(trace.path());
-    let copies = run.put_at(&own.join(confirm::TRACE), |from, to| {
-        fs::hard_link(from, to).or_else(|_| fs::copy(from, to).map(drop))
-    })?;
+    let own_name = link_run(trace, &own)?;
     // The output of a run of another schedule lies beside its trace; that of the recorded run went to the terminal.
     let printed = trace.path().with_file_name(confirm::OUTPUT);
     let _ = fs::copy(&printed, own.join(confirm::OUTPUT));
     reweave_trace::schedule::save(&schedule_of(trace)?, own.join(confirm::SCHEDULE))?;
-    let own_name = run.place_of(trace.path()).map(|place| copies.processes()[place].file.clone());
     let mut goal = Goal { outcome: outcome.clone(), ..Goal::of(trace, finding)? };
     goal.trace = own_name.unwrap_or(goal.trace);
     goal.spins = finding.kind == Kind::Deadlock && *outcome == Outcome::Unknown;

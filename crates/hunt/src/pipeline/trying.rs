@@ -1,7 +1,6 @@
 //! Makes what was predicted from a run happen, several findings at a time.
 
 use std::collections::HashMap;
-use std::fs;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::mpsc;
@@ -9,11 +8,12 @@ use std::time::Instant;
 
 use reweave_model::{Finding, Kind, Strength};
 use reweave_report::{Item, resolve};
-use reweave_trace::{RunSet, Trace};
+use reweave_trace::Trace;
 
 use super::candidate::{Candidate, Unconfirmed};
 use super::enough::is_defect;
 use super::hunt::Hunt;
+use super::own_runs::link_run;
 use super::settle::{Found, repeats, settle};
 use super::{Stage, left};
 use crate::budget;
@@ -44,12 +44,8 @@ impl Unfinished {
     /// Links to the traces: others delete them.
     fn new(trace: &Trace, findings: &[Finding]) -> Result<Self> {
         let folder = PrivateFolder::new()?;
-        let run = RunSet::of(trace.path());
-        let copies = run.put_at(&folder.path().join(confirm::TRACE), |from, to| {
-            fs::hard_link(from, to).or_else(|_| fs::copy(from, to).map(drop))
-        })?;
-        let place = run.place_of(trace.path()).unwrap_or_default();
-        let trace = folder.path().join(&copies.processes()[place].file);
+        let name = link_run(trace, folder.path())?;
+        let trace = folder.path().join(name.as_deref().unwrap_or(confirm::TRACE));
         Ok(Self { findings: findings.to_vec(), trace, _folder: folder })
     }
 }

@@ -2,8 +2,9 @@
 //!
 //! Memory follows the threads that are alive: pages of the table in which every thread is over are given back. A number
 //! is used again for a child forked by the thread that joined its last user. In a *bounded* pass, and where very many
-//! numbers are in use, it is also used again once many others have ended since its user did, joined or not: then the new thread passes for a continuation of the
-//! old one, so that races with what that one did are missed (never invented), which is counted.
+//! numbers are in use, it is also used again once many others have ended since its user did, joined or not: then the
+//! new thread passes for a continuation of the old one, so that races with what that one did are missed (never
+//! invented), which is counted.
 
 use std::collections::VecDeque;
 

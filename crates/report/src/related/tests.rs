@@ -1,3 +1,5 @@
+//! Which made-up findings are one bug, and what is said of them together.
+
 use super::*;
 use reweave_model::{BlockSource, Novelty, Strength};
 

@@ -97,7 +97,7 @@ impl Unconfirmed {
             Self::NotReplayed => NOT_REPLAYED.into(),
             Self::Harmless => "a run did it, and nothing came of it".into(),
             Self::Interrupted => "it was interrupted".into(),
-            Self::OutOfTime => "the time was used up: raise it with --budget".into(),
+            Self::OutOfTime => "it was not tried: no time was left for it (--budget gives more, --explore goes on when others are confirmed)".into(),
             Self::NotNeeded => "it was not tried: another one was confirmed first (--fail-fast)".into(),
             Self::Missed(missed) => missed.to_string(),
         }

@@ -89,6 +89,8 @@ pub enum Unconfirmed {
 
 const NOT_REPLAYED: &str =
     "a run did it, but it is not the same every time it is replayed: what comes from outside decides, too";
+const NO_TIME_TO_TRY: &str =
+    "it was not tried: no time was left for it (--budget gives more, --explore goes on when others are confirmed)";
 const NO_TIME_TO_REPLAY: &str = "a run did it, and no time was left to replay it (see --budget)";
 
 impl Unconfirmed {
@@ -97,7 +99,7 @@ impl Unconfirmed {
             Self::NotReplayed => NOT_REPLAYED.into(),
             Self::Harmless => "a run did it, and nothing came of it".into(),
             Self::Interrupted => "it was interrupted".into(),
-            Self::OutOfTime => "it was not tried: no time was left for it (--budget gives more, --explore goes on when others are confirmed)".into(),
+            Self::OutOfTime => NO_TIME_TO_TRY.into(),
             Self::NotNeeded => "it was not tried: another one was confirmed first (--fail-fast)".into(),
             Self::Missed(missed) => missed.to_string(),
         }

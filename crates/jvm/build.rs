@@ -2,7 +2,8 @@
 
 use reweave_embed::{Runtime, cdylib, is_nested, rerun_if_changed};
 
-const AGENT: Runtime<'_> = Runtime { cfg: "reweave_runtime", library: "libreweave_jvm.so", features: &[] };
+const AGENT: Runtime<'_> =
+    Runtime { cfg: "reweave_runtime", library: "libreweave_jvm.so", features: &[], codegen: &[] };
 
 fn main() {
     println!("cargo::rustc-check-cfg=cfg(reweave_runtime)");

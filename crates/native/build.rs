@@ -9,7 +9,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-const RUNTIME: Runtime<'_> = Runtime { cfg: "reweave_runtime", library: "libreweave_native.so", features: &[] };
+const RUNTIME: Runtime<'_> =
+    Runtime { cfg: "reweave_runtime", library: "libreweave_native.so", features: &[], codegen: &[] };
 
 /// Sources of the stub archive; `hooks.def` and the header are read through them.
 const STUB_SOURCES: [&str; 3] = ["hooks.S", "defaults.c", "register.c"];

@@ -30,10 +30,10 @@ const RUNS: usize = 5;
 
 /// What one process and its children used.
 #[derive(Clone, Copy)]
-struct Cost {
+pub struct Cost {
     cpu: f64,
-    wall: f64,
-    memory_kib: i64,
+    pub wall: f64,
+    pub memory_kib: i64,
 }
 
 pub fn run(root: &Path) -> io::Result<()> {
@@ -129,7 +129,16 @@ fn build(mut compiler: Command, source: &Path, folder: &Path, suffix: &str, flag
 }
 
 /// Runs a command in a process group of its own and adds up what it and its children used.
-fn measure(mut command: Command) -> io::Result<Cost> {
+fn measure(command: Command) -> io::Result<Cost> {
+    let told = format!("{command:?}");
+    match cost(command)? {
+        (cost, 0) => Ok(cost),
+        (_, status) => Err(io::Error::other(format!("{told} ended with status {status}"))),
+    }
+}
+
+/// What a command used, and its exit status; the number of the signal and 128 if one ended it.
+pub fn cost(mut command: Command) -> io::Result<(Cost, i32)> {
     let start = Instant::now();
     let child = command.stdout(Stdio::null()).stderr(Stdio::null()).process_group(0).spawn()?;
     // SAFETY: wait4 fills both; the child is ours and not waited for elsewhere.
@@ -139,11 +148,10 @@ fn measure(mut command: Command) -> io::Result<Cost> {
         (status, usage)
     };
     let wall = start.elapsed().as_secs_f64();
-    if status != 0 {
-        return Err(io::Error::other(format!("{command:?} ended with status {status:#x}")));
-    }
+    let status = if libc::WIFEXITED(status) { libc::WEXITSTATUS(status) } else { 128 + libc::WTERMSIG(status) };
     let seconds = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 / 1e6;
-    Ok(Cost { cpu: seconds(usage.ru_utime) + seconds(usage.ru_stime), wall, memory_kib: usage.ru_maxrss })
+    let cpu = seconds(usage.ru_utime) + seconds(usage.ru_stime);
+    Ok((Cost { cpu, wall, memory_kib: usage.ru_maxrss }, status))
 }
 
 fn median(mut costs: Vec<Cost>) -> Cost {

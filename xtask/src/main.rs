@@ -5,6 +5,7 @@ mod samples;
 mod soak;
 mod tools;
 mod watch;
+mod whole;
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -119,6 +120,20 @@ const CHORES: &[Chore] = &[
         |rest| soak::scripts(word(rest, 0, "2000"), word(rest, 1, "0")),
     ),
     chore(
+        "oracle",
+        "statics",
+        "[N]",
+        "the static analysis against all executions of N random programs (default 100000)",
+        |rest| soak::statics(word(rest, 0, "100000")),
+    ),
+    chore(
+        "oracle",
+        "faults",
+        "",
+        "mistakes put into the static analysis on purpose: random programs show each of them",
+        |_| soak::faults(),
+    ),
+    chore(
         "survey",
         "golden",
         "[REPLAYS] [TEXT]",
@@ -142,6 +157,9 @@ const CHORES: &[Chore] = &[
            tells them apart",
         |_| soak::realistic(),
     ),
+    chore("survey", "readme", "", "the README from the top, from a fresh clone of what is committed", |_| {
+        soak::readme()
+    }),
     chore(
         "survey",
         "java",
@@ -149,14 +167,22 @@ const CHORES: &[Chore] = &[
         "every golden program in Java through `reweave test`; each confirmed finding is replayed so often (default 20)",
         |rest| soak::java(word(rest, 0, "20")),
     ),
+    chore(
+        "survey",
+        "spmd",
+        "",
+        "every golden program of many ranks through `reweave test`, on each MPI that is here",
+        |_| soak::ranks(),
+    ),
     chore("bench", "record", "", "what recording costs against plain and libtsan, as ratios", |_| bench()),
     chore(
         "bench",
         "predict",
-        "",
+        "[--peer | --whole]",
         "how fast the analyses are: streaming ones on 10 M events, the engine per question \
-           (REWEAVE_Z3: against Z3)",
-        |_| bench_predict(),
+           (REWEAVE_Z3: against Z3), whole commands at 0.1, 1 and 10 M events (--whole: only these); --peer: whole \
+           commands beside RAPID's (REWEAVE_RAPID: its class path)",
+        bench_predict,
     ),
     chore(
         "bench",
@@ -227,9 +253,11 @@ fn usage() -> String {
 }
 
 fn test(rest: &[String]) -> bool {
-    tools::provide(&root());
+    let installing = tools::provide(&root());
     // What is checked fastest comes first.
-    if rest.is_empty() && !lint() {
+    let clean = !rest.is_empty() || lint();
+    installing.wait();
+    if !clean {
         return false;
     }
     let mut arguments = vec!["test", "--workspace"];
@@ -266,7 +294,16 @@ fn told(done: std::io::Result<bool>) -> bool {
     })
 }
 
-fn bench_predict() -> bool {
+fn bench_predict(rest: &[String]) -> bool {
+    let build = || cargo(&["build", "--release", "--package", "reweave"]);
+    match rest.first().map(String::as_str) {
+        Some("--peer") => build() && told(whole::peer(&root())),
+        Some("--whole") => build() && told(whole::growth(&root())),
+        _ => bench_engines() && build() && told(whole::growth(&root())),
+    }
+}
+
+fn bench_engines() -> bool {
     let example = |name, arguments: &[&str]| {
         let mut all = vec!["run", "--release", "--package", "reweave-predict", "--example", name, "--"];
         all.extend(arguments);
@@ -322,22 +359,25 @@ fn bench_reads() -> bool {
 fn lint() -> bool {
     let formatted = cargo(&["fmt", "--all", "--check"]);
     let clean = cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]);
-    // The runtime is the same package under another cfg: its own target folder keeps the two apart.
-    let runtime = cargo_with(
-        &[
-            "clippy",
-            "--package",
-            "reweave-native",
-            "--lib",
-            "--no-default-features",
-            "--target-dir",
-            "target/runtime-lint",
-            "--",
-            "-D",
-            "warnings",
-        ],
-        &[("RUSTFLAGS", "--cfg reweave_runtime"), ("REWEAVE_BUILDING_RUNTIME", "1")],
-    );
+    // A runtime is the same package under another cfg: its own target folder keeps the two apart.
+    let lint_runtime = |package: &str| {
+        cargo_with(
+            &[
+                "clippy",
+                "--package",
+                package,
+                "--lib",
+                "--no-default-features",
+                "--target-dir",
+                "target/runtime-lint",
+                "--",
+                "-D",
+                "warnings",
+            ],
+            &[("RUSTFLAGS", "--cfg reweave_runtime"), ("REWEAVE_BUILDING_RUNTIME", "1")],
+        )
+    };
+    let runtime = lint_runtime("reweave-native") && lint_runtime("reweave-spmd");
     formatted && clean && runtime
 }
 

@@ -33,9 +33,29 @@ pub fn realistic() -> bool {
     soak("reweave", "verify", ("REWEAVE_REALISTIC", "1"), &[])
 }
 
+/// The README from the top, from a fresh clone.
+pub fn readme() -> bool {
+    soak("reweave", "fresh_clone", ("REWEAVE_FRESH_CLONE", "1"), &[])
+}
+
+/// The static analysis against all executions of so many random programs.
+pub fn statics(programs: &str) -> bool {
+    soak("reweave-statics", "soundness", ("REWEAVE_STATICS_PROGRAMS", programs), &[])
+}
+
+/// Mistakes put into the static analysis are noticed.
+pub fn faults() -> bool {
+    soak("reweave-statics", "soundness", ("REWEAVE_FAULTS", "1"), &[])
+}
+
 /// Every golden program in Java through `reweave test`, and so many replays of what it confirms.
 pub fn java(replays: &str) -> bool {
     soak("reweave", "java", ("REWEAVE_JAVA", replays), &[])
+}
+
+/// All golden programs of many ranks.
+pub fn ranks() -> bool {
+    soak("reweave", "ranks", ("REWEAVE_RANKS", "1"), &[])
 }
 
 /// So many runs of active testing for each deadlock, in every variant.

@@ -3,7 +3,7 @@
 
 use std::env;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 
 struct Tool {
     program: &'static str,
@@ -13,7 +13,7 @@ struct Tool {
     left_out: &'static str,
 }
 
-const TOOLS: [Tool; 14] = [
+const TOOLS: [Tool; 17] = [
     Tool { program: "gcc", package: "gcc", left_out: "everything that compiles a program" },
     Tool { program: "g++", package: "g++", left_out: "all C++ programs" },
     Tool { program: "make", package: "make", left_out: "builds with make" },
@@ -25,6 +25,9 @@ const TOOLS: [Tool; 14] = [
     Tool { program: "autoconf", package: "autoconf", left_out: "builds with autotools" },
     Tool { program: "automake", package: "automake", left_out: "builds with autotools" },
     Tool { program: "javac", package: "default-jdk-headless", left_out: "programs on a Java machine" },
+    Tool { program: "mpicc.openmpi", package: "libopenmpi-dev", left_out: "programs of many ranks on Open MPI" },
+    Tool { program: "mpirun.openmpi", package: "openmpi-bin", left_out: "programs of many ranks on Open MPI" },
+    Tool { program: "mpicc.mpich", package: "libmpich-dev", left_out: "programs of many ranks on MPICH" },
     Tool { program: "chromium", package: "chromium", left_out: "the HTML report in a browser" },
     Tool { program: "pkg-config", package: "pkg-config", left_out: "programs on top of GLib" },
     // One of the tools that come with the development files, which have no program of their own.
@@ -44,9 +47,10 @@ fn has_mdbook(root: &Path) -> bool {
     is_installed(MDBOOK) || own_tools(root).join("bin").join(MDBOOK).is_file()
 }
 
-fn provide_mdbook(root: &Path) {
+/// Installs it if it is missing, beside whatever else is done meanwhile.
+fn provide_mdbook(root: &Path) -> Option<Child> {
     if has_mdbook(root) {
-        return;
+        return None;
     }
     eprintln!("xtask: installing {MDBOOK} into target/tools (takes a few minutes, once)");
     // Without its default features it has no server and no search, which the test does not look at.
@@ -56,8 +60,7 @@ fn provide_mdbook(root: &Path) {
         .arg(own_tools(root));
     // Built outside of the workspace, whose settings are not for it, and quickly: it makes one small book.
     install.current_dir(env::temp_dir()).env_remove("CARGO_TARGET_DIR").env("CARGO_PROFILE_DEV_DEBUG", "false");
-    // What it cannot do is said at the end.
-    let _ = install.status();
+    install.spawn().ok()
 }
 
 fn missing() -> Vec<&'static Tool> {
@@ -69,10 +72,20 @@ fn is_installed(program: &str) -> bool {
     env::split_paths(&path).any(|folder| folder.join(program).is_file())
 }
 
+/// What is still being installed.
+pub struct Installing(Option<Child>);
+
+impl Installing {
+    /// What could not be installed is said at the end.
+    pub fn wait(self) {
+        let _ = self.0.map(|mut child| child.wait());
+    }
+}
+
 /// Installs what is missing: packages if this is a Debian-like system and we may.
-pub fn provide(root: &Path) {
+pub fn provide(root: &Path) -> Installing {
     provide_packages();
-    provide_mdbook(root);
+    Installing(provide_mdbook(root))
 }
 
 fn provide_packages() {

@@ -13,7 +13,7 @@ const AROUND: &[&str] = &["guest", "launch", "trace"];
 /// Crates that read programs' files.
 const FILE_READERS: &[&str] = &["addr2line", "cpp_demangle", "gimli", "iced-x86", "object", "rustc-demangle"];
 /// Crates that hold a front end.
-const FRONT_ENDS: &[&str] = &["reweave-jvm", "reweave-native", "reweave-script"];
+const FRONT_ENDS: &[&str] = &["reweave-jvm", "reweave-native", "reweave-script", "reweave-spmd"];
 /// Words of front ends, in lower case. The words of a name are those between its underscores and its capitals.
 const WORDS: &[&str] = &[
     "clang", "dwarf", "elf", "gcc", "glibc", "hotspot", "jni", "jvm", "jvmti", "libc", "libstdc", "mpi", "openmp",

@@ -12,6 +12,7 @@ use reweave_launch::Error;
 use reweave_model::EventId;
 use reweave_report::view::{Evidence, Limits, build, marks};
 use reweave_report::{Item, Report};
+use reweave_spmd::host::RANKS;
 use reweave_trace::reorder::{self, Reordered};
 use reweave_trace::{RunSet, Trace, schedule};
 
@@ -28,6 +29,10 @@ const LONGEST_LINE: usize = 200;
 /// What the runs show of one finding. A finding without a run of its own has only the recorded one.
 pub fn of(item: &Item, folder: &Path, limits: Limits) -> Result<Evidence, Error> {
     let own = folder.join(item.id.to_string());
+    if folder.join(RANKS).is_dir() {
+        // Ranks leave logs, not traces: there are no lanes to show.
+        return Ok(Evidence { printed: last_lines(&own.join(OUTPUT)), ..Evidence::default() });
+    }
     let recording = if own.is_dir() { Some(Recording::open(FRONT_ENDS, &own)?) } else { None };
     let goal = recording.as_ref().and_then(|recording| recording.goal.as_ref());
     // The accesses of the finding in a run that did it.

@@ -6,6 +6,7 @@ mod evidence;
 mod front_ends;
 mod output;
 mod progress;
+mod ranks;
 mod size;
 mod triage;
 mod watcher;
@@ -51,6 +52,7 @@ enum Command {
     Report(commands::report::Args),
     Inspect(commands::inspect::Args),
     Convert(commands::convert::Args),
+    Determinism(commands::determinism::Args),
     Demo(commands::demo::Args),
     Completions(commands::completions::Completions),
     Man(commands::completions::Man),
@@ -110,6 +112,7 @@ fn main() -> ExitCode {
         Command::Report(args) => commands::report::run(args),
         Command::Inspect(args) => commands::inspect::run(args),
         Command::Convert(args) => commands::convert::run(args),
+        Command::Determinism(args) => commands::determinism::run(&args),
         Command::Demo(args) => commands::demo::run(args),
         Command::Completions(args) => commands::completions::completions(&args, Cli::command()),
         Command::Interpret(args) => commands::interpret::run(&args),

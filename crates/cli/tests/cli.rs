@@ -8,8 +8,20 @@ use std::os::unix::fs::symlink;
 use common::{REWEAVE, Scratch, run};
 use serde_json::Value;
 
-const COMMANDS: [&str; 11] =
-    ["test", "record", "replay", "predict", "confirm", "verify", "explain", "report", "inspect", "convert", "demo"];
+const COMMANDS: [&str; 12] = [
+    "test",
+    "record",
+    "replay",
+    "predict",
+    "confirm",
+    "verify",
+    "explain",
+    "report",
+    "inspect",
+    "convert",
+    "determinism",
+    "demo",
+];
 
 #[test]
 fn help_lists_every_command_and_the_exit_codes() {

@@ -111,6 +111,28 @@ fn a_trace_has_the_programs_names() {
     reweave(&scratch, &["replay", "field.rwt"]).expect(0).says("identically");
 }
 
+/// Threads by their names, objects by their class and where they were made; what a collection holds, at the line that
+/// calls the collection.
+#[test]
+fn a_report_speaks_of_the_program() {
+    let Some(scratch) = compiled("a_report_speaks_of_the_program", &["List_bad".into()]) else { return };
+    let words = ["test", "-o", "out", "--", "java", "-cp", ".", "List_bad"];
+    reweave(&scratch, &words).expect(1).says("List_bad.list").says("List_bad.java:9").says("by thread 1 (a)");
+}
+
+/// A machine that a script starts, in place of itself or beside itself.
+#[test]
+fn machines_that_a_script_starts() {
+    let Some(scratch) = compiled("machines_that_a_script_starts", &["Field_bad".into()]) else { return };
+    for script in ["exec java -cp . Field_bad", "java -cp . Field_bad; true"] {
+        let words = ["record", "-o", "field.rwt", "--", "sh", "-c", script];
+        let done = reweave(&scratch, &words).expect(0);
+        assert!(!done.stderr.contains("Picked up"), "{}", done.stderr);
+        let events = reweave(&scratch, &["inspect", "--events", "field.rwt"]).expect(0).stdout;
+        assert!(events.contains("Field_bad.Account.balance:4 = 10"), "{script}: {events}");
+    }
+}
+
 /// One schedule, one trace: with the program compiled or interpreted, and the collector at work.
 #[test]
 fn a_seed_gives_one_trace() {
@@ -124,6 +146,21 @@ fn a_seed_gives_one_trace() {
     assert!(first.lines().count() > 500, "{first}");
     assert!(first == trace("-Xint"), "another trace when interpreted");
     assert!(first == trace("-Xmx64m"), "another trace the second time");
+}
+
+/// Who initializes a class holds a lock meanwhile, also while its initializer needs another class.
+#[test]
+fn initializers_of_classes_are_locks() {
+    let Some(scratch) = compiled("initializers_of_classes_are_locks", &["Initializer_bad".into()]) else { return };
+    reweave(&scratch, &["record", "-o", "a.rwt", "--", "java", "-cp", ".", "Initializer_bad"]).expect(0);
+    let events = reweave(&scratch, &["inspect", "--events", "a.rwt"]).expect(0).stdout;
+    let place = |operation: &str, class: &str| {
+        let lock = format!("initializer of Initializer_bad.{class} ");
+        events.lines().position(|line| line.contains(operation) && line.contains(&lock))
+    };
+    let (left, right) = (place(" acquire ", "Left"), place(" acquire ", "Right"));
+    assert!(left.is_some() && right.is_some(), "{events}");
+    assert!(left < right && right < place(" release ", "Left"), "{events}");
 }
 
 #[test]

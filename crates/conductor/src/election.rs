@@ -242,6 +242,7 @@ impl<'a, W: World> Election<'a, W> {
             exiting: thread.scheduling.exiting.get(),
             scheduled_as: thread.replay.scheduled_as.get(),
         }));
+        self.threads.keep_patience(&mut candidates, state.steps_before);
         if state.policy.replay().is_some_and(|replay| replay.is_due()) {
             for candidate in candidates.iter_mut().filter(|c| !c.enabled) {
                 let thread = self.threads.get(candidate.id);

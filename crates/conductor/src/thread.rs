@@ -116,6 +116,8 @@ pub struct Wait {
     pub second: Cell<u64>,
     /// Read by the waiting thread itself, without the token.
     pub deadline: Long,
+    /// Up to which step its deadline only passes when nobody else can run, and none passes before.
+    pub patient: Cell<u64>,
     /// Woken by a notify or a barrier; the number of the notify.
     pub woken: Cell<bool>,
     pub notify: Cell<u32>,
@@ -249,6 +251,7 @@ impl<R> Thread<R> {
                 object: Cell::new(0),
                 second: Cell::new(0),
                 deadline: Long::new(NEVER),
+                patient: Cell::new(0),
                 woken: Cell::new(false),
                 notify: Cell::new(0),
                 ready: Cell::new(false),

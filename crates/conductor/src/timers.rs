@@ -7,6 +7,7 @@
 //! ([`crate::interrupts`]).
 
 use crate::conductor::{Conductor, State};
+use crate::policy::Candidate;
 use crate::table::Threads;
 use crate::thread::{NEVER, Thread};
 use crate::world::World;
@@ -213,6 +214,21 @@ impl<R> Threads<R> {
             only_threads && thread.is_blocked() && thread.wait.deadline.get() == NEVER
         };
         !self.is_empty() && self.iter().all(on_another)
+    }
+
+    /// Time limits that nobody expects to pass do so only when nobody can run, and after all that come before them.
+    pub(crate) fn keep_patience(&self, candidates: &mut [Candidate], steps: u64) {
+        let is_patient = |thread: &Thread<R>| thread.wait.patient.get() > steps;
+        if !self.iter().any(is_patient) {
+            return;
+        }
+        let anybody = candidates.iter().any(|c| c.enabled);
+        let deadline = |c: &Candidate| self.get(c.id).map_or(NEVER, |thread| thread.wait.deadline.get());
+        let first = candidates.iter().filter(|c| c.timed).map(deadline).min().unwrap_or(NEVER);
+        for candidate in candidates.iter_mut().filter(|c| c.timed) {
+            let patient = self.get(candidate.id).is_some_and(is_patient);
+            candidate.timed = !patient || !anybody && deadline(candidate) == first;
+        }
     }
 
     /// Whether somebody waits for any interruption at all: then everything may yet go on.

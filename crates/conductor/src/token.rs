@@ -25,6 +25,9 @@ pub enum Pause {
     Stop,
 }
 
+/// Steps of others before a time limit passes that was not expected to.
+const PATIENT_STEPS: u64 = 50_000;
+
 /// The capability of the thread that holds the token: through it, and only through it, the rows of threads, objects,
 /// clock, timers, policy and recorder are reached, by ordinary borrowing. Operations that may hand the token over take
 /// `&mut Token`, so that no reference into the state survives the hand-over; when they return, the thread holds the
@@ -296,6 +299,13 @@ impl<W: World> Token<'_, W> {
                 replay.ran_ahead(me.replay.scheduled_as.get());
             }
         }
+    }
+
+    /// The time limit of the thread's next wait is one that nobody expects to pass: as long as others have something to
+    /// do it does not, unless they go on for very long.
+    pub fn be_patient(&mut self) {
+        let until = self.steps() + PATIENT_STEPS;
+        self.me().wait.patient.set(until);
     }
 
     /// The slice does not end until [`Self::allow_preemption`].

@@ -7,7 +7,7 @@
 //! the script again; a guard variable tells the two apart.
 //!
 //! ```no_run
-//! let runtime = reweave_embed::Runtime { cfg: "reweave_runtime", library: "libreweave_native.so", features: &[] };
+//! let runtime = reweave_embed::Runtime { cfg: "reweave_runtime", library: "libreweave_native.so", features: &[], codegen: &[] };
 //! if reweave_embed::is_nested() {
 //!     return; // what only the shared object needs
 //! }
@@ -41,6 +41,8 @@ pub struct Runtime<'a> {
     pub library: &'a str,
     /// Features of the package; its default ones are off.
     pub features: &'a [&'a str],
+    /// Further settings of the compiler (`-C`).
+    pub codegen: &'a [&'a str],
 }
 
 /// Whether this is the second compilation. Also declares what it depends on.
@@ -86,6 +88,7 @@ pub fn cdylib(runtime: &Runtime<'_>, name: &str) -> PathBuf {
         .args(["-C", "codegen-units=1"])
         // A shared object may leave symbols undefined and fail only when it is loaded.
         .args(["-C", "link-arg=-Wl,-z,defs"]);
+    command.args(runtime.codegen.iter().flat_map(|setting| ["-C", setting]));
     // Flags, wrappers and settings meant for the outer build (a clippy driver, say) must not leak into this one.
     for (name, _) in env::vars_os() {
         if name.to_str().is_some_and(is_outer_setting) {

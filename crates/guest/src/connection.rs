@@ -15,7 +15,7 @@ pub struct Introduction {
 }
 
 /// A C string from the environment; libc's getenv neither allocates nor locks.
-fn environment(name: &str) -> Option<&'static [u8]> {
+pub(crate) fn environment(name: &str) -> Option<&'static [u8]> {
     let mut zero_terminated = [0u8; 32];
     zero_terminated[..name.len()].copy_from_slice(name.as_bytes());
     // SAFETY: a zero-terminated name; the environment stays.

@@ -45,6 +45,7 @@ pub mod connection;
 mod guarded;
 mod inside;
 mod process;
+pub mod restart;
 pub mod stacks;
 #[cfg(test)]
 mod tests;

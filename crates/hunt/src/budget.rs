@@ -91,8 +91,8 @@ pub const QUIET_SHARE: u32 = 2;
 
 // Exploring.
 
-/// For exploration, unless it is asked for.
-pub const EXPLORING: Duration = Duration::from_secs(15);
+/// The share of the time that is left for exploration, unless it is asked for.
+pub const EXPLORING_SHARE: u32 = 2;
 /// Classes of executions that are all predicted from; of others only those that come to something new.
 pub const CLASSES_PREDICTED_FROM: usize = 64;
 /// States of one search. Each takes some hundred bytes.

@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::io;
 
 use reweave_launch::folder::PrivateFolder;
-use reweave_launch::front_end::{Debugger, Debugging};
+use reweave_launch::front_end::{Debugger, Debugging, WatchedMemory};
 use reweave_launch::session::{Session, Survivors};
 use reweave_launch::target::{Input, Program};
 use reweave_launch::{Error, Result};
@@ -13,6 +13,7 @@ use reweave_launch::{Error, Result};
 use reweave_model::Op;
 use reweave_report::Describer;
 use reweave_report::place::Placed;
+use reweave_report::view;
 
 use crate::replay::Recording;
 
@@ -30,14 +31,16 @@ pub fn debug(recording: &Recording, extra: &[OsString]) -> Result<i32> {
         Input::File(path) => Some(path.as_path()),
         Input::Ours { .. } | Input::Nothing => None,
     };
-    let (function, variable) = what_it_is_about(recording)?;
+    let (function, watched) = what_it_is_about(recording)?;
+    let threads = thread_names(recording)?;
     let debugging = Debugging {
         program: &program,
         invocation: &invocation,
         input,
         extra,
         function: function.as_deref(),
-        variable: variable.as_deref(),
+        watched: watched.as_ref(),
+        threads: &threads,
     };
     let Debugger { mut command, how_to_get } = program.front_end.debugger(&debugging)?;
     command.current_dir(&options.cwd).envs(options.env.iter().map(|(name, value)| (name, value)));
@@ -52,8 +55,15 @@ pub fn debug(recording: &Recording, extra: &[OsString]) -> Result<i32> {
     Ok(status.code().unwrap_or(0))
 }
 
-/// The function of the program's own that the bug happens in, and the variable that it is about.
-fn what_it_is_about(recording: &Recording) -> Result<(Option<String>, Option<String>)> {
+/// What threads are called: `T1 (deposit)`.
+fn thread_names(recording: &Recording) -> Result<Vec<String>> {
+    let run = view::build(&recording.trace, &view::Marks::new(), view::Limits::default())?;
+    Ok((0..run.lanes.len() as u32).map(|thread| run.thread_name(thread)).collect())
+}
+
+/// The function of the program's own that the bug happens in, and the memory that it is about. What lies on stacks may
+/// lie elsewhere under a debugger.
+fn what_it_is_about(recording: &Recording) -> Result<(Option<String>, Option<WatchedMemory>)> {
     let Some(goal) = &recording.goal else { return Ok((None, None)) };
     let trace = &recording.trace;
     let occurrence = goal.occurrence(trace)?;
@@ -63,12 +73,18 @@ fn what_it_is_about(recording: &Recording) -> Result<(Option<String>, Option<Str
     let mut events = trace.events_from(event)?;
     let Some(event) = events.next()? else { return Ok((None, None)) };
     let at = Placed::new(event.pc, trace.stacks().walk(event.stack), Describer::of(trace)).at;
-    let variable = match event.op {
-        Op::Read { addr, .. } | Op::Write { addr, .. } => trace.symbols().variable(addr),
+    let watched = match event.op {
+        Op::Read { addr, size, .. } | Op::Write { addr, size, .. } => match trace.symbols().variable(addr) {
+            Some(variable) => Some(WatchedMemory::Named(variable.name.to_owned())),
+            None => {
+                let block = trace.blocks().at(addr, event.id).filter(|block| !block.is_stack);
+                block.map(|_| WatchedMemory::At { address: addr.0, size: u64::from(size) })
+            }
+        },
         _ => None,
     };
     let function = Some(at.function).filter(|name| at.line != 0 && !name.contains(['{', ' ', '<']));
-    Ok((function, variable.map(|variable| variable.name.to_owned())))
+    Ok((function, watched))
 }
 
 /// All steps but the last where there is no bug to look for.

@@ -7,6 +7,7 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
+use reweave_guest::restart::{ENV_RESTART, SEPARATOR};
 use reweave_launch::front_end::{FrontEnd, Invocation, Process, Recognition, Seen, Variables, Visibility};
 use reweave_launch::target::Program;
 use reweave_launch::{Error, Result};
@@ -40,6 +41,9 @@ impl FrontEnd for Jvm {
             failure_words: all(&["exception in thread", "error", "exception"]),
             how_to_instrument: "nothing: classes are rewritten as they are loaded".into(),
             threads_need_no_join: true,
+            libraries_guard_themselves: true,
+            locks_wait_for_ever: true,
+            constructor: ".<init>".into(),
             ..Language::default()
         }
     }
@@ -59,18 +63,27 @@ impl FrontEnd for Jvm {
     }
 
     fn invocation(&self, program: &Program) -> Result<Invocation> {
-        let folder = folder()?;
         let mut invocation = Invocation::of(program);
         let version = home_of(&program.path).ok().flatten().and_then(|home| version(&home)).unwrap_or(OLDEST);
-        let mut agent = OsString::from("-agentpath:");
-        agent.push(folder.join("libreweave_agent.so"));
-        agent.push("=symbols=");
-        agent.push(&folder);
-        let mut args = vec![agent];
+        let mut args = vec![agent_option()?];
         args.extend(options(version).iter().map(OsString::from));
         args.append(&mut invocation.args);
         invocation.args = args;
         Ok(invocation)
+    }
+
+    /// A machine that a script or a build starts is started again, with the options of every version: one that does not
+    /// know an option leaves it out.
+    fn variables_for_others(&self) -> Result<Vec<(OsString, OsString)>> {
+        let mut words = OsString::from("java");
+        let mut add = |word: OsString| {
+            words.push(SEPARATOR.to_string());
+            words.push(word);
+        };
+        add("-XX:+IgnoreUnrecognizedVMOptions".into());
+        add(agent_option()?);
+        options(NEWEST).into_iter().for_each(|option| add(option.into()));
+        Ok(vec![(ENV_RESTART.into(), words)])
     }
 
     fn replay_variables(&self) -> Variables {
@@ -96,6 +109,15 @@ impl FrontEnd for Jvm {
     }
 }
 
+fn agent_option() -> Result<OsString> {
+    let folder = folder()?;
+    let mut agent = OsString::from("-agentpath:");
+    agent.push(folder.join("libreweave_agent.so"));
+    agent.push("=symbols=");
+    agent.push(&folder);
+    Ok(agent)
+}
+
 /// Options that make runs repeatable, in front of the user's own.
 fn options(version: u32) -> Vec<&'static str> {
     let mut options = vec![
@@ -105,7 +127,9 @@ fn options(version: u32) -> Vec<&'static str> {
         "-XX:hashCode=3",
         // Methods that became long are compiled all the same.
         "-XX:-DontCompileHugeMethods",
-        "-XX:DisableIntrinsic=_nanoTime,_currentTimeMillis",
+        "-XX:DisableIntrinsic=_nanoTime,_currentTimeMillis,_copyOf,_copyOfRange",
+        // Compiled code that puts strings together does what interpreted code does.
+        "-XX:-OptimizeStringConcat",
         // The machine would say on stdout that natives are replaced.
         "-Xlog:jni+resolve=off",
         "-ea",

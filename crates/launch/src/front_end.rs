@@ -97,8 +97,19 @@ pub struct Debugging<'a> {
     pub extra: &'a [OsString],
     /// Where the thread stands that is about to do it, if that is known.
     pub function: Option<&'a str>,
-    /// The variable it is about, if that has a name.
-    pub variable: Option<&'a str>,
+    /// The memory it is about, if that is known.
+    pub watched: Option<&'a WatchedMemory>,
+    /// What the threads are called, in the order in which they begin.
+    pub threads: &'a [String],
+}
+
+/// Memory that a debugger is to watch.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum WatchedMemory {
+    /// A variable of the program.
+    Named(String),
+    /// What lies there in every run.
+    At { address: u64, size: u64 },
 }
 
 /// A debugger with its arguments, ready to start.

@@ -332,6 +332,7 @@ pub fn watch(mut options: Options, plan: Plan, tell: &mut (dyn FnMut(News<'_>) +
         stats: numbers.into_iter().map(|(name, number)| (name.to_owned(), number)).collect(),
         unchecked: None,
         baseline: None,
+        determinism: None,
         language,
     };
     Ok(Watched { run, report, totals, stalls, untold, alike, peak_memory, _until_told: until_told })

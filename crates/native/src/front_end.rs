@@ -13,7 +13,7 @@ use std::sync::{Mutex, PoisonError};
 use object::{Object as _, ObjectSection as _};
 use reweave_conductor::shared::ENV_PLAIN;
 use reweave_launch::front_end::{
-    Debugger, Debugging, FrontEnd, Invocation, Process, Recognition, Seen, Variables, Visibility,
+    Debugger, Debugging, FrontEnd, Invocation, Process, Recognition, Seen, Variables, Visibility, WatchedMemory,
 };
 use reweave_launch::target::Program;
 use reweave_launch::{Error, Result, identity};
@@ -133,12 +133,33 @@ impl FrontEnd for Native {
         if let Some(function) = debugging.function {
             command.args(["-ex", &format!("frame function {function}")]);
         }
-        if let Some(variable) = debugging.variable {
-            command.args(["-ex", &format!("watch {variable}")]);
+        if let Some(watch) = debugging.watched.and_then(watch) {
+            command.args(["-ex", &watch]);
+        }
+        for (number, name) in debugging.threads.iter().enumerate() {
+            // Whoever has ended, or has not begun, is passed over in silence.
+            command.args(["-ex", &format!("thread apply {} -s -q thread name {name}", number + 1)]);
         }
         command.args(debugging.extra).arg("--args").arg(path).args(args);
         let how_to_get = "install it (Debian, Ubuntu: apt install gdb) or replay without --gdb".into();
         Ok(Debugger { command, how_to_get })
+    }
+}
+
+/// How gdb is told to stop when some memory changes.
+fn watch(what: &WatchedMemory) -> Option<String> {
+    match what {
+        WatchedMemory::Named(variable) => Some(format!("watch {variable}")),
+        WatchedMemory::At { address, size } => {
+            let word = match size {
+                1 => "char",
+                2 => "short",
+                4 => "int",
+                8 => "long",
+                _ => return None,
+            };
+            Some(format!("watch *({word} *) {address:#x}"))
+        }
     }
 }
 

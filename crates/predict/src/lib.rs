@@ -58,4 +58,4 @@ pub use analyses::{ANALYSES, find};
 pub use analysis::{About, Analysis, AnalysisRef, Guarantee, Questions, Watching};
 pub use history::Mode;
 pub use prediction::{Options, Prediction, PredictionResult, accessors, predict};
-pub use search::SearchLimits;
+pub use search::{SearchLimits, Stage, Stages};

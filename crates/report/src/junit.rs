@@ -60,6 +60,7 @@ fn case(dossier: &Dossier<'_>, group: &Group<'_>, out: &mut dyn Write) -> io::Re
         style: Style::PLAIN,
         sources: dossier.sources,
         language: &dossier.report.language,
+        findings: &dossier.report.findings,
     };
     page.write_group(group, &mut text)?;
     let text = xml(&String::from_utf8_lossy(&text));

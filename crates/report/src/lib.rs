@@ -4,6 +4,7 @@
 pub mod baseline;
 pub mod data;
 pub mod describe;
+pub mod determinism;
 pub mod dossier;
 mod escape;
 pub mod fingerprint;

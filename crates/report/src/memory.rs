@@ -5,6 +5,7 @@ use reweave_model::{Addr, EventId};
 use reweave_trace::{ARGUMENTS, Block, Trace};
 use serde::{Deserialize, Serialize};
 
+use crate::data::Location;
 use crate::describe::{Describer, file_name};
 use crate::place::Placed;
 
@@ -54,14 +55,25 @@ impl<'a> Describer<'a> {
 
     /// `pool.cpp:41`, in the program's own code.
     fn allocated_at(&self, block: &Block) -> Option<String> {
-        let trace = self.trace?;
-        let at = Placed::new(block.pc, trace.stacks().walk(block.stack), *self).at;
+        let at = self.made(block).1;
         (at.line != 0).then(|| format!("{}:{}", file_name(&at.file), at.line))
     }
 
     fn object_of(&self, block: &Block) -> String {
+        self.made(block).1.short()
+    }
+
+    /// Where a block was allocated; where that is in a constructor, its class, and who called that.
+    fn made(&self, block: &Block) -> (Option<String>, Location) {
         let callers = self.trace.map(|trace| trace.stacks().walk(block.stack)).into_iter().flatten();
-        Placed::new(block.pc, callers, *self).at.short()
+        let placed = Placed::new(block.pc, callers, *self);
+        let constructor = &self.language.constructor;
+        let innermost = placed.through.first().unwrap_or(&placed.at);
+        let class = innermost.function.strip_suffix(constructor.as_str()).filter(|_| !constructor.is_empty());
+        let class = class.map(|class| class.rsplit('.').next().unwrap_or(class).to_owned());
+        let is_own = class.is_some() && placed.through.is_empty();
+        let caller = placed.stack.first().filter(|caller| is_own && caller.line != 0).cloned();
+        (class, caller.unwrap_or(placed.at))
     }
 
     /// `Job.state of `, `byte 8 of `, or nothing for the whole block.
@@ -74,19 +86,46 @@ impl<'a> Describer<'a> {
         }
     }
 
+    /// A variable on a stack, by its function: `main::count`.
+    fn local(&self, addr: Addr) -> Option<&'a str> {
+        self.symbols.accessed(self.trace?.blocks().local(addr)?)
+    }
+
+    /// Whether it is a variable.
+    pub(crate) fn is_variable(&self, addr: Addr) -> bool {
+        self.symbols.variable(addr).is_some() || self.local(addr).is_some()
+    }
+
     /// A part of a block, short: `byte 8 of the block from pool.cpp:41`.
     pub(crate) fn in_block(&self, addr: Addr) -> Option<String> {
+        if let Some(local) = self.local(addr) {
+            return Some(local.to_owned());
+        }
         match self.spot(addr)? {
             Spot::Stack(thread) => Some(format!("{:#x} on the stack of T{thread}", addr.0)),
             Spot::Block(block) => {
                 let place = self.allocated_at(block)?;
                 let alike = self.trace.map_or(1, |trace| trace.blocks().alike(block));
+                let class = self.made(block).0;
+                let word = class.as_deref().unwrap_or("block");
                 let which = match alike {
-                    0 | 1 => "the block".to_owned(),
-                    _ => format!("block {}", block.earlier + 1),
+                    0 | 1 => format!("the {word}"),
+                    _ => format!("{word} {}", block.earlier + 1),
                 };
                 Some(format!("{}{which} from {place}", self.part_of(block, addr, " of ")))
             }
+        }
+    }
+
+    /// All of the block that begins there: `the Job from pool.cpp:41`.
+    pub(crate) fn whole(&self, addr: Addr) -> String {
+        let Some(Spot::Block(block)) = self.spot(addr) else { return self.address(addr) };
+        let Some(place) = self.allocated_at(block) else { return self.address(addr) };
+        let class = self.symbols.part_of_block(block.pc, block.size, 0).map_or("block", |(name, _)| name);
+        let alike = self.trace.map_or(1, |trace| trace.blocks().alike(block));
+        match alike {
+            0 | 1 => format!("the {class} from {place}"),
+            _ => format!("{class} {} from {place}", block.earlier + 1),
         }
     }
 
@@ -113,6 +152,9 @@ impl<'a> Describer<'a> {
         if let Some(variable) = self.symbols.variable(addr) {
             let part = any_element(&self.part(&variable));
             return Some(MemoryItem { object: variable.name.to_owned(), part, allocated: false, holds });
+        }
+        if let Some(local) = self.local(addr) {
+            return Some(MemoryItem { object: local.to_owned(), part: String::new(), allocated: false, holds });
         }
         match self.spot(addr)? {
             // Without randomised addresses it is the same in every run of the same build.

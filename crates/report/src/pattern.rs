@@ -13,6 +13,7 @@ use crate::related::Group;
 #[serde(rename_all = "kebab-case")]
 pub enum Pattern {
     UseAfterFree,
+    UnguardedContainer,
     EarlyPublication,
     DoubleCheckedLocking,
     LockOrderInversion,
@@ -28,6 +29,7 @@ impl Pattern {
         match () {
             () if any(checks_twice) => Some(Self::DoubleCheckedLocking),
             () if publishes(group) => Some(Self::EarlyPublication),
+            () if is_in_library(group.lead) => Some(Self::UnguardedContainer),
             () if any(frees) => Some(Self::UseAfterFree),
             () if any(inverts) => Some(Self::LockOrderInversion),
             () if any(waits_for_notify) => Some(Self::LostWakeUp),
@@ -40,6 +42,7 @@ impl Pattern {
     pub const fn name(self) -> &'static str {
         match self {
             Self::UseAfterFree => "use after free",
+            Self::UnguardedContainer => "unguarded container",
             Self::EarlyPublication => "early publication",
             Self::DoubleCheckedLocking => "double-checked locking",
             Self::LockOrderInversion => "lock-order inversion",
@@ -54,6 +57,10 @@ impl Pattern {
         match self {
             Self::UseAfterFree => {
                 "memory is given back while somebody can still use it: let the last user free it, or keep users out first"
+            }
+            Self::UnguardedContainer => {
+                "a container (or another object of a library) is changed while another thread uses it: guard every use of it by \
+                 the same lock"
             }
             Self::EarlyPublication => {
                 "others get at an object before it is filled in: fill it in first, then hand it over under a lock or by an atomic"
@@ -90,6 +97,11 @@ fn is(access: &AccessItem, name: OpName) -> bool {
 
 fn frees(item: &Item) -> bool {
     item.accesses.len() > 1 && item.accesses.iter().any(|access| is(access, OpName::Free))
+}
+
+/// Two uses of what a library keeps.
+fn is_in_library(item: &Item) -> bool {
+    item.kind == Kind::Race && item.accesses.len() == 2 && item.accesses.iter().all(|access| !access.through.is_empty())
 }
 
 fn locks(access: &AccessItem) -> BTreeSet<&str> {
@@ -131,11 +143,14 @@ fn checks_twice(item: &Item) -> bool {
 /// A pointer is written while others read it, and what it points to is written, too.
 fn publishes(group: &Group<'_>) -> bool {
     let races = || group.items().filter(|item| item.kind == Kind::Race).flat_map(|item| &item.accesses);
-    let written = || races().filter(|access| is(access, OpName::Write)).filter_map(|access| access.memory.as_ref());
-    // What lies in variables: a pointer inside a block is part of what is published.
-    let pointers = written().filter(|memory| !memory.allocated);
+    let written = || races().filter(|access| is(access, OpName::Write));
+    // What lies in variables: a pointer inside a block is part of what is published. What a library keeps to itself is
+    // published by nobody.
+    let own = written().filter(|access| access.through.is_empty()).filter_map(|access| access.memory.as_ref());
+    let pointers = own.filter(|memory| !memory.allocated);
     let held: BTreeSet<&str> = pointers.filter_map(|memory| memory.holds.as_deref()).collect();
-    written().any(|memory| memory.allocated && held.contains(memory.object.as_str()))
+    let mut memory = written().filter_map(|access| access.memory.as_ref());
+    memory.any(|memory| memory.allocated && held.contains(memory.object.as_str()))
 }
 
 /// The same is read and written in steps: a block of its own, or a line that does both.
@@ -179,7 +194,7 @@ mod tests {
             thread,
             op,
             location: Location { file: "a.c".into(), line: thread + 1, function: "f".into() },
-            locks_held: held.iter().map(|name| HeldLock { name: (*name).into(), taken: None }).collect(),
+            locks_held: held.iter().map(|name| HeldLock { name: (*name).into(), taken: None, shared: false }).collect(),
             memory: Some(memory),
             ..AccessItem::default()
         }
@@ -203,6 +218,9 @@ mod tests {
         let plain = |thread, op| access(thread, op, &[], "n", None);
         assert_eq!(pattern(&[race(plain(1, read()), plain(2, write()))]), None);
         assert_eq!(pattern(&[race(plain(1, read()), plain(2, free()))]), Some(Pattern::UseAfterFree));
+        let through = |thread, op| AccessItem { through: vec![Location::default()], ..plain(thread, op) };
+        assert_eq!(pattern(&[race(through(1, read()), through(2, write()))]), Some(Pattern::UnguardedContainer));
+        assert_eq!(pattern(&[race(through(1, read()), plain(2, write()))]), None);
         let pointer = race(access(1, write(), &[], "now", Some("a.c:3 f")), access(2, read(), &[], "now", None));
         let field = race(access(1, write(), &[], "a.c:3 f", None), access(2, read(), &[], "a.c:3 f", None));
         assert_eq!(pattern(&[pointer, field.clone()]), Some(Pattern::EarlyPublication));

@@ -124,6 +124,11 @@ pub struct Access {
 }
 
 impl Access {
+    /// Is it memory of the rank that makes the access, as a buffer of its call?
+    pub fn is_near(&self) -> bool {
+        !matches!(self.role, Role::Put | Role::Get | Role::Accumulate | Role::Fetch)
+    }
+
     /// When the block starts.
     pub fn start_of(&self, block: u32) -> Moment {
         Moment { strand: self.strand, at: self.start + self.step * block }

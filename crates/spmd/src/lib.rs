@@ -21,6 +21,8 @@
 
 pub mod access;
 pub mod event;
+#[cfg(all(not(reweave_runtime), feature = "front-end"))]
+pub mod host;
 pub mod ids;
 pub mod logfile;
 pub mod lower;
@@ -31,7 +33,9 @@ pub mod phases;
 pub mod plan;
 pub mod rules;
 #[cfg(reweave_runtime)]
+#[expect(clippy::allow_attributes, reason = "macros that write many functions cannot know which of them need it")]
 mod runtime;
+#[cfg(all(not(reweave_runtime), feature = "front-end"))]
 pub mod session;
 pub mod span;
 
@@ -39,6 +43,7 @@ pub mod span;
 pub mod testing;
 pub mod values;
 pub mod wire;
+pub mod witness;
 
 #[cfg(test)]
 mod tests;

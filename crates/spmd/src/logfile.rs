@@ -14,6 +14,11 @@ pub fn name(rank: u32) -> String {
     format!("rank.{rank}.log")
 }
 
+/// The file of what a rank says beside its log.
+pub fn notes_name(rank: u32) -> String {
+    format!("rank.{rank}.notes")
+}
+
 /// The log of one rank: its number, how many there are, the entries.
 pub fn read(path: &Path) -> std::io::Result<(u32, u32, Vec<Logged>)> {
     let bytes = std::fs::read(path)?;
@@ -49,4 +54,68 @@ pub fn read_all(folder: &Path) -> std::io::Result<Logs> {
         }
     }
     Ok(logs)
+}
+
+/// A file of code that some statement lies in.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Module {
+    /// The upper 16 bits of its sites.
+    pub number: u64,
+    /// What was added to the addresses of the file.
+    pub bias: u64,
+    pub path: String,
+}
+
+/// What ranks say beside their logs.
+#[derive(Clone, Default, Debug)]
+pub struct Notes {
+    /// Of all ranks, each once.
+    pub modules: Vec<Module>,
+    /// Ranks whose loads and stores were seen.
+    pub instrumented: usize,
+    /// Ranks that came to their end.
+    pub finished: usize,
+    /// Entries that did not fit.
+    pub dropped: u64,
+    /// Calls that were not understood.
+    pub not_understood: std::collections::BTreeSet<String>,
+}
+
+/// The notes of that many ranks.
+pub fn read_notes(folder: &Path, ranks: usize) -> Notes {
+    let mut notes = Notes::default();
+    for rank in 0..ranks {
+        let text = std::fs::read_to_string(folder.join(notes_name(rank as u32))).unwrap_or_default();
+        for line in text.lines() {
+            notes.take(line);
+        }
+    }
+    notes
+}
+
+impl Notes {
+    fn take(&mut self, line: &str) {
+        let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
+        match word {
+            "module" => {
+                let parts: Vec<&str> = rest.splitn(3, ' ').collect();
+                let number = |at: usize| parts.get(at).and_then(|part| u64::from_str_radix(part, 16).ok());
+                if let (Some(number), Some(bias), Some(path)) = (number(0), number(1), parts.get(2))
+                    && self.modules.iter().all(|module| module.number != number)
+                {
+                    self.modules.push(Module { number, bias, path: (*path).to_owned() });
+                }
+            }
+            "instrumented" => self.instrumented += 1,
+            "finished" => {
+                self.finished += 1;
+                self.dropped += rest.parse().unwrap_or(0);
+            }
+            _ => {
+                if let Some(name) = line.strip_prefix("not understood ") {
+                    self.not_understood.insert(name.to_owned());
+                }
+            }
+        }
+    }
 }

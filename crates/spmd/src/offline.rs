@@ -1,26 +1,31 @@
-//! The whole analysis on complete logs, in one process: what `predict` does with a set of traces.
+//! The whole analysis on complete logs, in one process.
 
 use crate::event::Logs;
 use crate::ids::Rank;
 use crate::lower::{Lowered, Lowering};
 use crate::order::Order;
 use crate::owner::{self, Findings, Found, Placed};
-use crate::rules::Known;
+use crate::rules::{Known, Verdict, Why};
 use crate::values;
+use crate::witness::{self, Checker, Witness};
 
 /// The races of a run.
 pub struct Races {
     pub found: Vec<Found>,
+    /// Beside each: the witness that the checker accepted, if it is to be called a race.
+    pub witnesses: Vec<Option<Witness>>,
     /// Times that the logs contradicted themselves.
     pub incomplete: usize,
     /// Pairs of strided accesses that met too often to look at every meeting.
     pub given_up: usize,
     /// Waits that several updates could have satisfied (R17).
     pub ambiguous_waits: usize,
+    /// Accesses that were looked at.
+    pub accesses: usize,
 }
 
-/// Judges the logs of all ranks.
-pub fn analyse(logs: &Logs) -> Races {
+/// Judges the logs of all ranks. `strict`: what only practice keeps apart is a race too (R2, R10, R18).
+pub fn analyse(logs: &Logs, strict: bool) -> Races {
     let mut lowerings = Vec::new();
     let mut parts = Vec::new();
     for (rank, log) in logs.iter().enumerate() {
@@ -37,13 +42,37 @@ pub fn analyse(logs: &Logs) -> Races {
     );
     let ambiguous_waits = links.ambiguous_waits;
     let known = Known::new(&syncs, links);
-    let mut races = Races { found: Vec::new(), incomplete: known.incomplete(), given_up: 0, ambiguous_waits };
+    let mut races = Races {
+        found: Vec::new(),
+        witnesses: Vec::new(),
+        incomplete: known.incomplete(),
+        given_up: 0,
+        ambiguous_waits,
+        accesses: parts.iter().map(|part| part.accesses.len()).sum(),
+    };
+    let checker = Checker::new(logs);
     for (rank, lowering) in lowerings.iter().enumerate() {
         let findings = of_owner(rank, lowering, &parts, &known);
         races.given_up += findings.given_up;
-        races.found.extend(findings.pairs.into_values());
+        for found in findings.pairs.into_values() {
+            let witness = (is_race(found.verdict, strict))
+                .then(|| witness::build(logs, known.order(), &parts[rank].owned, &found))
+                .flatten()
+                .filter(|witness| checker.check(witness, strict).is_ok());
+            races.found.push(found);
+            races.witnesses.push(witness);
+        }
     }
     races
+}
+
+/// Is the pair a race, by the rules that were asked for?
+fn is_race(verdict: Verdict, strict: bool) -> bool {
+    match verdict {
+        Verdict::Race => true,
+        Verdict::Potential(Why::OverByPractice | Why::MixedOperations | Why::FlagByPut) => strict,
+        Verdict::Potential(Why::SeveralWriters) | Verdict::Apart => false,
+    }
 }
 
 fn of_owner(rank: usize, lowering: &Lowering, parts: &[Lowered], known: &Known) -> Findings {

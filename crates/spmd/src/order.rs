@@ -129,6 +129,19 @@ impl Order {
         Order { numbers, changes: lanes.into_iter().map(|lane| lane.changes).collect(), incomplete }
     }
 
+    /// The strands that synchronized, each with its place in clocks.
+    pub(crate) fn strands(&self) -> impl Iterator<Item = (Strand, usize)> {
+        self.numbers.iter().map(|(strand, number)| (*strand, *number))
+    }
+
+    /// What comes before a moment: the last moment of each strand, by its place in clocks.
+    pub(crate) fn clock_at(&self, moment: Moment) -> &[u32] {
+        let Some(&lane) = self.numbers.get(&moment.strand) else { return &[] };
+        let changes = &self.changes[lane];
+        let known = changes.partition_point(|(at, _)| *at <= moment.at);
+        if known == 0 { &[] } else { &changes[known - 1].1 }
+    }
+
     /// Does `first` come before `second`, or are they the same moment?
     pub fn before(&self, first: Moment, second: Moment) -> bool {
         if first.strand == second.strand {

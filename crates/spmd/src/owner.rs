@@ -7,9 +7,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::access::{Access, Role};
+use crate::access::{Access, Atomic, Role};
 use crate::event::Place;
-use crate::ids::{Site, Strand};
+use crate::ids::{Rank, Site};
 use crate::lower::{Lowering, Part};
 use crate::rules::{Known, Owned, Verdict, judge};
 use crate::span::Span;
@@ -76,13 +76,13 @@ pub type Placed = (Span, Access);
 /// anybody for logs.
 pub fn has_candidate(accesses: &mut [Placed], owned: &Owned) -> bool {
     let known = Known::program_order();
-    sweep(accesses, |a, b| matches(&known, owned, a, b, &mut 0).is_some())
+    sweep(accesses, &mut 0, |a, b| matches(&known, owned, a, b, &mut 0).is_some())
 }
 
 /// All pairs that race, one for each pair of statements, the strongest verdict.
 pub fn check(accesses: &mut [Placed], known: &Known, owned: &Owned) -> Findings {
-    let mut findings = Findings::default();
-    sweep(accesses, |a, b| {
+    let (mut findings, mut given_up) = (Findings::default(), 0);
+    sweep(accesses, &mut given_up, |a, b| {
         let (one, other) = ((a.1.site, a.1.role), (b.1.site, b.1.role));
         let key = if one <= other { (one, other) } else { (other, one) };
         if findings.pairs.get(&key).is_some_and(|found| found.verdict == Verdict::Race) {
@@ -96,6 +96,7 @@ pub fn check(accesses: &mut [Placed], known: &Known, owned: &Owned) -> Findings 
         }
         false
     });
+    findings.given_up += given_up;
     findings
 }
 
@@ -121,33 +122,72 @@ fn matches(known: &Known, owned: &Owned, a: &Placed, b: &Placed, given_up: &mut 
     worst
 }
 
-/// Shows `meet` each pair of accesses whose hulls overlap, loads and stores of one strand apart, until
-/// it returns true.
-fn sweep(accesses: &mut [Placed], mut meet: impl FnMut(&Placed, &Placed) -> bool) -> bool {
+/// Accesses that need not be compared with their own kind.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Class {
+    Read,
+    Write,
+    /// The same kind of atomic operation on elements that coincide, with whether it writes.
+    Atomic(Atomic, u64, bool),
+    /// Loads or stores of one rank, which are none of our business among themselves.
+    Local(Rank, bool),
+}
+
+impl Class {
+    fn of((span, access): &Placed) -> Class {
+        match (access.role, access.atomic) {
+            (Role::Load | Role::Store, _) => Class::Local(access.strand.rank, access.writes),
+            (_, Some(atomic)) if access.len == u64::from(atomic.element) && span.count == 1 => {
+                Class::Atomic(atomic, span.lo % u64::from(atomic.element), access.writes)
+            }
+            _ if access.writes => Class::Write,
+            _ => Class::Read,
+        }
+    }
+
+    fn writes(self) -> bool {
+        match self {
+            Class::Read => false,
+            Class::Write => true,
+            Class::Atomic(_, _, writes) | Class::Local(_, writes) => writes,
+        }
+    }
+
+    /// Can no pair of these be a race?
+    fn harmless(self, other: Class) -> bool {
+        let same = match (self, other) {
+            (Class::Local(one, _), Class::Local(two, _)) => one == two,
+            (Class::Atomic(..), Class::Atomic(..)) => self == other,
+            _ => false,
+        };
+        same || !(self.writes() || other.writes())
+    }
+}
+
+/// Pairs that are looked at for one owner. Beyond, the rest is given up and counted: that takes some seconds.
+const PAIRS: usize = 30_000_000;
+
+/// Shows `meet` each pair of accesses whose hulls overlap, harmless ones apart, until it returns true.
+fn sweep(accesses: &mut [Placed], given_up: &mut usize, mut meet: impl FnMut(&Placed, &Placed) -> bool) -> bool {
     accesses.sort_by_key(|(span, _)| span.lo);
-    // What may still overlap: operations, and loads and stores by strand.
-    let mut operations: Vec<usize> = Vec::new();
-    let mut locals: BTreeMap<Strand, Vec<usize>> = BTreeMap::new();
+    let mut left = PAIRS;
+    // What may still overlap.
+    let mut classes: BTreeMap<Class, Vec<usize>> = BTreeMap::new();
     for (number, current) in accesses.iter().enumerate() {
         let lo = current.0.lo;
-        let local = matches!(current.1.role, Role::Load | Role::Store);
-        let mut look = |active: &mut Vec<usize>| {
+        let class = Class::of(current);
+        for (_, active) in classes.iter_mut().filter(|(other, _)| !class.harmless(**other)) {
             active.retain(|&earlier| accesses[earlier].0.hi() > lo);
-            active.iter().any(|&earlier| meet(&accesses[earlier], current))
-        };
-        if look(&mut operations) {
-            return true;
-        }
-        for (strand, active) in &mut locals {
-            if !(local && *strand == current.1.strand) && look(active) {
+            if active.len() > left {
+                *given_up += 1;
+                return false;
+            }
+            left -= active.len();
+            if active.iter().any(|&earlier| meet(&accesses[earlier], current)) {
                 return true;
             }
         }
-        if local {
-            locals.entry(current.1.strand).or_default().push(number);
-        } else {
-            operations.push(number);
-        }
+        classes.entry(class).or_default().push(number);
     }
     false
 }

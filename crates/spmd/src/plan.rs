@@ -7,18 +7,19 @@
 use std::str::FromStr;
 
 use crate::access::{Access, Role};
-use crate::event::{Event, Logs};
+use crate::event::{Event, Logs, Through};
 use crate::ids::{Rank, Site};
 
 /// One access of a plan.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Step {
     pub site: Site,
     pub rank: Rank,
-    /// The n-th execution of the statement on that rank, counted from 1.
+    /// Of an operation: the n-th execution of the statement on that rank, counted from 1. Of a load or store: how many
+    /// calls its strand has logged before.
     pub execution: u64,
-    /// A load or store, which happens where it stands.
-    pub local: bool,
+    /// Of a load or store, which happens where it stands: a byte that it touches.
+    pub address: Option<u64>,
 }
 
 /// The bytes that both touch, in the owner's memory as the recorded run had it.
@@ -40,8 +41,7 @@ pub struct Plan {
 
 impl std::fmt::Display for Step {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let kind = if self.local { "local" } else { "operation" };
-        write!(f, "{:x},{},{},{kind}", self.site.0, self.rank, self.execution)
+        write!(f, "{:x},{},{},{:x}", self.site.0, self.rank, self.execution, self.address.unwrap_or(0))
     }
 }
 
@@ -50,12 +50,12 @@ impl FromStr for Step {
 
     fn from_str(text: &str) -> Result<Step, ()> {
         let parts: Vec<&str> = text.split(',').collect();
-        let [site, rank, execution, kind] = parts[..] else { return Err(()) };
+        let [site, rank, execution, address] = parts[..] else { return Err(()) };
         Ok(Step {
             site: Site(u64::from_str_radix(site, 16).map_err(drop)?),
             rank: Rank(rank.parse().map_err(drop)?),
             execution: execution.parse().map_err(drop)?,
-            local: kind == "local",
+            address: Some(u64::from_str_radix(address, 16).map_err(drop)?).filter(|address| *address != 0),
         })
     }
 }
@@ -85,34 +85,28 @@ impl FromStr for Plan {
     }
 }
 
-/// The step that an access of a log is. `None`: it is not made by a statement that can be steered.
-pub fn step(logs: &Logs, access: &Access, block: u32) -> Option<Step> {
-    let local = match access.role {
-        Role::Load | Role::Store => true,
-        Role::SendBuffer | Role::ReceiveBuffer | Role::Free | Role::Wait => return None,
-        _ => false,
-    };
-    let moment = access.start_of(block);
-    let rank = moment.strand.rank;
-    let (mut events, mut executions) = (0, 0);
-    for logged in &logs[rank.0 as usize] {
-        let at_local = matches!(logged.event, Event::Local { .. });
-        if logged.strand != moment.strand.number {
-            continue;
-        }
-        if !at_local {
-            events += 1;
-        }
-        let wanted = if local { at_local } else { matches!(logged.event, Event::Operation(_)) };
-        if wanted && logged.site == access.site {
-            executions += 1;
-            let at = 2 * events + u32::from(at_local);
-            if at == moment.at {
-                return Some(Step { site: access.site, rank, execution: executions, local });
-            }
-        }
+/// The step that an access of a log is; `address`: the byte that matters. `None`: it is not made by a statement that can
+/// be steered.
+pub fn step(logs: &Logs, access: &Access, block: u32, address: u64) -> Option<Step> {
+    if matches!(access.role, Role::SendBuffer | Role::ReceiveBuffer | Role::Free | Role::Wait) {
+        return None;
     }
-    None
+    let moment = access.start_of(block);
+    let (rank, site) = (moment.strand.rank, access.site);
+    if matches!(access.role, Role::Load | Role::Store) {
+        // Another rank's memory has another address here.
+        let own = access.owner == rank;
+        return own.then_some(Step { site, rank, execution: u64::from(moment.at / 2), address: Some(address) });
+    }
+    let (_, index) = crate::witness::entry(logs, access, block)?;
+    // Only operations that calls on a window complete are kept or completed at once.
+    let Event::Operation(operation) = &logs[rank.0 as usize][index].event else { return None };
+    if !matches!(operation.through, Through::Window { request: None, .. }) {
+        return None;
+    }
+    let before = logs[rank.0 as usize][..=index].iter();
+    let executions = before.filter(|logged| logged.site == site && matches!(logged.event, Event::Operation(_))).count();
+    Some(Step { site, rank, execution: executions as u64, address: None })
 }
 
 /// What a rank says about a plan, one line each in its file.

@@ -75,6 +75,11 @@ impl Known {
         Known { certain: Belief::new(syncs, certain), possible }
     }
 
+    /// The order that is certain.
+    pub fn order(&self) -> &Order {
+        &self.certain.order
+    }
+
     /// Times that the logs contradicted themselves.
     pub fn incomplete(&self) -> usize {
         self.certain.order.incomplete
@@ -87,7 +92,7 @@ pub type Owned = HashMap<OwnersEvent, Moment>;
 /// The verdict on block `i` of `a` and block `j` of `b`, which have a common byte. `distance`: how
 /// many bytes the block of `b` starts behind that of `a`.
 pub fn judge(known: &Known, owned: &Owned, (a, i): (&Access, u32), (b, j): (&Access, u32), distance: i64) -> Verdict {
-    if !(a.writes || b.writes) || a.start_of(i) == b.start_of(j) || exclude(a, b) {
+    if !(a.writes || b.writes) || a.start_of(i) == b.start_of(j) || exclude(a, b) || is_inside(a, b) {
         return Verdict::Apart;
     }
     let mut verdict = match atomic(a, b, distance) {
@@ -110,6 +115,12 @@ pub fn judge(known: &Known, owned: &Owned, (a, i): (&Access, u32), (b, j): (&Acc
         soften(Why::SeveralWriters);
     }
     verdict
+}
+
+/// Loads and stores of one rank alone are no matter of ranks: its threads are tested like those of any program.
+fn is_inside(a: &Access, b: &Access) -> bool {
+    let local = |access: &Access| matches!(access.role, Role::Load | Role::Store);
+    local(a) && local(b) && a.strand.rank == b.strand.rank
 }
 
 /// R7, R19: a common lock that one of them holds exclusively.

@@ -4,7 +4,7 @@
 //! the runtime is handed down by the environment, and wakes up in whatever calls `MPI_Init`.
 
 use std::ffi::OsString;
-use std::io;
+use std::io::{self, IsTerminal as _};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -12,20 +12,34 @@ use std::time::{Duration, Instant};
 
 use crate::event::Logs;
 use crate::owner::Found;
-use crate::plan::{Memory, Plan, Said, step};
-use crate::{logfile, offline};
+use crate::plan::{Memory, Plan, Said, Step, step};
 
 /// How long one access of a pair waits for the other one.
 const PATIENCE: u64 = 400;
+
+/// Bytes of the environment that say what a run is to do.
+const ENVIRONMENT: usize = 2048;
 
 /// A program and how it is started.
 #[derive(Clone, Debug)]
 pub struct Program {
     pub command: Vec<OsString>,
+    pub cwd: PathBuf,
     /// The runtime library.
     pub runtime: PathBuf,
     /// When a run is given up.
     pub limit: Duration,
+    /// Whether somebody wants it to end now.
+    pub interrupted: fn() -> bool,
+}
+
+/// Where a run's output goes, and whether it may read.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Output {
+    /// To where ours goes; it reads what we would read.
+    Ours,
+    /// Into the folder of the run.
+    File,
 }
 
 /// How a run ended.
@@ -39,21 +53,24 @@ pub struct Ended {
 
 impl Program {
     /// Runs the program once; what the ranks leave is in the folder.
-    pub fn run(&self, folder: &Path, plan: Option<&Plan>) -> io::Result<Ended> {
+    pub fn run(&self, folder: &Path, plan: Option<&Plan>, to: Output) -> io::Result<Ended> {
         let (program, arguments) = self.command.split_first().ok_or_else(|| io::Error::other("no command"))?;
         let output = folder.join("output");
         let mut command = Command::new(program);
+        command.args(arguments).current_dir(&self.cwd).env("REWEAVE_SPMD_FOLDER", folder);
+        command.env("LD_PRELOAD", self.preloaded());
+        // The environment lies above the stack: of another size, it would shift every address there.
+        let plan = plan.map(ToString::to_string).unwrap_or_default();
+        let used = folder.as_os_str().len() + plan.len();
         command
-            .args(arguments)
-            .env("REWEAVE_SPMD_FOLDER", folder)
-            .env("LD_PRELOAD", &self.runtime)
-            .stdin(Stdio::null())
-            .stdout(std::fs::File::create(&output)?)
-            .stderr(std::fs::File::create(folder.join("errors"))?);
-        match plan {
-            Some(plan) => command.env("REWEAVE_SPMD_PLAN", plan.to_string()),
-            None => command.env_remove("REWEAVE_SPMD_PLAN"),
-        };
+            .env("REWEAVE_SPMD_PLAN", &plan)
+            .env("REWEAVE_SPMD_PADDING", "-".repeat(ENVIRONMENT.saturating_sub(used)));
+        if to == Output::File || io::stdin().is_terminal() {
+            command.stdin(Stdio::null());
+        }
+        if to == Output::File {
+            command.stdout(std::fs::File::create(&output)?).stderr(std::fs::File::create(folder.join("errors"))?);
+        }
         // SAFETY: two system calls between fork and exec. Addresses stay the same from run to run, and
         // the whole family can be ended.
         unsafe {
@@ -69,31 +86,42 @@ impl Program {
             if let Some(status) = child.try_wait()? {
                 break (status, false);
             }
-            if Instant::now() > until {
-                // SAFETY: the group that we made.
-                unsafe { libc::kill(-(child.id() as i32), libc::SIGKILL) };
-                break (child.wait()?, true);
+            if Instant::now() > until || (self.interrupted)() {
+                break (end(&mut child)?, true);
             }
             std::thread::sleep(Duration::from_millis(5));
         };
         let status = status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0));
-        Ok(Ended { status, timed_out, output: std::fs::read(output)? })
+        let output = if to == Output::File { std::fs::read(output)? } else { Vec::new() };
+        Ok(Ended { status, timed_out, output })
+    }
+
+    /// Ours before what the user preloads.
+    fn preloaded(&self) -> OsString {
+        let mut all = self.runtime.clone().into_os_string();
+        if let Some(others) = std::env::var_os("LD_PRELOAD").filter(|others| !others.is_empty()) {
+            all.push(":");
+            all.push(others);
+        }
+        all
     }
 }
 
-/// A recorded run and its races.
-pub struct Recorded {
-    pub ended: Ended,
-    pub logs: Logs,
-    pub races: offline::Races,
-}
-
-/// Runs the program and judges what its ranks did, also if it was killed or hung.
-pub fn record(program: &Program, folder: &Path) -> io::Result<Recorded> {
-    let ended = program.run(folder, None)?;
-    let logs = logfile::read_all(folder)?;
-    let races = offline::analyse(&logs);
-    Ok(Recorded { ended, logs, races })
+/// Asks the program to end, so that a launcher can end its ranks; then it is ended.
+fn end(child: &mut std::process::Child) -> io::Result<std::process::ExitStatus> {
+    let group = -(child.id() as i32);
+    let until = Instant::now() + Duration::from_secs(3);
+    // SAFETY: the group that we made.
+    unsafe { libc::kill(group, libc::SIGTERM) };
+    while Instant::now() < until {
+        if let Some(status) = child.try_wait()? {
+            return Ok(status);
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    // SAFETY: the group that we made.
+    unsafe { libc::kill(group, libc::SIGKILL) };
+    child.wait()
 }
 
 /// One order of a pair, as a run did it.
@@ -105,8 +133,18 @@ pub struct Ordered {
     pub met: bool,
     /// Both happened, in this order.
     pub happened: bool,
-    /// What the accesses read or found, and what was left, in the order of the file.
-    pub values: Vec<String>,
+    /// What the accesses read or found.
+    pub values: Vec<Value>,
+    /// What the memory held in the end, if its rank could say so.
+    pub left: Option<String>,
+}
+
+/// What one of the accesses read or found, as hexadecimal bytes.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Value {
+    /// By step, not by place in the plan: the other order has them the other way round.
+    pub step: Step,
+    pub bytes: String,
 }
 
 /// What came of a pair.
@@ -130,7 +168,7 @@ impl Confirmation {
         let seen = |order: &Ordered| {
             let mut values = order.values.clone();
             values.sort();
-            values
+            (values, order.left.clone())
         };
         seen(one) != seen(other) || one.ended != other.ended
     }
@@ -138,7 +176,8 @@ impl Confirmation {
 
 /// The plans for both orders of a pair. `None`: a part of it cannot be steered.
 pub fn plans(logs: &Logs, found: &Found) -> Option<[Plan; 2]> {
-    let (a, b) = (step(logs, &found.a, found.i)?, step(logs, &found.b, found.j)?);
+    let address = found.address;
+    let (a, b) = (step(logs, &found.a, found.i, address)?, step(logs, &found.b, found.j, address)?);
     let len = found.a.len.min(found.b.len).min(16);
     let memory = Memory { rank: found.a.owner, address: found.address, len };
     let plan = |first, second| Plan { first, second, memory, patience: PATIENCE };
@@ -151,38 +190,39 @@ pub fn confirm(program: &Program, folder: &Path, plans: &[Plan; 2]) -> io::Resul
     for (number, plan) in plans.iter().enumerate() {
         let folder = folder.join(format!("order.{number}"));
         std::fs::create_dir_all(&folder)?;
-        orders.push(steer(program, &folder, plan)?);
+        orders.push(steer(program, &folder, plan, Output::File)?);
     }
     Ok(Confirmation { orders })
 }
 
 /// Runs the program along a plan.
-pub fn steer(program: &Program, folder: &Path, plan: &Plan) -> io::Result<Ordered> {
-    let ended = program.run(folder, Some(plan))?;
+pub fn steer(program: &Program, folder: &Path, plan: &Plan, to: Output) -> io::Result<Ordered> {
+    let ended = program.run(folder, Some(plan), to)?;
     let mut said = Vec::new();
     for rank in [plan.first.rank, plan.second.rank, plan.memory.rank] {
         let text = std::fs::read_to_string(folder.join(format!("rank.{rank}.said"))).unwrap_or_default();
         said.push((rank, text.lines().filter_map(|line| line.parse::<Said>().ok()).collect::<Vec<_>>()));
     }
     let any = |wanted: &Said| said.iter().any(|(_, lines)| lines.contains(wanted));
-    let mut values: Vec<String> = Vec::new();
+    let mut values: Vec<Value> = Vec::new();
     let mut left = None;
     for line in said.iter().flat_map(|(_, lines)| lines) {
         match line {
-            // By access, not by place in the plan: the other order has them the other way round.
             Said::Value { first, bytes } => {
-                values.push(format!("{} {bytes}", if *first { plan.first } else { plan.second }));
+                let step = if *first { plan.first } else { plan.second };
+                // What was there last is what the access got.
+                values.retain(|value: &Value| value.step != step);
+                values.push(Value { step, bytes: bytes.clone() });
             }
             Said::Left { bytes } => left = Some(bytes.clone()),
             _ => {}
         }
     }
-    values.dedup();
-    values.extend(left.map(|bytes| format!("left {bytes}")));
+    values.sort();
     // Of one rank, the file says which came first; of two, the second has heard of the first.
     let alone = plan.first.rank == plan.second.rank;
     let place = |wanted: &Said| said[0].1.iter().position(|line| line == wanted);
     let in_order = !alone || place(&Said::First) < place(&Said::Second);
     let happened = any(&Said::First) && any(&Said::Second) && in_order;
-    Ok(Ordered { plan: *plan, met: any(&Said::Met), happened, ended, values })
+    Ok(Ordered { plan: *plan, met: any(&Said::Met), happened, ended, values, left })
 }

@@ -60,9 +60,15 @@ pub struct OrderFree {
 }
 
 impl OrderFree {
-    /// Pairs whose order matters.
-    pub fn without(&self, mut pairs: Vec<Pair>) -> Vec<Pair> {
-        pairs.retain(|(one, other)| !(self.updates.contains(one) && self.updates.contains(other)));
+    /// Pairs whose order matters to a read. While updates go on beside it, how many it sees is a choice, even if a lock
+    /// keeps it from seeing any but its own thread's.
+    pub fn without(&self, facts: &Program<'_>, at: Point, mut pairs: Vec<Pair>) -> Vec<Pair> {
+        let is_part = self.updates.contains(&at);
+        let goes_on = |one: Point| !is_part && facts.parallel.may(at, one);
+        pairs.retain(|(one, other)| {
+            let both = self.updates.contains(one) && self.updates.contains(other);
+            !both || goes_on(*one) || goes_on(*other)
+        });
         pairs
     }
 }
@@ -137,7 +143,8 @@ struct Tainting<'a, 'p> {
 impl<'a, 'p> Tainting<'a, 'p> {
     fn new(facts: &'a Program<'p>, order_free: &'a OrderFree) -> Self {
         let choices = facts.accesses.reads.iter().map(|(at, read)| {
-            let choice = read.seen.iter().any(|seen| !order_free.without(pairs(facts, *at, seen)).is_empty());
+            let choice =
+                read.seen.iter().any(|seen| !order_free.without(facts, *at, pairs(facts, *at, seen)).is_empty());
             (*at, (choice || read.unknown) && !read.value.is_constant())
         });
         Self {

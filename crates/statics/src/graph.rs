@@ -117,14 +117,13 @@ fn control_dependence(successors: &[Vec<BlockId>]) -> Vec<Vec<BlockId>> {
     forward.push(Vec::new());
     let postdominates = postdominators(&forward, end);
     let mut decides = vec![Vec::new(); count];
-    for at in 0..count {
-        for to in 0..count {
+    for (at, decides) in decides.iter_mut().enumerate() {
+        let is_decided = |&to: &usize| {
             let after_one = forward[at].iter().any(|next| *next == to || postdominates[*next][to]);
             let strictly = to != at && postdominates[at][to];
-            if forward[at].len() > 1 && after_one && !strictly {
-                decides[at].push(BlockId(to as u32));
-            }
-        }
+            forward[at].len() > 1 && after_one && !strictly
+        };
+        decides.extend((0..count).filter(is_decided).map(|to| BlockId(to as u32)));
     }
     decides
 }

@@ -19,6 +19,9 @@ use crate::program::Program;
 use crate::reads::used;
 use crate::values::locations::LocationId;
 
+/// How an update goes on: operator, where its result is, and what was added at which point.
+type Computed = (Family, Register, Option<(Point, Register)>);
+
 /// Operators that can be mixed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Family {
@@ -123,7 +126,7 @@ fn locked(
         return None;
     }
     let at = |statement: &Statement| Point { frame, statement: statement.id };
-    let mut computed: Option<(Family, Register, Option<(Point, Register)>)> = None;
+    let mut computed: Option<Computed> = None;
     for statement in rest {
         match statement.kind {
             StatementKind::Binary { to, op, left, right } if used(&statement.kind).contains(&old) => {

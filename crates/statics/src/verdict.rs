@@ -124,7 +124,7 @@ impl Verdicts {
 
     fn classify(&self, program: &Program<'_>, at: Point, seen: &Seen) -> Kind {
         let pairs = pairs(program, at, seen);
-        let matter = self.order_free.without(pairs.clone());
+        let matter = self.order_free.without(program, at, pairs.clone());
         let decided = self.taint.control.contains(&at) || self.is_end_decided(program, at);
         let sources = seen.before.iter().filter_map(|source| match source {
             Source::Write(point) => Some(point),

@@ -297,3 +297,23 @@ fn locks_hide_what_is_overwritten() {
     let main = reads.iter().find(|read| analysed.skeleton.thread_of(read.at) == ThreadId::MAIN).unwrap();
     assert_eq!(main.seen.value, Value::Number(reweave_statics::domain::number::Number::Set(vec![0, 1, 2])));
 }
+
+/// Two calls that add to one sum under a lock: their order does not matter.
+#[test]
+fn two_additions_are_a_reduction() {
+    let text = "global x: i32\nglobal m: lock\nfunc add(%k: i32) {\nentry:\n  enter m\n  %a: i32 = load x\n  \
+                %b: i32 = add %a, %k\n  store x, %b\n  exit m\n  return\n}\nfunc main() {\nentry:\n  call add(1)\n  \
+                call add(2)\n  %x: i32 = load x\n  output %x\n  return\n}\n";
+    let code = parse("sum.rwi", text).unwrap_or_else(|error| panic!("{error}"));
+    let calls: Vec<language::StatementId> = code
+        .statements()
+        .filter(|(_, one)| matches!(one.kind, language::StatementKind::Call { .. }))
+        .map(|(_, one)| one.id)
+        .collect();
+    let answer = reweave_statics::parallelise::parallelise(&code, calls[0], calls[1]);
+    let reweave_statics::parallelise::Answer::Parallelisable { private, reductions } = answer else {
+        panic!("{answer:?}")
+    };
+    assert!(private.is_empty());
+    assert_eq!(reductions, ["x"]);
+}

@@ -33,6 +33,10 @@ pub struct Blocks {
     all: Vec<Block>,
     /// How many were allocated at each place.
     at: HashMap<Pc, u32>,
+    /// What the program calls its threads.
+    names: HashMap<ThreadId, String>,
+    /// Places on stacks, by the code that says what it accesses there; `None`: it says different things.
+    locals: HashMap<Addr, Option<Pc>>,
 }
 
 impl Blocks {
@@ -41,13 +45,28 @@ impl Blocks {
         let mut blocks = Self::default();
         let lowest_stack = trace.language().stacks.map(|stacks| stacks.lowest);
         let mut beginning: HashMap<ThreadId, ()> = HashMap::new();
+        let has = |kind: &str| trace.footer().is_none_or(|footer| footer.kinds.get(kind).is_some_and(|&n| n > 0));
+        // Where addresses are made up, nothing lies on a stack.
+        if trace.meta().abstract_values && !has("alloc") && !has("thread_name") {
+            return Ok(blocks);
+        }
+        let symbols = trace.symbols();
         let mut events = trace.events();
         while let Some(event) = events.next()? {
             match event.op {
+                Op::Read { addr, .. } | Op::Write { addr, .. } | Op::Atomic { addr, .. }
+                    if lowest_stack.is_some_and(|lowest| addr.0 >= lowest) =>
+                {
+                    let Some(name) = symbols.accessed(event.pc) else { continue };
+                    if blocks.locals.len() < MOST {
+                        let known = blocks.locals.entry(addr).or_insert(Some(event.pc));
+                        *known = known.filter(|known| symbols.accessed(*known) == Some(name));
+                    }
+                }
                 Op::Begin => drop(beginning.insert(event.thread, ())),
                 Op::Alloc { addr, size } => {
                     if blocks.all.len() == MOST {
-                        break;
+                        continue;
                     }
                     let first = beginning.remove(&event.thread).is_some();
                     let count = blocks.at.entry(event.pc).or_default();
@@ -63,11 +82,24 @@ impl Blocks {
                     });
                     *count += 1;
                 }
+                Op::ThreadName { thread, name } => {
+                    blocks.names.insert(thread, String::from_utf8_lossy(name).into_owned());
+                }
                 _ => {}
             }
         }
         blocks.all.sort_by_key(|block| (block.start, block.event));
         Ok(blocks)
+    }
+
+    /// What the program calls a thread, if it does.
+    pub fn thread_name(&self, thread: ThreadId) -> Option<&str> {
+        self.names.get(&thread).map(String::as_str)
+    }
+
+    /// Code that says what lies at an address on a stack, if all that do agree.
+    pub fn local(&self, addr: Addr) -> Option<Pc> {
+        *self.locals.get(&addr)?
     }
 
     /// The block that an address belonged to, or had belonged to last, when something happened.

@@ -5,10 +5,16 @@ use std::path::Path;
 use reweave_model::wire::{Record, append};
 use reweave_model::{EventId, Op, Pc, StackId, ThreadId};
 
+use crate::format::reader::UnpackedChunk;
 use crate::{Footer, Meta, Result, Symbols, Trace, Writer};
 
 /// Chunks are handed over once they reach this many words: small enough to stream, large enough to pack well.
 const CHUNK_WORDS: usize = 128 << 10;
+/// Words of a trace made in memory that are not packed: whoever analyses it reads it several times. 128 MB are about
+/// four million events.
+const UNPACKED_WORDS: usize = 16 << 20;
+/// A chunk is handed over with the event that makes it long enough.
+const SLACK: usize = 64;
 
 /// Takes events one after the other and writes the context records (thread switches, stacks) between them.
 pub struct TraceBuilder {
@@ -20,6 +26,9 @@ pub struct TraceBuilder {
     stacks: Vec<ThreadStack>,
     chunks: u32,
     next_event: u64,
+    /// The first chunks, and how many words more may stay as they are.
+    unpacked: Vec<UnpackedChunk>,
+    room: usize,
 }
 
 #[derive(Clone, Copy, Default)]
@@ -57,7 +66,14 @@ impl TraceBuilder {
             stacks: Vec::new(),
             chunks: 1,
             next_event: 0,
+            unpacked: Vec::new(),
+            room: 0,
         }
+    }
+
+    /// Does not pack what comes first: for a trace that is read at once, by [`Self::open`].
+    pub(crate) fn unpacked(self) -> Self {
+        Self { room: UNPACKED_WORDS, ..self }
     }
 
     /// Makes chunks of about this many words, for tests that need several.
@@ -141,16 +157,33 @@ impl TraceBuilder {
     }
 
     fn flush(&mut self) -> Result<()> {
-        if !self.chunk.is_empty() {
+        if self.chunk.is_empty() {
+            return Ok(());
+        }
+        if self.room >= self.chunk.len() {
+            self.room -= self.chunk.len();
+            let words = std::mem::replace(&mut self.chunk, Vec::with_capacity(self.chunk_words + SLACK));
+            self.unpacked.push(self.writer.keep_unpacked(words, self.thread_at_start));
+        } else {
+            // What is unpacked comes first.
+            self.room = 0;
             self.writer.event_words(&self.chunk, self.thread_at_start)?;
             self.chunk.clear();
-            self.chunks += 1;
         }
+        self.chunks += 1;
         Ok(())
+    }
+
+    /// The trace, for one built in memory, with its end.
+    pub(crate) fn open(mut self, footer: Footer, symbols: &Symbols) -> Result<Trace> {
+        self.flush()?;
+        self.writer.finish(footer, Some(symbols))?;
+        Trace::made(self.writer.into_bytes(), self.unpacked)
     }
 
     /// Writes the end of the trace.
     pub fn finish(mut self, footer: Footer, symbols: Option<&Symbols>) -> Result<Writer> {
+        debug_assert!(self.unpacked.is_empty(), "such a trace is opened, not written");
         self.flush()?;
         self.writer.finish(footer, symbols)?;
         Ok(self.writer)
@@ -164,5 +197,53 @@ impl TraceBuilder {
     /// The trace, for one built in memory.
     pub fn into_trace(self) -> Result<Trace> {
         Trace::from_bytes(self.into_bytes()?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use reweave_model::{AccessFlags, Addr, Value};
+
+    #[test]
+    fn unpacked_chunks_and_packed_ones_read_as_one_trace() {
+        let write = |n: u64| Op::Write { addr: Addr(8 * n), size: 8, value: Value::Word(n), flags: AccessFlags(0) };
+        let fill = |builder: &mut TraceBuilder| {
+            builder.define_stack(StackId(1), StackId(0), Pc(7)).expect("memory takes every write");
+            for n in 0..60 {
+                let thread = ThreadId(n as u32 / 5 % 3);
+                builder.set_stack(thread, StackId(n as u32 % 2));
+                let op = if n % 7 == 0 { Op::Detach { child: ThreadId(n as u32) } } else { write(n) };
+                builder.push(thread, Pc(n), op).expect("memory takes every write");
+            }
+        };
+        let read = |trace: &Trace| {
+            let (mut all, mut events) = (Vec::new(), trace.events());
+            while let Some(event) = events.next().expect("in memory") {
+                all.push(format!("{event:?}"));
+            }
+            std::thread::scope(|scope| {
+                let mut events = trace.events_ahead(scope);
+                let ahead = std::iter::from_fn(|| Some(format!("{:?}", events.next().expect("in memory")?)));
+                assert!(ahead.eq(all.iter().cloned()));
+            });
+            all
+        };
+        let mut packed = TraceBuilder::default().chunk_words(16);
+        fill(&mut packed);
+        let packed = packed.into_trace().expect("in memory");
+        for room in [0, 40, 100, 1000] {
+            let mut builder = TraceBuilder { room, ..TraceBuilder::default().chunk_words(16) };
+            fill(&mut builder);
+            let trace = builder.open(Footer::default(), &Symbols::default()).expect("in memory");
+            assert_eq!(trace.packed_chunks().start == 0, room == 0);
+            assert_eq!(read(&trace), read(&packed));
+            assert_eq!(trace.footer().map(|footer| &footer.kinds), packed.footer().map(|footer| &footer.kinds));
+            assert_eq!(trace.event_count(), 60);
+            assert_eq!(trace.stacks().resolve(StackId(1)), [Pc(7)]);
+            assert!(trace.damage().is_empty(), "{:?}", trace.damage());
+            let one = trace.look_at(EventId(33), |event| event.pc).expect("in memory");
+            assert_eq!(one, Some(Pc(33)));
+        }
     }
 }

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
+use reweave_model::Pc;
 use serde::{Deserialize, Serialize};
 
 use crate::{Meta, Trace};
@@ -44,6 +45,13 @@ pub struct Language {
     pub stacks: Option<StackMemory>,
     /// A thread that nobody waits for is nothing to speak of.
     pub threads_need_no_join: bool,
+    /// What library code does with its own data is its own business: no race of the program, and nothing between taking
+    /// a lock and giving it back, or between reading and writing, is an atomic block of the program.
+    pub libraries_guard_themselves: bool,
+    /// Who is recorded to wait for a lock waits until it has it.
+    pub locks_wait_for_ever: bool,
+    /// How functions are called that make objects of a class, behind the name of the class; empty if none do.
+    pub constructor: String,
 }
 
 impl Language {
@@ -68,6 +76,8 @@ impl Language {
                 "panicked",
                 "fatal",
                 "abort",
+                "fail",
+                "error",
             ]),
             // SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGSYS and SIGTRAP.
             failure_signals: vec![11, 7, 8, 4, 6, 31, 5],
@@ -76,6 +86,9 @@ impl Language {
             // mapped 8 MB apart unless asked otherwise.
             stacks: Some(StackMemory { lowest: 0x7000_0000_0000, reach: 4 << 20 }),
             threads_need_no_join: false,
+            libraries_guard_themselves: false,
+            locks_wait_for_ever: false,
+            constructor: String::new(),
         }
     }
 
@@ -124,6 +137,17 @@ impl Meta {
 }
 
 impl Trace {
+    /// Whether code at that address belongs to a library that guards itself: what it does with its own data is none of
+    /// the program's business.
+    pub fn guards_itself(&self, pc: Pc) -> bool {
+        let language = self.language();
+        if !language.libraries_guard_themselves {
+            return false;
+        }
+        let mut frames = self.symbols().frames(pc).peekable();
+        frames.peek().is_some() && frames.all(|frame| language.is_library(frame.file))
+    }
+
     /// What the program is written in.
     pub fn language(&self) -> &Language {
         self.meta().language()

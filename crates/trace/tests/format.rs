@@ -71,6 +71,14 @@ fn there_and_back() {
         assert_eq!(trace.stacks().resolve(StackId(2)), [Pc(0x2000), Pc(0x1000)]);
         let mut from = trace.events_from(EventId(123)).unwrap();
         assert_eq!(format!("{:?}", from.next().unwrap().unwrap()), events[123].1);
+        trace.keep([480, 3, 200, 3, 1 << 40].map(EventId)).unwrap();
+        for id in [3, 200, 480, 481] {
+            let seen = trace.look_at(EventId(id), |event| format!("{event:?}")).unwrap();
+            assert_eq!(seen.as_ref(), Some(&events[id as usize].1));
+        }
+        assert_eq!(trace.look_at(EventId(1 << 40), |_| ()).unwrap(), None);
+        // From what is kept of the passes before.
+        assert_eq!((listing(&trace), trace.damage()), (events, Vec::new()));
     }
 }
 

@@ -27,7 +27,7 @@ int main(void) {
     pthread_t caller;
     char token;
     // An abstract address (it begins with a zero byte) leaves no file behind.
-    int text = snprintf(address.sun_path + 1, sizeof address.sun_path - 1, "golden-%ld", (long)getpid());
+    int text = snprintf(address.sun_path + 1, sizeof address.sun_path - 1, "golden-%010ld", (long)getpid());
     length = (socklen_t)((size_t)text + 1 + sizeof address.sun_family);
     int listener = socket(AF_UNIX, SOCK_STREAM, 0);
     if (listener < 0 || bind(listener, (struct sockaddr *)&address, length) != 0 || listen(listener, 1) != 0) return 2;

@@ -19,7 +19,7 @@ static void *work(void *arg) {
 
 int main(void) {
     char name[40];
-    snprintf(name, sizeof name, "/golden-%ld", (long)getpid());
+    snprintf(name, sizeof name, "/golden-%010ld", (long)getpid());
     done = sem_open(name, O_CREAT | O_EXCL, 0600, 0);
     if (done == SEM_FAILED) {
         perror("sem_open");

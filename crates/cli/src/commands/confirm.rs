@@ -60,6 +60,9 @@ pub struct Args {
 }
 
 pub fn run(args: Args) -> i32 {
+    if let Some(code) = crate::ranks::refused(&args.folder, "confirm") {
+        return code;
+    }
     let command = (!args.command.is_empty()).then_some(&args.command[..]);
     if let (Some(pause), Some(with)) = (&args.pause, &args.with) {
         return break_at(&args, [pause, with], command);

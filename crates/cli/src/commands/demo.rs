@@ -67,22 +67,54 @@ const PROGRAMS: [Program; 6] = [
     },
 ];
 
-fn kinds() -> impl clap::builder::TypedValueParser<Value = Kind> {
-    use clap::builder::TypedValueParser as _;
-    let values =
-        PROGRAMS.iter().map(|program| clap::builder::PossibleValue::new(program.kind.name()).help(program.about));
-    clap::builder::PossibleValuesParser::new(values).map(|name| Kind::from_name(&name).unwrap_or(Kind::Race))
+/// What is shown: a kind of bug, a program of many ranks, or what can differ without running anything.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Choice {
+    Kind(Kind),
+    Ranks,
+    Determinism,
+}
+
+impl Choice {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Kind(kind) => kind.name(),
+            Self::Ranks => RANKS,
+            Self::Determinism => DETERMINISM,
+        }
+    }
+}
+
+const RANKS: &str = "spmd";
+const ABOUT_RANKS: &str = "Two ranks of an MPI program, one of which reads what the other is still putting there";
+const DETERMINISM: &str = "determinism";
+const ABOUT_DETERMINISM: &str = "Workers that fill their own places of an array: what can differ, without running it";
+
+fn choices() -> impl clap::builder::TypedValueParser<Value = Choice> {
+    use clap::builder::{PossibleValue, TypedValueParser as _};
+    let kinds = PROGRAMS.iter().map(|program| PossibleValue::new(program.kind.name()).help(program.about));
+    let others = [(RANKS, ABOUT_RANKS), (DETERMINISM, ABOUT_DETERMINISM)];
+    let values = kinds.chain(others.map(|(name, about)| PossibleValue::new(name).help(about)));
+    clap::builder::PossibleValuesParser::new(values).map(|name| match name.as_str() {
+        RANKS => Choice::Ranks,
+        name => Kind::from_name(name).map_or(Choice::Determinism, Choice::Kind),
+    })
 }
 
 /// See it work: build a small program with a bug, find the bug, and replay it
 #[derive(clap::Args)]
-#[command(
-    after_help = "Examples:\n  reweave demo\n  reweave demo deadlock\n  reweave demo race --java\n  reweave demo race --keep ~/reweave-demo"
-)]
+#[command(after_help = "Examples:
+  reweave demo
+  reweave demo deadlock
+  reweave demo race --java
+  \
+        reweave demo spmd
+  reweave demo determinism
+  reweave demo race --keep ~/reweave-demo")]
 pub struct Args {
     /// The kind of bug
-    #[arg(value_name = "KIND", default_value = "race", value_parser = kinds())]
-    kind: Kind,
+    #[arg(value_name = "KIND", default_value = "race", value_parser = choices())]
+    kind: Choice,
     /// A program in Java, for `java` in PATH; there is one for races
     #[arg(long)]
     java: bool,
@@ -92,11 +124,10 @@ pub struct Args {
 }
 
 pub fn run(args: Args) -> i32 {
-    if args.java && args.kind != Kind::Race {
+    if args.java && args.kind != Choice::Kind(Kind::Race) {
         eprintln!("reweave: the demo in Java is about a race: `reweave demo race --java`");
         return exit::USAGE;
     }
-    let Some(program) = PROGRAMS.iter().find(|program| program.kind == args.kind) else { return exit::USAGE };
     let temporary;
     let folder = match &args.keep {
         Some(folder) => {
@@ -116,13 +147,20 @@ pub fn run(args: Args) -> i32 {
             Err(error) => return output::fail(&error),
         },
     };
-    let shown = if args.java { demo_java(&folder) } else { demo(program, &folder) };
+    let program = PROGRAMS.iter().find(|program| args.kind == Choice::Kind(program.kind));
+    let shown = match program {
+        _ if args.java => demo_java(&folder),
+        Some(program) => demo(program, &folder),
+        None if args.kind == Choice::Ranks => demo_ranks(&folder),
+        None => return demo_determinism(&folder).unwrap_or_else(|error| output::fail(&error)),
+    };
     let code = shown.unwrap_or_else(|error| output::fail(&error));
     if code == exit::CLEAN {
         let java = if args.java { " --java" } else { "" };
         match &args.keep {
             None => {
-                eprintln!("\nKeep the program and its findings with `reweave demo {}{java} --keep DIR`.", program.kind)
+                let name = args.kind.name();
+                eprintln!("\nKeep the program and its findings with `reweave demo {name}{java} --keep DIR`.")
             }
             Some(folder) => eprintln!(
                 "\nSee the interleavings in the browser: `reweave report {}/reweave-out --html report.html`.",
@@ -139,7 +177,7 @@ fn demo(program: &Program, folder: &Path) -> Result<i32, Error> {
     fs::write(&source, program.source).map_err(Error::output("write", &source))?;
     eprintln!("{}:\n", program.about);
     let cc = format!("cc -g -o {name} {name}.c -lpthread");
-    if shown(&cc, folder)? != exit::CLEAN {
+    if shown(&cc, folder, &[])? != exit::CLEAN {
         eprintln!("reweave: the demo could not be built: install a C compiler (Debian, Ubuntu: apt install gcc)");
         return Ok(exit::USAGE);
     }
@@ -157,6 +195,52 @@ fn demo_java(folder: &Path) -> Result<i32, Error> {
     }
     eprintln!("A bank in Java whose two tellers share an account, one of them without the lock:\n");
     test_and_replay("java -cp . Bank", Kind::Race, folder)
+}
+
+/// What can differ between two runs of a program in Java whose class files are here.
+fn demo_determinism(folder: &Path) -> Result<i32, Error> {
+    for (name, bytes) in [
+        ("Report.java", &include_bytes!("../../demo/determinism/Report.java")[..]),
+        ("Report.class", &include_bytes!("../../demo/determinism/Report.class")[..]),
+        ("Report$Worker.class", &include_bytes!("../../demo/determinism/Report$Worker.class")[..]),
+    ] {
+        let file = folder.join(name);
+        fs::write(&file, bytes).map_err(Error::output("write", &file))?;
+    }
+    eprintln!("{ABOUT_DETERMINISM}:\n");
+    let code = shown("determinism . --require deterministic:Report.total", folder, &[])?;
+    eprintln!("\nThe last writer of `last` differs, and everybody can see that:\n");
+    let differs = shown("determinism . --require deterministic:Report.last --explain Report.last", folder, &[])?;
+    Ok(if code == exit::CLEAN && differs == exit::FINDINGS { exit::CLEAN } else { exit::INTERNAL })
+}
+
+/// Two ranks. Their tests are those of their own commands.
+fn demo_ranks(folder: &Path) -> Result<i32, Error> {
+    let source = folder.join("halo.c");
+    fs::write(&source, include_str!("../../demo/halo.c")).map_err(Error::output("write", &source))?;
+    eprintln!("{ABOUT_RANKS}:\n");
+    // Of Open MPI: root may run it, and there may be fewer cores than ranks.
+    let settings = [
+        ("REWEAVE_CC", "mpicc"),
+        ("OMPI_ALLOW_RUN_AS_ROOT", "1"),
+        ("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"),
+        ("OMPI_MCA_rmaps_base_oversubscribe", "1"),
+    ];
+    let built = Command::new("mpicc").arg("-show").output().is_ok_and(|output| output.status.success())
+        && shown("cc -g -o halo halo.c", folder, &settings)? == exit::CLEAN;
+    if !built {
+        eprintln!(
+            "\nreweave: the demo could not be built: install an MPI (Debian, Ubuntu: apt install libopenmpi-dev)"
+        );
+        return Ok(exit::USAGE);
+    }
+    if shown("test -- mpirun -n 2 ./halo", folder, &settings)? != exit::FINDINGS {
+        eprintln!("reweave: the demo should have found a bug: this is a bug in reweave or in its environment");
+        return Ok(exit::INTERNAL);
+    }
+    eprintln!("\nBoth orders can be had again at will:\n");
+    let again = shown("replay reweave-out/1", folder, &settings)? == exit::FINDINGS;
+    Ok(if again { exit::CLEAN } else { exit::INTERNAL })
 }
 
 /// Finds the bug of a program in this folder, makes it happen again, and tells the story.
@@ -184,10 +268,13 @@ fn test_and_replay(command: &str, kind: Kind, folder: &Path) -> Result<i32, Erro
 }
 
 /// Runs one of our own commands, as the user would.
-fn shown(command: &str, folder: &Path) -> Result<i32, Error> {
-    eprintln!("$ reweave {command}");
+fn shown(command: &str, folder: &Path, settings: &[(&str, &str)]) -> Result<i32, Error> {
+    // Of the settings, which compiler it is is worth showing.
+    let compiler = settings.iter().find(|(name, _)| *name == "REWEAVE_CC" && command.starts_with("cc "));
+    let compiler = compiler.map_or(String::new(), |(name, value)| format!("{name}={value} "));
+    eprintln!("$ {compiler}reweave {command}");
     let own = std::env::current_exe().map_err(|source| Error::System { action: "finding our own program", source })?;
-    let status = Command::new(own).args(command.split(' ')).current_dir(folder).status();
+    let status = Command::new(own).args(command.split(' ')).envs(settings.iter().copied()).current_dir(folder).status();
     let status = status.map_err(|source| Error::CannotRun { program: "reweave".into(), source })?;
     Ok(exit::of_program(status))
 }

@@ -46,6 +46,7 @@ fn explain(args: &Args) -> Result<Vec<u8>, Error> {
         style: Style::for_stdout().with_detail(text::Detail::Full),
         sources: &Sources::default(),
         language: &report.language,
+        findings: &report.findings,
     };
     let _ = page.write_item(item, &mut out);
     let _ = story::tell(item, &evidence).write(&mut out);

@@ -4,6 +4,7 @@ pub mod completions;
 pub mod confirm;
 pub mod convert;
 pub mod demo;
+pub mod determinism;
 pub mod explain;
 pub mod inspect;
 pub mod interpret;

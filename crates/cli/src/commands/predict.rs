@@ -9,7 +9,7 @@ use reweave_launch::{Error, exit, interrupt, memory};
 use reweave_model::{Kind, Strength};
 use reweave_predict::Mode;
 use reweave_predict::search::nondeterminism::{self, Rule};
-use reweave_predict::{ANALYSES, AnalysisRef, PredictionResult, SearchLimits};
+use reweave_predict::{ANALYSES, AnalysisRef, PredictionResult, SearchLimits, Stage, Stages};
 use reweave_report::{Item, Report, Style, data, resolve, text};
 use reweave_trace::{RunSet, Trace};
 
@@ -51,7 +51,13 @@ pub struct Args {
     /// Succeed (exit code 0) also if there was nothing to analyse: no events, or none of memory
     #[arg(long)]
     allow_unchecked: bool,
-    /// Also tell the numbers of each analysis
+    /// Only list what the analyses that read the trace once take for suspicious, without looking for witnesses
+    #[arg(long)]
+    candidates: bool,
+    /// Threads that work at once; the findings are the same with any number [default: one for each processor]
+    #[arg(long, short, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    jobs: Option<u16>,
+    /// Also tell the numbers of each analysis, and where the time went
     #[arg(long)]
     stats: bool,
     /// Functions that should be atomic: a file with one name per line (# begins a comment)
@@ -162,10 +168,12 @@ pub fn run(args: Args) -> i32 {
 }
 
 fn predict(args: &Args, analyses: Vec<AnalysisRef>) -> Result<Report, Error> {
+    let stages = Stages::default();
     let options = reweave_predict::Options {
         analyses,
         for_trial: false,
         shown: false,
+        candidates: args.candidates,
         atomic: args.atomic.as_deref().map(crate::atomic::function_names).transpose()?.unwrap_or_default(),
         limits: SearchLimits {
             mode: args.mode.mode(),
@@ -173,6 +181,8 @@ fn predict(args: &Args, analyses: Vec<AnalysisRef>) -> Result<Report, Error> {
             deadline: args.budget.map(|budget| Instant::now() + budget),
             interrupt: Some(interrupt::asked_to_stop()),
             memory: Some(memory::flag()),
+            jobs: args.jobs.map_or_else(processors, usize::from),
+            stages: args.stats.then_some(&stages),
         },
         nondeterminism: nondeterminism::Options {
             wanted: args.deny == Some(Deny::Nondeterminism),
@@ -180,10 +190,14 @@ fn predict(args: &Args, analyses: Vec<AnalysisRef>) -> Result<Report, Error> {
             values: args.values,
         },
     };
-    let report = match RunSet::is_manifest(&args.trace) {
+    let mut report = match RunSet::is_manifest(&args.trace) {
         true => predict_all(&RunSet::of(&args.trace), &options)?,
         false => predict_one(&args.trace, &options)?,
     };
+    if args.stats {
+        let stage = |stage: &Stage| (format!("time.{}_ms", stage.name()), stages.of(*stage).as_millis() as u64);
+        report.stats.extend(Stage::ALL.iter().map(stage));
+    }
     if let Some(path) = &args.json {
         fs::write(path, report.to_json()).map_err(|source| Error::Output {
             action: "write",
@@ -195,6 +209,10 @@ fn predict(args: &Args, analyses: Vec<AnalysisRef>) -> Result<Report, Error> {
         eprintln!("reweave: interrupted: this is what was known by then");
     }
     Ok(report)
+}
+
+fn processors() -> usize {
+    std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
 }
 
 /// Every process of a run by itself; the findings in one report.
@@ -218,7 +236,7 @@ fn predict_all(run: &RunSet, options: &reweave_predict::Options) -> Result<Repor
 }
 
 fn predict_one(path: &Path, options: &reweave_predict::Options) -> Result<Report, Error> {
-    let trace = reweave_trace::open(path)?;
+    let trace = options.limits.timed(Stage::Read, || reweave_trace::open(path))?;
     let mut bar: Option<(&str, Bar)> = None;
     let answer = reweave_predict::predict(&trace, options, &mut |what, done| {
         if bar.as_ref().is_none_or(|(shown, _)| *shown != what) {
@@ -239,10 +257,11 @@ fn predict_one(path: &Path, options: &reweave_predict::Options) -> Result<Report
     for damage in trace.damage() {
         eprintln!("reweave: warning: {}: {damage}", path.display());
     }
-    Ok(report(&trace, answer))
+    Ok(options.limits.timed(Stage::Describe, || report(&trace, answer)))
 }
 
 fn report(trace: &Trace, answer: PredictionResult) -> Report {
+    resolve::have_at_hand(trace, &answer.findings);
     let items = answer.findings.iter().zip(1..).map(|(finding, id)| {
         let mut item = resolve::item(id, finding, trace);
         let what = if finding.witness().is_some() { "only predicted" } else { "no reordering shows it" };
@@ -280,6 +299,7 @@ fn report(trace: &Trace, answer: PredictionResult) -> Report {
         stats,
         bugs: Vec::new(),
         baseline: None,
+        determinism: None,
         language: Arc::new(trace.language().clone()),
     }
 }

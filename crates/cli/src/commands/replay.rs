@@ -8,6 +8,7 @@ use reweave_hunt::debugger;
 use reweave_hunt::replay::{Recording, Repeated, Replayed, repeat, replay};
 use reweave_launch::exit;
 use reweave_report::describe;
+use reweave_spmd::host::Again;
 
 use crate::front_ends::FRONT_ENDS;
 use crate::output::{self, counted, grouped};
@@ -40,6 +41,13 @@ pub struct Args {
 }
 
 pub fn run(args: Args) -> i32 {
+    if let Some(again) = Again::open(&args.what) {
+        if args.gdb {
+            eprintln!("reweave: {}: many ranks cannot be run under one gdb: replay without it", args.what.display());
+            return exit::USAGE;
+        }
+        return crate::ranks::replay(&again, args.times.unwrap_or(1));
+    }
     let recording = match Recording::open(FRONT_ENDS, &args.what) {
         Ok(recording) => recording,
         Err(error) => return output::fail(&error),

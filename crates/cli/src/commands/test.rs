@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use reweave_hunt::explore::Explored;
-use reweave_hunt::pipeline::{self, Enough, Plan, Tested};
+use reweave_hunt::pipeline::{self, Ends, Enough, Plan, Tested};
 use reweave_launch::{exit, memory};
 use reweave_report::{Style, text};
 
@@ -29,6 +29,7 @@ use crate::watcher::Watcher;
         reweave test -- ./bank\n  \
         reweave test -o out --budget 5m -- ctest\n  \
         reweave test --explore --budget 10m -- ./queue_test\n  \
+        reweave test -- mpirun -n 4 ./halo\n  \
         reweave test --seed 3 -- ./server --self-test"
 )]
 pub struct Args {
@@ -61,6 +62,9 @@ pub struct Args {
     /// Also fail (exit code 1) if there are findings of this kind
     #[arg(long, value_enum, value_name = "KIND")]
     deny: Option<Deny>,
+    /// Programs of many ranks (MPI, OpenSHMEM): the standard to the letter, also where every implementation is kinder
+    #[arg(long)]
+    strict: bool,
     /// Succeed (exit code 0) also if the program could not be checked, or not to its end, and nothing was found
     #[arg(long)]
     allow_unchecked: bool,
@@ -76,10 +80,16 @@ pub struct Args {
 }
 
 pub fn run(args: Args) -> i32 {
+    let cwd = std::env::current_dir().unwrap_or_default();
+    if reweave_spmd::host::is_spmd(&args.command, &cwd) {
+        return test_ranks(args, cwd);
+    }
     let mut plan = Plan::new(FRONT_ENDS, args.command, args.output);
     plan.budget = args.budget;
     plan.explore = args.explore;
-    plan.fail_fast = args.fail_fast;
+    if args.fail_fast {
+        plan.ends = Ends::AtFirstFailure;
+    }
     let _memory = memory::limit(args.max_memory.unwrap_or_else(memory::default_limit));
     plan.jobs = args.jobs.unwrap_or_else(cores).into();
     plan.jobs_asked_for = args.jobs.is_some();
@@ -96,6 +106,26 @@ pub fn run(args: Args) -> i32 {
         }
         Err(error) => output::fail(&error),
     }
+}
+
+/// Many ranks are not run one after the other: their tests are other ones.
+fn test_ranks(args: Args, cwd: PathBuf) -> i32 {
+    let _memory = memory::limit(args.max_memory.unwrap_or_else(memory::default_limit));
+    let judge = match args.triage.judge() {
+        Ok(judge) => judge,
+        Err(error) => return output::fail(&error),
+    };
+    let request = reweave_spmd::host::Request {
+        front_ends: FRONT_ENDS,
+        command: args.command,
+        cwd,
+        folder: args.output,
+        budget: args.budget,
+        strict: args.strict,
+        fail_fast: args.fail_fast,
+    };
+    let passing = Passing { deny: args.deny, allow_unchecked: args.allow_unchecked };
+    crate::ranks::test(&request, &judge, args.verbosity.detail(), passing)
 }
 
 pub fn cores() -> u16 {
@@ -178,9 +208,13 @@ fn exploration(explored: &Explored, asked: bool, findings: bool) -> String {
     // Runs teach what threads do; which classes that makes possible follows.
     let how = if explored.runs < explored.classes { " (what they showed makes up the others)" } else { "" };
     let longer = if asked { "" } else { " (--explore takes longer)" };
+    let beyond =
+        if explored.weak_orders { "; what its weaker memory orders allow beyond schedules is not run" } else { "" };
     match explored.why_not {
-        None if explored.classes == 1 => format!("explored: the only class of executions covered in {runs}{failure}"),
-        None => format!("explored: all {classes} covered in {runs}{how}{failure}"),
+        None if explored.classes == 1 => {
+            format!("explored: the only class of executions covered in {runs}{failure}{beyond}")
+        }
+        None => format!("explored: all {classes} covered in {runs}{how}{failure}{beyond}"),
         Some(why) if explored.classes == 0 => {
             format!("explored: {runs}, and how many classes of executions there are is not known: {why}{longer}")
         }
@@ -196,7 +230,7 @@ mod tests {
     fn what_is_said_of_exploration_is_so() {
         let of = |runs, classes, why_not: Option<&'static str>| {
             let complete = why_not.is_none();
-            exploration(&Explored { runs, classes, states: 0, complete, why_not }, true, true)
+            exploration(&Explored { runs, classes, states: 0, complete, why_not, weak_orders: false }, true, true)
         };
         assert_eq!(of(5, 3, None), "explored: all 3 classes of executions covered in 5 runs");
         let fewer = "explored: all 4 classes of executions covered in 2 runs (what they showed makes up the others)";

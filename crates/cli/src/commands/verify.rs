@@ -41,6 +41,9 @@ pub struct Args {
 }
 
 pub fn run(args: &Args) -> i32 {
+    if let Some(code) = crate::ranks::refused(&args.folder, "verify") {
+        return code;
+    }
     let command = (!args.command.is_empty()).then_some(&args.command[..]);
     let request = VerifyRequest { front_ends: FRONT_ENDS, command, budget: args.budget, jobs: cores().into() };
     let bar = Bar::new("verifying", args.budget.as_millis() as u64);

@@ -79,5 +79,5 @@ fn findings_stand_in_the_users_own_code() {
     assert!(races.iter().any(|race| lines(&race)), "{}", tested.stderr);
     let id = races[0]["id"].to_string();
     let story = reweave(folder, &["explain", &format!("out/{id}")]).stdout;
-    assert!(story.contains("T1 (main::{lambda") && !story.contains("libstdc++"), "{story}");
+    assert!(story.contains("T1 (lambda in main)") && !story.contains("libstdc++"), "{story}");
 }

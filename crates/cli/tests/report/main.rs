@@ -10,6 +10,7 @@ mod cxx;
 mod forms;
 mod hostile;
 mod known;
+mod names;
 mod schema;
 mod stable;
 mod stories;

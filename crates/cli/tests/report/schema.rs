@@ -73,7 +73,9 @@ fn every_field_is_in_the_published_schema() {
         }),
         accesses: vec![reweave_report::AccessItem {
             process: Some(1),
+            rank: Some(1),
             thread: 0,
+            thread_name: Some("clerk".into()),
             op: reweave_model::OpName::Read.into(),
             location: location.clone(),
             through: vec![location.clone()],

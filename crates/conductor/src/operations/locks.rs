@@ -57,12 +57,12 @@ impl<W: World> Token<'_, W> {
         }
     }
 
-    /// Takes a lock that nobody holds, without asking anybody.
-    pub fn seize(&mut self, pc: u64, lock: u64) {
+    /// Takes a lock that nobody holds, without asking anybody. `tried`: it would not have waited for ever.
+    pub fn seize(&mut self, pc: u64, lock: u64, tried: bool) {
         let id = self.id();
         let state = self.objects().locks.at(lock);
         (state.owner, state.depth) = (id, 1);
-        self.step(pc, Op::Acquire { object: ObjectId(lock), mode: LockMode::Exclusive, tried: false });
+        self.step(pc, Op::Acquire { object: ObjectId(lock), mode: LockMode::Exclusive, tried });
     }
 
     /// Who holds the lock exclusively.

@@ -65,6 +65,7 @@ impl<W: World> Token<'_, W> {
             Wakeup::TimedOut
         };
         me.wait.deadline.set(NEVER);
+        me.wait.patient.set(0);
         if wakeup != Wakeup::Interrupted {
             state.timers.idle = 0;
         }

@@ -41,14 +41,13 @@ impl Ending {
         };
         // One that had to be ended can be very long.
         let freed = if *outcome == Outcome::Unknown { None } else { Freed::of(trace)?.or(Freed::lock_of(trace)?) };
+        let fails = matches!(outcome, Outcome::Signalled { .. } | Outcome::Exited { status: 1.. });
+        if let Some(message) = message(&printed, trace.language()).filter(|_| fails) {
+            text = format!("{text}: {message}");
+        }
         let harm =
             match outcome {
-                Outcome::Signalled { .. } => {
-                    if let Some(message) = message(&printed, trace.language()) {
-                        text = format!("{text}: {message}");
-                    }
-                    Harm::Crash
-                }
+                Outcome::Signalled { .. } => Harm::Crash,
                 Outcome::Hung => Harm::Hang,
                 _ if freed.is_some() => Harm::FreedMemory,
                 Outcome::Exited { status } if *status != 0 => {
@@ -179,7 +178,7 @@ fn shown(line: &[u8]) -> String {
     text
 }
 
-/// What a program that ends by a signal says last: mostly why.
+/// What a program that fails says last: mostly why.
 fn message(printed: &[u8], language: &Language) -> Option<String> {
     let lines: Vec<&[u8]> = printed.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()).collect();
     let telling = |line: &&&[u8]| {

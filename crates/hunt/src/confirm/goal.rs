@@ -428,8 +428,7 @@ fn numbered<T: PartialEq>(things: impl Iterator<Item = T>) -> Vec<u32> {
 fn memory(trace: &Trace, finding: &Finding) -> Result<Vec<Option<u32>>> {
     let mut addresses = Vec::new();
     for access in finding.accesses() {
-        let mut events = trace.events_from(access.event)?;
-        addresses.push(events.next()?.and_then(|event| address(&event.op)));
+        addresses.push(trace.look_at(access.event, |event| address(&event.op))?.flatten());
     }
     let numbers = numbered(addresses.iter().copied());
     Ok(numbers.into_iter().zip(addresses).map(|(number, address)| address.map(|_| number)).collect())

@@ -30,7 +30,7 @@ use crate::budget::{self, Bounds};
 use crate::replay::{self, base_options, exact_script, family_of, script};
 pub use breakpoints::{BreakpointResult, Line, break_at};
 pub use ending::{Ending, NormalBehaviour, freed_text};
-pub use ends::last_places;
+pub use ends::{circle, last_places};
 pub use goal::{Breakpoint, Goal, GoalKind, Occurrence};
 pub use minimise::{Minimised, minimise, preemptions};
 pub use missed::{Missed, divergence_text};
@@ -171,9 +171,9 @@ pub fn confirm(
 /// Along the witness; a race also the other way round.
 fn along(finding: &Finding) -> Vec<Attempt> {
     let Some(witness) = finding.witness() else { return Vec::new() };
-    let mut schedules = vec![witness.schedule.clone()];
+    let mut schedules = vec![witness.schedule()];
     if finding.kind == Kind::Race && !finding.weak_order {
-        schedules.extend(swapped(&witness.schedule));
+        schedules.extend(swapped(&schedules[0]));
     }
     schedules.into_iter().map(|schedule| Attempt { schedule, plan: None, seed: 0 }).collect()
 }

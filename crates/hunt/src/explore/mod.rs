@@ -32,7 +32,7 @@ use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
 use reweave_conductor::policy::Dice;
-use reweave_model::{InputSource, Schedule, ThreadId};
+use reweave_model::{InputSource, MemoryOrder, Op, Schedule, ThreadId};
 use reweave_predict::analyses::destroyed::recorded::late_uses;
 use reweave_predict::endings::Freed;
 use reweave_trace::{Outcome, Trace};
@@ -50,6 +50,11 @@ use reweave_launch::{FrontEnds, Result};
 use search::{Goal, Search, SearchResult, Target};
 use tree::Tree;
 
+/// Equal rounds of a loop, with no effect in between, after which a thread is taken to spin: first few, so that the
+/// search does not drown in loops that wait; when nothing else is left, more, as some loops are not endless.
+const IMPATIENT: usize = 2;
+const PATIENT: usize = 5;
+
 /// How far it came.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Explored {
@@ -59,6 +64,8 @@ pub struct Explored {
     pub complete: bool,
     /// Why there may be more.
     pub why_not: Option<&'static str>,
+    /// The program uses memory orders that allow more than any schedule does.
+    pub weak_orders: bool,
 }
 
 /// What is known of a program.
@@ -69,11 +76,21 @@ struct Explorer {
     shown: HashSet<Goal>,
     runs: u64,
     dice: Dice,
+    patience: usize,
+    weak_orders: bool,
 }
 
 impl Explorer {
     fn new(seed: u64) -> Self {
-        Self { tree: Tree::default(), tried: HashSet::new(), shown: HashSet::new(), runs: 0, dice: Dice::new(seed) }
+        Self {
+            tree: Tree::default(),
+            tried: HashSet::new(),
+            shown: HashSet::new(),
+            runs: 0,
+            dice: Dice::new(seed),
+            patience: IMPATIENT,
+            weak_orders: false,
+        }
     }
 
     /// Learns from a run.
@@ -86,16 +103,24 @@ impl Explorer {
     /// What to run next, until nothing new is to be expected: then an empty list.
     fn next(&mut self, deadline: Instant) -> (Vec<Target>, Explored) {
         let targets = budget::SEARCH_TARGETS.max(self.runs as usize / 2);
-        let limits = search::SearchBounds { states: budget::SEARCH_STATES, targets, deadline };
+        let mut found = self.search(targets, deadline);
+        if found.targets.is_empty() && found.spins && self.patience < PATIENT {
+            self.patience = PATIENT;
+            found = self.search(targets, deadline);
+        }
+        self.tried.extend(found.targets.iter().map(|target| target.goal.clone()));
+        let explored = self.explored(&found);
+        (found.targets, explored)
+    }
+
+    fn search(&mut self, targets: usize, deadline: Instant) -> SearchResult {
+        let limits = search::SearchBounds { states: budget::SEARCH_STATES, targets, deadline, patience: self.patience };
         let mut search = Search::new(&self.tree, &self.tried, limits);
         search.run();
         if !search.found.complete {
             search.walk(&mut self.dice, targets * 2);
         }
-        let found = search.found;
-        self.tried.extend(found.targets.iter().map(|target| target.goal.clone()));
-        let explored = self.explored(&found);
-        (found.targets, explored)
+        search.found
     }
 
     fn explored(&self, found: &SearchResult) -> Explored {
@@ -122,6 +147,7 @@ impl Explorer {
             states: found.states as u64,
             complete: why_not.is_none(),
             why_not,
+            weak_orders: self.weak_orders,
         }
     }
 }
@@ -159,6 +185,7 @@ pub type Visit<'v> = dyn FnMut(Option<(&Run, bool)>, &Explored) -> Result<()> + 
 /// Explores from a recorded run on.
 pub fn explore(trace: &Trace, limits: &ExploreLimits, visit: &mut Visit<'_>) -> Result<Explored> {
     let mut explorer = Explorer::new(limits.seed);
+    explorer.weak_orders = has_weak_orders(trace)?;
     explorer.learn(trace)?;
     loop {
         let (targets, mut explored) = explorer.next(limits.until);
@@ -215,6 +242,19 @@ pub fn explore(trace: &Trace, limits: &ExploreLimits, visit: &mut Visit<'_>) -> 
             return Ok(explored);
         }
     }
+}
+
+/// Whether some atomics ask for less than one order of all of them.
+fn has_weak_orders(trace: &Trace) -> Result<bool> {
+    let mut events = trace.events();
+    while let Some(event) = events.next()? {
+        if let Op::Atomic { order, .. } = event.op
+            && order != MemoryOrder::SeqCst
+        {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// Runs the program of a trace along a schedule.

@@ -18,6 +18,8 @@ pub struct SearchBounds {
     pub states: usize,
     pub targets: usize,
     pub deadline: Instant,
+    /// Equal rounds of a loop after which a thread gives way to the others.
+    pub patience: usize,
 }
 
 /// Something that only a run can tell.
@@ -153,7 +155,8 @@ impl<'t> Search<'t> {
 
     /// A thread's next operation would be the same again, as so often.
     fn is_tired(&self, node: NodeId, answer: StepResult) -> bool {
-        self.tree.node(node).tiring.contains(&answer)
+        let tiring = &self.tree.node(node).tiring;
+        tiring.iter().any(|(known, rounds)| *known == answer && *rounds >= self.limits.patience)
     }
 
     /// What the threads can do now. One that only goes round a loop gives way to the others.

@@ -147,8 +147,8 @@ pub struct Node {
     /// What the thread was told so far.
     pub digest: Digest,
     pub code: Code,
-    /// Answers the thread has had here, round after round, without doing anything.
-    pub tiring: Vec<StepResult>,
+    /// Answers the thread has had here round after round without doing anything, and how often.
+    pub tiring: Vec<(StepResult, usize)>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]

@@ -77,7 +77,7 @@ fn ask(trace: &Trace, deadline: Instant, asked: &mut HashSet<Question>) -> Resul
     };
     let findings = reweave_predict::predict(trace, &options, &mut |_, _| {})?.findings;
     let news = findings.into_iter().filter(|finding| question(trace, finding).is_some_and(|one| asked.insert(one)));
-    Ok(news.filter_map(|finding| Some(finding.into_witness()?.schedule)).collect())
+    Ok(news.filter_map(|finding| Some(finding.into_witness()?.schedule())).collect())
 }
 
 /// `None`: it makes no difference to any thread.

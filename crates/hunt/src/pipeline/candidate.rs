@@ -90,7 +90,7 @@ pub enum Unconfirmed {
 const NOT_REPLAYED: &str =
     "a run did it, but it is not the same every time it is replayed: what comes from outside decides, too";
 const NO_TIME_TO_TRY: &str =
-    "it was not tried: no time was left for it (--budget gives more, --explore goes on when others are confirmed)";
+    "it was not tried: no time was left for it, or the test ended early, as others are confirmed (--explore goes on)";
 const NO_TIME_TO_REPLAY: &str = "a run did it, and no time was left to replay it (see --budget)";
 
 impl Unconfirmed {

@@ -9,6 +9,17 @@ use super::Plan;
 use super::candidate::Candidate;
 use crate::budget;
 
+/// What ends a search before its time is over.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Ends {
+    /// The first finding that is confirmed.
+    AtFirstFailure,
+    /// Enough of them, and nothing new for a while.
+    WhenQuiet,
+    /// Nothing: whoever says that something is gone has looked for it all the time.
+    AtDeadline,
+}
+
 /// Why a test ended before its time was over.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Enough {
@@ -43,10 +54,10 @@ impl Patience {
             return None;
         }
         let quiet = self.news.elapsed();
-        match () {
-            () if plan.fail_fast => Some(Enough::FirstFailure),
-            () if plan.explore || is_first || quiet < self.span() => None,
-            () => Some(Enough::Quiet(quiet)),
+        match plan.ends {
+            Ends::AtFirstFailure => Some(Enough::FirstFailure),
+            Ends::WhenQuiet if !plan.explore && !is_first && quiet >= self.span() => Some(Enough::Quiet(quiet)),
+            Ends::WhenQuiet | Ends::AtDeadline => None,
         }
     }
 }

@@ -19,7 +19,7 @@ impl Hunt<'_> {
         if !explore::is_short(process.events) || self.left().is_zero() {
             return Ok(None);
         }
-        let share = if self.plan.explore { self.left() } else { (self.left() / 2).min(budget::EXPLORING) };
+        let share = if self.plan.explore { self.left() } else { self.left() / budget::EXPLORING_SHARE };
         // With a bug in hand, no longer than it waits for another one.
         let share = match self.candidates.iter().any(is_defect) && !self.plan.explore {
             true => share.min(budget::QUIET),
@@ -60,5 +60,6 @@ impl Hunt<'_> {
         self.stats.insert("explored_classes".into(), explored.classes);
         self.stats.insert("explored_states".into(), explored.states);
         self.stats.insert("explored_all".into(), explored.complete.into());
+        self.stats.insert("explored_weak_orders".into(), explored.weak_orders.into());
     }
 }

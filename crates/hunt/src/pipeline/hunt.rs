@@ -165,6 +165,7 @@ impl<'p> Hunt<'p> {
             unchecked: self.unchecked.clone(),
             bugs: Vec::new(),
             baseline: None,
+            determinism: None,
             language: Arc::clone(&self.language),
         };
         save_report(&report, &self.plan.folder)?;

@@ -10,7 +10,7 @@ use reweave_trace::{Outcome, Trace};
 
 use super::hunt::{EndedBy, Hunt, Scrutiny};
 use super::normal::normal_behaviour;
-use super::own_runs::{endless, failure, freed};
+use super::own_runs::{endless, failure, freed, knotted};
 use super::trying::thin_out;
 use super::verify::reached;
 use super::{Stage, predict};
@@ -108,6 +108,12 @@ impl Hunt<'_> {
         if failed && !follows {
             let candidate = failure(self.next_id(), &trace, &process.outcome, &self.plan.folder)?;
             failure_of_this = Some(candidate.fingerprint().to_owned());
+            self.keep(candidate, EndedBy::Itself, watch)?;
+        }
+        let knot =
+            if run.timed_out || process.outcome == Outcome::Hung { Vec::new() } else { confirm::circle(&trace)? };
+        if !knot.is_empty() {
+            let candidate = knotted(self.next_id(), &trace, knot, &process.outcome, &self.plan.folder)?;
             self.keep(candidate, EndedBy::Itself, watch)?;
         }
         let findings = self.predict_and_confirm(&trace, freed_memory, watch)?;

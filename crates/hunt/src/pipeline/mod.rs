@@ -37,7 +37,7 @@ use crate::budget;
 use crate::confirm::{self, BreakpointResult, Line, RunSettings};
 use crate::explore::Explored;
 pub use confirm_again::{ConfirmRequest, confirm_again};
-pub use enough::Enough;
+pub use enough::{Ends, Enough};
 pub use folder::{load_report, save_report};
 use hunt::{Hunt, Scrutiny};
 pub use reweave_launch::folder::RECORDING;
@@ -64,8 +64,8 @@ pub struct Plan {
     pub atomic: Vec<String>,
     /// All the time that is left goes to exploration, not only a share.
     pub explore: bool,
-    /// The first finding that is confirmed ends the test.
-    pub fail_fast: bool,
+    /// What ends it before its time is over.
+    pub ends: Ends,
     /// Runs at a time, once the program is recorded.
     pub jobs: usize,
     /// … also of a program that deals with files, sockets or other processes, where runs can get into each other's way.
@@ -81,7 +81,7 @@ impl Plan {
             budget: Duration::from_secs(60),
             atomic: Vec::new(),
             explore: false,
-            fail_fast: false,
+            ends: Ends::WhenQuiet,
             jobs: 1,
             jobs_asked_for: false,
         }

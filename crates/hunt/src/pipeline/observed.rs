@@ -103,7 +103,7 @@ fn findings(trace: &Trace, found: Vec<(OtherSource, Schedule)>) -> Result<Vec<Fi
             other_value: source.values[1],
             feeds: feeds(trace, &accesses[0])?,
         };
-        let witness = Witness { schedule };
+        let witness = Witness::new(schedule);
         let id = NondeterministicReads.id();
         let finding = Finding::predicted(Kind::Nondeterminism, false, id, accesses, witness);
         findings.push(Finding { view: Some(view), ..finding });

@@ -29,6 +29,12 @@ pub fn failure(id: u32, trace: &Trace, outcome: &Outcome, folder: &Path) -> Resu
     Ok(Candidate { account, ..candidate })
 }
 
+/// A run in which threads wait for locks of each other: the program ended all the same.
+pub fn knotted(id: u32, trace: &Trace, places: Vec<Accessor>, outcome: &Outcome, folder: &Path) -> Result<Candidate> {
+    let finding = Finding::new(Kind::Deadlock, Strength::Confirmed, AnalysisId::RECORDING, places);
+    recorded(id, trace, &finding, outcome, Repeats::Untried, folder)
+}
+
 /// A run that had to be ended because its threads spin for ever.
 pub fn endless(id: u32, trace: &Trace, places: Vec<Accessor>, folder: &Path) -> Result<Candidate> {
     let finding = Finding::new(Kind::Deadlock, Strength::Confirmed, AnalysisId::RECORDING, places);

@@ -122,6 +122,6 @@ fn keep_witness(id: u32, trace: &Trace, finding: &Finding, folder: &Path) -> Res
         return Ok(None);
     };
     let name = format!("{WITNESS}{id}.rws");
-    reweave_trace::schedule::save(&witness.schedule, folder.join(&name))?;
+    reweave_trace::schedule::save(&witness.schedule(), folder.join(&name))?;
     Ok(Some(name))
 }

@@ -11,7 +11,7 @@ use reweave_report::{Item, resolve};
 use reweave_trace::Trace;
 
 use super::candidate::{Candidate, Unconfirmed};
-use super::enough::is_defect;
+use super::enough::{Ends, is_defect};
 use super::hunt::Hunt;
 use super::own_runs::link_run;
 use super::settle::{Found, repeats, settle};
@@ -95,7 +95,7 @@ impl Hunt<'_> {
                     && candidate.confirmed().is_some()
                 {
                     let _ = tell.send(candidate.item());
-                    is_enough.store(self.plan.fail_fast && is_defect(candidate), Ordering::Relaxed);
+                    is_enough.store(self.plan.ends == Ends::AtFirstFailure && is_defect(candidate), Ordering::Relaxed);
                 }
                 settled
             },
@@ -140,6 +140,7 @@ impl Hunt<'_> {
         let mut todo: Vec<Alike<'f>> = Vec::new();
         let mut met: HashMap<String, usize> = HashMap::new();
         let mut next = self.next_id();
+        resolve::have_at_hand(trace, findings);
         for finding in findings {
             // The same bug in another process or run is no other bug.
             let fingerprint = resolve::identity(finding, trace);

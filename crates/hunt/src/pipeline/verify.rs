@@ -21,7 +21,7 @@ use reweave_trace::{Trace, schedule_of};
 
 use super::hunt::{Hunt, Scrutiny};
 use super::settle::{Found, settle};
-use super::{Plan, RECORDING, REPORT, Stage, VERIFIED, folder, load_report};
+use super::{Ends, Plan, RECORDING, REPORT, Stage, VERIFIED, folder, load_report};
 use crate::budget::Bounds;
 use crate::confirm::{self, Goal, divergence_text, same_program};
 use crate::correspond::{Correspondence, Steps};
@@ -50,6 +50,13 @@ pub enum Verdict {
     CannotTell {
         why: String,
     },
+}
+
+impl Verdict {
+    fn still_there(now: Item, folder: &Path) -> Self {
+        let folder = now.schedule.is_some().then(|| folder.join(now.id.to_string()));
+        Self::StillThere { now: Box::new(now), folder }
+    }
 }
 
 /// What was done about one finding.
@@ -111,7 +118,7 @@ pub fn verify(folder: &Path, request: &VerifyRequest<'_>, watch: &mut dyn FnMut(
     }
     Program::find(options.front_ends, &options.command, &options.cwd)?;
     let mut plan = Plan::new(request.front_ends, options.command.clone(), own.clone());
-    (plan.options, plan.budget, plan.jobs) = (options, request.budget, request.jobs);
+    (plan.options, plan.budget, plan.jobs, plan.ends) = (options, request.budget, request.jobs, Ends::AtDeadline);
     let rebuilt = rebuilt(request.front_ends, folder, request.command)?;
     let _guard = interrupt::Guard::around();
     let taken = folder::prepare(&own)?;
@@ -311,8 +318,8 @@ impl Verifier<'_> {
         let mut findings = Vec::new();
         for Wanted { item, tried, replays } in &self.wanted {
             let verdict = match self.found(item) {
-                _ if *replays => StillThere::in_folder(item.clone(), self.old),
-                Some(now) => StillThere::in_folder(now, &folder),
+                _ if *replays => Verdict::still_there(item.clone(), self.old),
+                Some(now) => Verdict::still_there(now, &folder),
                 None => self
                     .why_not_told(item, tried, unseen.as_deref())
                     .map_or(Verdict::Gone, |why| Verdict::CannotTell { why }),
@@ -351,16 +358,6 @@ impl Verifier<'_> {
         }
         let untried = tried.schedule.is_none() && tried.steered == 0 && self.hunt.left().is_zero();
         untried.then(|| "the time was used up before it was tried: raise it with --budget".into())
-    }
-}
-
-/// Only to name what is made.
-struct StillThere;
-
-impl StillThere {
-    fn in_folder(now: Item, folder: &Path) -> Verdict {
-        let folder = now.schedule.is_some().then(|| folder.join(now.id.to_string()));
-        Verdict::StillThere { now: Box::new(now), folder }
     }
 }
 

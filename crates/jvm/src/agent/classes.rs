@@ -2,7 +2,7 @@
 
 use super::jni::{Class, Env, Object};
 use super::scope::scope;
-use super::space::{FIRST_CODE, Hot, NOTHING_RECORDED, Site};
+use super::space::{COLLECTION, FIRST_CODE, Hot, NOTHING_RECORDED, Site};
 use crate::classfile::access;
 use crate::rewrite::facts::{Facts, Missing, SiteKind};
 use crate::rewrite::hook_names::HOOK_CLASS;
@@ -12,6 +12,9 @@ use std::collections::HashSet;
 use std::fmt::Write;
 use std::fs;
 use std::path::PathBuf;
+
+/// What the machine calls the initializer of a class.
+const INITIALIZER: &str = "<clinit>";
 
 /// All classes that were rewritten, in the order they were loaded.
 pub struct Classes {
@@ -33,6 +36,8 @@ pub struct Loaded {
     offsets: Vec<u64>,
     /// Of its fields only volatile ones count.
     pub synchronization: bool,
+    /// What it accesses is accessed where the program called it.
+    pub collection: bool,
     /// The class itself once it is prepared, as a global reference.
     pub class: Object,
 }
@@ -46,18 +51,28 @@ impl Loaded {
         self.code + self.offsets[usize::from(site.method)] + u64::from(site.pc) + 1
     }
 
-    /// The code, then the class as an object, then its fields.
+    /// The code, then the class as an object, the lock of its initializer, and its fields.
     pub fn size(&self) -> u64 {
-        self.code_size() + 8 + 8 * self.facts.fields.len() as u64
+        self.field_offset(self.facts.fields.len())
     }
 
     fn code_size(&self) -> u64 {
         (self.offsets.last().copied().unwrap_or(0) + 1).next_multiple_of(8)
     }
 
+    /// The lock that its initializer holds.
+    pub fn initializer(&self) -> u64 {
+        self.code + self.code_size() + 8
+    }
+
+    /// Whether a site is in its initializer.
+    pub fn is_in_initializer(&self, site: &crate::rewrite::facts::Site) -> bool {
+        self.facts.methods[usize::from(site.method)].name == INITIALIZER
+    }
+
     /// Where a field lies, from the start of the class's code.
     fn field_offset(&self, number: usize) -> u64 {
-        self.code_size() + 8 + 8 * number as u64
+        self.code_size() + 16 + 8 * number as u64
     }
 }
 
@@ -116,13 +131,14 @@ impl Classes {
             code: self.next_code,
             offsets,
             synchronization: !scope.has_plain(),
+            collection: scope.is_collections(),
             class: std::ptr::null_mut(),
             facts,
         };
         self.next_site += loaded.facts.sites.len() as u32;
         self.next_code += loaded.size().next_multiple_of(16) + 16;
         enter_sites(&loaded, hot);
-        self.write_symbols(&loaded);
+        self.write_symbols(&loaded, scope.is_everything());
         self.loaded.push(loaded);
         Some((result.bytes?, self.loaded.len() - 1))
     }
@@ -160,6 +176,19 @@ impl Classes {
         self.of(env, class, signature).map(|loaded| loaded.code + loaded.code_size())
     }
 
+    /// The lock of a class's initializer, and whether the class has one; `None` for a class without hooks.
+    pub fn initializer(&self, env: Env, class: Class, signature: &[u8]) -> Option<(u64, bool)> {
+        let [b'L', name @ .., b';'] = signature else { return None };
+        let is_named = |loaded: &&Loaded| loaded.facts.name.as_bytes() == name;
+        // A class that is not linked yet is not known as an object either.
+        let is_same = |loaded: &&Loaded| {
+            // SAFETY: valid references.
+            loaded.class.is_null() || unsafe { env.is_same_object(loaded.class, class) } != 0
+        };
+        let loaded = self.loaded.iter().rev().filter(is_named).find(is_same)?;
+        Some((loaded.initializer(), loaded.facts.methods.iter().any(|method| method.name == INITIALIZER)))
+    }
+
     pub fn pc(&self, number: u32) -> u64 {
         self.site(number).map_or(0, |(loaded, site)| loaded.pc(site))
     }
@@ -174,10 +203,16 @@ impl Classes {
     }
 
     /// Names, lines and blocks for the launcher: see the reader (`symbols`).
-    fn write_symbols(&self, loaded: &Loaded) {
+    fn write_symbols(&self, loaded: &Loaded, own: bool) {
         let Some(folder) = &self.symbols else { return };
         let facts = &loaded.facts;
         let name = facts.name.replace('/', ".");
+        // Several machines may load the class at once; a launcher that finds no names shows addresses.
+        let file = folder.join(format!("{name}.class.txt"));
+        // Those of the JDK are the same in every run.
+        if !own && file.exists() {
+            return;
+        }
         let mut text = format!("class\t{name}\t{}\n", facts.source_file.as_deref().unwrap_or(""));
         for (method, offset) in facts.methods.iter().zip(&loaded.offsets) {
             if method.length > 0 {
@@ -186,6 +221,7 @@ impl Classes {
             }
         }
         let _ = writeln!(text, "variable\t{:x}\t8\tclass {}", loaded.code_size(), short_name(&facts.name));
+        let _ = writeln!(text, "variable\t{:x}\t8\tinitializer of {}", loaded.code_size() + 8, short_name(&facts.name));
         for (i, field) in facts.fields.iter().enumerate().filter(|(_, field)| field.access & access::STATIC != 0) {
             let size = size_of_letter(field.descriptor.as_bytes().first().copied().unwrap_or(b'J'));
             let name = format!("{}.{}", short_name(&facts.name), field.name);
@@ -198,17 +234,18 @@ impl Classes {
                 (method, first) = (site.method, last + 1);
             }
             last = last.max(first + site.block);
-            let (offset, constant) = (loaded.pc(site) - loaded.code, u8::from(!site.depends));
-            let member = facts.members.get(site.member as usize).filter(|_| site.kind.is_access());
-            let accessed = match (site.kind, member) {
-                (_, Some(member)) => format!("{}.{}", short_name(&member.class), member.name),
+            let into_collection = site.kind == SiteKind::CallCollection;
+            let (offset, constant) = (loaded.pc(site) - loaded.code, u8::from(!site.depends && !into_collection));
+            let accessed = match (site.kind, facts.members.get(site.member as usize)) {
+                (SiteKind::CallCollection, Some(member)) => {
+                    format!("what the {} holds", short_name(&member.class))
+                }
+                (kind, Some(member)) if kind.is_access() => format!("{}.{}", short_name(&member.class), member.name),
                 (SiteKind::ReadElement(_) | SiteKind::WriteElement(_), _) => "an array element".to_owned(),
                 _ => String::new(),
             };
             let _ = writeln!(text, "site\t{offset:x}\t{}\t{constant}\t{accessed}", first + site.block);
         }
-        // Several machines may load the class at once; a launcher that finds no names shows addresses.
-        let file = folder.join(format!("{name}.class.txt"));
         let draft = folder.join(format!("{name}.{}", std::process::id()));
         if fs::write(&draft, text).is_ok() {
             let _ = fs::rename(draft, file);
@@ -225,11 +262,15 @@ pub fn short_name(name: &str) -> String {
 fn enter_sites(loaded: &Loaded, hot: &Hot) {
     for (i, site) in loaded.facts.sites.iter().enumerate() {
         let pc = loaded.pc(site);
+        let in_collection = if loaded.collection { COLLECTION } else { 0 };
         let head = match site.kind {
-            SiteKind::ReadElement(letter) => access_word(kind::READ, size_of_letter(letter), 0, pc),
-            SiteKind::WriteElement(letter) => access_word(kind::WRITE, size_of_letter(letter), 0, pc),
+            SiteKind::ReadElement(letter) => access_word(kind::READ, size_of_letter(letter), 0, pc) | in_collection,
+            SiteKind::WriteElement(letter) => access_word(kind::WRITE, size_of_letter(letter), 0, pc) | in_collection,
             SiteKind::MadeObject => u64::from(kind::ALLOC) | pc << 16,
-            SiteKind::ReadField(_) | SiteKind::WriteField(_) | SiteKind::ReadStatic(_) | SiteKind::WriteStatic(_) => 0,
+            SiteKind::UseClass => 0,
+            SiteKind::ReadField(_) | SiteKind::WriteField(_) | SiteKind::ReadStatic(_) | SiteKind::WriteStatic(_) => {
+                in_collection
+            }
             _ => NOTHING_RECORDED,
         };
         *hot.site(loaded.first_site + i as u32) = Site { head, a: u32::MAX, b: 0 };

@@ -2,7 +2,7 @@
 
 use super::jni::{Class, Env, NativeMethod, Object};
 use super::threads::{self, Jvm};
-use super::{agent, locks, monitors, resolve, stacks, statics, stops};
+use super::{agent, initializers, locks, monitors, resolve, stacks, stops};
 use reweave_guest::model::wire::kind;
 use reweave_guest::model::{AccessFlags, Addr, AtomicKind, MemoryOrder, Op, ThreadId, Value};
 use reweave_guest::{Next, Token};
@@ -13,10 +13,11 @@ use std::ffi::{CStr, c_void};
 /// # Errors
 /// What is missing.
 pub fn register(env: Env, class: Class) -> Result<(), String> {
-    let natives: [(&CStr, &CStr, *const c_void); 21] = [
+    let natives: [(&CStr, &CStr, *const c_void); 23] = [
         (c"hot", c"()J", hot as *const c_void),
         (c"arrive", c"()Z", arrive as *const c_void),
         (c"access", c"(JJJ)V", access as *const c_void),
+        (c"accessWithin", c"(JJJ)V", access_within as *const c_void),
         (c"atomic", c"(IJJJI)V", atomic as *const c_void),
         (c"point", c"()V", point as *const c_void),
         (c"resolve", c"(Ljava/lang/Object;I)V", resolve::resolve as *const c_void),
@@ -26,8 +27,9 @@ pub fn register(env: Env, class: Class) -> Result<(), String> {
         (c"exitMonitor", c"(JI)V", exit_monitor as *const c_void),
         (c"enterLock", c"(JII)V", locks::enter as *const c_void),
         (c"leaveLock", c"(JIZ)V", locks::leave as *const c_void),
-        (c"conditionWait", c"(IIZ)V", locks::condition_wait as *const c_void),
-        (c"initializer", c"(IZ)V", initializer as *const c_void),
+        (c"conditionWait", c"(III)V", locks::condition_wait as *const c_void),
+        (c"initializer", c"(IZ)V", initializers::bracket as *const c_void),
+        (c"useClass", c"(I)V", initializers::use_class as *const c_void),
         (c"range", c"(Ljava/lang/Object;IIIZZ)V", resolve::range as *const c_void),
         (c"stopBefore", c"(Ljava/lang/Object;JII)V", stops::before as *const c_void),
         (c"stopBeforeAtomic", c"(Ljava/lang/Object;JJI)V", stops::before_atomic as *const c_void),
@@ -55,17 +57,28 @@ unsafe extern "system" fn arrive(env: Env, _: Class) -> u8 {
 }
 
 unsafe extern "system" fn access(env: Env, _: Class, head: u64, address: u64, value: u64) {
-    let (pc, size) = (head >> 16, (head >> 8 & 15) as u32);
+    threads::enter(env, |inside| {
+        inside.step(head >> 16, operation(head, address, value));
+        after_step(inside);
+    });
+}
+
+/// An access within a collection is made where the collection was called.
+unsafe extern "system" fn access_within(env: Env, _: Class, head: u64, address: u64, value: u64) {
+    threads::enter(env, |inside| {
+        stacks::at_call(inside, |token, pc| token.step(pc, operation(head, address, value)));
+        after_step(inside);
+    });
+}
+
+fn operation(head: u64, address: u64, value: u64) -> Op<'static> {
+    let size = (head >> 8 & 15) as u32;
     let (addr, flags) = (Addr(address), AccessFlags(0));
-    let op = match head as u8 {
+    match head as u8 {
         kind::READ => Op::Read { addr, size, value: Value::Word(value), flags },
         kind::WRITE => Op::Write { addr, size, value: Value::Word(value), flags },
         _ => Op::Alloc { addr, size: value },
-    };
-    threads::enter(env, |inside| {
-        inside.step(pc, op);
-        after_step(inside);
-    });
+    }
 }
 
 /// The access was made: if it was the last of the slice, others may come before the next.
@@ -144,7 +157,7 @@ unsafe extern "system" fn enter_monitor(env: Env, _: Class, address: u64, site: 
     let pc = agent().classes().pc(site as u32);
     threads::enter(env, |inside| {
         if taken != 0 && inside.owner(address) != inside.id() {
-            inside.seize(pc, address);
+            inside.seize(pc, address, false);
         } else {
             monitors::acquire(inside, pc, address);
         }
@@ -154,14 +167,4 @@ unsafe extern "system" fn enter_monitor(env: Env, _: Class, address: u64, site: 
 unsafe extern "system" fn exit_monitor(env: Env, _: Class, address: u64, site: i32) {
     let pc = agent().classes().pc(site as u32);
     threads::enter(env, |inside| monitors::release(inside, pc, address));
-}
-
-/// Inside a class initializer nothing is recorded and nobody is preempted.
-unsafe extern "system" fn initializer(env: Env, _: Class, site: i32, begins: u8) {
-    threads::enter(env, |inside| {
-        if begins == 0 {
-            statics::name(env, inside, site as u32);
-        }
-        threads::be_quiet(inside, begins != 0);
-    });
 }

@@ -54,6 +54,7 @@ functions! {
     9 to_reflected_method(class: Class, method: MethodId, is_static: u8) -> Object;
     10 get_superclass(class: Class) -> Class;
     12 to_reflected_field(class: Class, field: FieldId, is_static: u8) -> Object;
+    13 throw(exception: Object) -> i32;
     14 throw_new(class: Class, message: *const c_char) -> i32;
     15 exception_occurred() -> Object;
     16 exception_describe();
@@ -72,6 +73,7 @@ functions! {
     94 get_field_id(class: Class, name: *const c_char, signature: *const c_char) -> FieldId;
     95 get_object_field(object: Object, field: FieldId) -> Object;
     101 get_long_field(object: Object, field: FieldId) -> i64;
+    109 set_int_field(object: Object, field: FieldId, value: i32);
     110 set_long_field(object: Object, field: FieldId, value: i64);
     113 get_static_method_id(class: Class, name: *const c_char, signature: *const c_char) -> MethodId;
     116 call_static_object_method(class: Class, method: MethodId, arguments: *const Value) -> Object;
@@ -82,14 +84,18 @@ functions! {
     145 get_static_object_field(class: Class, field: FieldId) -> Object;
     154 set_static_object_field(class: Class, field: FieldId, value: Object);
     167 new_string_utf(text: *const c_char) -> Object;
+    168 get_string_utf_length(text: Object) -> i32;
     171 get_array_length(array: Object) -> i32;
+    172 new_object_array(length: i32, class: Class, initial: Object) -> Object;
+    173 get_object_array_element(array: Object, index: i32) -> Object;
+    174 set_object_array_element(array: Object, index: i32, value: Object);
     215 register_natives(class: Class, methods: *const NativeMethod, count: i32) -> i32;
     217 monitor_enter(object: Object) -> i32;
     218 monitor_exit(object: Object) -> i32;
+    221 get_string_utf_region(text: Object, start: i32, length: i32, to: *mut c_char);
     222 get_primitive_array_critical(array: Object, is_copy: *mut u8) -> *mut c_void;
     223 release_primitive_array_critical(array: Object, elements: *mut c_void, mode: i32);
     226 new_weak_global_ref(object: Object) -> Object;
-    173 get_object_array_element(array: Object, index: i32) -> Object;
     228 exception_check() -> u8;
 }
 

@@ -26,6 +26,9 @@ pub mod event {
     pub const VM_START: i32 = 57;
     pub const MONITOR_CONTENDED_ENTER: i32 = 75;
     pub const MONITOR_CONTENDED_ENTERED: i32 = 76;
+    /// Since JDK 21, in place of the others for virtual threads.
+    pub const VIRTUAL_THREAD_START: i32 = 87;
+    pub const VIRTUAL_THREAD_END: i32 = 88;
 }
 
 /// Bits of capabilities.
@@ -35,6 +38,8 @@ pub mod capability {
     pub const MONITOR_EVENTS: usize = 28;
     pub const RETRANSFORM: usize = 37;
     pub const RETRANSFORM_ANY: usize = 38;
+    /// Since JDK 21.
+    pub const VIRTUAL_THREADS: usize = 44;
 }
 
 #[repr(C)]
@@ -101,6 +106,7 @@ functions! {
     46 allocate(size: i64, memory: *mut *mut u8);
     47 deallocate(memory: *mut u8);
     48 get_class_signature(class: Class, signature: *mut *mut c_char, generic: *mut *mut c_char);
+    49 get_class_status(class: Class, status: *mut i32);
     57 get_class_loader(class: Class, loader: *mut Object);
     58 get_object_hash_code(object: Object, hash: *mut i32);
     61 get_field_declaring_class(class: Class, field: FieldId, declaring: *mut Class);

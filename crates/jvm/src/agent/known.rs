@@ -1,6 +1,7 @@
 //! Classes and members of the machine that the agent asks for again and again.
 
 use super::jni::{Class, Env, FieldId, MethodId, Object, Value};
+use super::status::StatusField;
 use std::ffi::CStr;
 
 pub struct Known {
@@ -13,12 +14,14 @@ pub struct Known {
     pub interrupted: MethodId,
     pub holds_lock: MethodId,
     pub is_alive: MethodId,
+    pub status: StatusField,
     pub class: Class,
     pub for_name: MethodId,
     pub interrupted_exception: Class,
     unsafe_object: Object,
     object_offset: MethodId,
     static_offset: MethodId,
+    ensure_initialized: MethodId,
 }
 
 // SAFETY: references are global ones; ids are valid on every thread.
@@ -54,6 +57,7 @@ impl Known {
             thread,
             interrupted: env.static_method(thread, c"interrupted", c"()Z")?,
             holds_lock: env.static_method(thread, c"holdsLock", c"(Ljava/lang/Object;)Z")?,
+            status: StatusField::find(env, thread)?,
             is_alive: env.method(thread, c"isAlive", c"()Z")?,
             class: class_class,
             for_name: env.static_method(class_class, c"forName", for_name)?,
@@ -61,6 +65,7 @@ impl Known {
             unsafe_object,
             object_offset: offset_of(c"objectFieldOffset")?,
             static_offset: offset_of(c"staticFieldOffset")?,
+            ensure_initialized: env.method(unsafe_class, c"ensureClassInitialized", c"(Ljava/lang/Class;)V")?,
         })
     }
 
@@ -77,6 +82,12 @@ impl Known {
             env.delete_local_ref(reflected);
             if env.clear() { -1 } else { offset }
         }
+    }
+
+    /// Initializes a class, which may leave an exception.
+    pub fn ensure_initialized(&self, env: Env, class: Class) {
+        // SAFETY: a method with one argument.
+        unsafe { env.call_void_method(self.unsafe_object, self.ensure_initialized, &Value { object: class }) };
     }
 
     /// Whether the calling thread is in the monitor of an object.
@@ -103,6 +114,7 @@ impl Known {
                 as u64
         }
     }
+
     /// The address of an object, 0 if it has none yet.
     pub fn known_address(&self, env: Env, object: Object) -> u64 {
         // SAFETY: a static method with one argument.

@@ -4,7 +4,7 @@
 
 use super::jni::{Class, Env};
 use super::threads::{self, Jvm};
-use super::{agent, monitors};
+use super::{agent, monitors, stacks};
 use crate::rewrite::LockCall;
 use crate::rewrite::facts::SiteKind;
 use reweave_guest::model::LockMode;
@@ -24,19 +24,25 @@ fn call_at(site: i32) -> (Option<LockCall>, u64) {
     (call, classes.pc(site as u32))
 }
 
+/// Runs an operation on a lock: for people it happens where the program called the lock, if it did so itself.
+fn at<R>(token: &mut Token<'_, Jvm>, pc: u64, code: impl FnOnce(&mut Token<'_, Jvm>, u64) -> R) -> R {
+    let called = token.me().row.called.get();
+    if called != 0 && called == token.me().own.stack() { stacks::at_call(token, code) } else { code(token, pc) }
+}
+
 /// A method of a lock begins.
 pub unsafe extern "system" fn enter(env: Env, _: Class, lock: u64, sync: i32, site: i32) {
     BY_SYNC.lock().unwrap_or_else(PoisonError::into_inner).insert(sync, lock);
     let (call, pc) = call_at(site);
     threads::enter(env, |inside| {
-        match call {
-            Some(LockCall::Lock) => monitors::acquire(inside, pc, lock),
-            Some(LockCall::TryLock) if inside.owner(lock) == inside.id() => inside.reenter(lock),
+        at(inside, pc, |token, pc| match call {
+            Some(LockCall::Lock) => monitors::acquire(token, pc, lock),
+            Some(LockCall::TryLock) if token.owner(lock) == token.id() => token.reenter(lock),
             Some(LockCall::TryLock) => {
-                let _ = inside.acquire(pc, lock, LockMode::Exclusive, Deadline::Now);
+                let _ = token.acquire(pc, lock, LockMode::Exclusive, Deadline::Now);
             }
             _ => {}
-        }
+        });
         threads::be_quiet(inside, true);
     });
 }
@@ -45,39 +51,56 @@ pub unsafe extern "system" fn enter(env: Env, _: Class, lock: u64, sync: i32, si
 pub unsafe extern "system" fn leave(env: Env, _: Class, lock: u64, site: i32, done: u8) {
     let (call, pc) = call_at(site);
     threads::enter(env, |inside| {
-        threads::be_quiet(inside, false);
-        match call {
-            Some(LockCall::TakeOrGiveUp) if done != 0 => {
-                if inside.owner(lock) == inside.id() {
-                    inside.reenter(lock);
+        at(inside, pc, |token, pc| match call {
+            Some(call @ (LockCall::TakeOrGiveUp | LockCall::TimedLock)) if done != 0 => {
+                if token.owner(lock) == token.id() {
+                    token.reenter(lock);
                 } else {
-                    inside.seize(pc, lock);
+                    token.seize(pc, lock, call == LockCall::TimedLock);
                 }
             }
-            Some(LockCall::Unlock) if done != 0 => monitors::release(inside, pc, lock),
+            Some(LockCall::Unlock) if done != 0 => monitors::release(token, pc, lock),
             // Not granted after all, in the machine or by an exception.
-            Some(LockCall::Lock | LockCall::TryLock) if done == 0 => monitors::release(inside, pc, lock),
+            Some(LockCall::Lock | LockCall::TryLock) if done == 0 => monitors::release(token, pc, lock),
             _ => {}
-        }
+        });
+        // Others may come as soon as this is over.
+        threads::be_quiet(inside, false);
     });
 }
 
-/// A wait for a condition has given the lock up altogether, or is about to take it back.
-pub unsafe extern "system" fn condition_wait(env: Env, _: Class, sync: i32, site: i32, begins: u8) {
+/// A wait for a condition gives the lock up altogether and takes it back: in the model right after the machine has.
+/// Those that were woken take it back in the order in which the machine has them, which the model does not know.
+pub unsafe extern "system" fn condition_wait(env: Env, _: Class, sync: i32, site: i32, phase: i32) {
     let lock = BY_SYNC.lock().unwrap_or_else(PoisonError::into_inner).get(&sync).copied();
     let Some(lock) = lock else { return };
     let pc = agent().classes().pc(site as u32);
-    threads::enter(env, |inside| {
-        if begins != 0 {
-            let depth = give_up(inside, pc, lock);
-            inside.me().row.depth.set(depth);
-        } else {
-            for _ in 0..inside.me().row.depth.replace(0) {
-                monitors::acquire(inside, pc, lock);
-            }
+    threads::enter(env, |inside| match phase {
+        // A thread that does not have the lock gets an exception for it.
+        0 if inside.owner(lock) == inside.id() => {
+            inside.me().row.depth.set(GIVING_UP);
+            threads::be_quiet(inside, true);
         }
+        1 if inside.me().row.depth.get() == GIVING_UP => {
+            let depth = at(inside, pc, |token, pc| give_up(token, pc, lock));
+            inside.me().row.depth.set(depth);
+            threads::be_quiet(inside, false);
+        }
+        2 if inside.me().row.depth.get() > 0 => threads::be_quiet(inside, true),
+        3 if inside.me().row.depth.get() > 0 => {
+            let depth = inside.me().row.depth.replace(0);
+            at(inside, pc, |token, pc| {
+                token.seize(pc, lock, false);
+                (1..depth).for_each(|_| token.reenter(lock));
+            });
+            threads::be_quiet(inside, false);
+        }
+        _ => {}
     });
 }
+
+/// Stands for the depth while the lock is being given up.
+const GIVING_UP: u32 = u32::MAX;
 
 /// Gives a lock back as often as the thread has taken it; says how often that was.
 fn give_up(token: &mut Token<'_, Jvm>, pc: u64, lock: u64) -> u32 {

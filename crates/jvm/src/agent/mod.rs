@@ -7,17 +7,20 @@
 
 mod classes;
 mod hooks;
+mod initializers;
 mod jni;
 mod jvmti;
 mod known;
 mod locks;
 mod monitors;
+mod reflection;
 mod replaced;
 mod resolve;
 mod scope;
 mod space;
 mod stacks;
 mod statics;
+mod status;
 mod stops;
 mod threads;
 
@@ -135,10 +138,13 @@ pub unsafe extern "system" fn Agent_OnLoad(machine: Machine, options: *const c_c
     callbacks.set(event::CLASS_PREPARE, class_prepare as *const c_void);
     callbacks.set(event::THREAD_START, threads::thread_start as *const c_void);
     callbacks.set(event::THREAD_END, threads::thread_end as *const c_void);
+    callbacks.set(event::VIRTUAL_THREAD_START, threads::thread_start as *const c_void);
+    callbacks.set(event::VIRTUAL_THREAD_END, threads::thread_end as *const c_void);
     callbacks.set(event::MONITOR_CONTENDED_ENTER, monitors::contended_enter as *const c_void);
     callbacks.set(event::MONITOR_CONTENDED_ENTERED, monitors::contended_entered as *const c_void);
-    // SAFETY: structures that live for the calls.
+    // SAFETY: structures that live for the calls. An older machine has no virtual threads, and refuses.
     let error = unsafe {
+        jvmti.add_capabilities(&raw const *Box::leak(Box::new(Capabilities::with(&[capability::VIRTUAL_THREADS]))));
         jvmti.add_capabilities(&raw const *Box::leak(Box::new(Capabilities::with(&wanted))))
             | jvmti.set_event_callbacks(&raw const callbacks, size_of::<Callbacks>() as i32)
     };
@@ -189,6 +195,9 @@ unsafe extern "system" fn vm_init(jvmti: Jvmti, env: Env, thread: Object) {
         if !jvmti.enable(wanted) {
             give_up("this Java machine does not report its classes, threads and monitors");
         }
+    }
+    for virtual_threads in [event::VIRTUAL_THREAD_START, event::VIRTUAL_THREAD_END] {
+        jvmti.enable(virtual_threads);
     }
     rewrite_preloaded(jvmti);
     threads::show(env);
@@ -266,6 +275,9 @@ unsafe extern "system" fn class_file_load(
 unsafe extern "system" fn class_prepare(jvmti: Jvmti, env: Env, _: Object, class: Class) {
     let Some(signature) = jvmti.signature(class) else { return };
     let [b'L', name @ .., b';'] = &signature[..] else { return };
+    if name == status::MANAGEMENT {
+        status::replace_search(env, class);
+    }
     let Some(scope) = scope::scope(name) else { return };
     agent().classes().prepared(env, name, class);
     if scope.is_everything() {

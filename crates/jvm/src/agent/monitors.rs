@@ -3,6 +3,7 @@
 
 use super::jni::{Env, Object};
 use super::jvmti::Jvmti;
+use super::status::{Status, shown_as};
 use super::threads::{self, Jvm};
 use super::{agent, replaced, stacks};
 use reweave_guest::model::{Addr, AtomicKind, LockMode, MemoryOrder, Op, Value, WakeReason};
@@ -18,7 +19,11 @@ pub fn acquire(token: &mut Token<'_, Jvm>, pc: u64, lock: u64) {
     if token.owner(lock) == token.id() {
         token.reenter(lock);
     } else {
-        while token.acquire(pc, lock, LockMode::Exclusive, Deadline::Never).is_err() {}
+        token.me().row.awaited.set(lock);
+        shown_as(token, Status::Blocked, |token| {
+            while token.acquire(pc, lock, LockMode::Exclusive, Deadline::Never).is_err() {}
+        });
+        token.me().row.awaited.set(0);
     }
 }
 
@@ -61,11 +66,11 @@ pub unsafe extern "system" fn wait(env: Env, object: Object, milliseconds: i64) 
         stacks::at_call(inside, |token, pc| {
             // A monitor that code took which has no hooks: from here on the model knows it.
             if token.owner(lock) != token.id() {
-                token.seize(pc, lock);
+                token.seize(pc, lock, false);
             }
             token.me().wait.cancelled.set(false);
             let deadline = deadline(token, milliseconds);
-            let reason = token.wait(pc, lock, lock, deadline);
+            let reason = shown_as(token, waiting(milliseconds), |token| token.wait(pc, lock, lock, deadline));
             token.me().wait.cancelled.set(false);
             reason
         })
@@ -74,6 +79,10 @@ pub unsafe extern "system" fn wait(env: Env, object: Object, milliseconds: i64) 
     if reason == Some(WakeReason::Cancelled) && known.interrupted(env) {
         throw_interrupted(env);
     }
+}
+
+const fn waiting(milliseconds: i64) -> Status {
+    if milliseconds == 0 { Status::Waiting } else { Status::TimedWaiting }
 }
 
 fn deadline(token: &Token<'_, Jvm>, milliseconds: i64) -> Deadline {
@@ -95,7 +104,7 @@ fn join(env: Env, thread: Object, child: u32, milliseconds: i64) {
                 }
                 token.me().wait.cancelled.set(false);
                 let deadline = deadline(token, milliseconds);
-                if token.join(pc, child, deadline) == Wakeup::Granted {
+                if shown_as(token, waiting(milliseconds), |token| token.join(pc, child, deadline)) == Wakeup::Granted {
                     token.me().row.joined.set(child + 1);
                 }
                 token.me().wait.cancelled.set(false);

@@ -1,8 +1,9 @@
-//! Natives of the JDK that block or tell the time: replaced, so every caller is covered, whatever its class. Their
+//! Natives of the JDK that block, tell the time, or list fields: replaced, so every caller is covered, whatever its class. Their
 //! names differ between versions; one that is not there under any of its names is an error.
 
 use super::jni::{Class, Env, NativeMethod, Object};
-use super::{agent, monitors, stacks, threads};
+use super::status::{Status, shown_as};
+use super::{agent, monitors, reflection, stacks, threads};
 use reweave_guest::{Deadline, Pause, Wakeup};
 use std::ffi::{CStr, c_void};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -19,6 +20,7 @@ pub struct Real {
     nano_time: unsafe extern "system" fn(Env, Class) -> i64,
     current_time_millis: unsafe extern "system" fn(Env, Class) -> i64,
     halt: unsafe extern "system" fn(i32),
+    pub declared_fields: reflection::DeclaredFields,
 }
 
 static REAL: OnceLock<Real> = OnceLock::new();
@@ -58,6 +60,7 @@ fn find_real() -> Result<Real, String> {
             nano_time: exported(c"JVM_NanoTime")?,
             current_time_millis: exported(c"JVM_CurrentTimeMillis")?,
             halt: exported(c"JVM_Halt")?,
+            declared_fields: exported(c"JVM_GetClassDeclaredFields")?,
         })
     }
 }
@@ -68,7 +71,7 @@ struct Native {
     names: &'static [(&'static CStr, &'static CStr, *const c_void)],
 }
 
-fn natives() -> [Native; 12] {
+fn natives() -> [Native; 13] {
     let one = |class, names| Native { class, names };
     const THREAD: &CStr = c"java/lang/Thread";
     const OBJECT: &CStr = c"java/lang/Object";
@@ -94,6 +97,10 @@ fn natives() -> [Native; 12] {
         one(UNSAFE, names!(c"unpark" c"(Ljava/lang/Object;)V" unpark)),
         one(SYSTEM, names!(c"nanoTime" c"()J" nano_time)),
         one(SYSTEM, names!(c"currentTimeMillis" c"()J" current_time_millis)),
+        one(
+            c"java/lang/Class",
+            names!(c"getDeclaredFields0" c"(Z)[Ljava/lang/reflect/Field;" reflection::declared_fields),
+        ),
         one(c"java/lang/Shutdown", names!(c"halt0" c"(I)V" halt)),
     ]
 }
@@ -148,7 +155,7 @@ fn sleep(env: Env, nanoseconds: i64) {
         stacks::at_call(inside, |token, pc| {
             token.me().wait.cancelled.set(false);
             let until = token.now().saturating_add(nanoseconds.max(0) as u64);
-            let wakeup = token.sleep(pc, until);
+            let wakeup = shown_as(token, Status::Sleeping, |token| token.sleep(pc, until));
             token.me().wait.cancelled.set(false);
             wakeup
         })
@@ -160,6 +167,9 @@ fn sleep(env: Env, nanoseconds: i64) {
         monitors::throw_interrupted(env);
     }
 }
+
+/// Nanoseconds from which on a time limit is one that nobody expects to pass as long as others have something to do.
+const LONG: u64 = 900_000_000;
 
 /// The permit of a thread under control, as a semaphore that never has more than one.
 const fn permit(thread: u32) -> u64 {
@@ -183,7 +193,13 @@ unsafe extern "system" fn park(env: Env, _: Object, absolute: u8, time: i64) {
             if time < 0 {
                 return;
             }
-            let _ = token.semaphore_take(pc, own, deadline);
+            let status = if deadline == Deadline::Never { Status::Parked } else { Status::TimedParked };
+            if let Deadline::At(time) = deadline
+                && time >= now.saturating_add(LONG)
+            {
+                token.be_patient();
+            }
+            let _ = shown_as(token, status, |token| token.semaphore_take(pc, own, deadline));
             token.me().wait.cancelled.set(false);
         });
     });

@@ -3,9 +3,10 @@
 use super::classes::{Classes, size_of_letter};
 use super::hooks::{after_step, record_atomic};
 use super::jni::{Class, Env, Object, Value as Argument};
-use super::space::{FIRST_BY_NAME, NOTHING_RECORDED, OBJECT_SIZE, VOLATILE_READ, VOLATILE_WRITE};
-use super::{agent, threads};
+use super::space::{COLLECTION, FIRST_BY_NAME, NOTHING_RECORDED, OBJECT_SIZE, VOLATILE_READ, VOLATILE_WRITE};
+use super::{agent, stacks, threads};
 use crate::classfile::access;
+use crate::rewrite::collections;
 use crate::rewrite::facts::{MemberName, SiteKind};
 use crate::rewrite::hook_names::ADDRESS_FIELD;
 use crate::rewrite::unsafe_calls::{Order, UnsafeCall};
@@ -39,13 +40,17 @@ struct Resolved {
 
 /// Fills in the entry of a site that accesses a field.
 pub unsafe extern "system" fn resolve(env: Env, _: Class, object: Object, site: i32) {
+    threads::aside(|| resolve_site(env, object, site));
+}
+
+fn resolve_site(env: Env, object: Object, site: i32) {
     let agent = agent();
     let number = site as u32;
-    let (kind, member, own, pc, synchronization) = {
+    let (kind, member, own, pc, synchronization, collection) = {
         let classes = agent.classes();
         let Some((loaded, site)) = classes.site(number) else { return };
         let Some(member) = loaded.facts.members.get(site.member as usize) else { return };
-        (site.kind, member.clone(), loaded.class, loaded.pc(site), loaded.synchronization)
+        (site.kind, member.clone(), loaded.class, loaded.pc(site), loaded.synchronization, loaded.collection)
     };
     let (is_static, write, letter) = match kind {
         SiteKind::ReadField(letter) => (false, false, letter),
@@ -65,7 +70,8 @@ pub unsafe extern "system" fn resolve(env: Env, _: Class, object: Object, site: 
     } else {
         entry.b = resolved.place as u32;
     }
-    entry.head = if resolved.modifiers & access::FINAL != 0 {
+    let is_view = collection && collections::is_view(&member.name);
+    entry.head = if resolved.modifiers & access::FINAL != 0 || is_view {
         NOTHING_RECORDED
     } else if resolved.modifiers & access::VOLATILE != 0 {
         if write { VOLATILE_WRITE } else { VOLATILE_READ }
@@ -73,7 +79,7 @@ pub unsafe extern "system" fn resolve(env: Env, _: Class, object: Object, site: 
         NOTHING_RECORDED
     } else {
         let kind = if write { kind::WRITE } else { kind::READ };
-        wire::access_word(kind, size_of_letter(letter), 0, pc)
+        wire::access_word(kind, size_of_letter(letter), 0, pc) | if collection { COLLECTION } else { 0 }
     };
 }
 
@@ -103,24 +109,29 @@ fn field(env: Env, object: Object, member: &MemberName) -> Option<Resolved> {
     }
 }
 
-/// A static field, seen from the class `own`, whose loader finds the class that the code names.
-fn static_field(env: Env, own: Class, member: &MemberName) -> Option<Resolved> {
+/// The class of that name which the loader of the class `own` finds; it is not initialized.
+pub fn class_named(env: Env, own: Class, name: &str) -> Option<Class> {
     let (jvmti, known) = (agent().jvmti, agent().known());
+    if jvmti.signature(own).unwrap_or_default() == format!("L{name};").as_bytes() {
+        return Some(own);
+    }
     // SAFETY: valid references.
     unsafe {
-        let own_name = jvmti.signature(own).unwrap_or_default();
-        let class = if own_name == format!("L{};", member.class).as_bytes() {
-            own
-        } else {
-            let mut loader = std::ptr::null_mut();
-            jvmti.get_class_loader(own, &raw mut loader);
-            let name = env.new_string_utf(text(&member.class.replace('/', ".")).as_ptr());
-            let arguments = [Argument { object: name }, Argument { boolean: 0 }, Argument { object: loader }];
-            env.call_static_object_method(known.class, known.for_name, arguments.as_ptr())
-        };
-        if env.clear() || class.is_null() {
-            return None;
-        }
+        let mut loader = std::ptr::null_mut();
+        jvmti.get_class_loader(own, &raw mut loader);
+        let name = env.new_string_utf(text(&name.replace('/', ".")).as_ptr());
+        let arguments = [Argument { object: name }, Argument { boolean: 0 }, Argument { object: loader }];
+        let class = env.call_static_object_method(known.class, known.for_name, arguments.as_ptr());
+        (!env.clear() && !class.is_null()).then_some(class)
+    }
+}
+
+/// A static field, seen from the class `own`, whose loader finds the class that the code names.
+fn static_field(env: Env, own: Class, member: &MemberName) -> Option<Resolved> {
+    let jvmti = agent().jvmti;
+    let class = class_named(env, own, &member.class)?;
+    // SAFETY: valid references.
+    unsafe {
         let id = env.static_field(class, &text(&member.name), &text(&member.descriptor))?;
         let (mut declaring, mut modifiers) = (std::ptr::null_mut(), 0);
         jvmti.get_field_declaring_class(class, id, &raw mut declaring);
@@ -264,7 +275,10 @@ pub unsafe extern "system" fn range(
     last: u8,
 ) {
     let agent = agent();
-    let pc = agent.classes().pc(site as u32);
+    let (pc, within) = {
+        let classes = agent.classes();
+        (classes.pc(site as u32), classes.site(site as u32).is_some_and(|(loaded, _)| loaded.collection))
+    };
     // SAFETY: an array; its elements are copied while the machine keeps them in place.
     let (bytes, size, from) = unsafe {
         let class = env.get_object_class(array);
@@ -291,7 +305,11 @@ pub unsafe extern "system" fn range(
     let value = if bytes.len() == size as usize { Value::Bytes(&bytes) } else { Value::Unknown };
     let op = if write != 0 { Op::Write { addr, size, value, flags } } else { Op::Read { addr, size, value, flags } };
     threads::enter(env, |inside| {
-        inside.step(pc, op);
+        if within {
+            stacks::at_call(inside, |token, pc| token.step(pc, op));
+        } else {
+            inside.step(pc, op);
+        }
         if last != 0 {
             after_step(inside);
         }

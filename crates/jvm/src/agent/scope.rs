@@ -1,25 +1,23 @@
 //! Which classes get which hooks.
 //!
 //! All of the program's own get all. Of the JDK's own, those that programs synchronize by: their monitors, volatile
-//! fields and atomic operations order what threads do; what lies beneath is their own business. And nothing is recorded
+//! fields and atomic operations order what threads do; what lies beneath is their own business. Collections that
+//! programs guard themselves: what they hold is the program's business while it calls them. And nothing is recorded
 //! while the machine loads a class or links a call.
 
-use crate::rewrite::Scope;
+use crate::rewrite::{Scope, collections};
 
 /// Packages of the JDK.
 const JDK: [&[u8]; 7] = [b"java/", b"javax/", b"jdk/", b"sun/", b"com/sun/", b"org/graalvm/", b"netscape/"];
 
 /// Classes that programs synchronize by, as beginnings of names.
-const SYNCHRONIZING: [&[u8]; 12] = [
+const SYNCHRONIZING: [&[u8]; 9] = [
     b"java/util/concurrent/",
-    b"java/util/Vector",
     b"java/util/Stack",
-    b"java/util/Hashtable",
     b"java/util/Collections$Synchronized",
     b"java/util/Timer",
     b"java/util/TaskQueue",
     b"java/util/Observable",
-    b"java/lang/StringBuffer",
     b"java/io/Piped",
     b"java/io/ByteArrayOutputStream",
     b"java/io/StringWriter",
@@ -67,6 +65,9 @@ pub fn scope(name: &[u8]) -> Option<Scope<'static>> {
     let starts = |prefix: &&[u8]| name.starts_with(prefix);
     if !JDK.iter().any(|prefix| starts(prefix)) {
         return Some(Scope::Everything);
+    }
+    if collections::holds(name) {
+        return Some(Scope::Collections);
     }
     if GUARDED.iter().any(|prefix| starts(prefix)) {
         return Some(Scope::Guarded);

@@ -38,18 +38,20 @@ pub struct Hot {
     pub next: AtomicU64,
     /// 1: threads say what they are about to access, and stop there; 0: they stop after the last access of their slice.
     pub announces: AtomicU64,
+    /// Address of a word of the thread that holds the token: the stack of its last call to a collection or a lock.
+    pub called: AtomicU64,
     /// The agent's own: whose words these are, and whether something of it is recorded now.
     pub quiet: AtomicBool,
 }
 
-const _: () = assert!(std::mem::offset_of!(Hot, next) == 72 && std::mem::offset_of!(Hot, announces) == 80);
+const _: () = assert!(std::mem::offset_of!(Hot, next) == 72 && std::mem::offset_of!(Hot, called) == 88);
 
 /// What the hook class knows of a site.
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub struct Site {
     /// First word of its records: 0 not known yet, negative nothing is recorded there. A volatile field has a kind that
-    /// is no plain access, and bit 8 if it is written.
+    /// is no plain access, and bit 8 if it is written. In a collection the kind has [`COLLECTION`], too.
     pub head: u64,
     /// Of a call: the stack it was last made from. Of a static field: with `b` the address.
     pub a: u32,
@@ -60,6 +62,14 @@ pub struct Site {
 const _: () = assert!(size_of::<Site>() == 16);
 
 pub const NOTHING_RECORDED: u64 = 1 << 63;
+/// Added to the kind of an access within a collection; alone as long as nothing else is known.
+pub const COLLECTION: u64 = 0x80;
+
+/// Whether the first word of a site's records is that of a place within a collection.
+pub const fn is_in_collection(head: u64) -> bool {
+    head & 0xf0 == COLLECTION && head & NOTHING_RECORDED == 0
+}
+
 pub const VOLATILE_READ: u64 = 0xff;
 pub const VOLATILE_WRITE: u64 = 0x1ff;
 
@@ -92,6 +102,7 @@ impl Hot {
             by_class: reserve(CLASS_WORDS * 4)?.cast(),
             next: AtomicU64::new(FIRST_BLOCK),
             announces: AtomicU64::new(0),
+            called: AtomicU64::new(0),
             quiet: AtomicBool::new(false),
         }))
     }

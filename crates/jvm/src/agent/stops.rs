@@ -2,17 +2,19 @@
 
 use super::jni::{Class, Env, Object};
 use super::resolve::{place_of_offset, resolve, size_at};
-use super::{agent, threads};
+use super::space::{COLLECTION, NOTHING_RECORDED, is_in_collection};
+use super::threads::Jvm;
+use super::{agent, stacks, threads};
 use crate::rewrite::facts::SiteKind;
 use crate::rewrite::unsafe_calls::Operation;
-use reweave_guest::Next;
+use reweave_guest::{Next, Token};
 
 /// The thread is about to access something. `block`: the address of the object, 0 if it has none yet: then nobody else
 /// can be about to access it.
 pub unsafe extern "system" fn before(env: Env, class: Class, object: Object, block: u64, index: i32, site: i32) {
     let agent = agent();
     let number = site as u32;
-    if agent.hot.site(number).head == 0 {
+    if matches!(agent.hot.site(number).head, 0 | COLLECTION) {
         // SAFETY: as the hook class calls it.
         unsafe { resolve(env, class, object, site) };
     }
@@ -30,7 +32,11 @@ pub unsafe extern "system" fn before(env: Env, class: Class, object: Object, blo
         (false, block) if index >= 0 => block + index as u64 * u64::from(size),
         (false, block) => block + u64::from(entry.b),
     };
-    stop(env, pc, address, size, write);
+    if is_in_collection(entry.head) {
+        threads::enter(env, |inside| stacks::at_call(inside, |token, pc| stop(token, pc, address, size, write)));
+    } else if entry.head & NOTHING_RECORDED == 0 {
+        threads::enter(env, |inside| stop(inside, pc, address, size, write));
+    }
 }
 
 /// The same for what lies at a real offset of an object.
@@ -44,14 +50,12 @@ pub unsafe extern "system" fn before_atomic(env: Env, _: Class, base: Object, bl
         (classes.pc(site as u32), size_at(&classes, site as u32), write)
     };
     let address = if block == 0 { 0 } else { block + place_of_offset(env, base, offset) };
-    stop(env, pc, address, size, write);
+    threads::enter(env, |inside| stop(inside, pc, address, size, write));
 }
 
-fn stop(env: Env, pc: u64, address: u64, size: u32, write: bool) {
-    threads::enter(env, |inside| {
-        if address != 0 {
-            inside.announce(Next::access(pc, address, size.into(), write));
-        }
-        inside.point();
-    });
+fn stop(token: &mut Token<'_, Jvm>, pc: u64, address: u64, size: u32, write: bool) {
+    if address != 0 {
+        token.announce(Next::access(pc, address, size.into(), write));
+    }
+    token.point();
 }

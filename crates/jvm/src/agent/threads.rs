@@ -2,8 +2,7 @@
 
 use super::jni::{Env, Object};
 use super::jvmti::{Jvmti, ThreadInfo};
-use super::stacks;
-use super::{agent, replaced};
+use super::{agent, replaced, stacks, status};
 use reweave_guest::model::{Addr, Op, ThreadId};
 use reweave_guest::words::{Long, Word};
 use reweave_guest::{Deadline, Inside, NewThread, Pause, Thread, Token, World};
@@ -24,10 +23,16 @@ pub struct Row {
     pub thread: Long,
     /// How deep the thread is in code of which nothing is recorded.
     pub quiet: Word,
+    /// How many of these are initializers of classes.
+    pub initializing: Word,
     /// The thread whose end was waited for last, plus one, until the hook behind the wait has asked.
     pub joined: Word,
     /// How often it had taken the lock that a wait for a condition has given up.
     pub depth: Word,
+    /// The stack of its last call to a collection or a lock; 0 while what is done there is not the program's.
+    pub called: Word,
+    /// The lock that it asks for, 0 if none.
+    pub awaited: Long,
 }
 
 impl World for Jvm {
@@ -62,6 +67,18 @@ pub fn enter<R>(env: Env, code: impl FnOnce(&mut Inside<'_, Jvm>) -> R) -> Optio
     drop(inside);
     show(env);
     Some(result)
+}
+
+/// Runs what the agent itself asks the machine for: collections that are used on the way are not the program's.
+pub fn aside<R>(code: impl FnOnce() -> R) -> R {
+    // SAFETY: this thread's own row, which stays until it ends.
+    let own = ROW.get().map(|row| unsafe { &row.as_ref().row.called });
+    let stack = own.map_or(0, |own| own.replace(0));
+    let result = code();
+    if let Some(own) = own {
+        own.set(stack);
+    }
+    result
 }
 
 /// Leaves control: what comes next may block for real. Whether the thread was under control.
@@ -101,6 +118,7 @@ pub fn show(env: Env) {
     hot.budget.store(budget, Ordering::Relaxed);
     hot.shown.store(shown as u64, Ordering::Relaxed);
     hot.wanted.store(wanted as u64, Ordering::Relaxed);
+    hot.called.store(&raw const row.row.called as u64, Ordering::Relaxed);
     hot.quiet.store(quiet, Ordering::Relaxed);
     let thread = row.row.thread.get() as Object;
     let (holder, silent) = if quiet { (std::ptr::null_mut(), thread) } else { (thread, std::ptr::null_mut()) };
@@ -157,6 +175,7 @@ fn begin(env: Env, thread: Object, token: Token<'_, Jvm>) {
     inside.me().row.thread.set(unsafe { env.new_global_ref(thread) } as u64);
     inside.step(0, Op::Begin);
     let id = ThreadId(inside.id());
+    status::begins(env);
     if let Some((name, _)) = about(agent().jvmti, thread) {
         inside.event(0, Op::ThreadName { thread: id, name: &name });
     }
@@ -206,6 +225,7 @@ pub unsafe extern "system" fn start(env: Env, thread: Object) {
         let child = inside.register_child();
         let (id, nth) = (child.id(), child.nth());
         forked().insert(id, child);
+        status::forked(id);
         // SAFETY: a valid reference, and the machine's own function.
         unsafe {
             agent().jvmti.set_tag(thread, i64::from(id) + 1);

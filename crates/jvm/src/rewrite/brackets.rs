@@ -134,7 +134,7 @@ impl Pass<'_, '_, '_> {
                 return true;
             }
             match instruction.op {
-                IRETURN..=RETURN => return self.form.synchronized,
+                IRETURN..=RETURN => return self.form.synchronized || self.form.called_back,
                 ATHROW => return false,
                 TABLESWITCH | LOOKUPSWITCH | RET => return true,
                 _ => {}

@@ -1,5 +1,6 @@
 //! Calls: those that are replaced, those that make objects, and those that tell of threads.
 
+use super::collections;
 use super::facts::SiteKind;
 use super::flow::Note;
 use super::hook_names::{ATOMICS_CLASS, Hook};
@@ -8,6 +9,9 @@ use super::unsafe_calls::UnsafeCall;
 use crate::classfile::opcode::*;
 use crate::classfile::pool::Reference;
 use crate::classfile::{Instruction, Result};
+
+/// The package of locks and conditions.
+const LOCKS: &[u8] = b"java/util/concurrent/locks/";
 
 impl Pass<'_, '_, '_> {
     pub(super) fn call(
@@ -34,7 +38,7 @@ impl Pass<'_, '_, '_> {
             return Ok(());
         }
         if !self.class.options.scope.is_everything() {
-            return self.call_within_jdk(instruction, note, before, after);
+            return self.call_within_jdk(instruction, note, before, instead, after);
         }
         if instruction.op == INVOKESTATIC && method.class == b"java/lang/System" && method.name == b"arraycopy" {
             let site = self.site(instruction.pc, SiteKind::CopiedArray, None, note)?;
@@ -42,6 +46,7 @@ impl Pass<'_, '_, '_> {
             return Ok(());
         }
         let ending = Ending::of(instruction.op, &method);
+        let (into_collection, into_lock) = (collections::leads_to(method.class), method.class.starts_with(LOCKS));
         if clones {
             before.push(DUP);
         }
@@ -54,8 +59,10 @@ impl Pass<'_, '_, '_> {
             None => {}
         }
         if let Some(stack) = self.stack.filter(|_| self.calls[i]) {
-            let site = self.site(instruction.pc, SiteKind::Call, Some(index), note)?;
-            self.emitter(before).local(ILOAD, stack).number(site).hook(Hook::Calling)?;
+            let kind = if into_collection { SiteKind::CallCollection } else { SiteKind::Call };
+            let hook = if into_collection || into_lock { Hook::CallingInto } else { Hook::Calling };
+            let site = self.site(instruction.pc, kind, Some(index), note)?;
+            self.emitter(before).local(ILOAD, stack).number(site).hook(hook)?;
         }
         if self.makes_foreign(instruction)? {
             let site = self.site(instruction.pc, SiteKind::MadeArray, None, note)?;
@@ -86,8 +93,17 @@ impl Pass<'_, '_, '_> {
         instruction: &Instruction<'_>,
         note: &Note,
         before: &mut Vec<u8>,
+        instead: &mut Vec<u8>,
         after: &mut Vec<u8>,
     ) -> Result<()> {
+        if self.class.options.scope.is_collections() {
+            let method = self.class.pool.reference(instruction.index())?;
+            if method.class == b"java/lang/System" && method.name == b"arraycopy" {
+                let site = self.site(instruction.pc, SiteKind::CopiedArray, None, note)?;
+                self.emitter(instead).number(site).hook(Hook::CopiedWithin)?;
+            }
+            return Ok(());
+        }
         self.condition_call(instruction, before, after)?;
         if note.uninitialized_this && note.this_in_local {
             let site = self.site(instruction.pc, SiteKind::MadeArray, None, note)?;
@@ -111,7 +127,7 @@ impl Pass<'_, '_, '_> {
         let is_foreign = [&b"java/"[..], b"javax/", b"jdk/"].iter().any(|prefix| method.class.starts_with(prefix));
         let seldom_shared = method.class.ends_with(b"Exception")
             || method.class.ends_with(b"Error")
-            || matches!(method.class, b"java/lang/String" | b"java/lang/StringBuilder");
+            || method.class == b"java/lang/String";
         Ok(stays && is_foreign && !seldom_shared && self.class.options.array_births)
     }
 }

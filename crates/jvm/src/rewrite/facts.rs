@@ -85,7 +85,11 @@ pub enum SiteKind {
     ExitMethod,
     BeginInitializer,
     EndInitializer,
+    /// A class may have to be initialized.
+    UseClass,
     Call,
+    /// A call that leads into a collection of the JDK: what is accessed there is accessed here.
+    CallCollection,
     Unsafe(super::unsafe_calls::UnsafeCall),
     /// Begin or end of a method of a lock.
     Lock(super::LockCall),

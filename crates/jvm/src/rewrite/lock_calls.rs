@@ -14,8 +14,10 @@ use crate::classfile::{Instruction, Result};
 pub enum LockCall {
     Lock,
     TryLock,
-    /// Takes it, unless it is interrupted or the time is up.
+    /// Takes it, unless it is interrupted.
     TakeOrGiveUp,
+    /// Takes it, unless the time is up.
+    TimedLock,
     Unlock,
 }
 
@@ -29,9 +31,8 @@ impl LockCall {
         }
         match (name, descriptor) {
             (b"lock", b"()V") => Some(Self::Lock),
-            (b"lockInterruptibly", b"()V") | (b"tryLock", b"(JLjava/util/concurrent/TimeUnit;)Z") => {
-                Some(Self::TakeOrGiveUp)
-            }
+            (b"lockInterruptibly", b"()V") => Some(Self::TakeOrGiveUp),
+            (b"tryLock", b"(JLjava/util/concurrent/TimeUnit;)Z") => Some(Self::TimedLock),
             (b"tryLock", b"()Z") => Some(Self::TryLock),
             (b"unlock", b"()V") => Some(Self::Unlock),
             _ => None,
@@ -69,13 +70,16 @@ impl Pass<'_, '_, '_> {
         }
         let method = self.class.pool.reference(instruction.index())?;
         let node = b"(Ljava/util/concurrent/locks/AbstractQueuedSynchronizer$Node;";
-        let takes_back = method.name == b"acquire" && method.descriptor.starts_with(node);
+        // The second one since JDK 21.
+        let takes_back = matches!(method.name, b"acquire" | b"reacquire") && method.descriptor.starts_with(node);
         if method.name == b"enableWait" {
             let site = self.site(instruction.pc, SiteKind::ConditionWait, None, &Note::default())?;
+            self.emitter(before).op(ALOAD_0).number(site).hook(Hook::GivingLockUp)?;
             self.emitter(after).op(ALOAD_0).number(site).hook(Hook::GaveLockUp)?;
         } else if takes_back {
             let site = self.site(instruction.pc, SiteKind::ConditionWait, None, &Note::default())?;
             self.emitter(before).op(ALOAD_0).number(site).hook(Hook::TakingLockBack)?;
+            self.emitter(after).op(ALOAD_0).number(site).hook(Hook::TookLockBack)?;
         }
         Ok(())
     }

@@ -22,6 +22,8 @@ use std::collections::{HashMap, HashSet};
 /// value and the site.
 const MORE_STACK: u16 = 6;
 
+const STAMPED_LOCK: &[u8] = b"java/util/concurrent/locks/StampedLock";
+
 /// The class around the method.
 pub struct Class<'c, 'a> {
     pub pool: &'c mut Pool<'a>,
@@ -44,6 +46,8 @@ pub(super) struct Form {
     pub(super) synchronized: bool,
     /// It is a method of a lock that is seen as a whole; whether it returns something.
     lock: Option<(LockCall, bool)>,
+    /// Collections call it while they are at work.
+    pub(super) called_back: bool,
 }
 
 /// Puts hooks into a method; `None` if it needs none.
@@ -62,6 +66,8 @@ pub fn rewrite<'a>(
         is_static: member.is(access::STATIC),
         synchronized: member.is(access::SYNCHRONIZED),
         lock: lock_call(class, member)?,
+        called_back: matches!(name, b"hashCode" | b"equals" | b"compareTo" | b"compare")
+            || name.starts_with(b"lambda$"),
     };
     if let Scope::Quiet(names) = class.options.scope
         && !names.contains(&name)
@@ -134,6 +140,8 @@ pub(super) struct Pass<'p, 'c, 'a> {
     pub(super) calls: Vec<bool>,
     /// Objects that are being made, innermost last: their class, and whether they stay on the stack.
     pub(super) making: Vec<(u16, bool)>,
+    /// Places from where on what is read is only used if a look at the lock says that nobody wrote, and of that look.
+    optimistic: Vec<(u32, u32)>,
 }
 
 impl<'p, 'c, 'a> Pass<'p, 'c, 'a> {
@@ -157,7 +165,20 @@ impl<'p, 'c, 'a> Pass<'p, 'c, 'a> {
             more_locals: rest - own + 2,
             ..Edits::default()
         };
-        Self { class, form, code, instructions, edits, changed: false, stack, lock, rest, calls, making: Vec::new() }
+        Self {
+            class,
+            form,
+            code,
+            instructions,
+            edits,
+            changed: false,
+            stack,
+            lock,
+            rest,
+            calls,
+            making: Vec::new(),
+            optimistic: Vec::new(),
+        }
     }
 
     fn run(&mut self, index_of: &[u32], frames: Option<&Frames>) -> Result<()> {
@@ -169,8 +190,9 @@ impl<'p, 'c, 'a> Pass<'p, 'c, 'a> {
         }
         if self.form.initializer {
             // One that has run already needs nothing.
-            return if self.class.options.preloaded { Ok(()) } else { self.quiet() };
+            return if self.class.options.preloaded { Ok(()) } else { self.class_uses().and_then(|()| self.quiet()) };
         }
+        self.optimistic = self.optimistic_reads()?;
         let constants = self.constants()?;
         let mut flow = Flow::new(self.code, self.instructions, index_of, frames, self.form.constructor, constants)?;
         for i in 0..self.instructions.len() {
@@ -231,7 +253,9 @@ impl<'p, 'c, 'a> Pass<'p, 'c, 'a> {
         if let Some(known) = self.class.members.get(&index) {
             return Ok(*known);
         }
-        let Reference { class, name, descriptor } = self.class.pool.reference(index)?;
+        // Or a class, without more.
+        let member = self.class.pool.class_name(index).map(|class| Reference { class, name: b"", descriptor: b"" });
+        let Reference { class, name, descriptor } = member.or_else(|_| self.class.pool.reference(index))?;
         let name =
             MemberName { class: decode_text(class), name: decode_text(name), descriptor: decode_text(descriptor) };
         let number = self.class.facts.members.len() as u32;
@@ -242,11 +266,12 @@ impl<'p, 'c, 'a> Pass<'p, 'c, 'a> {
 
     fn instruction(&mut self, i: usize, note: &Note, fills_last: bool) -> Result<()> {
         let instruction = self.instructions[i];
-        let (mut before, mut instead, mut after) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut before, mut instead, mut after) = (self.class_use(&instruction)?, Vec::new(), Vec::new());
         let scope = self.class.options.scope;
         let (everything, plain) = (scope.is_everything(), scope.has_plain());
         match instruction.op {
             GETSTATIC | PUTSTATIC if !everything => return Ok(()),
+            GETSTATIC | GETFIELD | IALOAD..=SALOAD if self.is_optimistic(instruction.pc) => return Ok(()),
             IALOAD..=SALOAD | IASTORE..=SASTORE | NEWARRAY | ANEWARRAY | MULTIANEWARRAY if !plain => return Ok(()),
             GETSTATIC | PUTSTATIC => self.static_field(&instruction, note, &mut before, &mut after)?,
             GETFIELD | PUTFIELD if !note.uninitialized_this => {
@@ -256,16 +281,15 @@ impl<'p, 'c, 'a> Pass<'p, 'c, 'a> {
             IASTORE..=SASTORE if !note.fills_fresh => {
                 self.write_element(&instruction, note, &mut before, &mut after)?;
             }
-            IASTORE..=SASTORE if fills_last => {
+            IASTORE..=SASTORE if fills_last && !scope.is_collections() => {
                 self.made(&instruction, note, SiteKind::FilledArray, Hook::FilledArray, &mut after)?;
             }
-            NEWARRAY | ANEWARRAY | MULTIANEWARRAY if self.class.options.array_births => {
+            NEWARRAY | ANEWARRAY | MULTIANEWARRAY if self.class.options.array_births && !scope.is_collections() => {
                 self.made(&instruction, note, SiteKind::MadeArray, Hook::MadeArray, &mut after)?;
             }
             NEW if everything => {
                 let stays = self.instructions.get(i + 1).is_some_and(|next| next.op == DUP);
                 self.making.push((instruction.index(), stays));
-                return Ok(());
             }
             MONITORENTER => {
                 let site = self.site(instruction.pc, SiteKind::EnterMonitor, None, note)?;
@@ -289,6 +313,24 @@ impl<'p, 'c, 'a> Pass<'p, 'c, 'a> {
             *range = (start, inserted.len() as u32);
         }
         Ok(())
+    }
+
+    /// Reads between `StampedLock.tryOptimisticRead` and `validate`, in the order of the code, are no races.
+    fn optimistic_reads(&self) -> Result<Vec<(u32, u32)>> {
+        let (mut found, mut first) = (Vec::new(), None);
+        for instruction in self.instructions.iter().filter(|instruction| instruction.op == INVOKEVIRTUAL) {
+            let method = self.class.pool.reference(instruction.index())?;
+            match (method.class, method.name) {
+                (STAMPED_LOCK, b"tryOptimisticRead") => first = Some(instruction.pc),
+                (STAMPED_LOCK, b"validate") => found.extend(first.take().map(|first| (first, instruction.pc))),
+                _ => {}
+            }
+        }
+        Ok(found)
+    }
+
+    fn is_optimistic(&self, pc: u32) -> bool {
+        self.optimistic.iter().any(|(first, last)| (*first..*last).contains(&pc))
     }
 
     /// Whether a run wants to stop in front of the access there.

@@ -6,6 +6,8 @@
 
 mod brackets;
 mod calls;
+mod class_uses;
+pub mod collections;
 mod emit;
 pub mod facts;
 mod flow;
@@ -57,6 +59,9 @@ pub enum Scope<'o> {
     /// The same with all accesses: classes of the JDK whose data lies behind locks of the JDK. What they do follows
     /// from what is in them.
     Guarded,
+    /// The same for collections, which programs guard themselves: accesses count while the program itself has called
+    /// the collection, and are then made where it did.
+    Collections,
     /// Methods of these names are bracketed as class initializers are; all others stay as they are.
     Quiet(&'o [&'o [u8]]),
 }
@@ -68,7 +73,11 @@ impl Scope<'_> {
 
     /// Whether plain accesses are recorded.
     pub const fn has_plain(self) -> bool {
-        matches!(self, Self::Everything | Self::Guarded)
+        matches!(self, Self::Everything | Self::Guarded | Self::Collections)
+    }
+
+    pub const fn is_collections(self) -> bool {
+        matches!(self, Self::Collections)
     }
 }
 

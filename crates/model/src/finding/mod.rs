@@ -3,9 +3,12 @@
 mod operation;
 mod sighting;
 
+use std::sync::Arc;
+
 use crate::analysis::AnalysisId;
 use crate::ids::{EventId, Pc, ProcessId, StackId, ThreadId};
 use crate::named::named;
+use crate::schedule::{Schedule, Segment};
 
 pub use operation::{AccessOp, Awaited, OpName};
 pub use sighting::{Sighted, Sighting};
@@ -110,10 +113,49 @@ pub struct StaticAccess {
     pub locks_held: Vec<String>,
 }
 
-/// Per-thread prefix lengths in steps plus the order in which they run: never a copy of the trace.
+/// Per-thread prefix lengths in steps plus the order in which they run: never a copy of the trace. What runs as it was
+/// recorded is shared by all witnesses of a trace.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Witness {
-    pub schedule: crate::schedule::Schedule,
+    recorded: Arc<Schedule>,
+    /// So much of it runs first.
+    before: Before,
+    then: Vec<Segment>,
+}
+
+/// The first part of a schedule.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct Before {
+    /// Segments.
+    whole: usize,
+    /// The one after them as far as it came.
+    last: Option<Segment>,
+}
+
+impl Before {
+    /// All of a schedule that still grows.
+    pub fn now(schedule: &Schedule) -> Self {
+        Self { whole: schedule.segments.len().saturating_sub(1), last: schedule.segments.last().copied() }
+    }
+}
+
+impl Witness {
+    /// Nothing of it is recorded.
+    pub fn new(schedule: Schedule) -> Self {
+        Self { before: Before::now(&schedule), recorded: Arc::new(schedule), then: Vec::new() }
+    }
+
+    pub fn after(recorded: Arc<Schedule>, before: Before, then: Vec<Segment>) -> Self {
+        Self { recorded, before, then }
+    }
+
+    pub fn schedule(&self) -> Schedule {
+        let Before { whole, last } = self.before;
+        let segments = self.recorded.segments[..whole].iter().chain(&last).copied().collect();
+        let mut schedule = Schedule { threads: self.recorded.threads.clone(), segments };
+        self.then.iter().for_each(|segment| schedule.push(segment.thread, segment.steps));
+        schedule
+    }
 }
 
 /// What shows a finding.

@@ -40,6 +40,7 @@ mod register;
 mod signal_calls;
 mod signals;
 mod stacks;
+mod streams;
 mod strings;
 mod sync;
 mod system;

@@ -6,6 +6,7 @@ use super::{
 };
 use reweave_conductor::Region;
 use reweave_guest::connection::{Introduction, connect, wanted_plain};
+use reweave_guest::restart;
 use std::ffi::{CStr, c_char};
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -62,11 +63,14 @@ pub unsafe extern "C" fn __reweave_register(
 pub unsafe extern "C" fn __reweave_unregister(_table: *mut *const ()) {}
 
 /// Runs when the library is loaded: a program that was not built with `reweave cc` is recorded at the level of locks if
-/// the launcher says so.
+/// the launcher says so; one of another front end may have to be started again.
 #[used]
 #[unsafe(link_section = ".init_array")]
 static LOADED: extern "C" fn() = {
     extern "C" fn loaded() {
+        if restart::if_wanted() {
+            return;
+        }
         if wanted_plain() && !TRIED.load(Ordering::Relaxed) && !modules::any_instrumented() {
             TRIED.store(true, Ordering::Relaxed);
             if let Some(region) = connect(Introduction { instrumented: false, forked: false }) {

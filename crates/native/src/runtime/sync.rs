@@ -19,7 +19,7 @@ pub fn wait(inside: &mut Inside, pc: u64, condition: u64, mutex: u64, deadline: 
         }
         // What libc does with a normal mutex: it is opened, whoever holds it, and taken when the wait is over.
         inside.force_release(mutex);
-        inside.seize(pc, mutex);
+        inside.seize(pc, mutex, false);
     }
     match inside.wait(pc, condition, mutex, deadline) {
         WakeReason::Notified | WakeReason::Spurious => 0,

@@ -14,7 +14,9 @@ use object::{Object, ObjectSection, ObjectSymbol, ObjectSymbolTable, SymbolKind}
 use reweave_model::Pc;
 use reweave_trace::{Module, SymbolsBuilder};
 
-use super::disassemble::{Reader, jump_slot, operand_of};
+use super::disassemble::{Operand, Reader, jump_slot, operand_of};
+use super::frames::{Frames, Unwind};
+use super::scopes::Local;
 
 /// Whether a symbol is one of our hooks (or stubs).
 pub(super) fn is_hook(name: &str) -> bool {
@@ -27,6 +29,7 @@ pub(super) fn add_module(
     file: &object::File<'_>,
     module: &Module,
     pcs: &[Pc],
+    locals: &[Local],
     blocks: &mut u32,
     symbols: &mut SymbolsBuilder,
 ) {
@@ -43,6 +46,9 @@ pub(super) fn add_module(
         }
     }
     functions.sort_unstable();
+    let accesses: HashSet<u64> =
+        hooks.iter().filter(|(_, operand)| **operand != Operand::Other).map(|(address, _)| *address).collect();
+    let unwind = Unwind::of(file).filter(|_| !locals.is_empty());
     hooks.extend(lock_calls(file).into_iter().map(|entry| (entry, operand_of("__tsan_read8"))));
     let wanted: HashSet<u64> = pcs.iter().map(|pc| pc.0.wrapping_sub(module.bias)).collect();
     let global_offsets = file.sections().filter(|section| section.name().is_ok_and(|name| name.starts_with(".got")));
@@ -67,6 +73,13 @@ pub(super) fn add_module(
                 symbols.code(Pc(pc.wrapping_add(module.bias)), block, constant);
             }
         });
+        if let Some(unwind) = &unwind {
+            let is_hook = |address| accesses.contains(&address);
+            let named = Frames { unwind, locals }.function(code, address, &is_hook, symbols);
+            for (pc, name) in named.iter().filter(|(pc, _)| wanted.contains(pc)) {
+                symbols.accessed(Pc(pc.wrapping_add(module.bias)), name);
+            }
+        }
     }
 }
 

@@ -61,7 +61,7 @@ fn bit(register: Register) -> u16 {
     1 << number(register)
 }
 
-fn number(register: Register) -> usize {
+pub(super) fn number(register: Register) -> usize {
     register.full_register() as usize - Register::RAX as usize
 }
 
@@ -74,7 +74,7 @@ fn sets_frame_pointer(i: &Instruction) -> bool {
 }
 
 /// Registers that a call may change.
-const CALLER_SAVED: [Register; 9] = [
+pub(super) const CALLER_SAVED: [Register; 9] = [
     Register::RAX,
     Register::RCX,
     Register::RDX,
@@ -87,7 +87,7 @@ const CALLER_SAVED: [Register; 9] = [
 ];
 
 /// Registers that keep their value over calls, the frame pointer included where it is used as one.
-const CALLEE_SAVED: [Register; 6] =
+pub(super) const CALLEE_SAVED: [Register; 6] =
     [Register::RBX, Register::RBP, Register::R12, Register::R13, Register::R14, Register::R15];
 
 pub(super) struct Reader {
@@ -309,11 +309,11 @@ fn table_targets(file: &object::File<'_>, instructions: &[Instruction], function
     targets
 }
 
-fn writes(access: OpAccess) -> bool {
+pub(super) fn writes(access: OpAccess) -> bool {
     matches!(access, OpAccess::Write | OpAccess::CondWrite | OpAccess::ReadWrite | OpAccess::ReadCondWrite)
 }
 
-fn is_immediate(kind: OpKind) -> bool {
+pub(super) fn is_immediate(kind: OpKind) -> bool {
     matches!(
         kind,
         OpKind::Immediate8

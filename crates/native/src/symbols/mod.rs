@@ -4,7 +4,9 @@
 mod code;
 mod data;
 mod disassemble;
+mod frames;
 mod resolve;
+mod scopes;
 mod types;
 
 pub use resolve::resolve;

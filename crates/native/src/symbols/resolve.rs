@@ -30,6 +30,18 @@ impl Inlined {
         Self { function, ..Self::default() }
     }
 
+    /// The body of a lambda gets the name of whose it is.
+    fn name_lambda(&mut self, named: &Named) {
+        const BODY: &str = "operator()";
+        let is_body = self.function == BODY || self.function.contains("{lambda(") && self.function.contains(BODY);
+        if !is_body {
+            return;
+        }
+        if let Some(lambda) = named.lambda(&self.file, self.line) {
+            self.function = lambda.name();
+        }
+    }
+
     fn frame(&self) -> Frame<'_> {
         Frame { function: &self.function, file: &self.file, line: self.line, column: self.column }
     }
@@ -73,14 +85,16 @@ fn resolve_module(module: &Module, pcs: &[Pc], blocks: &mut u32, symbols: &mut S
             let offset = pc.0.wrapping_sub(module.bias);
             chain.push(Inlined::named(format!("{}+{offset:#x}", module.name())));
         }
-        symbols.frames(pc, chain.iter().map(Inlined::frame));
         chains.push((pc, chain));
     }
-    let Some(file) = file else { return };
     // Only modules with hooks record accesses, so only their variables can be asked for.
-    if !file.symbols().any(|symbol| symbol.name().is_ok_and(code::is_hook)) {
-        return;
+    let file = file.filter(|file| file.symbols().any(|symbol| symbol.name().is_ok_and(code::is_hook)));
+    let named = file.as_ref().map(|file| types::add_module(file, module, symbols)).unwrap_or_default();
+    for (pc, chain) in &mut chains {
+        chain.iter_mut().for_each(|frame| frame.name_lambda(&named));
+        symbols.frames(*pc, chain.iter().map(Inlined::frame));
     }
+    let Some(file) = file else { return };
     for symbol in file.symbols().filter(|symbol| symbol.kind() == SymbolKind::Data && symbol.is_definition()) {
         if let Ok(name) = symbol.name()
             && !name.is_empty()
@@ -90,14 +104,13 @@ fn resolve_module(module: &Module, pcs: &[Pc], blocks: &mut u32, symbols: &mut S
             symbols.variable(address, symbol.size(), &demangle(name));
         }
     }
-    let named = types::add_module(&file, module, symbols);
     let mut sources = Sources::default();
     for (pc, chain) in &chains {
-        if let Some(of) = sources.allocated(chain, &named) {
+        if let Some(of) = sources.allocated(chain, &named, symbols) {
             symbols.allocated_type(*pc, of);
         }
     }
-    code::add_module(&file, module, pcs, blocks, symbols);
+    code::add_module(&file, module, pcs, &named.locals, blocks, symbols);
     data::add_module(&file, module, symbols);
 }
 
@@ -109,13 +122,15 @@ struct Sources {
 
 impl Sources {
     /// What the code there allocates, if it allocates something that has a name.
-    fn allocated(&mut self, chain: &[Inlined], named: &Named) -> Option<TypeId> {
-        let by_allocator = chain.iter().filter(|frame| frame.function.contains("new_allocator<"));
-        if let Some(found) = by_allocator.filter_map(|frame| named.find(types::allocated(&frame.function)?)).next() {
-            return Some(found);
+    fn allocated(&mut self, chain: &[Inlined], named: &Named, symbols: &mut SymbolsBuilder) -> Option<TypeId> {
+        let mut allocators = chain.iter().filter(|frame| frame.function.contains("new_allocator<"));
+        let by_allocator =
+            allocators.find_map(|frame| named.allocated(types::allocated(&frame.function)?, "", symbols));
+        if by_allocator.is_some() {
+            return by_allocator;
         }
         let frame = chain.first()?;
-        named.find(types::allocated(self.line(&frame.file, frame.line)?)?)
+        named.allocated(types::allocated(self.line(&frame.file, frame.line)?)?, &frame.function, symbols)
     }
 
     fn line(&mut self, file: &str, line: u32) -> Option<&str> {
@@ -213,7 +228,7 @@ fn demangle(name: &str) -> String {
     {
         let options = cpp_demangle::DemangleOptions::default().no_params().no_return_type();
         if let Ok(name) = symbol.demangle(&options) {
-            return name;
+            return name.replace("[abi:cxx11]", "");
         }
     }
     name.to_owned()

@@ -15,9 +15,11 @@ use object::{Object, ObjectSection};
 use reweave_model::Addr;
 use reweave_trace::{Module, Shape, SymbolsBuilder, TypeId};
 
-type Slice<'d> = EndianSlice<'d, RunTimeEndian>;
-type Entry<'a, 'd> = DebuggingInformationEntry<'a, 'a, Slice<'d>>;
-type Unit<'d> = gimli::Unit<Slice<'d>>;
+use super::scopes::{Lambda, Local, Pointer, Scopes, only_operation};
+
+pub(super) type Slice<'d> = EndianSlice<'d, RunTimeEndian>;
+pub(super) type Entry<'a, 'd> = DebuggingInformationEntry<'a, 'a, Slice<'d>>;
+pub(super) type Unit<'d> = gimli::Unit<Slice<'d>>;
 
 /// Larger debug information is not read for this: it would take longer than the test.
 const MOST: u64 = 48 << 20;
@@ -26,16 +28,62 @@ const MOST_TYPES: usize = 20_000;
 /// Types inside each other.
 const DEEPEST: u32 = 12;
 
-/// Types by name, for what is allocated.
+/// What has a name in the source of a module.
 #[derive(Default)]
 pub(super) struct Named {
+    /// Types, for what is allocated.
     // invariant: complete types only
     all: BTreeMap<String, TypeId>,
+    pub locals: Vec<Local>,
+    pub pointers: Vec<Pointer>,
+    pub lambdas: Vec<Lambda>,
 }
 
+/// What a line of source, or the name of an allocator, says is allocated.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Allocated<'t> {
+    Type(&'t str),
+    /// What this variable points to.
+    Pointee(&'t str),
+}
+
+/// What the library puts before a value in the blocks it allocates for it.
+const NODES: [(&str, u64); 4] = [
+    ("std::_Sp_counted_ptr_inplace<", 16),
+    ("std::_List_node<", 16),
+    ("std::__detail::_Hash_node<", 8),
+    ("std::_Rb_tree_node<", 32),
+];
+
 impl Named {
+    /// What the code of a function allocates there.
+    pub fn allocated(&self, what: Allocated<'_>, function: &str, symbols: &mut SymbolsBuilder) -> Option<TypeId> {
+        match what {
+            Allocated::Type(name) => self.find(name).or_else(|| {
+                let (node, before) = NODES.iter().find(|(node, _)| name.starts_with(node))?;
+                let inside = &name[node.len()..];
+                let value = self.find(&inside[..first_argument(inside)])?;
+                let size = symbols.size_of_type(value)?.checked_add(before + 7)? & !7;
+                let shape = Shape::Fields(vec![(*before, String::new(), value)]);
+                Some(symbols.data_type(symbols.name_of_type(value)?.to_owned().as_str(), size, shape))
+            }),
+            Allocated::Pointee(name) => {
+                let named = |pointer: &&Pointer| pointer.name == name;
+                let own = self.pointers.iter().filter(named).find(|pointer| pointer.function == function);
+                own.or_else(|| self.pointers.iter().filter(named).find(|pointer| pointer.function.is_empty()))
+                    .map(|pointer| pointer.to)
+            }
+        }
+    }
+
+    /// The lambda that a line without another name belongs to: the last one that begins before it.
+    pub fn lambda(&self, file: &str, line: u32) -> Option<&Lambda> {
+        let before = self.lambdas.iter().filter(|lambda| lambda.file == file && lambda.line <= u64::from(line));
+        before.max_by_key(|lambda| (lambda.line, std::cmp::Reverse(lambda.column)))
+    }
+
     /// `Job`, or the only one that ends so: `pool::Job`.
-    pub fn find(&self, name: &str) -> Option<TypeId> {
+    fn find(&self, name: &str) -> Option<TypeId> {
         let name = name.trim().trim_start_matches("struct ").trim_start_matches("class ").trim();
         if let Some(&found) = self.all.get(name) {
             return Some(found);
@@ -70,32 +118,43 @@ pub(super) fn add_module(file: &object::File<'_>, module: &Module, symbols: &mut
     reading.named
 }
 
-struct Reading<'r, 'd, 's> {
-    dwarf: &'r gimli::Dwarf<Slice<'d>>,
-    symbols: &'s mut SymbolsBuilder,
+pub(super) struct Reading<'r, 'd, 's> {
+    pub dwarf: &'r gimli::Dwarf<Slice<'d>>,
+    pub symbols: &'s mut SymbolsBuilder,
     bias: u64,
     count: usize,
-    named: Named,
+    pub named: Named,
 }
 
 /// The types of a unit that are known; `None`: nothing can be said.
-type Known = HashMap<UnitOffset, Option<TypeId>>;
+pub(super) type Known = HashMap<UnitOffset, Option<TypeId>>;
 
 impl<'d> Reading<'_, 'd, '_> {
     fn unit(&mut self, unit: &Unit<'d>) -> gimli::Result<()> {
         let mut known = Known::new();
-        let mut scopes: Vec<(isize, String)> = Vec::new();
+        let mut scopes: Vec<(isize, String, UnitOffset)> = Vec::new();
+        let mut functions = Scopes::default();
         let mut depth = 0;
         let mut entries = unit.entries();
         while let Some((step, entry)) = entries.next_dfs()? {
             depth += step;
-            scopes.retain(|(at, _)| *at < depth);
+            scopes.retain(|(at, ..)| *at < depth);
+            functions.leave(depth);
             match entry.tag() {
+                gimli::DW_TAG_subprogram | gimli::DW_TAG_inlined_subroutine | gimli::DW_TAG_lexical_block => {
+                    if let Some((_, class, at)) = scopes.last().filter(|(at, ..)| *at == depth - 1)
+                        && self.name(unit, entry).as_deref() == Some("operator()")
+                    {
+                        self.lambda(unit, *at, class, &functions);
+                    }
+                    self.enter(unit, entry, depth, &mut functions);
+                }
+                gimli::DW_TAG_formal_parameter => self.local(unit, entry, &functions, &mut known),
                 gimli::DW_TAG_namespace | gimli::DW_TAG_structure_type | gimli::DW_TAG_class_type => {
                     let name = self.name(unit, entry);
-                    let scope = scopes.last().map_or(String::new(), |(_, scope)| format!("{scope}::"));
+                    let scope = scopes.last().map_or(String::new(), |(_, scope, _)| format!("{scope}::"));
                     let full = format!("{scope}{}", name.clone().unwrap_or_default());
-                    scopes.push((depth, full.clone()));
+                    scopes.push((depth, full.clone(), entry.offset()));
                     let is_library = full.starts_with("std::") || full.starts_with("__");
                     if entry.tag() != gimli::DW_TAG_namespace
                         && name.is_some()
@@ -112,6 +171,7 @@ impl<'d> Reading<'_, 'd, '_> {
                     {
                         self.symbols.variable_type(Addr(address.wrapping_add(self.bias)), found);
                     }
+                    self.local(unit, entry, &functions, &mut known);
                 }
                 _ => {}
             }
@@ -119,14 +179,14 @@ impl<'d> Reading<'_, 'd, '_> {
         Ok(())
     }
 
-    fn name(&self, unit: &Unit<'d>, entry: &Entry<'_, '_>) -> Option<String> {
+    pub(super) fn name(&self, unit: &Unit<'d>, entry: &Entry<'_, '_>) -> Option<String> {
         let value = entry.attr_value(gimli::DW_AT_name).ok()??;
         let text = self.dwarf.attr_string(unit, value).ok()?;
         Some(text.to_string_lossy().into_owned())
     }
 
     /// The type of a variable or field, also where it is declared elsewhere.
-    fn type_of(&self, unit: &Unit<'d>, entry: &Entry<'_, '_>) -> Option<UnitOffset> {
+    pub(super) fn type_of(&self, unit: &Unit<'d>, entry: &Entry<'_, '_>) -> Option<UnitOffset> {
         if let Some(AttributeValue::UnitRef(of)) = entry.attr_value(gimli::DW_AT_type).ok()? {
             return Some(of);
         }
@@ -141,7 +201,7 @@ impl<'d> Reading<'_, 'd, '_> {
         None
     }
 
-    fn type_at(&mut self, unit: &Unit<'d>, at: UnitOffset, known: &mut Known, depth: u32) -> Option<TypeId> {
+    pub(super) fn type_at(&mut self, unit: &Unit<'d>, at: UnitOffset, known: &mut Known, depth: u32) -> Option<TypeId> {
         if let Some(found) = known.get(&at) {
             return *found;
         }
@@ -236,22 +296,20 @@ impl<'d> Reading<'_, 'd, '_> {
     }
 }
 
-fn number(entry: &Entry<'_, '_>, name: gimli::DwAt) -> Option<u64> {
+pub(super) fn number(entry: &Entry<'_, '_>, name: gimli::DwAt) -> Option<u64> {
     entry.attr_value(name).ok()??.udata_value()
 }
 
 /// Where a variable lies, if that is always the same.
-fn address(unit: &Unit<'_>, entry: &Entry<'_, '_>) -> Option<u64> {
-    let AttributeValue::Exprloc(mut expression) = entry.attr_value(gimli::DW_AT_location).ok()?? else { return None };
-    let first = Operation::parse(&mut expression.0, unit.encoding()).ok()?;
-    match first {
-        Operation::Address { address } if expression.0.is_empty() => Some(address),
+fn address<'d>(unit: &Unit<'d>, entry: &Entry<'_, 'd>) -> Option<u64> {
+    match only_operation(unit, entry, gimli::DW_AT_location)? {
+        Operation::Address { address } => Some(address),
         _ => None,
     }
 }
 
 /// What a line of source, or the name of an allocator, says is allocated.
-pub(super) fn allocated(text: &str) -> Option<&str> {
+pub(super) fn allocated(text: &str) -> Option<Allocated<'_>> {
     let end_of_name = |text: &str| {
         let mut depth = 0u32;
         let part = |c: char| c.is_alphanumeric() || c == '_' || c == ':';
@@ -272,12 +330,34 @@ pub(super) fn allocated(text: &str) -> Option<&str> {
     for (before, is_bracket) in [("new_allocator<", true), ("make_unique<", true), ("new ", false)] {
         let Some((_, rest)) = text.split_once(before) else { continue };
         let end = if is_bracket { closing(rest)? } else { end_of_name(rest) };
-        return Some(rest[..end].trim()).filter(|name| !name.is_empty());
+        return Some(rest[..end].trim()).filter(|name| !name.is_empty()).map(Allocated::Type);
     }
     let (_, rest) = text.split_once("sizeof")?;
-    let rest = rest.trim_start().strip_prefix('(')?;
-    let name = rest.split(')').next()?.trim();
-    (!name.contains(['*', '.', '-', '['])).then_some(name)
+    let rest = rest.trim_start();
+    let name = match rest.strip_prefix('(') {
+        Some(inside) => inside.split(')').next()?.trim(),
+        None => rest.split([')', ',', ';']).next()?.trim(),
+    };
+    if let Some(pointer) = name.strip_prefix('*') {
+        let pointer = pointer.trim();
+        return pointer.chars().all(|c| c.is_alphanumeric() || c == '_').then_some(Allocated::Pointee(pointer));
+    }
+    (!name.contains(['*', '.', '-', '['])).then_some(Allocated::Type(name))
+}
+
+/// Where the first of the arguments ends that the text begins with.
+fn first_argument(text: &str) -> usize {
+    let mut depth = 0u32;
+    let end = text.char_indices().find(|&(_, c)| {
+        match c {
+            '<' | '(' => depth += 1,
+            '>' | ')' if depth > 0 => depth -= 1,
+            ',' | '>' => return depth == 0,
+            _ => {}
+        }
+        false
+    });
+    end.map_or(text.len(), |(at, _)| at)
 }
 
 /// Where the bracket closes that was opened before the text.
@@ -298,22 +378,33 @@ fn closing(text: &str) -> Option<usize> {
 
 #[cfg(test)]
 mod tests {
-    use super::allocated;
+    use super::{Allocated, allocated, first_argument};
 
     #[test]
     fn what_a_line_allocates() {
         for (text, name) in [
-            ("Settings *fresh = new Settings;", Some("Settings")),
-            ("auto p = new pool::Job<int>(3);", Some("pool::Job<int>")),
-            ("return new char[n];", Some("char")),
-            ("struct node *n = malloc(sizeof(struct node));", Some("struct node")),
-            ("p = calloc(n, sizeof (job_t));", Some("job_t")),
-            ("p = malloc(sizeof(*p));", None),
+            ("Settings *fresh = new Settings;", Some(Allocated::Type("Settings"))),
+            ("auto p = new pool::Job<int>(3);", Some(Allocated::Type("pool::Job<int>"))),
+            ("return new char[n];", Some(Allocated::Type("char"))),
+            ("struct node *n = malloc(sizeof(struct node));", Some(Allocated::Type("struct node"))),
+            ("p = calloc(n, sizeof (job_t));", Some(Allocated::Type("job_t"))),
+            ("p = malloc(sizeof(*p));", Some(Allocated::Pointee("p"))),
+            ("p = calloc(1, sizeof *p);", Some(Allocated::Pointee("p"))),
+            ("p->next = malloc(sizeof(*p->next));", None),
             ("p = malloc(100);", None),
-            ("std::__new_allocator<std::pair<int, Job> >::allocate", Some("std::pair<int, Job>")),
-            ("auto s = std::make_unique<Session>(4);", Some("Session")),
+            ("std::__new_allocator<std::pair<int, Job> >::allocate", Some(Allocated::Type("std::pair<int, Job>"))),
+            ("auto s = std::make_unique<Session>(4);", Some(Allocated::Type("Session"))),
         ] {
             assert_eq!(allocated(text), name, "{text}");
+        }
+    }
+
+    #[test]
+    fn arguments_of_templates() {
+        for (text, first) in
+            [("Pool, std::allocator<void> >", "Pool"), ("std::pair<int, Job> >", "std::pair<int, Job>")]
+        {
+            assert_eq!(text[..first_argument(text)].trim(), first);
         }
     }
 }

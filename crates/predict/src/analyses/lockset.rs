@@ -64,6 +64,8 @@ struct Key {
 struct Slot {
     thread: Thread,
     kept: Vec<Kept>,
+    /// The locks that all of them were under: whoever is kept apart by these need not look further.
+    common: LocksetId,
 }
 
 /// A pair that was found, the earlier access first.
@@ -108,7 +110,7 @@ impl LocksetRaces {
         let mine = match slots.iter().position(|slot| slot.thread == thread) {
             Some(place) => place,
             None => {
-                slots.push(Slot { thread, kept: Vec::new() });
+                slots.push(Slot { thread, kept: Vec::new(), common: new.key.locks });
                 slots.len() - 1
             }
         };
@@ -122,6 +124,9 @@ impl LocksetRaces {
         let clock = self.order.clock(thread);
         for slot in slots.iter().filter(|slot| slot.thread != thread) {
             let known = clock.get(slot.thread);
+            if self.protected.is_none() && self.locksets.exclude(slot.common, new.key.locks) {
+                continue;
+            }
             for old in &slot.kept {
                 if old.epoch > known && old.key.mask & new.key.mask != 0 && old.key.kind.conflicts(new.key.kind) {
                     let (first, second) = ((old.event, old.key.pc), (new.event, new.key.pc));
@@ -139,14 +144,17 @@ impl LocksetRaces {
                 }
             }
         }
-        let kept = &mut slots[mine].kept;
+        let Slot { kept, common, .. } = &mut slots[mine];
         match same {
             Some(place) => {
                 kept[place] = new;
                 // Loops come back to the same few: keep them where the search begins.
                 kept.swap(place, 0);
             }
-            None if kept.len() < MAX_KEPT => kept.push(new),
+            None if kept.len() < MAX_KEPT => {
+                kept.push(new);
+                *common = self.locksets.common(*common, new.key.locks);
+            }
             None => self.pcs.dropped += 1,
         }
     }
@@ -218,6 +226,8 @@ impl Linear for LocksetRaces {
                 let mut seen: Vec<Key> = Vec::new();
                 slot.kept.retain(|kept| !seen.contains(&kept.key) && (seen.push(kept.key), true).1);
             }
+            // A lock that is gone excludes nobody any more.
+            slot.common = renumbered.id(slot.common).0;
         }
         self.locksets = renumbered.done();
         true

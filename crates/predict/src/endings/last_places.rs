@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use reweave_model::{BlockedOn, Event, EventId, HeldLocks, ObjectId, Op, Pc, StackId, ThreadId};
 use reweave_trace::{Outcome, Result, Trace};
 
-use super::waits::{Wait, Waits};
+use super::waits::{self, Wait, Waits};
 
 /// Where a thread was when the run ended.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -55,6 +55,34 @@ pub fn last_places(trace: &Trace, outcome: &Outcome, signals: SignalKinds<'_>) -
         Outcome::Signalled { signal, .. } => reader.died(*signal, signals.own).into_iter().collect(),
         _ => Vec::new(),
     })
+}
+
+/// Threads that wait for locks of each other when the run is over, whatever others did then, with those that wait
+/// behind them. Only where who waits for a lock waits until it has it.
+///
+/// # Errors
+/// If the trace cannot be read.
+pub fn circle(trace: &Trace) -> Result<Vec<LastPlace>> {
+    let mut reader = Reader::new(trace);
+    let mut events = trace.events();
+    while let Some(event) = events.next()? {
+        reader.event(&event);
+    }
+    let mut places = reader.waiting(false);
+    loop {
+        let is_stuck = |place: &LastPlace| match place.act {
+            LastAct::Waits { on: BlockedOn::LockExclusive | BlockedOn::LockShared, object, .. } => {
+                let threads = places.iter().map(|other| other.thread);
+                waits::is_held_by_other(&reader.held, threads, place.thread, object)
+            }
+            _ => false,
+        };
+        let stuck: Vec<LastPlace> = places.iter().filter(|place| is_stuck(place)).cloned().collect();
+        if stuck.len() == places.len() {
+            return Ok(places);
+        }
+        places = stuck;
+    }
 }
 
 struct Reader<'t> {
@@ -153,6 +181,27 @@ mod tests {
     use reweave_trace::TraceBuilder;
 
     const SIGNALS: SignalKinds<'static> = SignalKinds { own: &[11], forked: false };
+
+    #[test]
+    fn threads_that_wait_for_each_other() {
+        let acquire = |object| Op::Acquire { object: ObjectId(object), mode: LockMode::Exclusive, tried: false };
+        let blocked = |object| Op::Blocked { on: BlockedOn::LockExclusive, object: ObjectId(object) };
+        let found = |second_waits: bool| {
+            let mut builder = TraceBuilder::default();
+            builder.op(0, Op::Begin);
+            for child in 1..=3 {
+                builder.op(0, Op::Fork { child: ThreadId(child), nth: child - 1 }).op(child, Op::Begin);
+            }
+            builder.op(1, acquire(8)).op(2, acquire(9)).op(0, acquire(7)).op(1, blocked(9)).op(3, blocked(7));
+            if second_waits {
+                builder.op(2, blocked(8)).op(0, Op::Exit { status: 0 });
+            }
+            let places = circle(&builder.into_trace().expect("in memory")).expect("readable");
+            places.iter().map(|place| place.thread.0).collect::<Vec<_>>()
+        };
+        assert!(found(false).is_empty(), "the second thread goes on");
+        assert_eq!(found(true), [1, 2], "the third waits for one that goes on");
+    }
 
     #[test]
     fn what_each_thread_waits_for() {

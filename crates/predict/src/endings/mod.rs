@@ -9,7 +9,7 @@ mod stuck;
 mod waits;
 
 pub use freed::Freed;
-pub use last_places::{LastAct, LastPlace, SignalKinds, last_places};
+pub use last_places::{LastAct, LastPlace, SignalKinds, circle, last_places};
 pub use spinning::{Spinning, spinning};
 pub use stuck::{StuckAt, stuck};
 pub use waits::{Wait, Waits};

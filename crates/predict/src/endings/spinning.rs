@@ -150,7 +150,10 @@ impl Standing {
         }
         let can_go = |wait: &Wait<()>| match wait.on {
             _ if wait.is_for_lock() => !held.is_held(wait.object),
+            BlockedOn::Notify if !wait.helpless => true,
             BlockedOn::Notify => chosen.get(&wait.object).is_some_and(|&chosen| chosen > 0),
+            // Time would have passed.
+            BlockedOn::Sleep => true,
             BlockedOn::Join => !waits.is_alive(ThreadId(wait.object.0 as u32)),
             _ => false,
         };

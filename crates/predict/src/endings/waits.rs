@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use reweave_model::{BlockedOn, Event, EventId, ObjectId, Op, Pc, StackId, ThreadId};
+use reweave_model::{BlockedOn, Event, EventId, HeldLocks, ObjectId, Op, Pc, StackId, ThreadId};
 
 /// A wait that has begun and is not over, with a note of whoever reads the run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -25,6 +25,17 @@ impl<N> Wait<N> {
     pub const fn is_for_lock(&self) -> bool {
         matches!(self.on, BlockedOn::LockExclusive | BlockedOn::LockShared)
     }
+}
+
+/// Whether any of these threads but `thread` itself holds the lock.
+pub fn is_held_by_other<N: Clone>(
+    held: &HeldLocks<N>,
+    threads: impl IntoIterator<Item = ThreadId>,
+    thread: ThreadId,
+    lock: ObjectId,
+) -> bool {
+    let holds = |other| held.of(other).iter().any(|(own, _)| *own == lock);
+    threads.into_iter().any(|other| other != thread && holds(other))
 }
 
 /// Every thread that has not ended, with what it waits for. A signal handler runs in the middle of a wait, which is not

@@ -1,14 +1,13 @@
 //! Broken rules as clauses. Each clause holds in every feasible reordering of the question (that is all that soundness
 //! of "no" rests on) and is violated by the order that broke the rule (so that the solver does not come back with it).
 
-use std::collections::{HashMap, HashSet};
-
 use reweave_model::LockMode;
 use reweave_order::{Bool, Clauses as Add, Lazy, Literal, Node, Order, Problem};
 
 use super::simulate::{Broken, Guard, Simulation};
 use super::{LastWrite, Nodes, Question, Rule};
 use crate::history::*;
+use crate::linear::{FastMap, FastSet};
 
 /// A way for a read to get its value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -25,14 +24,14 @@ pub(super) struct Clauses<'q, 'i, 'h> {
     events: Vec<Option<Pos>>,
     cut: Node,
     /// "This read returns its value", for reads that somebody needs.
-    keeps: HashMap<Pos, Bool>,
+    keeps: FastMap<Pos, Bool>,
     /// Those without a meaning yet. invariant: empty between proposals
     undefined: Vec<(Pos, Bool)>,
     /// Guards already tied to reads.
-    tied: HashSet<(Pos, Option<Pos>)>,
-    picks: HashMap<(Pos, Cell), Vec<Pick>>,
-    interferences: HashSet<(Pos, Cell, Option<Pos>, Pos)>,
-    exclusions: HashSet<(Pos, Pos)>,
+    tied: FastSet<(Pos, Option<Pos>)>,
+    picks: FastMap<(Pos, Cell), Vec<Pick>>,
+    interferences: FastSet<(Pos, Cell, Option<Pos>, Pos)>,
+    exclusions: FastSet<(Pos, Pos)>,
 }
 
 impl<'q, 'i, 'h> Clauses<'q, 'i, 'h> {
@@ -68,12 +67,12 @@ impl<'q, 'i, 'h> Clauses<'q, 'i, 'h> {
             nodes,
             events,
             cut,
-            keeps: HashMap::new(),
+            keeps: FastMap::default(),
             undefined: Vec::new(),
-            tied: HashSet::new(),
-            picks: HashMap::new(),
-            interferences: HashSet::new(),
-            exclusions: HashSet::new(),
+            tied: FastSet::default(),
+            picks: FastMap::default(),
+            interferences: FastSet::default(),
+            exclusions: FastSet::default(),
         }
     }
 

@@ -1,10 +1,9 @@
 //! What the engine looks up again and again in one history: made once, used by every question about it.
 
-use std::collections::{HashMap, HashSet};
-
 use reweave_model::LockMode;
 
 use crate::history::*;
+use crate::linear::{FastMap, FastSet};
 
 /// A wait: where it begins, and where it ends if it does.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -20,19 +19,19 @@ pub struct Index<'h> {
     /// What must come before each event besides its thread's events: `after`, and the arrivals of a barrier's round.
     pub(super) needs: Vec<Vec<Pos>>,
     /// For each acquisition (or waking): the release (or wait) that ends it.
-    pub(super) release: HashMap<Pos, Pos>,
+    pub(super) release: FastMap<Pos, Pos>,
     pub(super) acquires: Vec<Vec<(Pos, LockMode)>>,
     /// All writers of each cell, and those of each value.
     pub(super) writers: Vec<Vec<Pos>>,
-    pub(super) writers_of: HashMap<(Cell, Val), Vec<Pos>>,
+    pub(super) writers_of: FastMap<(Cell, Val), Vec<Pos>>,
     pub(super) notifies: Vec<Vec<Pos>>,
     pub(super) waits: Vec<Vec<WaitSpan>>,
     /// The wait that a waking ends.
-    pub(super) wait_of: HashMap<Pos, Pos>,
+    pub(super) wait_of: FastMap<Pos, Pos>,
     pub(super) posts: Vec<Vec<Pos>>,
     pub(super) takes: Vec<Vec<Pos>>,
     /// Barriers whose rounds are not fixed, because more or fewer threads than it counts use them.
-    pub(super) loose_barriers: HashSet<Barrier>,
+    pub(super) loose_barriers: FastSet<Barrier>,
     /// All events of each barrier.
     pub(super) barrier_events: Vec<Vec<Pos>>,
 }
@@ -44,16 +43,16 @@ impl<'h> Index<'h> {
             history,
             place: vec![0; history.steps.len()],
             needs: history.steps.iter().map(|step| step.after.clone()).collect(),
-            release: HashMap::new(),
+            release: FastMap::default(),
             acquires: vec![Vec::new(); history.locks as usize],
             writers: vec![Vec::new(); cells],
-            writers_of: HashMap::new(),
+            writers_of: FastMap::default(),
             notifies: vec![Vec::new(); history.conditions as usize],
             waits: vec![Vec::new(); history.conditions as usize],
-            wait_of: HashMap::new(),
+            wait_of: FastMap::default(),
             posts: vec![Vec::new(); history.semaphores.len()],
             takes: vec![Vec::new(); history.semaphores.len()],
-            loose_barriers: HashSet::new(),
+            loose_barriers: FastSet::default(),
             barrier_events: vec![Vec::new(); history.barriers as usize],
         };
         for events in &history.threads {
@@ -78,7 +77,7 @@ impl<'h> Index<'h> {
     }
 
     fn thread(&mut self, events: &[Pos]) {
-        let mut open: HashMap<Lock, Pos> = HashMap::new();
+        let mut open: FastMap<Lock, Pos> = FastMap::default();
         let mut waiting: Option<(Condition, Pos)> = None;
         for (place, &pos) in events.iter().enumerate() {
             self.place[pos.index()] = place as u32;
@@ -126,8 +125,8 @@ impl<'h> Index<'h> {
     /// If exactly as many threads use a barrier as it counts, the n-th round has the n-th arrival of each of them.
     fn barriers(&mut self) {
         for barrier in 0..self.history.barriers {
-            let mut arrivals: HashMap<Thread, Vec<Pos>> = HashMap::new();
-            let mut counts = HashSet::new();
+            let mut arrivals: FastMap<Thread, Vec<Pos>> = FastMap::default();
+            let mut counts = FastSet::default();
             let mut leaves = Vec::new();
             for &pos in &self.barrier_events[barrier as usize] {
                 let step = self.history.step(pos);
@@ -143,7 +142,7 @@ impl<'h> Index<'h> {
                 self.loose_barriers.insert(Barrier(barrier));
                 continue;
             }
-            let mut left: HashMap<Thread, usize> = HashMap::new();
+            let mut left: FastMap<Thread, usize> = FastMap::default();
             for (thread, leave) in leaves {
                 let round = left.entry(thread).or_default();
                 for (other, arrivals) in &arrivals {

@@ -19,6 +19,7 @@
 mod clauses;
 mod goal;
 mod index;
+mod refute;
 mod rules;
 mod simulate;
 
@@ -102,6 +103,12 @@ impl<'i, 'h> Question<'i, 'h> {
             let thread = history.step(pos).thread.index();
             required[thread] = required[thread].max(index.place[pos.index()] + 1);
         }
+        let question = Self { index, mode, goal, limit, required, off };
+        // Before everything is gone through.
+        if refute::is_refuted(&question) {
+            return None;
+        }
+        let (mut limit, mut required) = (question.limit.clone(), question.required.clone());
         if mode != Mode::Said {
             // What needs an event that comes too late comes too late itself.
             for pos in history.positions() {
@@ -124,7 +131,7 @@ impl<'i, 'h> Question<'i, 'h> {
             }
         }
         let possible = required.iter().zip(&limit).all(|(required, limit)| required <= limit);
-        possible.then_some(Self { index, mode, goal, limit, required, off })
+        possible.then_some(Self { limit, required, ..question })
     }
 
     /// Whether an event may be in the reordering.

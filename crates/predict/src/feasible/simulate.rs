@@ -1,12 +1,11 @@
 //! Runs a proposed reordering by the rules of [`history`](crate::history) and tells every rule it breaks. It goes on as
 //! if nothing were wrong, so that one proposal teaches much.
 
-use std::collections::HashMap;
-
 use reweave_model::LockMode;
 
 use super::{Question, Rule};
 use crate::history::*;
+use crate::linear::FastMap;
 
 /// A rule that an order breaks.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -68,12 +67,12 @@ struct Now {
 
 pub(super) struct Simulation<'q, 'i, 'h> {
     question: &'q Question<'i, 'h>,
-    place_in_order: HashMap<Pos, u32>,
+    place_in_order: FastMap<Pos, u32>,
     memory: Vec<Now>,
     /// Reads of each thread that returned something else, with the cell and the writer found, since its last guard.
     changed: Vec<Vec<(Pos, Cell, Option<Pos>)>>,
     /// All such reads by thread, for writes that depend on them.
-    unknown_because: HashMap<Pos, (Pos, Cell, Option<Pos>)>,
+    unknown_because: FastMap<Pos, (Pos, Cell, Option<Pos>)>,
     holders: Vec<Vec<(Pos, LockMode)>>,
     /// Waits that have begun: condition, wait, whether notified.
     waiting: Vec<Option<(Condition, Pos, bool)>>,
@@ -85,8 +84,8 @@ pub(super) struct Simulation<'q, 'i, 'h> {
 #[derive(Clone, Default)]
 struct Rounds {
     arrivals: u32,
-    last: HashMap<Thread, (u32, u32)>,
-    left: HashMap<u32, (u32, u32)>,
+    last: FastMap<Thread, (u32, u32)>,
+    left: FastMap<u32, (u32, u32)>,
 }
 
 impl<'q, 'i, 'h> Simulation<'q, 'i, 'h> {
@@ -94,10 +93,10 @@ impl<'q, 'i, 'h> Simulation<'q, 'i, 'h> {
         let history = question.index.history;
         let mut simulation = Self {
             question,
-            place_in_order: HashMap::new(),
+            place_in_order: FastMap::default(),
             memory: history.initial.iter().map(|&value| Now { value, writer: None }).collect(),
             changed: vec![Vec::new(); history.threads.len()],
-            unknown_because: HashMap::new(),
+            unknown_because: FastMap::default(),
             holders: vec![Vec::new(); history.locks as usize],
             waiting: vec![None; history.threads.len()],
             semaphores: history.semaphores.iter().map(|&count| i64::from(count)).collect(),

@@ -1,9 +1,10 @@
 //! Hashing for keys that are numbers: one multiplication, since nobody attacks a trace.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasherDefault, Hasher};
 
 pub type FastMap<K, V> = HashMap<K, V, BuildHasherDefault<NumberHasher>>;
+pub type FastSet<K> = HashSet<K, BuildHasherDefault<NumberHasher>>;
 
 #[derive(Default, Clone, Copy)]
 pub struct NumberHasher(u64);

@@ -24,7 +24,7 @@ mod writes;
 
 pub use blocks::{OpenBlock, OpenBlocks};
 pub use front::{Bounds, Front};
-pub use hash::FastMap;
+pub use hash::{FastMap, FastSet};
 pub use locksets::{LocksetId, Locksets};
 pub(crate) use order::at;
 pub use order::{Edges, Order, VectorClock};

@@ -122,7 +122,7 @@ pub struct Pcs {
 const RECENT: usize = 1024;
 const RECENT_PCS: usize = 4096;
 /// Pairs beyond this are counted, not kept: where any two of hundreds of places race, a part of them shows it.
-const LIMIT: usize = 1 << 18;
+const LIMIT: usize = 1 << 16;
 
 impl Default for Pcs {
     fn default() -> Self {

@@ -1,15 +1,14 @@
 //! Takes events out of the stream: keeps what matters, and remembers of the rest whether it guards what follows.
 
-use std::collections::HashMap;
-
 use reweave_model::{
     Addr, AtomicKind, BlockedOn, Event, EventId, InputSource, MemoryOrder, Misuse, Op, OpName, Pc, RefusedWhy, StackId,
     ThreadId, Value, WakeReason,
 };
-use reweave_trace::Trace;
+use reweave_trace::{Trace, WordAccess};
 
 use super::sharing::Sharing;
 use crate::history::AccessKind;
+use crate::linear::at;
 
 /// A value that outlives the chunk it was read from.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -84,7 +83,8 @@ struct ThreadSoFar {
 }
 
 pub(super) struct Buffer {
-    threads: HashMap<ThreadId, ThreadSoFar>,
+    /// By number.
+    threads: Vec<ThreadSoFar>,
     facts: reweave_trace::Facts,
     /// Every event is guarded: nothing is known about branches.
     all_guarded: bool,
@@ -96,11 +96,11 @@ impl Buffer {
         let meta = trace.meta();
         let facts = trace.symbols().facts().clone();
         let all_guarded = meta.abstract_values || (facts.is_empty() && !meta.explicit_branches);
-        Self { threads: HashMap::new(), facts, all_guarded, explicit: meta.explicit_branches }
+        Self { threads: Vec::new(), facts, all_guarded, explicit: meta.explicit_branches }
     }
 
     pub fn event(&mut self, event: &Event<'_>, sharing: &Sharing) -> Option<Kept> {
-        let so_far = self.threads.entry(event.thread).or_default();
+        let so_far = at(&mut self.threads, event.thread.index());
         so_far.steps += steps(&event.op);
         match event.op {
             Op::Branch => {
@@ -141,9 +141,45 @@ impl Buffer {
         Some(Kept { id, thread, pc, stack, steps, guarded, doubtful, called, what })
     }
 
+    /// As [`Buffer::event`], for accesses of up to eight bytes; also says whether it matters. One that nobody `wants`
+    /// is passed by.
+    pub fn access(&mut self, access: &WordAccess, sharing: &Sharing, wants: bool) -> (bool, Option<Kept>) {
+        let so_far = at(&mut self.threads, access.thread.index());
+        so_far.steps += 1;
+        let (addr, size, pc) = (access.addr.0, u64::from(access.size()), access.pc());
+        let matters = sharing.matters(addr, size);
+        let guards = || {
+            self.all_guarded
+                || !self.explicit && (self.facts.branch_between(so_far.pc, pc) || !self.facts.constant_address(pc))
+        };
+        // What is passed by takes its guard with it.
+        let guarded = matters && !wants || so_far.guarded || guards();
+        so_far.pc = pc;
+        if so_far.returned || so_far.signalled {
+            so_far.doubt(&access.event().op);
+        }
+        so_far.blocked = None;
+        if !matters {
+            so_far.guarded = guarded;
+            return (false, None);
+        }
+        so_far.guarded = false;
+        let doubtful = std::mem::take(&mut so_far.doubtful);
+        if !wants {
+            return (true, None);
+        }
+        let value = Some(Data::Word(access.value()));
+        let (read, written, called) =
+            if access.is_write() { (None, value, OpName::Write) } else { (value, None, OpName::Read) };
+        let (kind, order) = (AccessKind::Plain, MemoryOrder::Relaxed);
+        let what = What::Access { addr, size, kind, order, read, written };
+        let &WordAccess { id, thread, stack, .. } = access;
+        (true, Some(Kept { id, thread, pc, stack, steps: so_far.steps, guarded, doubtful, called, what }))
+    }
+
     /// Where threads were blocked at their last event, by thread.
     pub fn blocked(&self) -> Vec<Kept> {
-        let mut blocked: Vec<Kept> = self.threads.values().filter_map(|so_far| so_far.blocked.clone()).collect();
+        let mut blocked: Vec<Kept> = self.threads.iter().filter_map(|so_far| so_far.blocked.clone()).collect();
         blocked.sort_unstable_by_key(|kept| kept.thread);
         blocked
     }

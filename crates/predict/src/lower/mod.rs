@@ -19,7 +19,9 @@
 mod buffer;
 mod build;
 mod cells;
+mod quick;
 mod sharing;
+mod stretch;
 mod world;
 
 use reweave_model::{EventId, OpName, Pc, StackId};
@@ -28,7 +30,9 @@ use reweave_trace::{Result, Symbols, Trace};
 use crate::history::{History, Pos, Val};
 pub(crate) use buffer::steps;
 use buffer::{Buffer, Kept};
+pub use quick::Unlowered;
 use sharing::Sharing;
+pub use stretch::Stretch;
 use world::World;
 
 /// Where a step of a history comes from.
@@ -103,8 +107,16 @@ pub struct Windows<'t> {
     kept: Vec<Kept>,
     /// Kept events per window, at most.
     size: usize,
+    /// All of the trace has been read.
     ended: bool,
+    /// Nothing lies before `kept`.
+    first: bool,
+    /// There was a window already.
+    given: bool,
 }
+
+/// Whether somebody wants a window.
+pub type Wanted<'w> = dyn Fn(&Unlowered<'_>) -> bool + 'w;
 
 impl<'t> Windows<'t> {
     /// Reads the trace once to see what is shared; `go_on` is asked now and then (with how far it is, from 0 to 1) and
@@ -115,8 +127,14 @@ impl<'t> Windows<'t> {
         let initial = initial(trace);
         let mut events = trace.events();
         let (mut seen, mut ended) = (0u64, false);
-        while let Some(event) = events.next()? {
-            sharing.event(&event, initial);
+        loop {
+            if let Some(access) = events.next_access() {
+                sharing.access(&access, initial);
+            } else if let Some(event) = events.next()? {
+                sharing.event(&event, initial);
+            } else {
+                break;
+            }
             seen += 1;
             if seen.is_multiple_of(1 << 16) && !go_on(seen as f64 / trace.event_count().max(1) as f64) {
                 ended = true;
@@ -126,7 +144,7 @@ impl<'t> Windows<'t> {
         let buffer = Buffer::new(trace);
         let events = trace.events();
         let (world, kept) = (World::default(), Vec::new());
-        Ok(Self { trace, events, sharing, buffer, world, kept, size: size.max(2), ended })
+        Ok(Self { trace, events, sharing, buffer, world, kept, size: size.max(2), ended, first: true, given: ended })
     }
 
     /// From the beginning, with windows of another size.
@@ -136,7 +154,7 @@ impl<'t> Windows<'t> {
         self.world = World::default();
         self.kept.clear();
         self.size = size.max(2);
-        self.ended = false;
+        (self.ended, self.first, self.given) = (false, true, false);
     }
 
     /// How much of the trace has been read, from 0 to 1.
@@ -151,32 +169,111 @@ impl<'t> Windows<'t> {
 
     /// The next window. Not an iterator: reading can fail.
     pub fn next_window(&mut self) -> Result<Option<Lowered>> {
-        if self.ended {
+        Ok(self.next_window_if(&|_| true)?.and_then(|(_, window)| window))
+    }
+
+    /// The number of kept events of the next window, and the window itself if it is `wanted`.
+    pub fn next_window_if(&mut self, wanted: &Wanted<'_>) -> Result<Option<(usize, Option<Lowered>)>> {
+        if self.ended && self.given {
             return Ok(None);
         }
-        let mut first = self.kept.is_empty();
-        if self.kept.len() >= self.size {
-            first = false;
-            for kept in self.kept.drain(..self.size / 2) {
-                self.world.event(&kept);
+        if self.given {
+            self.pass_by(self.size / 2);
+        }
+        self.given = true;
+        self.fill()?;
+        let is_wanted = wanted(&Unlowered { kept: &self.kept, world: &self.world });
+        let window = is_wanted.then(|| self.build(self.kept.len()));
+        Ok(Some((self.kept.len(), window)))
+    }
+
+    /// Whether one window holds all of the trace.
+    pub fn is_one(&mut self) -> Result<bool> {
+        self.fill()?;
+        Ok(self.ended)
+    }
+
+    /// What lies between two events, them included, unless that is more than a window. None may begin before the
+    /// last one did.
+    pub fn between(&mut self, first: EventId, last: EventId) -> Result<Option<Lowered>> {
+        Ok(self.reach(first, last)?.map(|until| self.build(until)))
+    }
+
+    /// The same, to be lowered by somebody else.
+    pub fn stretch(&mut self, first: EventId, last: EventId) -> Result<Option<Stretch<'t>>> {
+        Ok(self.reach(first, last)?.map(|_| self.part(first, last, 0)))
+    }
+
+    /// Begins with the first event, and says how many kept ones there are up to the last, unless that is more than a
+    /// window.
+    fn reach(&mut self, first: EventId, last: EventId) -> Result<Option<usize>> {
+        self.pass_by(self.kept.partition_point(|kept| kept.id < first));
+        while !self.ended && self.kept.len() <= self.size && self.kept.last().is_none_or(|kept| kept.id < last) {
+            if let Some(kept) = self.next_kept(first)? {
+                if kept.id < first {
+                    self.world.event(&kept);
+                } else {
+                    self.kept.push(kept);
+                }
             }
         }
-        while self.kept.len() < self.size {
-            let Some(event) = self.events.next()? else {
-                self.ended = true;
-                break;
-            };
-            if let Some(kept) = self.buffer.event(&event, &self.sharing) {
-                self.kept.push(kept);
-            }
+        let until = self.kept.partition_point(|kept| kept.id <= last);
+        Ok((until <= self.size).then_some(until))
+    }
+
+    /// A part of the present window: from one event to another, and so many kept events more.
+    pub fn part(&self, first: EventId, last: EventId, more: usize) -> Stretch<'t> {
+        let from = self.kept.partition_point(|kept| kept.id < first);
+        let until = (self.kept.partition_point(|kept| kept.id <= last) + more).min(self.kept.len());
+        let mut world = self.world.clone();
+        self.kept[..from].iter().for_each(|kept| world.event(kept));
+        let kept = self.kept[from..until.max(from)].to_vec();
+        let (first, last) = (self.first && from == 0, self.ended && until == self.kept.len());
+        Stretch { trace: self.trace, kept, world, first, last }
+    }
+
+    /// The first kept events are over.
+    fn pass_by(&mut self, events: usize) {
+        self.first &= events == 0;
+        self.kept.drain(..events).for_each(|kept| self.world.event(&kept));
+    }
+
+    fn fill(&mut self) -> Result<()> {
+        while !self.ended && self.kept.len() < self.size {
+            let kept = self.next_kept(EventId(0))?;
+            self.kept.extend(kept);
         }
-        let initial = initial(self.trace).filter(|_| first);
+        Ok(())
+    }
+
+    /// The next event if it is kept; nothing at the end. Accesses before the first that is wanted need not be kept.
+    fn next_kept(&mut self, first: EventId) -> Result<Option<Kept>> {
+        if let Some(access) = self.events.next_access() {
+            let wants = access.id >= first;
+            let (matters, kept) = self.buffer.access(&access, &self.sharing, wants);
+            self.first &= wants || !matters;
+            return Ok(kept);
+        }
+        let Some(event) = self.events.next()? else {
+            self.ended = true;
+            return Ok(None);
+        };
+        let wants = event.id >= first;
+        let kept = self.buffer.event(&event, &self.sharing);
+        self.first &= wants || kept.is_none();
+        Ok(kept)
+    }
+
+    /// The window of the first kept events.
+    fn build(&self, events: usize) -> Lowered {
+        let initial = initial(self.trace).filter(|_| self.first);
         // Only then does nobody wait with a deadline.
         let hung = self.trace.footer().is_some_and(|footer| footer.kinds.contains_key("hang"));
-        let blocked = if self.ended && hung { self.buffer.blocked() } else { Vec::new() };
-        let mut window = build::build(&self.kept, &blocked, &self.world, initial);
-        (window.first, window.last) = (first, self.ended);
-        Ok(Some(window))
+        let last = self.ended && events == self.kept.len();
+        let blocked = if last && hung { self.buffer.blocked() } else { Vec::new() };
+        let mut window = build::build(&self.kept[..events], &blocked, &self.world, initial);
+        (window.first, window.last) = (self.first, last);
+        window
     }
 }
 

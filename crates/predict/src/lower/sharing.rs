@@ -1,10 +1,9 @@
 //! Which memory is worth looking at: words that several threads access and somebody writes, or that somebody changed
 //! unseen. An over-approximation: a word counts as shared even if its users had it in different lives.
 
-use std::collections::HashMap;
-
+use crate::linear::FastMap;
 use reweave_model::{Addr, Event, Op, Value};
-use reweave_trace::Symbols;
+use reweave_trace::{Symbols, WordAccess};
 
 const PAGE_WORDS: u64 = 512;
 const NOBODY: u32 = 0;
@@ -22,7 +21,7 @@ struct Page {
 
 #[derive(Default)]
 pub(super) struct Sharing {
-    pages: HashMap<u64, Box<Page>>,
+    pages: FastMap<u64, Box<Page>>,
 }
 
 /// The bytes of a word that an access covers, as a mask of bytes.
@@ -32,9 +31,25 @@ fn covered(word: u64, addr: u64, end: u64) -> u8 {
 }
 
 /// A mask of bytes as one of bits.
-fn bits(mask: u8) -> u64 {
-    (0..8).filter(|byte| mask >> byte & 1 != 0).fold(0, |bits, byte| bits | 0xff << (8 * byte))
+const fn bits(mask: u8) -> u64 {
+    BITS[mask as usize]
 }
+
+const BITS: [u64; 256] = {
+    let mut all = [0; 256];
+    let mut mask = 0;
+    while mask < 256 {
+        let mut byte = 0;
+        while byte < 8 {
+            if mask >> byte & 1 != 0 {
+                all[mask] |= 0xff << (8 * byte);
+            }
+            byte += 1;
+        }
+        mask += 1;
+    }
+    all
+};
 
 /// The part of a value that lies in a word, at its place there.
 fn part(value: Value<'_>, word: u64, addr: u64) -> Option<u64> {
@@ -54,6 +69,21 @@ fn part(value: Value<'_>, word: u64, addr: u64) -> Option<u64> {
 }
 
 impl Sharing {
+    /// As [`Sharing::event`], for accesses of up to eight bytes.
+    pub fn access(&mut self, access: &WordAccess, initial: Option<&Symbols>) {
+        let (addr, word) = (access.addr.0, access.addr.0 / 8);
+        let end = addr.saturating_add(access.size().into());
+        if end > (word * 8).saturating_add(8) {
+            return self.event(&access.event(), initial);
+        }
+        let number = word / PAGE_WORDS;
+        let page = self.pages.entry(number).or_insert_with(|| Page::new(number, initial));
+        let value = Some(Some(access.value() << (8 * (addr - word * 8))));
+        let (read, written) = if access.is_write() { (None, value) } else { (value, None) };
+        let mask = covered(word, addr, end);
+        page.touch((word % PAGE_WORDS) as usize, access.thread.0 + 1, mask, read, written);
+    }
+
     /// `initial`: what globals held before the trace, if that is known.
     pub fn event(&mut self, event: &Event<'_>, initial: Option<&Symbols>) {
         let (addr, size, read, written) = match event.op {
@@ -103,8 +133,13 @@ impl Sharing {
     }
 
     /// Whether several threads use some of these bytes and somebody writes them, or somebody changed them unseen.
+    #[inline]
     pub fn matters(&self, addr: u64, size: u64) -> bool {
         let mut word = addr / 8;
+        if size <= 8 - addr % 8 && size > 0 {
+            let page = self.pages.get(&(word / PAGE_WORDS));
+            return page.is_some_and(|page| page.users[(word % PAGE_WORDS) as usize] == SHARED | WRITTEN);
+        }
         let end = addr.saturating_add(size).div_ceil(8);
         while word < end {
             let stop = end.min((word / PAGE_WORDS + 1) * PAGE_WORDS);

@@ -1,10 +1,11 @@
 //! What was so before a window: who holds which lock, who waits, who has arrived at a barrier, what semaphores count.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 use reweave_model::{BlockedOn, LockChange, LockMode, ObjectId, ObjectKind, Op, ThreadId};
 
 use super::buffer::{Kept, What};
+use crate::linear::FastMap;
 
 /// A wait that has begun.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -28,7 +29,7 @@ pub(super) struct World {
     pub waiting: BTreeMap<ThreadId, Waiting>,
     /// Rounds that are not over, in order.
     pub rounds: BTreeMap<ObjectId, Vec<Round>>,
-    pub semaphores: HashMap<ObjectId, u32>,
+    pub semaphores: FastMap<ObjectId, u32>,
 }
 
 impl World {

@@ -4,15 +4,13 @@
 //! finds) looks at inferred ones as well; asked for by name it also shows what the pass over the trace lists and no
 //! witness settles: all of that as `potential`.
 
-use std::collections::HashSet;
-
-use reweave_model::{AnalysisId, AtomicBlock, EventId, Finding, Kind, OpName, Pc, Strength};
+use reweave_model::{AnalysisId, AtomicBlock, Finding, Kind, OpName, Pc, Strength};
 use reweave_trace::{Result, Trace};
 
 use super::{Prediction, accessors};
 use crate::analyses::access_triple::AccessTriple;
 use crate::analysis::{Analysis, Questions};
-use crate::linear::Candidate;
+use crate::linear::{Candidate, FastSet};
 use crate::search::atomicity::blocks::{Blocks, Wanted};
 use crate::search::atomicity::serializability::{Pattern, violations};
 
@@ -21,7 +19,7 @@ pub(super) struct Asked {
     /// `None`: no blocks were to be looked at.
     blocks: Option<Blocks>,
     /// Where blocks begin that are violated, by a witness.
-    violated: HashSet<Pc>,
+    violated: FastSet<Pc>,
 }
 
 /// Which of the blocks that an analysis lists it shows without a witness.
@@ -37,9 +35,10 @@ impl Prediction<'_> {
     pub(crate) fn blocks(&mut self, analysis: AnalysisId, leaves: Leaves) -> Result<()> {
         let asked = match self.atomicity.take() {
             Some(asked) => asked,
+            None if self.options.candidates => Asked { blocks: Some(Blocks::default()), violated: FastSet::default() },
             None => self.ask_about_blocks()?,
         };
-        if self.options.by_name()
+        if self.options.lists()
             && let (Some(blocks), Some(listed)) = (&asked.blocks, self.listed(analysis))
         {
             let mut left = potential(self.trace, analysis, &listed.pairs, blocks)?;
@@ -55,7 +54,7 @@ impl Prediction<'_> {
 
     fn ask_about_blocks(&mut self) -> Result<Asked> {
         let (trace, options) = (self.trace, self.options);
-        let mut asked = Asked { blocks: None, violated: HashSet::new() };
+        let mut asked = Asked { blocks: None, violated: FastSet::default() };
         let inferred = options.by_name() || options.for_trial;
         if !(inferred || self.may_have("atomic_enter") || !options.atomic.is_empty()) {
             return Ok(asked);
@@ -76,7 +75,7 @@ impl Prediction<'_> {
         asking.sort_by_key(|(_, pattern, _)| *pattern != Pattern::Triple);
         // An update by hand is broken by an access to what it updates.
         asking.extend(options.for_trial.then_some((AccessTriple.id(), Pattern::Triple, &updates)));
-        let mut settled: HashSet<(Pc, Vec<Pc>)> = HashSet::new();
+        let mut settled: FastSet<(Pc, Vec<Pc>)> = FastSet::default();
         for (id, pattern, blocks) in asking.into_iter().filter(|(.., blocks)| !blocks.is_empty()) {
             let found = violations(trace, id, pattern, blocks, &options.limits, &mut self.progress(id))?;
             self.count([
@@ -100,7 +99,7 @@ impl Prediction<'_> {
 
 /// Warnings about blocks: where one begins, and what is wrong there.
 fn potential(trace: &Trace, analysis: AnalysisId, left: &[Candidate], blocks: &Blocks) -> Result<Vec<Finding>> {
-    let events: HashSet<EventId> = left.iter().flat_map(|one| [one.first, one.second]).collect();
+    let events = left.iter().flat_map(|one| [one.first, one.second]).collect();
     let found = accessors(trace, events)?;
     let finding = |one: &Candidate| {
         let enter = found.get(&one.first)?;

@@ -17,9 +17,10 @@ impl Prediction<'_> {
     pub(crate) fn deadlocks(&mut self, analysis: AnalysisId) -> Result<()> {
         let mut settled = match self.deadlocks.take() {
             Some(settled) => settled,
+            None if self.options.candidates => HashSet::new(),
             None => self.ask_about_deadlocks()?,
         };
-        if self.options.by_name()
+        if self.options.lists()
             && let Some(listed) = self.listed(analysis)
         {
             let left: Vec<&Cycle> = listed.cycles.iter().filter(|cycle| settled.insert(cycle.sorted_pcs())).collect();

@@ -10,6 +10,7 @@ mod accessors;
 mod atomicity;
 mod deadlocks;
 mod races;
+mod stream;
 
 use std::collections::{BTreeMap, HashSet};
 use std::time::Instant;
@@ -19,7 +20,7 @@ use reweave_trace::{Result, Trace};
 
 use crate::analyses::{self, ANALYSES};
 use crate::analysis::{Analysis, AnalysisRef};
-use crate::linear::{self, Candidates, Linear, Way};
+use crate::linear::{Candidates, FastSet, Way};
 use crate::search::{self, SearchLimits};
 pub use accessors::accessors;
 pub(crate) use atomicity::Leaves;
@@ -35,6 +36,8 @@ pub struct Options<'a> {
     pub for_trial: bool,
     /// Fill in [`PredictionResult::shown`].
     pub shown: bool,
+    /// Only what the streaming analyses list: the engine is not asked.
+    pub candidates: bool,
     pub limits: SearchLimits<'a>,
     pub nondeterminism: search::nondeterminism::Options,
 }
@@ -43,6 +46,11 @@ impl Options<'_> {
     /// Whether analyses were asked for by name.
     pub(crate) const fn by_name(&self) -> bool {
         !self.analyses.is_empty()
+    }
+
+    /// Whether what has no witness is shown.
+    const fn lists(&self) -> bool {
+        self.by_name() || self.candidates
     }
 }
 
@@ -79,7 +87,7 @@ pub struct Prediction<'a> {
     pub(crate) answer: PredictionResult,
     progress: &'a mut dyn FnMut(&'static str, f64),
     /// Once they were asked about: pairs of code positions that need no further word.
-    races: Option<HashSet<races::Pcs>>,
+    races: Option<FastSet<races::Pcs>>,
     /// Once they were asked about: sets of code positions that need no further word.
     deadlocks: Option<HashSet<Vec<Pc>>>,
     atomicity: Option<atomicity::Asked>,
@@ -104,14 +112,20 @@ pub fn predict(
     };
     prediction.pass()?;
     for kind in TURNS {
-        for analysis in prediction.chosen.clone().iter().filter(|analysis| analysis.about().finds == kind) {
-            analysis.run(&mut prediction)?;
+        let asked = |analysis: &&AnalysisRef| analysis.about().finds == kind;
+        for analysis in prediction.chosen.clone().iter().filter(asked) {
+            // Those that do not stream have nothing to list.
+            if !options.candidates || analysis.pass().is_some() {
+                analysis.run(&mut prediction)?;
+            }
         }
     }
     if options.limits.is_over() {
         prediction.answer.stats.insert(CUT_SHORT.to_owned(), 1);
     }
     let mut answer = prediction.answer;
+    let is_foreign = |finding: &Finding| finding.accesses().iter().any(|access| trace.guards_itself(access.pc));
+    answer.findings.retain(|finding| finding.kind != Kind::Race || !is_foreign(finding));
     answer.findings.sort_by_key(|finding| finding.accesses().iter().map(|access| access.event).max());
     Ok(answer)
 }
@@ -170,46 +184,40 @@ impl Prediction<'_> {
         let now = Instant::now();
         let half = self.options.limits.deadline.map(|deadline| now + deadline.saturating_duration_since(now) / 2);
         let limits = SearchLimits { deadline: half, ..self.options.limits };
-        let (mut names, mut passes) = self.passes(|_| true);
+        let streaming: Vec<AnalysisRef> =
+            self.chosen.iter().copied().filter(|analysis| analysis.pass().is_some()).collect();
+        let is_costly = |analysis: &AnalysisRef| analysis.about().is_costly;
         // Also with none of them: whether the trace can have happened is to be known before anything else.
-        self.answer.events = self.read(&mut passes, &limits)?;
-        if limits.is_out_of_memory() && names.iter().any(|analysis| analysis.about().is_costly) {
+        let mut read = self.read(&streaming, &limits)?;
+        if limits.is_out_of_memory() && streaming.iter().any(is_costly) {
             // Those that keep something of every event go; the others may come to the end without them.
-            drop(passes);
+            drop(read);
             limits.wait_for_memory();
-            let costly = names.iter().filter(|analysis| analysis.about().is_costly).count() as u64;
-            self.answer.stats.insert("given_up_for_memory".to_owned(), costly);
-            (names, passes) = self.passes(|analysis| !analysis.about().is_costly);
-            self.answer.events = self.read(&mut passes, &limits)?;
+            let (costly, others): (Vec<AnalysisRef>, Vec<AnalysisRef>) =
+                streaming.iter().partition(|one| is_costly(one));
+            self.answer.stats.insert("given_up_for_memory".to_owned(), costly.len() as u64);
+            read = self.read(&others, &limits)?;
         }
+        self.answer.events = read.events;
         if limits.is_over() {
             self.answer.stats.insert(CUT_SHORT.to_owned(), 1);
         }
-        for (analysis, mut pass) in names.into_iter().zip(passes) {
-            let found = pass.finish();
-            self.tell_of_pass(analysis, &found, &*pass)?;
-            self.listed.push((analysis, found));
+        for passed in read.passed {
+            self.tell_of_pass(&passed)?;
+            self.listed.push((passed.analysis, passed.found));
         }
         limits.wait_for_memory();
         Ok(())
     }
 
-    /// New passes of the chosen analyses that stream, as far as they are wanted.
-    fn passes(&self, wanted: impl Fn(AnalysisRef) -> bool) -> (Vec<AnalysisRef>, Vec<Box<dyn Linear>>) {
-        let wanted = self.chosen.iter().filter(|&&analysis| wanted(analysis));
-        wanted.filter_map(|&analysis| Some((analysis, analysis.pass()?))).unzip()
-    }
-
-    /// Reads the trace once. Returns the number of events.
-    fn read(&mut self, passes: &mut Vec<Box<dyn Linear>>, limits: &SearchLimits<'_>) -> Result<u64> {
-        linear::run(self.trace, passes, &mut |done| {
-            (self.progress)("reading", done);
-            !limits.is_over()
-        })
+    fn read(&mut self, analyses: &[AnalysisRef], limits: &SearchLimits<'_>) -> Result<stream::Read> {
+        let progress = &mut *self.progress;
+        stream::read(self.trace, analyses, limits, &mut |done| progress("reading", done))
     }
 
     /// What a pass has to say beside its candidates.
-    fn tell_of_pass(&mut self, analysis: AnalysisRef, found: &Candidates, pass: &dyn Linear) -> Result<()> {
+    fn tell_of_pass(&mut self, passed: &stream::Passed) -> Result<()> {
+        let stream::Passed { analysis, found, stats: numbers, deadlocks, ways } = passed;
         let id = analysis.id();
         let stats = &mut self.answer.stats;
         if found.dropped > 0 {
@@ -221,10 +229,10 @@ impl Prediction<'_> {
             _ => ("pairs", found.pairs.len()),
         };
         stats.insert(format!("{id}.{what}"), count as u64);
-        stats.extend(pass.stats().into_iter().map(|(key, value)| (format!("{id}.{key}"), value)));
-        self.answer.findings.extend(doomed(self.trace, id, &pass.deadlocks())?);
+        stats.extend(numbers.iter().map(|(key, value)| (format!("{id}.{key}"), *value)));
+        self.answer.findings.extend(doomed(self.trace, id, deadlocks)?);
         if self.options.shown {
-            self.answer.shown.extend(shown(self.trace, id, &pass.ways())?);
+            self.answer.shown.extend(shown(self.trace, id, ways)?);
         }
         Ok(())
     }

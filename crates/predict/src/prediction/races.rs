@@ -1,8 +1,6 @@
 //! What becomes of the pairs of accesses that analyses list: the engine is asked about all of them at once, and each
 //! analysis shows what is left of its own.
 
-use std::collections::{HashMap, HashSet};
-
 use reweave_model::{Accessor, AnalysisId, Finding, Kind, Pc};
 use reweave_trace::Result;
 
@@ -10,7 +8,7 @@ use super::{Prediction, unproven};
 use crate::analyses::maximal;
 use crate::analysis::Questions;
 use crate::history::Mode;
-use crate::linear::Candidate;
+use crate::linear::{Candidate, FastMap, FastSet};
 use crate::search::{SearchLimits, races};
 
 /// A pair of code positions, the smaller first.
@@ -44,13 +42,14 @@ impl Prediction<'_> {
     pub(crate) fn races(&mut self, analysis: AnalysisId, shows: Shows) -> Result<()> {
         let mut settled = match self.races.take() {
             Some(settled) => settled,
+            None if self.options.candidates => FastSet::default(),
             None => self.ask_about_races()?,
         };
-        let told = self.options.by_name() || self.options.for_trial && shows == Shows::ForTrial;
+        let told = self.options.lists() || self.options.for_trial && shows == Shows::ForTrial;
         if told && let Some(listed) = self.listed(analysis) {
             let left = listed.pairs.iter().filter(|candidate| settled.insert(pcs(candidate)));
             // Whoever tries them tries some of them.
-            let most = if self.options.by_name() { usize::MAX } else { TRIED };
+            let most = if self.options.lists() { usize::MAX } else { TRIED };
             let (left, more): (Vec<_>, Vec<_>) =
                 left.map(|pair| (pair.first, pair.second)).enumerate().partition(|(at, _)| *at < most);
             let left: Vec<_> = left.into_iter().map(|(_, pair)| pair).collect();
@@ -62,26 +61,28 @@ impl Prediction<'_> {
     }
 
     /// Returns the pairs of code positions that are settled.
-    fn ask_about_races(&mut self) -> Result<HashSet<Pcs>> {
-        let mut first_by: HashMap<Pcs, AnalysisId> = HashMap::new();
+    fn ask_about_races(&mut self) -> Result<FastSet<Pcs>> {
+        let mut first_by: FastMap<Pcs, AnalysisId> = FastMap::default();
+        let mut only = races::Listed::default();
         for (analysis, found) in self.listed.iter().filter(|(analysis, _)| analysis.about().finds == Kind::Race) {
             for candidate in &found.pairs {
-                first_by.entry(pcs(candidate)).or_insert_with(|| analysis.id());
+                let pcs = pcs(candidate);
+                first_by.entry(pcs).or_insert_with(|| analysis.id());
+                only.entry(pcs).or_insert((candidate.first, candidate.second));
             }
         }
-        let only: HashSet<Pcs> = first_by.keys().copied().collect();
         let modes = self.chosen.iter().filter_map(|analysis| match analysis.asks(&self.options.limits) {
             Some(Questions::Races(mode)) => Some(mode),
             _ => None,
         });
-        let mut questions: Vec<(AnalysisId, Mode, Option<&HashSet<Pcs>>)> =
+        let mut questions: Vec<(AnalysisId, Mode, Option<&races::Listed>)> =
             modes.map(|mode| (maximal::id(mode), mode, None)).collect();
         if questions.is_empty() && !only.is_empty() && self.chosen.iter().any(|analysis| !analysis.about().lists_only) {
             // Only witnesses for what the streaming analyses list.
             questions.push((maximal::id(Mode::ControlFlow), self.options.limits.mode, Some(&only)));
         }
-        let mut settled: HashSet<Pcs> = HashSet::new();
-        let mut refuted: HashSet<Pcs> = HashSet::new();
+        let mut settled: FastSet<Pcs> = FastSet::default();
+        let mut refuted: FastSet<Pcs> = FastSet::default();
         for (id, mode, only) in questions {
             let limits = SearchLimits { mode, ..self.options.limits };
             let found = races::races(self.trace, id, &limits, only, &mut self.progress(id))?;
@@ -103,7 +104,7 @@ impl Prediction<'_> {
                 }
             }
         }
-        settled.extend(if self.options.by_name() { HashSet::new() } else { refuted });
+        settled.extend(if self.options.by_name() { FastSet::default() } else { refuted });
         Ok(settled)
     }
 }

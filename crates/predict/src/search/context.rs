@@ -1,12 +1,11 @@
 //! What can be said of pairs of events without a question: an order that every reordering keeps, common locks,
 //! nearness.
 
-use std::collections::HashMap;
-
 use reweave_model::LockMode;
 
 use crate::feasible::Index;
 use crate::history::*;
+use crate::linear::FastMap;
 
 /// What every reordering keeps, event by event.
 pub struct Context {
@@ -22,7 +21,7 @@ impl Context {
         let threads = history.threads.len();
         let mut last: Vec<Vec<u32>> = vec![vec![0; threads]; threads];
         let mut held: Vec<Vec<(Lock, LockMode)>> = vec![Vec::new(); threads];
-        let mut numbers: HashMap<Vec<(Lock, LockMode)>, u32> = HashMap::new();
+        let mut numbers: FastMap<Vec<(Lock, LockMode)>, u32> = FastMap::default();
         let mut context = Context { clocks: Vec::new(), locks: Vec::new(), sets: Vec::new() };
         for pos in history.positions() {
             let step = history.step(pos);

@@ -8,6 +8,7 @@ pub mod deadlocks;
 pub mod nondeterminism;
 mod paths;
 pub mod races;
+mod stages;
 pub mod stalls;
 mod ways;
 
@@ -22,6 +23,7 @@ use crate::history::*;
 use crate::lower::{Lowered, Windows};
 pub use context::{Context, all_are_near, near};
 pub use paths::{Path, witnesses};
+pub use stages::{Stage, Stages};
 pub use ways::along;
 
 /// Kept events per window, unless the whole trace has fewer than [`WHOLE`].
@@ -46,6 +48,10 @@ pub struct SearchLimits<'a> {
     pub interrupt: Option<&'a AtomicBool>,
     /// Set while there is no memory for more.
     pub memory: Option<&'a AtomicBool>,
+    /// Threads that work at once where that changes nothing; 0 is one, too.
+    pub jobs: usize,
+    /// Who wants to know where the time goes.
+    pub stages: Option<&'a Stages>,
 }
 
 impl<'a> SearchLimits<'a> {
@@ -84,24 +90,29 @@ pub fn each_window(
     progress: &mut Progress<'_>,
     visit: &mut dyn FnMut(&Lowered, &mut Progress<'_>),
 ) -> Result<()> {
-    let mut windows = Windows::new(trace, limits.window.unwrap_or(WHOLE), &mut |done| {
-        progress(done);
-        !limits.is_over()
-    })?;
-    let mut next = windows.next_window()?;
-    if limits.window.is_none() && next.is_some() && !windows.is_over() {
-        windows.restart(WINDOW);
-        next = windows.next_window()?;
-    }
-    while let Some(window) = next.take() {
+    let mut windows = windows(trace, limits, progress)?;
+    while let Some(window) = limits.timed(Stage::Lower, || windows.next_window())? {
         visit(&window, progress);
         if limits.is_over() {
             break;
         }
         progress(windows.progress());
-        next = windows.next_window()?;
     }
     Ok(())
+}
+
+/// The windows of a trace: one if it is short, and nobody wants them of a certain size.
+pub fn windows<'t>(trace: &'t Trace, limits: &SearchLimits<'_>, progress: &mut Progress<'_>) -> Result<Windows<'t>> {
+    limits.timed(Stage::Lower, || {
+        let mut windows = Windows::new(trace, limits.window.unwrap_or(WHOLE), &mut |done| {
+            progress(done);
+            !limits.is_over()
+        })?;
+        if limits.window.is_none() && !windows.is_one()? {
+            windows.restart(WINDOW);
+        }
+        Ok(windows)
+    })
 }
 
 /// An event of a window, as findings have it.

@@ -1,11 +1,13 @@
 //! From an order of a window's events to a schedule that a run can be steered along.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashSet};
+use std::sync::Arc;
 
-use reweave_model::{Descent, EventId, Op, Schedule, ThreadId, Witness};
+use reweave_model::{Before, Descent, EventId, Op, Schedule, ThreadId, Witness};
 use reweave_trace::{Result, Trace};
 
 use crate::history::Pos;
+use crate::linear::at;
 use crate::lower::{self, Lowered};
 
 /// How far each thread goes, in turn: thread, and its steps by then. What was left out of the window goes with the next
@@ -39,47 +41,78 @@ impl Path {
 }
 
 /// What ran before a window.
-#[derive(Clone)]
-struct Before {
-    schedule: Schedule,
-    steps: HashMap<ThreadId, u64>,
+#[derive(Clone, Default)]
+struct AtStart {
+    before: Before,
+    /// Of each thread.
+    steps: Vec<u64>,
 }
 
-/// Reads the trace once more, for the names of threads and for what ran before each window.
+/// Reads the trace once more, as far as it has to, for the names of threads and for what ran before each window.
 pub fn witnesses(trace: &Trace, paths: &[&Path]) -> Result<Vec<Witness>> {
-    let mut starts: BTreeMap<EventId, Option<Before>> = paths.iter().map(|path| (path.start, None)).collect();
+    let mut starts: BTreeMap<EventId, AtStart> = paths.iter().map(|path| (path.start, AtStart::default())).collect();
     let mut schedule = Schedule::default();
     let mut descent = Descent::default();
-    let mut steps: HashMap<ThreadId, u64> = HashMap::new();
+    let mut steps: Vec<u64> = Vec::new();
+    let mut next: Vec<EventId> = starts.keys().rev().copied().collect();
+    let mut unnamed: HashSet<ThreadId> = paths.iter().flat_map(|path| &path.turns).map(|turn| turn.0).collect();
     if paths.is_empty() {
         return Ok(Vec::new());
     }
     let mut events = trace.events();
-    while let Some(event) = events.next()? {
-        if let Some(before) = starts.get_mut(&event.id) {
-            *before = Some(Before { schedule: schedule.clone(), steps: steps.clone() });
+    // Where the names of threads stand, of those that are known.
+    let mut known: Vec<Option<ThreadId>> = Vec::new();
+    loop {
+        if !next.is_empty()
+            && let Some(access) = events.next_access()
+        {
+            while let Some(start) = next.pop_if(|start| *start <= access.id) {
+                starts.insert(start, AtStart { before: Before::now(&schedule), steps: steps.clone() });
+            }
+            let index = at(&mut known, access.thread.index());
+            schedule.push(*index.get_or_insert_with(|| descent.see(&access.event())), 1);
+            *at(&mut steps, access.thread.index()) += 1;
+            continue;
+        }
+        let Some(event) = events.next()? else { break };
+        while let Some(start) = next.pop_if(|start| *start <= event.id) {
+            starts.insert(start, AtStart { before: Before::now(&schedule), steps: steps.clone() });
         }
         let index = descent.see(&event);
+        if let Op::Fork { child, .. } = event.op {
+            // It may have acted before, as a foreign one.
+            *at(&mut known, child.index()) = None;
+        }
+        if next.is_empty() {
+            unnamed.retain(|thread| descent.index(*thread).is_none());
+            if unnamed.is_empty() {
+                break;
+            }
+        }
         if event.op.is_step() {
             schedule.push(index, 1);
-            *steps.entry(event.thread).or_default() += lower::steps(&event.op);
+            *at(&mut steps, event.thread.index()) += lower::steps(&event.op);
         } else if event.op == Op::Revoked {
             schedule.revoke(index);
         }
     }
+    schedule.threads = descent.names().to_vec();
+    let recorded = Arc::new(schedule);
     let witness = |path: &&Path| {
-        let empty = Before { schedule: Schedule::default(), steps: HashMap::new() };
-        let Before { schedule: before, mut steps } = starts[&path.start].clone().unwrap_or(empty);
-        let mut witness = Schedule { threads: descent.names().to_vec(), segments: before.segments };
+        let AtStart { before, mut steps } = starts[&path.start].clone();
+        let mut then = Schedule::default();
         for &(thread, until) in &path.turns {
-            let done = steps.entry(thread).or_default();
+            if steps.len() <= thread.index() {
+                steps.resize(thread.index() + 1, 0);
+            }
+            let done = &mut steps[thread.index()];
             let more = until.saturating_sub(*done);
             if let Some(index) = descent.index(thread).filter(|_| more > 0) {
-                witness.push(index, u32::try_from(more).unwrap_or(u32::MAX));
+                then.push(index, u32::try_from(more).unwrap_or(u32::MAX));
                 *done = until;
             }
         }
-        Witness { schedule: witness }
+        Witness::after(Arc::clone(&recorded), before, then.segments)
     };
     Ok(paths.iter().map(witness).collect())
 }

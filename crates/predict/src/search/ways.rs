@@ -32,7 +32,7 @@ pub fn along(trace: &Trace, ways: &[Way]) -> Result<Vec<Option<Witness>>> {
         return Ok(Vec::new());
     }
     let lanes = Lanes::of(trace, ways)?;
-    Ok(ways.iter().map(|way| Some(Witness { schedule: lanes.schedule_along(way)? })).collect())
+    Ok(ways.iter().map(|way| Some(Witness::new(lanes.schedule_along(way)?))).collect())
 }
 
 impl Lanes {

@@ -4,13 +4,12 @@
 //! reads since, on the last exclusive release of a lock and on the shared ones since. One pass, and the graph grows
 //! with the order.
 
-use std::collections::HashMap;
-
 use reweave_model::LockMode;
 
 use super::replay::Replay;
 use super::{Rejection, Why};
 use crate::history::{Action, Cell, History, Lock, Mode, Pos};
+use crate::linear::FastMap;
 use crate::search::atomicity::{Block, Transactions};
 
 /// A transaction.
@@ -65,16 +64,16 @@ pub fn check_violation(
 
 struct Graph {
     edges: Vec<Vec<Node>>,
-    blocks: HashMap<Block, Node>,
+    blocks: FastMap<Block, Node>,
 }
 
 impl Graph {
     fn new(history: &History, order: &[Pos], transactions: &Transactions) -> Self {
-        let mut graph = Graph { edges: Vec::new(), blocks: HashMap::new() };
-        let mut nodes: HashMap<Pos, Node> = HashMap::new();
+        let mut graph = Graph { edges: Vec::new(), blocks: FastMap::default() };
+        let mut nodes: FastMap<Pos, Node> = FastMap::default();
         let mut threads: Vec<Option<Node>> = vec![None; history.threads.len()];
-        let mut cells: HashMap<Cell, Last> = HashMap::new();
-        let mut locks: HashMap<Lock, Last> = HashMap::new();
+        let mut cells: FastMap<Cell, Last> = FastMap::default();
+        let mut locks: FastMap<Lock, Last> = FastMap::default();
         for &pos in order {
             let step = history.step(pos);
             let node = graph.node(transactions.block(pos));

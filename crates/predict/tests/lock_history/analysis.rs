@@ -96,7 +96,7 @@ fn the_ways_of_strategy_two_are_schedules_that_lead_there() {
             let pos = |at: usize| finding.accesses()[at].pc.0.checked_sub(FIRST_PC).map(|pos| Pos(pos as u32));
             let (Some(one), Some(two)) = (pos(0), pos(1)) else { continue };
             shown += 1;
-            let schedule = &finding.witness().expect("a way is a schedule").schedule;
+            let schedule = &finding.witness().expect("a way is a schedule").schedule();
             let Some(mut order) = order_along(&trace, schedule) else { continue };
             assert_eq!(order.split_off(order.len() - 2), [one, two], "seed {seed}: it ends with the accesses");
             let verdict = witness::check(&history, Mode::DataAbstract, &order, (one, two));

@@ -38,6 +38,9 @@ pub struct Report {
     /// What it was compared with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub baseline: Option<Against>,
+    /// What an analysis of the program's text says about differences between runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub determinism: Option<crate::determinism::Determinism>,
     /// What the program is written in. The traces of the runs say it, not the report.
     #[serde(skip)]
     pub language: Arc<Language>,
@@ -212,7 +215,13 @@ pub struct AccessItem {
     /// Of a run with several processes; none: the one there is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub process: Option<u32>,
+    /// The number of its process among those that were started together to do the same.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rank: Option<u32>,
     pub thread: u32,
+    /// What the program calls the thread.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub thread_name: Option<String>,
     pub op: Operation,
     /// In the program's own code, where it has a part in it.
     pub location: Location,
@@ -232,11 +241,16 @@ pub struct AccessItem {
 }
 
 impl AccessItem {
-    /// `thread 2`, with its process where there are several.
+    /// `thread 2`, with its name if it has one, and its process where there are several; of ranks the first thread is
+    /// meant.
     pub fn who(&self) -> String {
-        match self.process {
-            Some(process) => format!("thread {} of process {process}", self.thread),
-            None => format!("thread {}", self.thread),
+        let name = self.thread_name.as_ref().map_or_else(String::new, |name| format!(" ({name})"));
+        let thread = format!("thread {}{name}", self.thread);
+        match (self.rank, self.process) {
+            (Some(rank), _) if self.thread == 0 => format!("rank {rank}"),
+            (Some(rank), _) => format!("{thread} of rank {rank}"),
+            (None, Some(process)) => format!("{thread} of process {process}"),
+            (None, None) => thread,
         }
     }
 

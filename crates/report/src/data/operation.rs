@@ -101,13 +101,17 @@ pub struct HeldLock {
     pub name: String,
     /// Where it was taken: `bank.c:21 deposit`.
     pub taken: Option<String>,
+    /// Others may hold it, too.
+    pub shared: bool,
 }
 
 const TAKEN: &str = " (taken at ";
+const TAKEN_SHARED: &str = " (shared, taken at ";
 
 impl fmt::Display for HeldLock {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.taken {
+            Some(place) if self.shared => write!(f, "{}{TAKEN_SHARED}{place})", self.name),
             Some(place) => write!(f, "{}{TAKEN}{place})", self.name),
             None => f.write_str(&self.name),
         }
@@ -122,11 +126,13 @@ impl From<HeldLock> for String {
 
 impl From<String> for HeldLock {
     fn from(text: String) -> Self {
-        let parts = text.split_once(TAKEN).and_then(|(name, place)| Some((name, place.strip_suffix(')')?)));
-        match parts {
-            Some((name, place)) => Self { name: name.into(), taken: Some(place.into()) },
-            None => Self { name: text, taken: None },
+        for (words, shared) in [(TAKEN_SHARED, true), (TAKEN, false)] {
+            let parts = text.split_once(words).and_then(|(name, place)| Some((name, place.strip_suffix(')')?)));
+            if let Some((name, place)) = parts {
+                return Self { name: name.into(), taken: Some(place.into()), shared };
+            }
         }
+        Self { name: text, taken: None, shared: false }
     }
 }
 
@@ -159,5 +165,8 @@ mod tests {
         }
         let held = HeldLock::from("account (taken at bank.c:21 deposit)".to_owned());
         assert_eq!((held.name.as_str(), held.taken.as_deref()), ("account", Some("bank.c:21 deposit")));
+        let shared = HeldLock::from("table (shared, taken at map.cpp:9 find)".to_owned());
+        assert_eq!((shared.name.as_str(), shared.shared), ("table", true));
+        assert_eq!(shared.to_string(), "table (shared, taken at map.cpp:9 find)");
     }
 }

@@ -7,7 +7,9 @@ pub mod live;
 mod source;
 mod summary;
 
-use reweave_model::{AccessOp, Accessor, Addr, Awaited, BlockedOn, Evidence, Finding, Kind, ObjectId, StaticAccess};
+use reweave_model::{
+    AccessOp, Accessor, Addr, Awaited, BlockedOn, Evidence, Finding, Kind, LockMode, ObjectId, StaticAccess,
+};
 
 use crate::data::{AccessItem, BlockItem, Facts, HeldLock, Item, Location, Operation, StaticItem, ViewItem};
 use crate::describe::{Describer, signal_name};
@@ -15,7 +17,8 @@ use crate::fingerprint::fingerprint;
 use crate::place::Placed;
 use crate::reads;
 
-pub use source::{ProgramText, Source};
+use source::Held;
+pub use source::{ProgramText, Source, have_at_hand};
 
 /// A finding in names and lines.
 #[derive(Clone, PartialEq, Debug)]
@@ -99,11 +102,16 @@ fn facts(finding: &Finding, raced: Option<Addr>, source: &dyn Source) -> Facts {
 fn access_item(access: &Accessor, source: &dyn Source) -> AccessItem {
     let describer = source.describer().at(access.event);
     let Placed { at, through, stack } = Placed::new(access.pc, source.callers(access).into_iter(), describer);
-    let held =
-        |(object, at): (ObjectId, Location)| HeldLock { name: describer.object(object), taken: Some(at.short()) };
+    let held = |lock: Held| HeldLock {
+        name: describer.object(lock.object),
+        taken: Some(lock.taken.short()),
+        shared: lock.mode == LockMode::Shared,
+    };
     AccessItem {
         process: access.process.map(|process| process.0),
+        rank: None,
         thread: access.thread.0,
+        thread_name: source.thread_name(access),
         op: operation(access.op, describer),
         location: at,
         through,
@@ -116,10 +124,12 @@ fn access_item(access: &Accessor, source: &dyn Source) -> AccessItem {
 
 /// An access that an analysis of the program's text names.
 fn text_item(access: &StaticAccess) -> AccessItem {
-    let held = |name: &String| HeldLock { name: name.clone(), taken: None };
+    let held = |name: &String| HeldLock { name: name.clone(), taken: None, shared: false };
     AccessItem {
         process: access.process.map(|process| process.0),
+        rank: None,
         thread: access.thread.0,
+        thread_name: None,
         op: access.op.into(),
         location: Location::from(&access.place),
         through: Vec::new(),

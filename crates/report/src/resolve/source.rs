@@ -1,12 +1,21 @@
 //! What is known of the accesses of a finding beside the finding itself: from a trace, from a program that is being
 //! watched, or nothing.
 
-use reweave_model::{Accessor, Addr, BlockedOn, EventId, Finding, ObjectId, Op, OpName, Pc, Sighted, Sighting, Value};
+use reweave_model::{
+    Accessor, Addr, BlockedOn, Event, EventId, Finding, LockMode, ObjectId, Op, OpName, Pc, Sighted, Sighting, Value,
+};
 use reweave_trace::{Language, Symbols, Trace};
 
 use crate::data::Location;
 use crate::describe::Describer;
 use crate::place::Placed;
+
+/// A lock that a thread holds.
+pub struct Held {
+    pub object: ObjectId,
+    pub mode: LockMode,
+    pub taken: Location,
+}
 
 pub trait Source {
     fn describer(&self) -> Describer<'_>;
@@ -16,8 +25,12 @@ pub trait Source {
         Vec::new()
     }
 
-    /// Each with where it was taken.
-    fn locks_held(&self, _access: &Accessor) -> Vec<(ObjectId, Location)> {
+    /// What the program calls the thread.
+    fn thread_name(&self, _access: &Accessor) -> Option<String> {
+        None
+    }
+
+    fn locks_held(&self, _access: &Accessor) -> Vec<Held> {
         Vec::new()
     }
 
@@ -69,6 +82,12 @@ pub(super) fn operation<R>(event: EventId, source: &dyn Source, give: impl Fn(&O
     given
 }
 
+/// Reads what the descriptions of these findings need in one pass. What cannot be read is missing there, too.
+pub fn have_at_hand(trace: &Trace, findings: &[Finding]) {
+    let accesses = findings.iter().flat_map(Finding::accesses);
+    let _ = trace.keep(accesses.flat_map(|access| access.locks_held.iter().copied().chain([access.event])));
+}
+
 impl Source for Trace {
     fn describer(&self) -> Describer<'_> {
         Describer::naming(self)
@@ -78,12 +97,22 @@ impl Source for Trace {
         self.stacks().walk(access.stack).collect()
     }
 
-    fn locks_held(&self, access: &Accessor) -> Vec<(ObjectId, Location)> {
+    fn thread_name(&self, access: &Accessor) -> Option<String> {
+        self.blocks().thread_name(access.thread).map(str::to_owned)
+    }
+
+    fn locks_held(&self, access: &Accessor) -> Vec<Held> {
         let taken = |event: &EventId| {
-            let mut events = self.events_from(*event).ok()?;
-            let event = events.next().ok()??;
-            let (Op::Acquire { object, .. } | Op::Woken { mutex: object, .. }) = event.op else { return None };
-            Some((object, Placed::new(event.pc, self.stacks().walk(event.stack), Describer::of(self)).at))
+            let place = |event: &Event<'_>| {
+                let (object, mode) = match event.op {
+                    Op::Acquire { object, mode, .. } => (object, mode),
+                    Op::Woken { mutex, .. } => (mutex, LockMode::Exclusive),
+                    _ => return None,
+                };
+                let taken = Placed::new(event.pc, self.stacks().walk(event.stack), Describer::of(self)).at;
+                Some(Held { object, mode, taken })
+            };
+            Trace::look_at(self, *event, place).ok()??
         };
         access.locks_held.iter().filter_map(taken).collect()
     }
@@ -97,8 +126,11 @@ impl Source for Trace {
         })
     }
 
+    /// What is freed is all of a block: another access says which part of it matters.
     fn address(&self, finding: &Finding) -> Option<Addr> {
-        self.touched(finding.accesses().first()?).map(|(addr, _)| addr)
+        let accesses = finding.accesses();
+        let access = accesses.iter().find(|access| !access.op.is(OpName::Free)).or(accesses.first())?;
+        self.touched(access).map(|(addr, _)| addr)
     }
 
     fn touched(&self, access: &Accessor) -> Option<(Addr, Option<u64>)> {
@@ -119,11 +151,8 @@ impl Source for Trace {
     }
 
     fn look_at(&self, event: EventId, see: &mut dyn FnMut(&Op<'_>)) {
-        if let Ok(mut events) = self.events_from(event)
-            && let Ok(Some(event)) = events.next()
-        {
-            see(&event.op);
-        }
+        // What cannot be read shows nothing.
+        let _ = Trace::look_at(self, event, |event| see(&event.op));
     }
 }
 
@@ -148,10 +177,11 @@ impl Source for Watched<'_> {
         self.sighted(access).map(|sighted| sighted.stack.clone()).unwrap_or_default()
     }
 
-    fn locks_held(&self, access: &Accessor) -> Vec<(ObjectId, Location)> {
+    /// In which mode is not known here.
+    fn locks_held(&self, access: &Accessor) -> Vec<Held> {
         let taken = |pc| Placed::new(pc, std::iter::empty(), self.describer).at;
         let held = self.sighted(access).map_or(&[][..], |sighted| &sighted.locks_held);
-        held.iter().map(|&(object, pc)| (object, taken(pc))).collect()
+        held.iter().map(|&(object, pc)| Held { object, mode: LockMode::Exclusive, taken: taken(pc) }).collect()
     }
 
     fn awaited(&self, access: &Accessor) -> Option<(BlockedOn, ObjectId)> {

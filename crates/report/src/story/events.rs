@@ -308,7 +308,9 @@ fn summed_up(clauses: &[Draft]) -> Vec<Clause> {
                 _ => String::new(),
             };
             let verb = if writes == 0 { "reads" } else { "reads and writes" };
-            let text = format!("{verb} {object} {} times at {places}{values}", of.len());
+            let times = if of.len() == 1 { String::new() } else { format!(" {} times", of.len()) };
+            let verb = if of.len() == 1 && writes == 1 { "writes" } else { verb };
+            let text = format!("{verb} {object}{times} at {places}{values}");
             told.push(Clause { text, emphasis: Emphasis::None });
         }
         rest = &rest[until + 1..];

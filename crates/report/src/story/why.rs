@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use reweave_model::{Kind, Strength};
 
 use super::listed;
-use crate::data::{AccessItem, HeldLock, Item, Operation};
+use crate::data::{AccessItem, Item, Operation};
 
 pub fn why(item: &Item) -> Vec<String> {
     if let Some(of_text) = &item.of_text {
@@ -112,21 +112,23 @@ fn atomicity(item: &Item) -> Vec<String> {
     let inside = (1..).zip(&item.accesses).filter(|(n, a): &(usize, _)| a.thread != own && (first..last).contains(&n));
     let others: Vec<String> = inside.map(|(n, _)| format!("({n})")).collect();
     // Taken at the same place is not taken once, but taken at two places is taken twice.
-    let throughout: BTreeSet<&HeldLock> = from.locks_held.iter().filter(|held| to.locks_held.contains(held)).collect();
-    let given_up: BTreeSet<&str> =
-        from.locks_held.iter().chain(&to.locks_held).map(|held| held.name.as_str()).collect();
-    let given_up: Vec<String> = given_up.into_iter().map(str::to_owned).collect();
-    let mut lines = Vec::new();
-    if throughout.is_empty() && !given_up.is_empty() {
-        lines.push(format!(
-            "Each access is made under a lock ({}), but it is given up between ({first}) and ({last}): no lock covers the block.",
-            listed(&given_up)
-        ));
-    } else if given_up.is_empty() {
-        lines.push(format!("No lock is held at ({first}) and ({last})."));
-    } else {
-        lines.push(format!("What is held at ({first}) and ({last}) does not keep the others out."));
-    }
+    let throughout = from.locks_held.iter().any(|held| to.locks_held.contains(held));
+    let common: Vec<String> = names(from).intersection(&names(to)).map(|&name| name.to_owned()).collect();
+    let mut lines = vec![match (from.locks_held.is_empty(), to.locks_held.is_empty()) {
+        (true, true) => format!("No lock is held at ({first}) and ({last})."),
+        _ if common.is_empty() => {
+            format!("{} and {}: no lock covers the block.", holds(*first, from), holds(*last, to))
+        }
+        _ if !throughout => format!(
+            "({first}) and ({last}) are made under a lock ({}), but it is given up between them: no lock covers the block.",
+            listed(&common)
+        ),
+        _ if item.is_proven() => format!("What is held at ({first}) and ({last}) does not keep the others out."),
+        _ => format!(
+            "Both ({first}) and ({last}) are made under a lock ({}): no run and no reordering shows that it lets others in.",
+            listed(&common)
+        ),
+    }];
     if !others.is_empty() {
         let verb = if others.len() == 1 { "comes" } else { "come" };
         lines.push(format!(
@@ -135,4 +137,37 @@ fn atomicity(item: &Item) -> Vec<String> {
         ));
     }
     lines
+}
+
+#[cfg(test)]
+mod tests {
+    use reweave_model::OpName;
+
+    use super::*;
+    use crate::data::HeldLock;
+
+    /// What is said of a block of thread 1 that thread 2 comes into, by the locks at its ends.
+    fn said(first: &[&str], last: &[&str], strength: Strength) -> String {
+        let access = |thread, held: &[&str]| AccessItem {
+            thread,
+            op: OpName::Write.into(),
+            locks_held: held.iter().map(|&text| HeldLock::from(text.to_owned())).collect(),
+            ..AccessItem::default()
+        };
+        let accesses = vec![access(1, first), access(2, &[]), access(1, last)];
+        why(&Item { accesses, ..Item::new(Kind::Atomicity, strength) }).remove(0)
+    }
+
+    #[test]
+    fn locks_around_a_block_are_told_as_they_are() {
+        let (confirmed, potential) = (Strength::Confirmed, Strength::Potential);
+        assert_eq!(said(&[], &[], confirmed), "No lock is held at (1) and (3).");
+        let one = said(&[], &["m (taken at a.c:3 f)"], confirmed);
+        assert_eq!(one, "(1) holds no lock and (3) holds m: no lock covers the block.");
+        let twice = said(&["m (taken at a.c:3 f)"], &["m (taken at a.c:7 f)"], confirmed);
+        assert!(twice.contains("given up between them"), "{twice}");
+        let same = ["m (taken at a.c:3 f)"];
+        assert!(said(&same, &same, confirmed).contains("does not keep the others out"));
+        assert!(said(&same, &same, potential).contains("no run and no reordering shows"));
+    }
 }

@@ -10,7 +10,9 @@ fn access(function: &str, file: &str, line: u32, callers: &[&str]) -> AccessItem
     let caller = |name: &&str| Location { file: "/src/app.c".into(), line: 1, function: (*name).into() };
     AccessItem {
         thread: 1,
+        thread_name: None,
         process: None,
+        rank: None,
         op: reweave_model::OpName::Write.into(),
         location,
         stack: callers.iter().map(caller).collect(),

@@ -10,7 +10,7 @@ use crate::data::{AccessItem, HeldLock, Item, Location, StaticItem};
 use crate::escape::printable;
 use crate::pattern::Pattern;
 use crate::reads;
-use crate::related::{Group, Relation};
+use crate::related::{self, Group, Relation};
 
 /// Callers that are shown where not all are.
 const CALLERS: usize = 2;
@@ -33,6 +33,18 @@ impl Page<'_> {
     /// One finding, in full.
     pub fn write_item(&self, item: &Item, out: &mut dyn Write) -> io::Result<()> {
         self.write_group(&Group { lead: item, others: Vec::new() }, out)
+    }
+
+    /// What a bug is known as; one finding alone takes it from the bug that it is a part of.
+    fn pattern(&self, group: &Group<'_>) -> Option<Pattern> {
+        /// With more findings it takes too long to put them together for each of them.
+        const MOST: usize = 200;
+        let known = Pattern::of(group);
+        if known.is_some() || !group.others.is_empty() || self.findings.len() > MOST {
+            return known;
+        }
+        let bugs = related::groups(self.findings.iter().filter(|item| !item.is_information()));
+        bugs.iter().find(|bug| bug.items().any(|item| item.id == group.lead.id)).and_then(Pattern::of)
     }
 
     /// The first of a group in full, and a line for each of the others.
@@ -81,7 +93,7 @@ impl Page<'_> {
         if let Some(why) = &item.why_unconfirmed {
             writeln!(out, "{}", style.wrap(&format!("  not confirmed: {why}"), 4))?;
         }
-        if let Some(pattern) = Pattern::of(group).filter(|_| item.is_proven()) {
+        if let Some(pattern) = self.pattern(group).filter(|_| item.is_proven()) {
             let name = style.paint("1", pattern.name());
             writeln!(out, "{}", style.wrap(&format!("  {name}: {}", pattern.advice()), 4))?;
         }
@@ -210,10 +222,16 @@ fn printable_item(item: &Item) -> Item {
     let text = |text: &String| printable(text).replace('\n', " ");
     let function = |name: &String| folded(&text(name));
     let place = |at: &Location| Location { file: text(&at.file), line: at.line, function: function(&at.function) };
-    let held = |lock: &HeldLock| HeldLock { name: text(&lock.name), taken: lock.taken.as_ref().map(text) };
+    let held = |lock: &HeldLock| HeldLock {
+        name: text(&lock.name),
+        taken: lock.taken.as_ref().map(text),
+        shared: lock.shared,
+    };
     let access = |access: &AccessItem| AccessItem {
         thread: access.thread,
+        thread_name: access.thread_name.as_ref().map(text),
         process: access.process,
+        rank: access.rank,
         op: access.op.map(text),
         location: place(&access.location),
         through: access.through.iter().map(place).collect(),

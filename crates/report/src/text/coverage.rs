@@ -17,7 +17,11 @@ pub(super) fn text(report: &Report) -> Option<String> {
     }
     if let Some(runs) = stat("explored_runs") {
         let classes = stat("explored_classes").unwrap_or(0);
-        let all = if stat("explored_all").is_some() { "all of them" } else { "not all there are" };
+        let all = match (stat("explored_all"), stat("explored_weak_orders")) {
+            (None, _) => "not all there are",
+            (Some(_), None) => "all of them",
+            (Some(_), Some(_)) => "all that schedules make; weaker memory orders allow more",
+        };
         let word = if classes == 1 { "class" } else { "classes" };
         parts.push(format!("{classes} {word} of executions ({all}) explored in {}", many(runs, "run")));
     }

@@ -30,17 +30,21 @@ pub struct Page<'a> {
     pub sources: &'a Sources,
     /// Of the program: frames of its libraries are left out.
     pub language: &'a Language,
+    /// The findings are bugs, or parts of them: what a bug is known as is said of all of them.
+    pub findings: &'a [Item],
 }
 
 /// One finding, in full, with every frame.
 pub fn write_item(item: &Item, style: Style, out: &mut dyn Write) -> io::Result<()> {
     let style = style.with_detail(Detail::Full);
-    Page { folder: "", style, sources: &Sources::default(), language: &Language::default() }.write_item(item, out)
+    Page { folder: "", style, sources: &Sources::default(), language: &Language::default(), findings: &[] }
+        .write_item(item, out)
 }
 
 /// Everything, with a last line that counts.
 pub fn write(report: &Report, folder: &str, style: Style, out: &mut dyn Write) -> io::Result<()> {
-    Page { folder, style, sources: &Sources::default(), language: &report.language }.write(report, out)
+    Page { folder, style, sources: &Sources::default(), language: &report.language, findings: &report.findings }
+        .write(report, out)
 }
 
 /// The numbers of the analyses, each under the name of its analysis. A number's name says whose it is before the first
@@ -103,9 +107,11 @@ impl Page<'_> {
             shown.sort_by_key(|item| (item.is_information(), Reverse(item.strength)));
             let alone = |item| Group { lead: item, others: Vec::new() };
             let groups = if full { shown.into_iter().map(alone).collect() } else { related::groups(shown) };
+            let confirmed = |group: &&Group<'_>| group.lead.strength == Strength::Confirmed;
+            let only_minor = groups.iter().filter(confirmed).all(Group::is_minor);
             let mut lines = 0;
             for group in groups {
-                if full || group.lead.strength == Strength::Confirmed && !group.is_minor() {
+                if full || group.lead.strength == Strength::Confirmed && (only_minor || !group.is_minor()) {
                     self.write_group(&group, out)?;
                     writeln!(out)?;
                 } else {
@@ -189,7 +195,9 @@ pub(crate) fn write_unsettled(report: &Report, out: &mut dyn Write) -> io::Resul
     if stat("left_out") > 0 {
         writeln!(out, "{} more findings between other places were left out", stat("left_out"))?;
     }
-    match stat("unknown_pairs") {
+    // Whoever has seen every class of executions has seen every race.
+    let unsettled = if stat("explored_all") > 0 { 0 } else { stat("unknown_pairs") };
+    match unsettled {
         0 => {}
         1 => writeln!(
             out,
@@ -211,7 +219,10 @@ pub(crate) fn write_unsettled(report: &Report, out: &mut dyn Write) -> io::Resul
         )?;
     }
     if stat("atomicity_unknown") > 0 {
-        writeln!(out, "{} atomic blocks (with places that may interfere) were not settled", stat("atomicity_unknown"))?;
+        match stat("atomicity_unknown") {
+            1 => writeln!(out, "1 atomic block (with places that may interfere) was not settled")?,
+            n => writeln!(out, "{n} atomic blocks (with places that may interfere) were not settled")?,
+        }
     }
     if stat("windows") > 1 {
         writeln!(

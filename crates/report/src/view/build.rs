@@ -96,9 +96,7 @@ impl Kept {
     fn of(trace: &Trace, marks: &Marks, limits: Limits) -> Result<Self> {
         let mut memory_of_marks = Vec::new();
         for id in marks.keys() {
-            if let Some(event) = trace.events_from(*id)?.next()?
-                && let Some((addr, size)) = memory(&event.op)
-            {
+            if let Some((addr, size)) = trace.look_at(*id, |event| memory(&event.op))?.flatten() {
                 memory_of_marks.push((addr.0, size));
             }
         }
@@ -165,7 +163,7 @@ impl Maker<'_> {
             is_normal_exit: matches!(event.op, Op::Exit { status: 0 }),
             what: cut(&phrase.what),
             object: cut(&phrase.object),
-            has_name: memory(&event.op).is_none_or(|(addr, _)| self.trace.symbols().variable(addr).is_some()),
+            has_name: memory(&event.op).is_none_or(|(addr, _)| self.describer.is_variable(addr)),
             value: phrase.value,
             place: at,
             through: through.last().map_or(String::new(), |frame| cut(&frame.function)),

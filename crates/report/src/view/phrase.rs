@@ -130,7 +130,7 @@ pub fn phrase(op: &Op<'_>, pc: Option<Pc>, describer: Describer<'_>) -> Phrase {
         Op::Detach { child } => plain(format!("detach T{child}")),
         Op::Begin => plain("begin".into()),
         Op::End => plain("end".into()),
-        Op::Free { addr, .. } => about("free", describer.address(addr)),
+        Op::Free { addr, .. } => about("free", describer.whole(addr)),
         Op::Hang => plain("no thread can make progress".into()),
         Op::Exit { status } => plain(format!("exit {status}")),
         Op::Fatal { number, .. } => plain(describe::signal_name(number as i32)),

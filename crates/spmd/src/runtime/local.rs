@@ -7,7 +7,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use super::{INSIDE, with};
-use crate::event::{Buffer, Event, Place};
+use crate::event::{Buffer, Place};
 use crate::ids::{Rank, Window};
 
 #[derive(Clone, Copy)]
@@ -28,6 +28,8 @@ struct Ranges {
 }
 
 static RANGES: Mutex<Ranges> = Mutex::new(Ranges { windows: Vec::new(), pending: Vec::new() });
+/// A module of the program has hooks.
+static INSTRUMENTED: AtomicBool = AtomicBool::new(false);
 static LISTENING: AtomicBool = AtomicBool::new(false);
 /// The hull of everything that is watched.
 static LOW: AtomicU64 = AtomicU64::new(u64::MAX);
@@ -38,6 +40,11 @@ const PENDING: usize = 4096;
 
 fn ranges() -> std::sync::MutexGuard<'static, Ranges> {
     RANGES.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+/// Was the program built so that its loads and stores are seen?
+pub fn is_instrumented() -> bool {
+    INSTRUMENTED.load(Ordering::Relaxed)
 }
 
 pub fn listen() {
@@ -99,8 +106,10 @@ pub fn pending(buffer: &Buffer) {
     }
 }
 
-fn access(pc: u64, address: u64, len: u32, write: bool) {
-    if address >= HIGH.load(Ordering::Relaxed) || address + u64::from(len) <= LOW.load(Ordering::Relaxed) {
+/// The program is about to load or store.
+pub fn access(pc: u64, address: u64, len: u32, write: bool) {
+    let outside = address >= HIGH.load(Ordering::Relaxed) || address + u64::from(len) <= LOW.load(Ordering::Relaxed);
+    if outside && !super::threads::several() {
         return;
     }
     if !LISTENING.load(Ordering::Acquire) || INSIDE.try_with(|inside| inside.replace(true)).unwrap_or(true) {
@@ -113,26 +122,24 @@ fn access(pc: u64, address: u64, len: u32, write: bool) {
         let pending = ranges.pending.iter().any(|(lo, hi)| address < *hi && *lo < end);
         (window, pending)
     };
-    let site = with(|state| {
-        let event = match found {
-            (Some(range), _) if range.owner != state.me => Event::Local {
-                owner: range.owner,
-                place: Place::Window {
-                    window: range.window,
-                    units: 0,
-                    bytes: (range.offset + address - range.lo) as i64,
-                },
-                len,
-                write,
-            },
-            (Some(_), _) | (None, true) => Event::Local { owner: state.me, place: Place::Address(address), len, write },
+    let several = super::threads::several();
+    let seen = with(|state| {
+        let (owner, place) = match found {
+            (Some(range), _) if range.owner != state.me => {
+                let bytes = (range.offset + address - range.lo) as i64;
+                (range.owner, Place::Window { window: range.window, units: 0, bytes })
+            }
+            (Some(_), _) | (None, true) => (state.me, Place::Address(address)),
+            // Another strand may hand it to an operation later.
+            (None, false) if several && !super::threads::is_own(address) => (state.me, Place::Address(address)),
             (None, false) => return None,
         };
-        state.log(pc, event);
-        Some(state.site(pc))
+        let site = state.site(pc);
+        state.local(site, (owner, place), address, u64::from(len), write);
+        Some((site, state.calls()))
     });
-    if let (Some(Some(site)), true) = (site, super::steer::active()) {
-        super::steer::local(site, address, len);
+    if let (Some(Some((site, calls))), true) = (seen, super::steer::active()) {
+        super::steer::local(site, calls, address, len);
     }
     let _ = INSIDE.try_with(|inside| inside.set(false));
 }
@@ -223,6 +230,8 @@ pub unsafe extern "C" fn __reweave_register(
     count: usize,
     _module: *const u8,
 ) -> i32 {
+    INSTRUMENTED.store(true, Ordering::Relaxed);
+    super::memory::watch_module(table as u64);
     for number in 0..count {
         // SAFETY: as the archive promises.
         unsafe {

@@ -98,3 +98,40 @@ impl Log {
         }
     }
 }
+
+/// What the host side needs to read the log, a line each, written as it becomes known: a rank that is killed loses
+/// nothing.
+pub struct Notes {
+    file: Option<std::fs::File>,
+}
+
+impl Notes {
+    pub fn create(path: &Path) -> Notes {
+        Notes { file: std::fs::File::create(path).ok() }
+    }
+
+    fn write(&mut self, line: &str) {
+        use std::io::Write as _;
+        if let Some(file) = &mut self.file {
+            let _ = file.write_all(line.as_bytes());
+        }
+    }
+
+    pub fn module(&mut self, number: u64, bias: u64, path: &str) {
+        self.write(&format!("module {number:x} {bias:x} {path}\n"));
+    }
+
+    /// Loads and stores are seen, not only calls.
+    pub fn instrumented(&mut self) {
+        self.write("instrumented\n");
+    }
+
+    pub fn not_understood(&mut self, name: &str) {
+        self.write(&format!("not understood {name}\n"));
+    }
+
+    /// The rank came to its end.
+    pub fn finished(&mut self, dropped: u64) {
+        self.write(&format!("finished {dropped}\n"));
+    }
+}

@@ -82,6 +82,7 @@ fn sending<F>(
 }
 
 /// A nonblocking send.
+#[expect(clippy::too_many_arguments, reason = "those of the call, and the call itself")]
 fn starting<F>(
     call: &Call<F>,
     asked: (*const u8, i32, Handle),
@@ -125,6 +126,7 @@ fn done(state: &mut State, pc: u64, handle: Handle, status: *const u8) {
         Kind::Send { .. } | Kind::Operation => {}
     }
     state.log(pc, Event::RequestDone { request });
+    state.fetched(pc, |fetched| fetched.request == Some(request));
 }
 
 /// A status of ours where the program wants none.

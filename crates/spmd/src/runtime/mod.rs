@@ -12,14 +12,17 @@ mod real;
 mod abi;
 mod collectives;
 mod datatypes;
+mod gather;
 mod local;
 mod log;
+mod memory;
 mod messages;
 mod objects;
 mod operations;
 mod shmem;
 mod start;
 mod steer;
+mod threads;
 mod windows;
 
 use std::cell::Cell;

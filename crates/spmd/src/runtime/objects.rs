@@ -4,8 +4,9 @@ use std::collections::{HashMap, HashSet};
 
 use super::abi::{Handle, abi};
 use super::datatypes::Datatypes;
-use super::log::Log;
-use crate::event::{Buffer, Collective, Event, Logged};
+use super::gather::Gather;
+use super::log::{Log, Notes};
+use crate::event::{Buffer, Collective, Event, Logged, Place};
 use crate::ids::{Communicator, Rank, Request, Site, Window};
 
 pub struct State {
@@ -22,9 +23,15 @@ pub struct State {
     made_windows: u32,
     made_requests: u64,
     sites: HashMap<u64, Site>,
-    pub modules: HashMap<u64, String>,
+    modules: Vec<u64>,
+    notes: Notes,
+    /// By strand.
+    gathers: HashMap<u32, Gather>,
+    calls: HashMap<u32, u64>,
+    /// Results of operations that are under way and fetch one element.
+    pub fetches: Vec<Fetched>,
     /// Calls that are not understood, by name.
-    pub not_understood: HashMap<&'static str, u64>,
+    not_understood: HashMap<&'static str, u64>,
 }
 
 /// A communicator: its agreed name, and the ranks of its members in the world.
@@ -61,6 +68,17 @@ pub struct Win {
     pub allocated: bool,
 }
 
+/// One element that an operation brings, once it is complete.
+pub struct Fetched {
+    pub window: Handle,
+    pub target: i32,
+    pub request: Option<Request>,
+    pub owner: Rank,
+    pub place: Place,
+    pub result: u64,
+    pub len: u64,
+}
+
 /// A request that is under way.
 pub struct Req {
     pub request: Request,
@@ -86,7 +104,7 @@ pub struct Persistent {
 }
 
 impl State {
-    pub fn new(me: Rank, ranks: u32, log: Log) -> State {
+    pub fn new(me: Rank, ranks: u32, log: Log, notes: Notes) -> State {
         let mut communicators = HashMap::new();
         let world = Comm { id: Communicator(0), size: ranks, members: None, collectives: 0 };
         let alone = Comm { id: Communicator(u64::MAX), size: 1, members: Some(vec![me.0]), collectives: 0 };
@@ -105,35 +123,58 @@ impl State {
             made_windows: 0,
             made_requests: 0,
             sites: HashMap::new(),
-            modules: HashMap::new(),
+            modules: Vec::new(),
+            notes,
+            gathers: HashMap::new(),
+            calls: HashMap::new(),
+            fetches: Vec::new(),
             not_understood: HashMap::new(),
         }
     }
 
+    /// Logs what a call means.
     pub fn log(&mut self, pc: u64, event: Event) {
+        let strand = super::threads::strand();
+        self.flush(strand);
+        *self.calls.entry(strand).or_default() += 1;
         let site = self.site(pc);
-        self.log.push(&Logged { strand: 0, site, event });
+        self.log.push(&Logged { strand, site, event });
+    }
+
+    /// Logs a load or store of this process's memory at the address.
+    pub fn local(&mut self, site: Site, (owner, place): (Rank, Place), address: u64, len: u64, write: bool) {
+        let strand = super::threads::strand();
+        let gather = self.gathers.entry(strand).or_default();
+        if let Some((site, event)) = gather.take((site, owner, write), place, address, len) {
+            self.log.push(&Logged { strand, site, event });
+        }
+    }
+
+    fn flush(&mut self, strand: u32) {
+        for (site, event) in self.gathers.get_mut(&strand).map(Gather::flush).unwrap_or_default() {
+            self.log.push(&Logged { strand, site, event });
+        }
+    }
+
+    /// How many calls this strand has logged.
+    pub fn calls(&self) -> u64 {
+        self.calls.get(&super::threads::strand()).copied().unwrap_or(0)
     }
 
     /// A statement, so that it means the same on every rank: 16 bits from the module's name, 48 of the
-    /// offset in it.
+    /// address in its file.
     pub fn site(&mut self, pc: u64) -> Site {
         if let Some(site) = self.sites.get(&pc) {
             return *site;
         }
-        // SAFETY: `dladdr` only reads; the structure is plain words.
-        let (base, name) = unsafe {
-            let mut info: libc::Dl_info = std::mem::zeroed();
-            if libc::dladdr(pc as *const _, &mut info) != 0 && !info.dli_fname.is_null() {
-                (info.dli_fbase as u64, std::ffi::CStr::from_ptr(info.dli_fname).to_string_lossy().into_owned())
-            } else {
-                (0, String::new())
-            }
-        };
+        let (bias, name) = module_of(pc);
         let module = u64::from(super::datatypes::number(name.as_bytes()));
-        let site = Site(module << 48 | (pc - base) & 0xffff_ffff_ffff);
+        let site = Site(module << 48 | pc.wrapping_sub(bias) & 0xffff_ffff_ffff);
         self.sites.insert(pc, site);
-        self.modules.insert(module, name);
+        if !self.modules.contains(&module) {
+            self.modules.push(module);
+            self.notes.module(module, bias, &name);
+        }
         site
     }
 
@@ -166,6 +207,21 @@ impl State {
         u64::from(self.me.0) << 12 | u64::from(self.made_windows)
     }
 
+    /// Operations came back that `over` names: what they brought says whose update they saw.
+    pub fn fetched(&mut self, pc: u64, over: impl Fn(&Fetched) -> bool) {
+        let (done, open): (Vec<Fetched>, Vec<Fetched>) = std::mem::take(&mut self.fetches).into_iter().partition(over);
+        self.fetches = open;
+        for fetched in done {
+            let mut bytes = [0u8; 8];
+            // SAFETY: the operation has filled these bytes of the program's.
+            unsafe {
+                std::ptr::copy_nonoverlapping(fetched.result as *const u8, bytes.as_mut_ptr(), fetched.len as usize);
+            }
+            let Fetched { owner, place, .. } = fetched;
+            self.log(pc, Event::Returned { owner, place, value: u64::from_le_bytes(bytes) });
+        }
+    }
+
     /// A buffer of the program; `None` if it touches nothing.
     pub fn buffer(&mut self, address: *const u8, count: i64, datatype: Handle) -> Option<Buffer> {
         if count <= 0 || address as usize == abi().in_place {
@@ -183,9 +239,42 @@ impl State {
         Some((comm.clone(), collective))
     }
 
+    /// Nothing more is logged. `whole`: the rank came to its end.
+    pub fn finished(&mut self, whole: bool) {
+        let strands: Vec<u32> = self.gathers.keys().copied().collect();
+        strands.into_iter().for_each(|strand| self.flush(strand));
+        if whole {
+            self.notes.finished(self.log.dropped);
+        }
+    }
+
     /// A call that is not understood: counted, never silently left out.
     pub fn unknown(&mut self, name: &'static str) {
-        *self.not_understood.entry(name).or_default() += 1;
+        let count = self.not_understood.entry(name).or_default();
+        *count += 1;
+        if *count == 1 {
+            self.notes.not_understood(name);
+        }
+    }
+}
+
+/// The module that holds the address: where it was loaded, less where its file says, and its file.
+fn module_of(pc: u64) -> (u64, String) {
+    unsafe extern "C" {
+        fn dladdr1(address: *const u8, info: *mut libc::Dl_info, extra: *mut *const u64, flags: i32) -> i32;
+    }
+    const LINK_MAP: i32 = 2;
+    // SAFETY: the function only reads; the structure is plain words, and the first of a link map is what was added to
+    // the addresses of the file.
+    unsafe {
+        let mut info: libc::Dl_info = std::mem::zeroed();
+        let mut map: *const u64 = std::ptr::null();
+        if dladdr1(pc as *const u8, &mut info, &mut map, LINK_MAP) == 0 || info.dli_fname.is_null() || map.is_null() {
+            return (0, String::new());
+        }
+        let name = std::ffi::CStr::from_ptr(info.dli_fname).to_string_lossy().into_owned();
+        let whole = std::fs::canonicalize(&name).map(|path| path.to_string_lossy().into_owned());
+        (*map, whole.unwrap_or(name))
     }
 }
 

@@ -4,7 +4,7 @@ use super::Call;
 use super::abi::{Handle, abi};
 use super::datatypes::size;
 use super::local;
-use super::objects::{Kind, Req};
+use super::objects::{Fetched, Kind, Req};
 use super::steer;
 use crate::event::{Action, Buffer, Event, Operation, Operator, Place, Through};
 use crate::ids::Request;
@@ -43,10 +43,22 @@ fn issue<F>(call: &Call<F>, asked: Asked, with_request: bool) -> Option<Request>
             local::pending(buffer);
         }
         let value = value(&asked, &reads, &pieces);
+        let place = Place::Window { window: win.id, units: asked.displacement, bytes: 0 };
+        let owner = win.comm.rank(asked.target);
+        if let (Some(Buffer { address, pieces: filled }), [target]) = (&writes, &pieces[..])
+            && let [piece] = filled[..]
+            && piece.count == 1
+            && target.count == 1
+            && piece.len == target.len
+            && piece.len <= 8
+        {
+            let (window, result, len) = (abi().handle(asked.window), *address, piece.len);
+            state.fetches.push(Fetched { window, target: asked.target, request, owner, place, result, len });
+        }
         let operation = Operation {
             action: asked.action,
-            target: win.comm.rank(asked.target),
-            place: Place::Window { window: win.id, units: asked.displacement, bytes: 0 },
+            target: owner,
+            place,
             pieces,
             reads,
             writes,

@@ -1,13 +1,12 @@
 //! From `MPI_Init` to `MPI_Finalize`.
 
-use std::io::Write;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 
 use super::abi::{Handle, abi};
-use super::log::Log;
+use super::log::{Log, Notes};
 use super::objects::{Comm, State, agree, members_of};
-use super::{INSIDE, LISTENING, STATE, local, state, steer, with};
+use super::{INSIDE, LISTENING, STATE, local, state, steer, threads, with};
 use crate::event::{Event, Flow};
 use crate::ids::{Communicator, Rank};
 use crate::logfile;
@@ -44,8 +43,13 @@ pub fn listen(rank: u32, ranks: u32) -> bool {
         eprintln!("reweave: rank {rank} cannot write {}; it is not looked at", path.display());
         return false;
     };
-    let state = State::new(Rank(rank), ranks, log);
+    let mut notes = Notes::create(&folder.join(logfile::notes_name(rank)));
+    if local::is_instrumented() {
+        notes.instrumented();
+    }
+    let state = State::new(Rank(rank), ranks, log, notes);
     *STATE.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(state);
+    threads::first();
     LISTENING.store(true, Ordering::Release);
     local::listen();
     true
@@ -54,24 +58,15 @@ pub fn listen(rank: u32, ranks: u32) -> bool {
 /// The end of a run that comes to one.
 fn end() {
     steer::end();
-    finish();
+    finish(true);
 }
 
-/// The last thing: what others need to read the log.
-pub fn finish() {
+/// The last thing. `whole`: the rank came to its end.
+pub fn finish(whole: bool) {
     local::stop();
     LISTENING.store(false, Ordering::Release);
-    if let (Some(folder), Some(state)) = (folder(), state().0.take()) {
-        let path = folder.join(format!("rank.{}.modules", state.me));
-        if let Ok(mut file) = std::fs::File::create(path) {
-            for (module, name) in &state.modules {
-                let _ = writeln!(file, "{module} {name}");
-            }
-            for (name, count) in &state.not_understood {
-                let _ = writeln!(file, "not understood: {name} {count}");
-            }
-            let _ = writeln!(file, "dropped: {}", state.log.dropped);
-        }
+    if let Some(mut state) = state().0.take() {
+        state.finished(whole);
     }
 }
 
@@ -84,7 +79,6 @@ pub fn quietly<T>(body: impl FnOnce() -> T) -> T {
 }
 
 #[unsafe(no_mangle)]
-#[expect(clippy::missing_safety_doc, reason = "as the library has it")]
 pub unsafe extern "C" fn MPI_Init(argc: *mut i32, argv: *mut u8) -> i32 {
     quietly(|| {
         let result = pmpi!(PMPI_Init(argc => *mut i32, argv => *mut u8));
@@ -94,7 +88,6 @@ pub unsafe extern "C" fn MPI_Init(argc: *mut i32, argv: *mut u8) -> i32 {
 }
 
 #[unsafe(no_mangle)]
-#[expect(clippy::missing_safety_doc, reason = "as the library has it")]
 pub unsafe extern "C" fn MPI_Init_thread(argc: *mut i32, argv: *mut u8, wanted: i32, provided: *mut i32) -> i32 {
     quietly(|| {
         let result = pmpi!(PMPI_Init_thread(
@@ -119,7 +112,7 @@ interpose! { "P"
 
     fn MPI_Abort(comm: Handle, code: i32) -> i32 { |call| {
         // Others do not come to an end of ours.
-        finish();
+        finish(false);
         (call.real)(comm, code)
     } }
 

@@ -34,8 +34,11 @@ struct Steering {
     /// Our own communicator.
     comm: Handle,
     twins: HashMap<Handle, Handle>,
-    executions: HashMap<(Site, bool), u64>,
-    late: Vec<(Handle, Kept)>,
+    executions: HashMap<Site, u64>,
+    /// Accesses of the pair that have happened: (first, second).
+    happened: (bool, bool),
+    /// Window, target, operation.
+    late: Vec<(Handle, i32, Kept)>,
     /// Operations of the pair that the program has issued and not completed: (first?, window).
     under_way: Vec<(bool, Handle)>,
     /// What they fill: (first?, window, address, bytes).
@@ -71,6 +74,7 @@ pub fn begin(folder: &std::path::Path, me: Rank) {
         comm,
         twins: HashMap::new(),
         executions: HashMap::new(),
+        happened: (false, false),
         late: Vec::new(),
         under_way: Vec::new(),
         results: Vec::new(),
@@ -98,7 +102,7 @@ pub fn twin(window: Handle, base: u64, size: i64, unit: i32, comm: Handle) {
 
 /// A window goes: everybody frees it, so everybody frees the twin.
 pub fn forget(window: Handle) {
-    completing(window);
+    completing(window, None);
     let made = steering().and_then(|mut steering| steering.twins.remove(&window));
     if let Some(mut made) = made {
         pmpi!(PMPI_Win_unlock_all(made => Handle));
@@ -107,13 +111,31 @@ pub fn forget(window: Handle) {
 }
 
 impl Steering {
-    /// Is this execution one of the pair? Whether it is to come first.
-    fn role(&mut self, site: Site, local: bool) -> Option<bool> {
-        let count = self.executions.entry((site, local)).or_default();
+    /// Is this execution of an operation one of the pair? Whether it is to come first.
+    fn role(&mut self, site: Site) -> Option<bool> {
+        let count = self.executions.entry(site).or_default();
         *count += 1;
-        let here = Step { site, rank: self.me, execution: *count, local };
-        let plan = self.plan;
-        [(plan.first, true), (plan.second, false)].into_iter().find(|(step, _)| *step == here).map(|(_, first)| first)
+        let here = Step { site, rank: self.me, execution: *count, address: None };
+        self.place(|step| *step == here)
+    }
+
+    /// Is this load or store one of the pair, the first time that it is made between these calls?
+    fn local_role(&mut self, site: Site, calls: u64, address: u64, len: u32) -> Option<bool> {
+        let me = self.me;
+        let meant = |step: &Step| {
+            let there = step.address.is_some_and(|wanted| address <= wanted && wanted < address + u64::from(len));
+            there && step.site == site && step.rank == me && step.execution == calls
+        };
+        let first = self.place(meant)?;
+        let done = if first { &mut self.happened.0 } else { &mut self.happened.1 };
+        (!std::mem::replace(done, true)).then_some(first)
+    }
+
+    fn place(&self, is: impl Fn(&Step) -> bool) -> Option<bool> {
+        [(self.plan.first, true), (self.plan.second, false)]
+            .into_iter()
+            .find(|(step, _)| is(step))
+            .map(|(_, first)| first)
     }
 
     fn alone(&self) -> bool {
@@ -187,7 +209,7 @@ pub fn operation(
     fills: Option<(u64, u64)>,
     go: Kept,
 ) -> i32 {
-    let role = steering().and_then(|mut steering| Some((steering.role(site, false)?, steering.alone())));
+    let role = steering().and_then(|mut steering| Some((steering.role(site)?, steering.alone())));
     let Some((first, alone)) = role else { return go(window) };
     if let (Some(mut steering), Some((address, len))) = (steering(), fills) {
         steering.results.push((first, abi().handle(window), address, len));
@@ -200,7 +222,7 @@ pub fn operation(
             if !alone {
                 steering.announce(false, PENDING);
             }
-            steering.late.push((window, go));
+            steering.late.push((window, target, go));
         }
         return 0;
     }
@@ -243,22 +265,26 @@ fn alone_meets(first: bool, window: Option<Handle>) {
     }
 }
 
-/// A call that completes operations on the window: what was kept is issued now, after the first access
+/// A call that completes operations on the window, towards one target or all: what was kept is issued now, after the first access
 /// has happened.
-pub fn completing(window: Handle) {
+pub fn completing(window: Handle, target: Option<i32>) {
     if !active() {
         return;
     }
     let window = abi().handle(window);
     let (kept, alone) = {
         let Some(mut steering) = steering() else { return };
-        steering.under_way.retain(|(_, other)| *other != window);
+        let covers = |other: i32| target.is_none_or(|target| target == other);
         let late = std::mem::take(&mut steering.late);
-        let (kept, others): (Vec<_>, Vec<_>) = late.into_iter().partition(|(other, _)| abi().handle(*other) == window);
+        let (kept, others): (Vec<_>, Vec<_>) =
+            late.into_iter().partition(|(other, to, _)| abi().handle(*other) == window && covers(*to));
+        if !others.iter().any(|(other, ..)| abi().handle(*other) == window) {
+            steering.under_way.retain(|(_, other)| *other != window);
+        }
         steering.late = others;
         (kept, steering.alone())
     };
-    for (window, go) in kept {
+    for (window, _, go) in kept {
         let in_order = alone || hear(false, DONE);
         go(window);
         // Without the other one's word nobody knows which came first.
@@ -296,8 +322,9 @@ fn text(address: u64, len: u64) -> String {
 }
 
 /// The program is about to load or store.
-pub fn local(site: Site, address: u64, len: u32) {
-    let Some(first) = steering().and_then(|mut steering| steering.role(site, true)) else { return };
+pub fn local(site: Site, calls: u64, address: u64, len: u32) {
+    let role = steering().and_then(|mut steering| steering.local_role(site, calls, address, len));
+    let Some(first) = role else { return };
     let alone = steering().is_some_and(|steering| steering.alone());
     let mut in_order = true;
     if alone {

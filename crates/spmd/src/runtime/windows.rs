@@ -98,6 +98,14 @@ fn on<F>(call: &Call<F>, window: Handle, event: impl FnOnce(&Win) -> Event) {
     });
 }
 
+/// Operations on the window are over, on one target or on all: what they brought is there.
+fn fetched<F>(call: &Call<F>, window: Handle, target: Option<i32>) {
+    let window = abi().handle(window);
+    call.with(|state, pc| {
+        state.fetched(pc, |fetched| fetched.window == window && target.is_none_or(|target| target == fetched.target));
+    });
+}
+
 fn group(group: Handle) -> Vec<Rank> {
     world_ranks(group).into_iter().map(Rank).collect()
 }
@@ -155,10 +163,11 @@ interpose! { "P"
     fn MPI_Win_fence(assert: i32, win: Handle) -> i32 { |call| {
         let no_precede = assert & abi().no_precede != 0;
         on(&call, win, |win| Event::Fence { window: win.id, no_precede, members: win.comm.size });
-        steer::completing(win);
+        steer::completing(win, None);
         let result = (call.real)(assert, win);
         steer::completed(win);
         on(&call, win, |win| Event::FenceDone { window: win.id });
+        fetched(&call, win, None);
         result
     } }
     fn MPI_Win_lock(kind: i32, target: i32, assert: i32, win: Handle) -> i32 { |call| {
@@ -169,11 +178,12 @@ interpose! { "P"
         result
     } }
     fn MPI_Win_unlock(target: i32, win: Handle) -> i32 { |call| {
-        steer::completing(win);
+        steer::completing(win, Some(target));
         let result = (call.real)(target, win);
         steer::completed(win);
         with(|state| state.locked.remove(&(abi().handle(win), Some(target))));
         on(&call, win, |win| Event::Unlock { window: win.id, target: win.comm.rank(target) });
+        fetched(&call, win, Some(target));
         result
     } }
     fn MPI_Win_lock_all(assert: i32, win: Handle) -> i32 { |call| {
@@ -183,39 +193,44 @@ interpose! { "P"
         result
     } }
     fn MPI_Win_unlock_all(win: Handle) -> i32 { |call| {
-        steer::completing(win);
+        steer::completing(win, None);
         let result = (call.real)(win);
         steer::completed(win);
         with(|state| state.locked.remove(&(abi().handle(win), None)));
         on(&call, win, |win| Event::UnlockAll { window: win.id });
+        fetched(&call, win, None);
         result
     } }
     fn MPI_Win_flush(target: i32, win: Handle) -> i32 { |call| {
-        steer::completing(win);
+        steer::completing(win, Some(target));
         let result = (call.real)(target, win);
         steer::completed(win);
         on(&call, win, |win| Event::Flush { window: win.id, target: Some(win.comm.rank(target)), local: false });
+        fetched(&call, win, Some(target));
         result
     } }
     fn MPI_Win_flush_all(win: Handle) -> i32 { |call| {
-        steer::completing(win);
+        steer::completing(win, None);
         let result = (call.real)(win);
         steer::completed(win);
         on(&call, win, |win| Event::Flush { window: win.id, target: None, local: false });
+        fetched(&call, win, None);
         result
     } }
     fn MPI_Win_flush_local(target: i32, win: Handle) -> i32 { |call| {
-        steer::completing(win);
+        steer::completing(win, Some(target));
         let result = (call.real)(target, win);
         steer::completed(win);
         on(&call, win, |win| Event::Flush { window: win.id, target: Some(win.comm.rank(target)), local: true });
+        fetched(&call, win, Some(target));
         result
     } }
     fn MPI_Win_flush_local_all(win: Handle) -> i32 { |call| {
-        steer::completing(win);
+        steer::completing(win, None);
         let result = (call.real)(win);
         steer::completed(win);
         on(&call, win, |win| Event::Flush { window: win.id, target: None, local: true });
+        fetched(&call, win, None);
         result
     } }
     fn MPI_Win_post(origins: Handle, assert: i32, win: Handle) -> i32 { |call| {
@@ -231,9 +246,10 @@ interpose! { "P"
     } }
     fn MPI_Win_complete(win: Handle) -> i32 { |call| {
         on(&call, win, |win| Event::Complete { window: win.id });
-        steer::completing(win);
+        steer::completing(win, None);
         let result = (call.real)(win);
         steer::completed(win);
+        fetched(&call, win, None);
         result
     } }
     fn MPI_Win_wait(win: Handle) -> i32 { |call| {

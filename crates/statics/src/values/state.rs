@@ -128,7 +128,7 @@ pub struct State {
     pub memory: Memory,
     /// Locations that this thread, or one that it joined, may have written since it began.
     pub touched: Bits,
-    /// The same, since a thread was started by this one.
+    /// The same, since a thread was started by this one, which has surely not joined it yet.
     pub since: BTreeMap<ThreadId, Bits>,
     pub comparisons: BTreeMap<Register, Comparison>,
 }

@@ -44,14 +44,12 @@ impl Analysis<'_, '_> {
             changed | (known.guards.len() != before)
         });
         changed |= into.touched.add_all(&from.touched);
-        for (thread, more) in &from.since {
-            match into.since.get_mut(thread) {
-                Some(known) => changed |= known.add_all(more),
-                None => {
-                    into.since.insert(*thread, more.clone());
-                    changed = true;
-                }
-            }
+        // A thread that has been joined on one way, or not been started, is none of which anything is known.
+        let started = into.since.len();
+        into.since.retain(|thread, _| from.since.contains_key(thread));
+        changed |= into.since.len() != started;
+        for (thread, known) in &mut into.since {
+            changed |= known.add_all(&from.since[thread]);
         }
         let before = into.comparisons.len();
         into.comparisons.retain(|register, known| from.comparisons.get(register) == Some(known));

@@ -18,16 +18,18 @@ pub(super) struct Ahead {
 }
 
 impl Ahead {
-    /// `None` where a thread would be of no use: a short trace, a single processor, or no thread to be had.
+    /// `None` where a thread would be of no use: a short trace, one that needs no unpacking, a single processor, or no
+    /// thread to be had.
     pub fn start<'scope, 't: 'scope>(trace: &'t Trace, scope: &'scope Scope<'scope, '_>) -> Option<Self> {
-        if trace.chunk_count() <= AHEAD || available_parallelism().is_ok_and(|count| count.get() == 1) {
+        let packed = trace.packed_chunks();
+        if packed.len() <= AHEAD || available_parallelism().is_ok_and(|count| count.get() == 1) {
             return None;
         }
         let (sender, unpacked) = sync_channel(AHEAD);
         let (spent, free) = channel();
         let unpack = move || {
             let mut unpacker = Unpacker::default();
-            for chunk in 0.. {
+            for chunk in packed {
                 let mut words = free.try_recv().unwrap_or_default();
                 let Some(header) = trace.unpack(chunk, &mut unpacker, &mut words) else { break };
                 // The reader may stop early.

@@ -6,6 +6,7 @@ use reweave_model::wire::{self, Record, kind as k};
 use reweave_model::{AccessFlags, Addr, Event, EventId, Op, Pc, StackId, ThreadId, Value};
 
 use super::ahead::Ahead;
+use super::excerpt::Kept;
 use super::pack::Unpacker;
 use super::reader::Trace;
 use crate::Result;
@@ -20,7 +21,10 @@ pub struct Events<'t> {
     /// Who unpacks the chunks, if it is not done here.
     ahead: Option<Ahead>,
     unpacker: Unpacker,
-    words: Vec<u64>,
+    /// The words of the current chunk, if it had to be unpacked.
+    own: Vec<u64>,
+    /// Those of one that the trace has at hand.
+    lent: Option<&'t [u64]>,
     /// The next record to look at.
     at: usize,
     /// The id of the next event.
@@ -60,6 +64,10 @@ impl WordAccess {
         AccessFlags((self.head >> 12 & 15) as u8)
     }
     #[inline(always)]
+    pub const fn value(&self) -> u64 {
+        self.value
+    }
+    #[inline(always)]
     pub const fn event(&self) -> Event<'static> {
         let (addr, size, value, flags) = (self.addr, self.size(), Value::Word(self.value), self.flags());
         let op = if self.is_write() {
@@ -86,7 +94,8 @@ impl<'t> Events<'t> {
             next_chunk: chunk,
             ahead: None,
             unpacker: Unpacker::default(),
-            words: Vec::new(),
+            own: Vec::new(),
+            lent: None,
             at: 0,
             next_id: 0,
             thread: ThreadId(0),
@@ -100,6 +109,14 @@ impl<'t> Events<'t> {
         't: 'scope,
     {
         Self { ahead: Ahead::start(trace, scope), ..Self::new(trace, 0) }
+    }
+
+    #[inline(always)]
+    fn words(&self) -> &[u64] {
+        match self.lent {
+            Some(words) => words,
+            None => &self.own,
+        }
     }
 
     /// The next event, or `None` after the last. Damaged chunks are skipped; see [`Trace::damage`].
@@ -117,7 +134,7 @@ impl<'t> Events<'t> {
     #[inline(always)]
     pub fn next_access(&mut self) -> Option<WordAccess> {
         loop {
-            let &[head, addr, value] = self.words.get(self.at..)?.first_chunk()?;
+            let &[head, addr, value] = self.words().get(self.at..)?.first_chunk()?;
             if matches!(head as u8, k::READ | k::WRITE) && valid_size(head) {
                 self.at += wire::ACCESS_WORDS;
                 let id = EventId(self.next_id);
@@ -136,11 +153,12 @@ impl<'t> Events<'t> {
         if !self.advance() {
             return Ok(None);
         }
-        let words = &self.words[self.at..];
         let id = EventId(self.next_id);
         self.next_id += 1;
         let (thread, stack) = (self.thread, self.stack);
-        match wire::decode(words) {
+        // Only this one field may be borrowed.
+        let words = self.lent.unwrap_or(&self.own);
+        match wire::decode(&words[self.at..]) {
             Ok((Record::Event { pc, op }, len)) => {
                 self.at += len;
                 Ok(Some(Event { id, thread, pc, stack, op }))
@@ -153,14 +171,14 @@ impl<'t> Events<'t> {
     #[inline]
     fn advance(&mut self) -> bool {
         loop {
-            let Some(&head) = self.words.get(self.at) else {
+            let Some(&head) = self.words().get(self.at) else {
                 if self.load() {
                     continue;
                 }
                 return false;
             };
             match head as u8 {
-                k::READ | k::WRITE if self.at + wire::ACCESS_WORDS <= self.words.len() && valid_size(head) => {
+                k::READ | k::WRITE if self.at + wire::ACCESS_WORDS <= self.words().len() && valid_size(head) => {
                     return true;
                 }
                 k::SWITCH => self.switch(head >> 16),
@@ -171,7 +189,7 @@ impl<'t> Events<'t> {
                 k::PAD => self.at += 1,
                 k::STACK_DEF => self.at += 2,
                 // No operand can be bad: being there is enough.
-                k::ACQUIRE | k::RELEASE | k::ATOMIC | k::ALLOC | k::FREE if self.at + 4 <= self.words.len() => {
+                k::ACQUIRE | k::RELEASE | k::ATOMIC | k::ALLOC | k::FREE if self.at + 4 <= self.words().len() => {
                     return true;
                 }
                 _ => {
@@ -186,18 +204,18 @@ impl<'t> Events<'t> {
     /// Whether the event here can be decoded; if not, moves past it.
     #[inline(never)]
     fn is_whole(&mut self) -> bool {
-        match wire::decode(&self.words[self.at..]) {
+        match wire::decode(&self.words()[self.at..]) {
             Ok(_) => true,
             Err(why) => {
                 let position = self.trace.chunk_position(self.next_chunk - 1);
                 self.trace.report(position, format!("event {} of the chunk starting here: {why}", self.next_id));
-                match wire::length(&self.words[self.at..]) {
+                match wire::length(&self.words()[self.at..]) {
                     // Only the operand is bad: the records after it are still there.
                     Ok(len) => {
                         self.at += len;
                         self.next_id += 1;
                     }
-                    Err(_) => self.at = self.words.len(),
+                    Err(_) => self.at = self.words().len(),
                 }
                 false
             }
@@ -222,7 +240,7 @@ impl<'t> Events<'t> {
         if thread >= MAX_THREADS {
             let position = self.trace.chunk_position(self.next_chunk - 1);
             self.trace.report(position, format!("thread {thread} in the chunk starting here is impossible"));
-            self.at = self.words.len();
+            self.at = self.words().len();
             return;
         }
         self.stacks.resize(self.thread.index().max(thread as usize) + 1, StackId(0));
@@ -232,9 +250,12 @@ impl<'t> Events<'t> {
     /// Unpacks the next chunk that has anything in it.
     fn load(&mut self) -> bool {
         loop {
-            let header = match &self.ahead {
-                Some(ahead) => ahead.next(&mut self.words),
-                None => self.trace.unpack(self.next_chunk, &mut self.unpacker, &mut self.words),
+            let at_hand = self.trace.at_hand(self.next_chunk);
+            self.lent = at_hand.map(|(_, words)| words);
+            let header = match (&self.ahead, at_hand) {
+                (_, Some((header, _))) => Some(header),
+                (Some(ahead), None) => ahead.next(&mut self.own),
+                (None, None) => self.trace.unpack(self.next_chunk, &mut self.unpacker, &mut self.own),
             };
             let Some(header) = header else { return false };
             self.next_chunk += 1;
@@ -246,20 +267,26 @@ impl<'t> Events<'t> {
             if u64::from(header.thread) >= MAX_THREADS {
                 let position = self.trace.chunk_position(self.next_chunk - 1);
                 self.trace.report(position, format!("thread {} is impossible", header.thread));
-                self.words.clear();
+                self.pass_over();
             }
-            if !self.words.is_empty() {
+            if !self.words().is_empty() {
                 return true;
             }
         }
     }
 
+    /// Leaves what is left of the current chunk.
+    fn pass_over(&mut self) {
+        self.lent = None;
+        self.own.clear();
+    }
+
     /// The records of the next chunk that is readable, whole. What is left of the current one is passed over.
     pub fn next_chunk(&mut self) -> Option<RawChunk<'_>> {
-        self.words.clear();
+        self.pass_over();
         self.load().then(|| {
-            self.at = self.words.len();
-            RawChunk { first_event: EventId(self.next_id), thread: self.thread, words: &self.words }
+            self.at = self.words().len();
+            RawChunk { first_event: EventId(self.next_id), thread: self.thread, words: self.words() }
         })
     }
 
@@ -269,6 +296,22 @@ impl<'t> Events<'t> {
             self.next()?;
         }
         Ok(())
+    }
+
+    /// The record of this event, if it can be read. Chunks between here and there are not unpacked.
+    pub(super) fn kept(&mut self, id: EventId) -> Result<Option<Kept>> {
+        let chunk = self.trace.chunk_of(id);
+        if chunk >= self.next_chunk {
+            self.pass_over();
+            (self.next_chunk, self.at) = (chunk, 0);
+        }
+        self.skip_to(id)?;
+        if !self.advance() || self.next_id != id.0 {
+            return Ok(None);
+        }
+        let record = &self.words()[self.at..];
+        let words = wire::length(record).ok().and_then(|len| record.get(..len));
+        Ok(words.map(|words| Kept { thread: self.thread, stack: self.stack, words: words.into() }))
     }
 
     /// How much of the trace has been unpacked, from 0 to 1.

@@ -2,13 +2,15 @@
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, OnceLock};
+use std::sync::{Mutex, OnceLock, PoisonError, RwLock};
 use std::thread::Scope;
 
 use memmap2::Mmap;
-use reweave_model::EventId;
+use reweave_model::{Event, EventId};
 
+use super::again::Again;
 use super::events::Events;
+use super::excerpt::Excerpt;
 use super::pack::{self, Unpacker};
 use super::v1::{self, CHUNK_HEADER_LEN, CHUNK_MAGIC, ChunkHeader, FILE_HEADER_LEN, chunk_kind, packing};
 use crate::blocks::Blocks;
@@ -55,6 +57,19 @@ pub(super) struct Chunk {
     pub cut: bool,
 }
 
+impl Chunk {
+    /// The id of the event after its last one.
+    fn next_event(&self) -> u64 {
+        self.header.first_event.saturating_add(self.header.events.into())
+    }
+}
+
+/// A chunk of events that was never packed.
+pub(crate) struct UnpackedChunk {
+    pub header: ChunkHeader,
+    pub words: Vec<u64>,
+}
+
 /// A trace, open for reading. Shared freely between threads; each makes its own [`Events`].
 pub struct Trace {
     bytes: Bytes,
@@ -63,12 +78,16 @@ pub struct Trace {
     footer: Option<Footer>,
     // invariant: first_event grows, and no two overlap
     chunks: Vec<Chunk>,
+    /// The words of the first chunks, of a trace that was made in memory and never packed.
+    at_hand: Vec<Vec<u64>>,
     stack_chunks: Vec<Chunk>,
     symbol_chunk: Option<Chunk>,
     damage: Mutex<Vec<Damage>>,
     stacks: OnceLock<Stacks>,
     symbols: OnceLock<Symbols>,
     blocks: OnceLock<Blocks>,
+    excerpt: RwLock<Excerpt>,
+    again: Mutex<Again>,
 }
 
 impl Trace {
@@ -86,15 +105,20 @@ impl Trace {
             // read, the process gets SIGBUS, never wrong data.
             Bytes::Mapped(unsafe { Mmap::map(&file) }.map_err(Error::io(path))?)
         };
-        Self::index(bytes, path.to_owned())
+        Self::index(bytes, path.to_owned(), Vec::new())
     }
 
     /// A trace held in memory.
     pub fn from_bytes(bytes: Vec<u8>) -> Result<Self> {
-        Self::index(Bytes::Owned(bytes), PathBuf::from("memory"))
+        Self::made(bytes, Vec::new())
     }
 
-    fn index(bytes: Bytes, path: PathBuf) -> Result<Self> {
+    /// A trace held in memory, the first chunks of it unpacked.
+    pub(crate) fn made(bytes: Vec<u8>, unpacked: Vec<UnpackedChunk>) -> Result<Self> {
+        Self::index(Bytes::Owned(bytes), PathBuf::from("memory"), unpacked)
+    }
+
+    fn index(bytes: Bytes, path: PathBuf, unpacked: Vec<UnpackedChunk>) -> Result<Self> {
         let not = |why| Error::NotATrace { path: path.clone(), why };
         if !bytes.starts_with(&v1::FILE_MAGIC) {
             return Err(not(if bytes.is_empty() { "the file is empty" } else { "it starts differently" }));
@@ -116,20 +140,27 @@ impl Trace {
             meta: Meta::default(),
             footer: None,
             chunks: Vec::new(),
+            at_hand: Vec::new(),
             stack_chunks: Vec::new(),
             symbol_chunk: None,
             damage: Mutex::default(),
             stacks: OnceLock::new(),
             symbols: OnceLock::new(),
             blocks: OnceLock::new(),
+            excerpt: RwLock::default(),
+            again: Mutex::default(),
         };
+        for UnpackedChunk { header, words } in unpacked {
+            trace.chunks.push(Chunk { position: 0, header, cut: false });
+            trace.at_hand.push(words);
+        }
         trace.index_chunks();
         Ok(trace)
     }
 
     fn index_chunks(&mut self) {
         let mut position = FILE_HEADER_LEN;
-        let (mut next_event, mut meta_seen) = (0u64, false);
+        let (mut next_event, mut meta_seen) = (self.chunks.last().map_or(0, Chunk::next_event), false);
         while position < self.bytes.len() {
             let Some(header) = ChunkHeader::from_bytes(&self.bytes[position..]) else {
                 let next = self.find_chunk(position + 1);
@@ -164,7 +195,7 @@ impl Trace {
                             let what = format!("events {next_event} to {} are lost", header.first_event - 1);
                             self.report(position as u64, what);
                         }
-                        next_event = header.first_event.saturating_add(header.events.into());
+                        next_event = chunk.next_event();
                         self.chunks.push(chunk);
                     }
                 }
@@ -255,7 +286,11 @@ impl Trace {
         let chunk = self.chunks.get(index)?;
         let header = chunk.header;
         words.clear();
-        if chunk.cut {
+        let again = || self.again.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = again().get(index);
+        if let Some(known) = known {
+            words.extend_from_slice(&known);
+        } else if chunk.cut {
             let start = (chunk.position + CHUNK_HEADER_LEN).min(self.bytes.len());
             if header.packing == packing::PREDICTED {
                 unpacker.unpack_prefix(&self.bytes[start..], header.raw_len as usize, words);
@@ -271,11 +306,23 @@ impl Trace {
                     None => Ok(()),
                 },
             };
-            if let Err(why) = result {
-                self.report(chunk.position as u64, format!("chunk {}: {why}", header.sequence));
+            match result {
+                Ok(()) => again().see(index, words),
+                Err(why) => self.report(chunk.position as u64, format!("chunk {}: {why}", header.sequence)),
             }
         }
         Some(header)
+    }
+
+    /// A chunk that needs no unpacking.
+    pub(super) fn at_hand(&self, index: usize) -> Option<(ChunkHeader, &[u64])> {
+        let (chunk, words) = self.chunks.get(index).zip(self.at_hand.get(index))?;
+        Some((chunk.header, words))
+    }
+
+    /// The chunks that do.
+    pub(crate) fn packed_chunks(&self) -> std::ops::Range<usize> {
+        self.at_hand.len().min(self.chunks.len())..self.chunks.len()
     }
 
     pub(super) fn chunk_position(&self, index: usize) -> u64 {
@@ -287,7 +334,7 @@ impl Trace {
     }
 
     pub(super) fn report(&self, position: u64, what: String) {
-        let mut damage = self.damage.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut damage = self.damage.lock().unwrap_or_else(PoisonError::into_inner);
         let new = Damage { position, what };
         // Every pass over the events finds the same damage again.
         if !damage.contains(&new) {
@@ -319,7 +366,7 @@ impl Trace {
 
     /// What could not be read so far, in order of position. Damage inside events shows only once they are read.
     pub fn damage(&self) -> Vec<Damage> {
-        let mut damage = self.damage.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone();
+        let mut damage = self.damage.lock().unwrap_or_else(PoisonError::into_inner).clone();
         damage.sort();
         damage
     }
@@ -327,7 +374,7 @@ impl Trace {
     /// The number of events, lost ones included, as far as the file tells.
     pub fn event_count(&self) -> u64 {
         let last = self.chunks.last();
-        let seen = last.map_or(0, |chunk| chunk.header.first_event.saturating_add(chunk.header.events.into()));
+        let seen = last.map_or(0, Chunk::next_event);
         self.footer.as_ref().map_or(seen, |footer| footer.events.max(seen))
     }
 
@@ -336,8 +383,9 @@ impl Trace {
         self.chunks.len()
     }
 
+    /// What it takes in its file, or in memory.
     pub fn file_len(&self) -> u64 {
-        self.bytes.len() as u64
+        (self.bytes.len() + self.at_hand.iter().map(|words| words.len() * 8).sum::<usize>()) as u64
     }
 
     /// All events from the first on.
@@ -355,6 +403,31 @@ impl Trace {
         let mut events = Events::new(self, self.chunk_of(first));
         events.skip_to(first)?;
         Ok(events)
+    }
+
+    /// Has these events at hand for [`Trace::look_at`]: all of them are read in one pass.
+    pub fn keep(&self, events: impl IntoIterator<Item = EventId>) -> Result<()> {
+        let mut excerpt = self.excerpt.write().unwrap_or_else(PoisonError::into_inner);
+        let mut wanted: Vec<EventId> = events.into_iter().filter(|id| !excerpt.has(*id)).collect();
+        wanted.sort_unstable();
+        wanted.dedup();
+        let mut events = self.events();
+        for id in wanted {
+            if let Some(kept) = events.kept(id)? {
+                excerpt.put(id, kept);
+            }
+        }
+        Ok(())
+    }
+
+    /// Shows one event (or the next one that is readable). For many of them, [`Trace::keep`] them first.
+    pub fn look_at<R>(&self, id: EventId, see: impl FnOnce(&Event<'_>) -> R) -> Result<Option<R>> {
+        let excerpt = self.excerpt.read().unwrap_or_else(PoisonError::into_inner);
+        if let Some(event) = excerpt.event(id) {
+            return Ok(Some(see(&event)));
+        }
+        drop(excerpt);
+        Ok(self.events_from(id)?.next()?.as_ref().map(see))
     }
 
     /// Call stacks. Cheap if the recording was finished; otherwise all events are read once.

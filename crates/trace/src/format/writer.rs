@@ -9,6 +9,7 @@ use reweave_model::wire::{self, Record, kind as k};
 use reweave_model::{EventId, Op, Pc, ThreadId};
 
 use super::pack::{self, Packer, Pcs};
+use super::reader::UnpackedChunk;
 use super::v1::{self, ChunkHeader, chunk_kind, packing};
 use crate::symbols::{Module, Symbols};
 use crate::{Error, Footer, Meta, Result};
@@ -147,6 +148,34 @@ impl Writer {
             None => Ok(()),
             Some((record, why)) => Err(Error::BadRecord { record, why }),
         }
+    }
+
+    /// As [`Writer::event_words`], for whole records that stay in memory as they are: nothing is written.
+    pub(crate) fn keep_unpacked(&mut self, words: Vec<u64>, thread_at_start: ThreadId) -> UnpackedChunk {
+        let (first_event, mut at) = (self.next_event, 0);
+        while let Ok(len) = wire::length(&words[at..]) {
+            let kind = words[at] as u8;
+            self.packer.counts[kind as usize] += 1;
+            self.next_event += u64::from(k::is_event(kind));
+            match kind {
+                k::STACK_DEF => self.stack_defs.extend_from_slice(&words[at..at + len]),
+                k::MODULE => self.modules.extend(Module::from_record(&words[at..at + len])),
+                _ => {}
+            }
+            at += len;
+        }
+        let header = ChunkHeader {
+            kind: chunk_kind::EVENTS,
+            packing: packing::PLAIN,
+            sequence: self.sequence,
+            first_event,
+            events: (self.next_event - first_event) as u32,
+            thread: thread_at_start.0,
+            raw_len: (words.len() * 8) as u32,
+            stored_len: 0,
+            payload_crc: 0,
+        };
+        UnpackedChunk { header, words }
     }
 
     /// Writes symbols and footer. The totals of the footer are filled in here.

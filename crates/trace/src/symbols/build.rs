@@ -66,6 +66,19 @@ impl SymbolsBuilder {
         self.symbols.types.add(name, size, shape)
     }
 
+    pub fn size_of_type(&self, of: TypeId) -> Option<u64> {
+        self.symbols.types.size(of)
+    }
+
+    pub fn name_of_type(&self, of: TypeId) -> Option<&str> {
+        self.symbols.types.name(of)
+    }
+
+    /// What lies that far from the beginning of something of a type: `.queue.head`, `[3].id`; empty: all of it.
+    pub fn part_of_type(&self, of: TypeId, offset: u64) -> Option<String> {
+        self.symbols.types.path(of, offset)
+    }
+
     /// What the variable that begins there is made of.
     pub fn variable_type(&mut self, address: Addr, of: TypeId) {
         self.symbols.types.of_variable(address, of);

@@ -72,11 +72,19 @@ impl Types {
         Some((name, if several { format!("[{}]{path}", offset / one) } else { path }))
     }
 
+    pub fn size(&self, of: TypeId) -> Option<u64> {
+        self.get(of).map(|of| of.size)
+    }
+
+    pub fn name(&self, of: TypeId) -> Option<&str> {
+        self.get(of).map(|of| of.name.as_str())
+    }
+
     fn get(&self, id: TypeId) -> Option<&Type> {
         self.all.get(id.0 as usize)
     }
 
-    fn path(&self, of: TypeId, mut offset: u64) -> Option<String> {
+    pub fn path(&self, of: TypeId, mut offset: u64) -> Option<String> {
         let (mut path, mut of) = (String::new(), of);
         for _ in 0..DEEPEST {
             let Type { size, shape, .. } = self.get(of)?;

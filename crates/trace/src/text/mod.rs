@@ -65,9 +65,9 @@ pub fn open(path: impl AsRef<Path>) -> Result<Trace> {
     match Format::of_file(path)? {
         Format::Rwt => Trace::open(path),
         format => {
-            let mut builder = TraceBuilder::new(&Meta::default());
+            let mut builder = TraceBuilder::new(&Meta::default()).unpacked();
             let finish = import(path, format, &mut builder)?;
-            Trace::from_bytes(builder.finish(finish.footer, Some(&finish.symbols))?.into_bytes())
+            builder.open(finish.footer, &finish.symbols)
         }
     }
 }

@@ -12,8 +12,8 @@ use super::tree::{Base, Edge, NodeId, Request, StepResult, Thing, Tree, Who, Wri
 use crate::classes::Class;
 use crate::names::{Code, Names};
 
-/// Equal rounds of a loop, with no effect in between, after which a thread is taken to spin.
-const ROUNDS: usize = 5;
+/// Equal rounds of a loop, with no effect in between, that are counted.
+const ROUNDS: usize = super::PATIENT;
 /// The longest such round, in answers.
 const ROUND: usize = 40;
 /// Answers without an effect after which a thread is not followed any more.
@@ -282,8 +282,11 @@ impl<'t> Learning<'t> {
         } else if answer != StepResult::Done {
             cursor.told.push((code, answer));
             let tiring = &mut tree.nodes[cursor.from as usize].tiring;
-            if goes_round(&cursor.told) && !tiring.contains(&answer) {
-                tiring.push(answer);
+            let rounds = rounds(&cursor.told);
+            match tiring.iter_mut().find(|(known, _)| *known == answer) {
+                Some((_, most)) => *most = rounds.max(*most),
+                None if rounds > 1 => tiring.push((answer, rounds)),
+                None => {}
             }
             // What it does after that long, the model need not know.
             cursor.lost |= cursor.told.len() > LONG_WAIT;
@@ -348,14 +351,14 @@ fn alike(known: &mut Request, ask: &Request) -> bool {
     }
 }
 
-/// Whether what a thread was told last is some rounds of the same.
-fn goes_round(told: &[(Code, StepResult)]) -> bool {
-    let repeats = |length: usize| {
-        let all = length * ROUNDS;
-        told.len() >= all && {
-            let tail = &told[told.len() - all..];
-            tail[length..].iter().zip(tail).all(|(one, other)| one == other)
-        }
+/// Of how many rounds of the same what a thread was told last is the end.
+fn rounds(told: &[(Code, StepResult)]) -> usize {
+    let equal = |length: usize| {
+        let same = |back: &usize| {
+            let end = told.len() - back * length;
+            end >= length && told[end - length..end] == told[told.len() - length..]
+        };
+        (1..ROUNDS).take_while(same).count() + 1
     };
-    (1..=ROUND).any(repeats)
+    (1..=ROUND.min(told.len())).map(equal).max().unwrap_or(0)
 }

@@ -46,6 +46,8 @@ public final class ReweaveHooks {
     private static final long NEXT = HOT + 72;
     /** Whether threads stop before accesses instead of after the last one of their slice. */
     private static final boolean ANNOUNCES = U.getLong(HOT + 80) != 0;
+    /** Where the holder has the stack of its last call to a collection. */
+    private static final long COLLECTION_AT = HOT + 88;
     /** Room for every object that is no array: fields lie at twice their real offset, so references have eight bytes. */
     private static final long OBJECT_SIZE = 4096;
 
@@ -62,6 +64,8 @@ public final class ReweaveHooks {
     private static final int STACK = 2;
     private static final int READ = 4;
     private static final int WRITE = 5;
+    /** Added to the kind within collections; alone as long as nothing else is known of a place. */
+    private static final int COLLECTION = 0x80;
 
     /** Where the word that names an object's class lies in the object. */
     private static final long CLASS_WORD = 8;
@@ -75,6 +79,9 @@ public final class ReweaveHooks {
 
     /** Records an access that needs more than three words here: the thread is named, or the chunk is full. */
     private static native void access(long head, long address, long value);
+
+    /** Records an access within a collection, where the program has called that. */
+    private static native void accessWithin(long head, long address, long value);
 
     /** An access to a volatile field, or one that is atomic. */
     private static native void atomic(int site, long address, long read, long written, int kind);
@@ -102,10 +109,13 @@ public final class ReweaveHooks {
 
     private static native void leaveLock(long address, int site, boolean done);
 
-    /** A wait for a condition has given its lock up, or is about to take it back. */
-    private static native void conditionWait(int sync, int site, boolean begins);
+    /** A wait for a condition: 0 is about to give its lock up, 1 has, 2 is about to take it back, 3 has. */
+    private static native void conditionWait(int sync, int site, int phase);
 
     private static native void initializer(int site, boolean begins);
+
+    /** Initializes a class if that has not happened yet. */
+    private static native void useClass(int site);
 
     /** {@code last}: others may come after it. */
     private static native void range(Object array, int from, int length, int site, boolean write, boolean last);
@@ -169,6 +179,28 @@ public final class ReweaveHooks {
         if (budget == 1 && !ANNOUNCES) {
             point();
         }
+    }
+
+    /** Whether that is the first word of a place within a collection. */
+    @ForceInline
+    private static boolean isWithin(long head) {
+        return (head & 0xf0) == COLLECTION && head > 0;
+    }
+
+    /** Whether the program itself has called the collection that this thread is in: since then it has made no other
+     * call. What the JDK does with collections of its own is its own business. */
+    private static boolean isCalled() {
+        if (!recorded()) {
+            return false;
+        }
+        int called = U.getInt(U.getLong(COLLECTION_AT));
+        return called != 0 && called == U.getInt(U.getLong(WANTED_AT));
+    }
+
+    /** Whether what happens at a place with that first word is to be recorded now. */
+    @ForceInline
+    private static boolean counts(long head) {
+        return head >= 0 && (isWithin(head) ? isCalled() : recorded());
     }
 
     /** An atomic access by way of {@code Unsafe}; memory outside of objects is nobody's here. */
@@ -235,7 +267,11 @@ public final class ReweaveHooks {
     }
 
     private static long newReference(Object holder, Object value, int site) {
-        if (U.getLong(SITES + ((long) site << 4)) == 0 && recorded()) {
+        long head = U.getLong(SITES + ((long) site << 4));
+        if (!counts(head)) {
+            return 0;
+        }
+        if (head == 0 || head == COLLECTION) {
             resolve(holder, site);
         }
         if (U.getLong(SITES + ((long) site << 4)) < 0) {
@@ -262,10 +298,10 @@ public final class ReweaveHooks {
 
     private static void unusual(Object object, long value, int site) {
         long entry = SITES + ((long) site << 4);
-        if (U.getLong(entry) < 0 || !recorded()) {
+        if (!counts(U.getLong(entry))) {
             return;
         }
-        if (U.getLong(entry) == 0) {
+        if (U.getLong(entry) == 0 || U.getLong(entry) == COLLECTION) {
             resolve(object, site);
             if (U.getLong(entry) < 0) {
                 return;
@@ -276,6 +312,8 @@ public final class ReweaveHooks {
         long address = object != null ? addressOf(object, site) + U.getInt(entry + 12) : U.getLong(entry + 8);
         if (kind == READ || kind == WRITE) {
             record(head, address, value);
+        } else if (isWithin(head)) {
+            accessWithin(head ^ COLLECTION, address, value);
         } else if (head > 0) {
             // Volatile. Accesses to final fields have a negative entry: nobody can see them change.
             boolean write = (head >>> 8 & 1) != 0;
@@ -299,6 +337,11 @@ public final class ReweaveHooks {
     /** An access to an element of an array. */
     @ForceInline
     private static void element(Object array, int index, int size, long value, int site) {
+        long head = U.getLong(SITES + ((long) site << 4));
+        if (isWithin(head)) {
+            elementWithin(array, index, size, value, site);
+            return;
+        }
         long address = U.getLong(BY_HASH + ((long) System.identityHashCode(array) << 3));
         if (address == 0) {
             if (!recorded()) {
@@ -306,7 +349,14 @@ public final class ReweaveHooks {
             }
             address = name(array, U.getInt(array, CLASS_WORD), site, false);
         }
-        record(U.getLong(SITES + ((long) site << 4)), address + (long) index * size, value);
+        record(head, address + (long) index * size, value);
+    }
+
+    private static void elementWithin(Object array, int index, int size, long value, int site) {
+        if (isCalled()) {
+            long address = addressOf(array, site) + (long) index * size;
+            accessWithin(U.getLong(SITES + ((long) site << 4)) ^ COLLECTION, address, value);
+        }
     }
 
     public static void readField(Object object, boolean value, int site) {
@@ -518,19 +568,19 @@ public final class ReweaveHooks {
     }
 
     public static void beforeField(Object object, int site) {
-        if (object != null && U.getLong(SITES + ((long) site << 4)) >= 0 && recorded()) {
+        if (object != null && counts(U.getLong(SITES + ((long) site << 4)))) {
             stopBefore(object, known(object), -1, site);
         }
     }
 
     public static void beforeStatic(int site) {
-        if (U.getLong(SITES + ((long) site << 4)) >= 0 && recorded()) {
+        if (counts(U.getLong(SITES + ((long) site << 4)))) {
             stopBefore(null, 0, -1, site);
         }
     }
 
     public static void beforeElement(Object array, int index, int site) {
-        if (array != null && recorded()) {
+        if (array != null && counts(U.getLong(SITES + ((long) site << 4)))) {
             stopBefore(array, known(array), index, site);
         }
     }
@@ -599,6 +649,14 @@ public final class ReweaveHooks {
         }
     }
 
+    public static void copiedWithin(Object from, int start, Object to, int target, int length, int site) {
+        if (isCalled()) {
+            copiedArray(from, start, to, target, length, site);
+        } else {
+            System.arraycopy(from, start, to, target, length);
+        }
+    }
+
     /** {@code join} has returned. */
     public static void joined(Object thread, int site) {
         if (thread instanceof Thread && recorded()) {
@@ -651,15 +709,26 @@ public final class ReweaveHooks {
         }
     }
 
+    public static void givingLockUp(Object condition, int site) {
+        waiting(condition, site, 0);
+    }
+
     public static void gaveLockUp(Object condition, int site) {
-        if (recorded()) {
-            conditionWait(System.identityHashCode(U.getReference(condition, OUTER)), site, true);
-        }
+        waiting(condition, site, 1);
     }
 
     public static void takingLockBack(Object condition, int site) {
-        if (recorded()) {
-            conditionWait(System.identityHashCode(U.getReference(condition, OUTER)), site, false);
+        waiting(condition, site, 2);
+    }
+
+    public static void tookLockBack(Object condition, int site) {
+        waiting(condition, site, 3);
+    }
+
+    /** Nothing of a thread is recorded while it gives the lock up or takes it back. */
+    private static void waiting(Object condition, int site, int phase) {
+        if (Thread.currentThread() == quiet || recorded()) {
+            conditionWait(System.identityHashCode(U.getReference(condition, OUTER)), site, phase);
         }
     }
 
@@ -672,6 +741,15 @@ public final class ReweaveHooks {
     public static void endInitializer(int site) {
         if (Thread.currentThread() == quiet || recorded()) {
             initializer(site, false);
+        }
+    }
+
+    /** A class is used that may have to be initialized first. */
+    public static void usingClass(int site) {
+        long entry = SITES + ((long) site << 4);
+        if (U.getLong(entry) == 0 && (Thread.currentThread() == quiet || recorded())
+                && U.getInt(entry + 8) != (int) (U.getLong(BUDGET_AT) >>> 3)) {
+            useClass(site);
         }
     }
 
@@ -694,6 +772,14 @@ public final class ReweaveHooks {
             if (Thread.currentThread() == holder) {
                 U.putInt(U.getLong(WANTED_AT), next);
             }
+        }
+    }
+
+    /** The same for a call that leads into a collection or a lock of the JDK. */
+    public static void callingInto(int stack, int site) {
+        if (recorded()) {
+            calling(stack, site);
+            U.putInt(U.getLong(COLLECTION_AT), U.getInt(U.getLong(WANTED_AT)));
         }
     }
 

@@ -3,7 +3,7 @@
 mod accesses;
 mod sync;
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::BTreeMap;
 
 use reweave_model::{EventId, MemoryOrder, ObjectId, Op, OpName, Pc, StackId, ThreadId};
 use reweave_trace::Symbols;
@@ -13,6 +13,7 @@ use super::cells::{Cells, Life, places};
 use super::world::World;
 use super::{Destroyed, Lowered, Origin};
 use crate::history::*;
+use crate::linear::{FastMap, FastSet};
 use sync::Channel;
 
 /// `initial`: what memory held before the trace; `None` if this window is not the first. `blocked`: where threads stood
@@ -40,7 +41,7 @@ pub(super) fn build(kept: &[Kept], blocked: &[Kept], world: &World, initial: Opt
 /// Numbers of whatever is numbered in order of appearance.
 #[derive(Clone)]
 struct Numbers<K> {
-    numbers: HashMap<K, u32>,
+    numbers: FastMap<K, u32>,
     next: u32,
 }
 
@@ -61,7 +62,7 @@ impl<K: std::hash::Hash + Eq> Numbers<K> {
 
 impl<K> Default for Numbers<K> {
     fn default() -> Self {
-        Self { numbers: HashMap::new(), next: 0 }
+        Self { numbers: FastMap::default(), next: 0 }
     }
 }
 
@@ -83,48 +84,48 @@ struct Builder {
     history: History,
     origins: Vec<Origin>,
     threads: Vec<Option<ThreadId>>,
-    thread_of: HashMap<ThreadId, Thread>,
+    thread_of: FastMap<ThreadId, Thread>,
     outside: Thread,
     places: Vec<Option<(Life, std::ops::Range<u64>)>>,
     cells: Cells,
     now: Vec<CellNow>,
-    words: HashMap<(u64, u64), Val>,
-    texts: HashMap<Box<[u8]>, Val>,
+    words: FastMap<(u64, u64), Val>,
+    texts: FastMap<Box<[u8]>, Val>,
     values: u32,
     locks: Numbers<ObjectId>,
     conditions: Numbers<ObjectId>,
     barriers: Numbers<ObjectId>,
-    semaphores: HashMap<ObjectId, Semaphore>,
-    known_counts: HashMap<ObjectId, u32>,
-    held: HashSet<(ThreadId, ObjectId)>,
+    semaphores: FastMap<ObjectId, Semaphore>,
+    known_counts: FastMap<ObjectId, u32>,
+    held: FastSet<(ThreadId, ObjectId)>,
     /// Locks that somebody gave back who did not hold them: a reordering with them proves nothing.
-    misused: HashSet<Lock>,
+    misused: FastSet<Lock>,
     /// Threads in a wait without a deadline.
-    patient: HashSet<ThreadId>,
+    patient: FastSet<ThreadId>,
     /// Objects that somebody waits on as on a condition; others are raw futexes.
-    real_conditions: HashSet<ObjectId>,
+    real_conditions: FastSet<ObjectId>,
     /// The last event of the time before the window.
     prelude: Option<Pos>,
-    begun: HashSet<Thread>,
-    forks: HashMap<ThreadId, Pos>,
-    ends: HashMap<ThreadId, Pos>,
+    begun: FastSet<Thread>,
+    forks: FastMap<ThreadId, Pos>,
+    ends: FastMap<ThreadId, Pos>,
     /// Ends that somebody waited for when the trace ended.
-    still_to_come: HashMap<ThreadId, Pos>,
+    still_to_come: FastMap<ThreadId, Pos>,
     /// Where the present life of an object began, and its last use by each thread.
-    renewed: HashMap<ObjectId, (Thread, Pos)>,
+    renewed: FastMap<ObjectId, (Thread, Pos)>,
     /// Those whose life was begun by a call.
-    created: HashSet<ObjectId>,
-    used: HashMap<ObjectId, HashMap<Thread, Pos>>,
+    created: FastSet<ObjectId>,
+    used: FastMap<ObjectId, FastMap<Thread, Pos>>,
     /// All uses in that life, and the lives that are over.
-    uses: HashMap<ObjectId, Vec<Pos>>,
+    uses: FastMap<ObjectId, Vec<Pos>>,
     destroyed: Vec<Destroyed>,
-    notifies: HashMap<u32, Pos>,
-    onces: HashMap<ObjectId, Pos>,
+    notifies: FastMap<u32, Pos>,
+    onces: FastMap<ObjectId, Pos>,
     /// Per channel: the last send and the last receive, and which bytes each send carried.
-    channels: HashMap<ObjectId, Channel>,
+    channels: FastMap<ObjectId, Channel>,
     /// The allocation of each life, and the threads that come after it already.
     allocs: BTreeMap<Life, (Pos, Vec<Thread>)>,
-    lives_that_matter: HashSet<Life>,
+    lives_that_matter: FastSet<Life>,
     /// Freed blocks by start: end, and the event. An address is given out again only after it was given back.
     freed: BTreeMap<u64, (u64, Pos)>,
 }
@@ -139,7 +140,7 @@ impl Builder {
             }
         }
         let cells = Cells::new(accesses);
-        let mut thread_of = HashMap::new();
+        let mut thread_of = FastMap::default();
         let mut threads = Vec::new();
         let mut number = |thread: ThreadId| {
             thread_of.entry(thread).or_insert_with(|| {
@@ -168,33 +169,33 @@ impl Builder {
             now: vec![CellNow::default(); cells.len()],
             places,
             cells,
-            words: HashMap::new(),
-            texts: HashMap::new(),
+            words: FastMap::default(),
+            texts: FastMap::default(),
             values: 0,
             locks: Numbers::default(),
             conditions: Numbers::default(),
             barriers: Numbers::default(),
-            semaphores: HashMap::new(),
+            semaphores: FastMap::default(),
             known_counts: world.semaphores.clone(),
             held: world.held.keys().copied().collect(),
-            misused: HashSet::new(),
-            patient: HashSet::new(),
+            misused: FastSet::default(),
+            patient: FastSet::default(),
             real_conditions,
             prelude: None,
-            begun: HashSet::new(),
-            forks: HashMap::new(),
-            ends: HashMap::new(),
-            still_to_come: HashMap::new(),
-            renewed: HashMap::new(),
-            created: HashSet::new(),
-            used: HashMap::new(),
-            uses: HashMap::new(),
+            begun: FastSet::default(),
+            forks: FastMap::default(),
+            ends: FastMap::default(),
+            still_to_come: FastMap::default(),
+            renewed: FastMap::default(),
+            created: FastSet::default(),
+            used: FastMap::default(),
+            uses: FastMap::default(),
             destroyed: Vec::new(),
-            notifies: HashMap::new(),
-            onces: HashMap::new(),
-            channels: HashMap::new(),
+            notifies: FastMap::default(),
+            onces: FastMap::default(),
+            channels: FastMap::default(),
             allocs: BTreeMap::new(),
-            lives_that_matter: HashSet::new(),
+            lives_that_matter: FastSet::default(),
             freed: BTreeMap::new(),
         };
         builder.number_cells(kept, initial);
@@ -256,7 +257,7 @@ impl Builder {
     fn finish(mut self, start: EventId) -> Lowered {
         // Who wrote it unseen may have done so elsewhere in another order: no read of such a cell proves anything.
         let pinned = self.now.iter().filter(|now| now.pinned.is_some()).filter_map(|now| now.number);
-        let pinned: HashSet<Cell> = pinned.map(Cell).collect();
+        let pinned: FastSet<Cell> = pinned.map(Cell).collect();
         if !pinned.is_empty() {
             for step in &mut self.history.steps {
                 step.doubtful |= step

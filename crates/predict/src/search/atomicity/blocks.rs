@@ -4,8 +4,9 @@
 //! functions that the user names. **Inferred**: outermost critical sections (Atomizer's heuristic), and the part of a
 //! function's call from the first to the last section of a lock that it takes more than once, at different places
 //! (check-then-act), unless it is a thread's first function, which would make the whole thread atomic; and, if asked
-//! for, *updates by hand*: from a thread's read of a location to its next write of it. Blocks that [wait](super::waits)
-//! are none; in an update, taking a semaphore that was free at first is no such wait: it is used as a lock.
+//! for, *updates by hand*: from a thread's read of a location to its next write of it. None of these where a library
+//! guards itself. Blocks that [wait](super::waits) are none; in an update, taking a semaphore that was free at first is
+//! no such wait: it is used as a lock.
 //!
 //! A trace has no calls and returns, only the stack at each event. Two calls of a function from the same place with no
 //! event in between look like one, so a call is taken to begin anew at each event at the place of its first one; a loop
@@ -13,7 +14,6 @@
 //! tell calls apart: its blocks are *uncertain*, and what is found in them is potential.
 
 use std::collections::hash_map::DefaultHasher;
-use std::collections::{HashMap, HashSet};
 use std::hash::{Hash, Hasher};
 
 use reweave_model::{
@@ -22,6 +22,7 @@ use reweave_model::{
 use reweave_trace::{Result, Trace};
 
 use super::waits;
+use crate::linear::{FastMap, FastSet};
 use crate::search::SearchLimits;
 
 /// Events between two looks at the clock.
@@ -55,7 +56,7 @@ pub struct Span {
 #[derive(Clone, Default, Debug)]
 pub struct Blocks {
     // invariant: of one thread ascending, no two overlap
-    spans: HashMap<ThreadId, Vec<Span>>,
+    spans: FastMap<ThreadId, Vec<Span>>,
     /// Functions that no event is in.
     pub unseen: Vec<String>,
 }
@@ -135,7 +136,7 @@ struct Row {
     held: Vec<ObjectId>,
     section: Option<Begun>,
     call: Option<OpenCall>,
-    taken: HashMap<ObjectId, Taken>,
+    taken: FastMap<ObjectId, Taken>,
     /// The last event.
     last: (EventId, Pc),
     /// The last wait.
@@ -143,24 +144,26 @@ struct Row {
     /// The last one other than for a semaphore that was free at first.
     needed: EventId,
     /// Locations read and not written since: where, and when.
-    read: HashMap<(u64, u32), (EventId, Pc)>,
+    read: FastMap<(u64, u32), (EventId, Pc)>,
 }
 
 struct Reader<'t> {
     trace: &'t Trace,
     wanted: Wanted<'t>,
-    rows: HashMap<ThreadId, Row>,
-    spans: HashMap<ThreadId, Vec<Span>>,
+    rows: FastMap<ThreadId, Row>,
+    spans: FastMap<ThreadId, Vec<Span>>,
     /// Functions asked for, as numbers, at a code position.
-    named: HashMap<Pc, Option<usize>>,
+    named: FastMap<Pc, Option<usize>>,
     /// The outermost call of such a function in a stack.
-    calls: HashMap<StackId, Option<Call>>,
+    calls: FastMap<StackId, Option<Call>>,
     /// Where calls of each function were seen to begin.
-    beginnings: Vec<HashSet<Pc>>,
+    beginnings: Vec<FastSet<Pc>>,
     /// Semaphores that were free at first.
-    free: HashSet<ObjectId>,
+    free: FastSet<ObjectId>,
     /// Locks, each with where it was acquired; only while updates are looked for.
     locks: HeldLocks<EventId>,
+    /// Whether a code position is in a library that guards itself.
+    foreign: FastMap<Pc, bool>,
 }
 
 impl<'t> Reader<'t> {
@@ -168,23 +171,32 @@ impl<'t> Reader<'t> {
         Self {
             trace,
             wanted,
-            rows: HashMap::new(),
-            spans: HashMap::new(),
-            named: HashMap::new(),
-            calls: HashMap::new(),
-            beginnings: vec![HashSet::new(); wanted.functions.len()],
-            free: HashSet::new(),
+            rows: FastMap::default(),
+            spans: FastMap::default(),
+            named: FastMap::default(),
+            calls: FastMap::default(),
+            beginnings: vec![FastSet::default(); wanted.functions.len()],
+            free: FastSet::default(),
             locks: HeldLocks::default(),
+            foreign: FastMap::default(),
         }
+    }
+
+    /// Whether what begins there is the business of a library.
+    fn is_foreign(&mut self, pc: Pc) -> bool {
+        *self.foreign.entry(pc).or_insert_with(|| self.trace.guards_itself(pc))
     }
 
     fn event(&mut self, event: &Event<'_>) {
         if !self.wanted.functions.is_empty() {
             self.function(event);
         }
+        let is_foreign = self.is_foreign(event.pc);
         if self.wanted.updates {
             self.waited_for(event);
-            self.update(event);
+            if !is_foreign {
+                self.update(event);
+            }
         }
         let here = outside_of_front_end(self.trace, event);
         let row = self.rows.entry(event.thread).or_default();
@@ -214,10 +226,10 @@ impl<'t> Reader<'t> {
         match event.op.lock_change().filter(|_| self.wanted.inferred) {
             Some(LockChange::Acquired { lock: object, .. }) => {
                 if row.held.is_empty() {
-                    row.section = Some(begun(None));
+                    row.section = (!is_foreign).then(|| begun(None));
                 }
                 row.held.push(object);
-                if row.held.len() == 1 {
+                if row.held.len() == 1 && !is_foreign {
                     self.take(event, object);
                 }
             }
@@ -379,7 +391,7 @@ impl<'t> Reader<'t> {
     }
 
     fn finish(mut self) -> Blocks {
-        let uncertain: HashSet<&String> = (self.wanted.functions.iter().zip(&self.beginnings))
+        let uncertain: FastSet<&String> = (self.wanted.functions.iter().zip(&self.beginnings))
             .filter(|(_, places)| places.len() > 1)
             .map(|(name, _)| name)
             .collect();

@@ -5,14 +5,16 @@
 //! `inₖ₊₁` depends on: in a reordering where a later one comes before `inₖ₊₁`, that one does too. So a block can be
 //! violated if and only if for some choice of the `in`s there is a reordering that has all of them, each after its
 //! predecessor's exit, and thread 0's exit comes before `in₀`. Cost: events to the power of the threads of a cycle;
-//! hence the limits for large histories, which [`Cycles::more`] tells of.
+//! hence the limits for large histories, which [`Cycles::more`] tells of. What locks rule out ([`Sections::forbid`]) is
+//! no candidate.
 
 use std::cell::Cell as Counter;
-use std::collections::HashSet;
 
 use super::depend::Depend;
+use super::sections::Sections;
 use super::{Block, Transactions};
 use crate::history::*;
+use crate::linear::FastSet;
 use crate::search::{Context, SearchLimits};
 
 /// What a violation of a block takes.
@@ -55,6 +57,7 @@ pub struct Cycles<'h> {
     transactions: &'h Transactions,
     context: &'h Context,
     depend: Depend<'h>,
+    sections: Sections,
     bounds: Bounds,
     limits: SearchLimits<'h>,
     /// Asked how many times whether there are enough.
@@ -75,14 +78,17 @@ struct Way<'f> {
     /// Of the block, so far without the way back.
     edges: Vec<(Pos, Pos)>,
     used: Vec<bool>,
-    seen: &'f mut HashSet<Vec<(Pos, Pos)>>,
+    /// The step that is too many for ways that begin like this one.
+    until: u32,
+    seen: &'f mut FastSet<Vec<(Pos, Pos)>>,
     found: &'f mut BlockCycles,
 }
 
 impl<'h> Cycles<'h> {
     pub fn new(history: &'h History, transactions: &'h Transactions, context: &'h Context, bounds: Bounds) -> Self {
         let (limits, asked, over) = Default::default();
-        Self { history, transactions, context, depend: Depend::new(history), bounds, limits, asked, over }
+        let (depend, sections) = (Depend::new(history), Sections::new(history));
+        Self { history, transactions, context, depend, sections, bounds, limits, asked, over }
     }
 
     /// No longer than that: in a long block ways are many, and few of them lead back.
@@ -92,13 +98,20 @@ impl<'h> Cycles<'h> {
 
     /// The candidates for one block, short cycles first.
     pub fn of(&self, block: Block) -> BlockCycles {
+        self.of_wanted(block, &mut |_, _| u32::MAX)
+    }
+
+    /// The candidates for one block, as far as somebody wants to look for ways from it to other threads: `wanted` is
+    /// told where a way enters another thread and how many steps were spent on such ways just now, and says how many
+    /// more are worth it.
+    pub fn of_wanted(&self, block: Block, wanted: &mut dyn FnMut(Pos, u32) -> u32) -> BlockCycles {
         let mut found = BlockCycles { cycles: Vec::new(), more: false };
-        let mut seen = HashSet::new();
+        let mut seen = FastSet::default();
         let (first, last) = self.transactions.ends(block);
         let thread = self.history.step(first).thread;
         let events = self.between(thread, self.place(first), self.place(last));
         // Entries to other threads, and where the block is left for them: the first possible exit, so each once.
-        let mut entries = HashSet::new();
+        let mut entries = FastSet::default();
         for &exit in events {
             if self.enough(&mut found) {
                 break;
@@ -106,15 +119,22 @@ impl<'h> Cycles<'h> {
             if self.history.step(exit).event.is_none() {
                 continue;
             }
-            for entry in self.near(exit, self.depend.later(exit), &mut found) {
+            for entry in self.near(exit, &mut found) {
                 if !entries.insert(entry) || self.context.ordered(self.history, entry, exit) {
+                    continue;
+                }
+                let allowed = wanted(entry, 0);
+                if allowed == 0 {
                     continue;
                 }
                 let mut used = vec![false; self.history.threads.len()];
                 used[thread.index()] = true;
                 let edges = vec![(exit, entry)];
-                let mut way = Way { block, edges, used, seen: &mut seen, found: &mut found };
+                let began = self.asked.get();
+                let until = began.saturating_add(allowed);
+                let mut way = Way { block, edges, used, until, seen: &mut seen, found: &mut found };
                 self.go_on(&mut way, entry);
+                wanted(entry, self.asked.get() - began);
             }
         }
         found.cycles.sort_by_key(|cycle| (cycle.edges.len(), !cycle.is_data(self.history), spread(cycle)));
@@ -156,14 +176,14 @@ impl<'h> Cycles<'h> {
         let (_, last) = self.transactions.ends(way.block);
         let block_thread = self.history.step(last).thread;
         for &back in &self.between(block_thread, self.place(left_at), self.place(last))[1..] {
-            if self.enough(way.found) {
+            if self.enough(way.found) || self.asked.get() >= way.until {
                 return;
             }
             if let Some(exit) = self.depend.first_before(thread, from, back)
                 && !self.context.ordered(self.history, back, exit)
             {
                 let edges: Vec<(Pos, Pos)> = way.edges.iter().copied().chain([(exit, back)]).collect();
-                if way.seen.insert(edges.clone()) {
+                if !self.sections.forbid(&edges) && way.seen.insert(edges.clone()) {
                     way.found.cycles.push(Cycle { block: way.block, edges });
                 }
             }
@@ -173,9 +193,12 @@ impl<'h> Cycles<'h> {
         }
         way.used[thread.index()] = true;
         let until = self.history.threads[thread.index()].len() as u32 - 1;
-        let mut entries = HashSet::new();
+        let mut entries = FastSet::default();
         for &exit in self.between(thread, from, until).iter().take(self.bounds.near) {
-            for next in self.near(exit, self.depend.later(exit), way.found) {
+            for next in self.near(exit, way.found) {
+                if self.asked.get() >= way.until {
+                    break;
+                }
                 if self.enough(way.found) || !entries.insert(next) || self.context.ordered(self.history, next, exit) {
                     continue;
                 }
@@ -187,13 +210,10 @@ impl<'h> Cycles<'h> {
         way.used[thread.index()] = false;
     }
 
-    /// Those nearest to an event, if there are too many.
-    fn near(&self, to: Pos, mut all: Vec<Pos>, found: &mut BlockCycles) -> Vec<Pos> {
-        if all.len() > self.bounds.near {
-            found.more = true;
-            all.sort_by_key(|pos| pos.0.abs_diff(to.0));
-            all.truncate(self.bounds.near);
-        }
+    /// Events that depend on this one, those nearest to it if there are too many.
+    fn near(&self, to: Pos, found: &mut BlockCycles) -> Vec<Pos> {
+        let (all, more) = self.depend.later(to, self.bounds.near);
+        found.more |= more;
         all
     }
 }

@@ -1,10 +1,9 @@
 //! Who depends on whom, looked up for candidates of cycles.
 
-use std::collections::HashMap;
-
 use reweave_model::LockMode;
 
 use crate::history::*;
+use crate::linear::FastMap;
 
 /// Accesses of one thread to one cell, by place in the thread. invariant: ascending
 #[derive(Default)]
@@ -24,14 +23,15 @@ pub(super) struct Depend<'h> {
     history: &'h History,
     /// The place of each event in its thread.
     pub place: Vec<u32>,
-    accesses: HashMap<(Thread, Cell), Accesses>,
-    releases: HashMap<(Thread, Lock), Releases>,
-    /// Events by what others can depend on, in observed order: who reads or writes a cell, who gets a lock, who comes
-    /// after.
-    pub readers: Vec<Vec<Pos>>,
-    pub writers: Vec<Vec<Pos>>,
-    pub acquires: Vec<Vec<(Pos, LockMode)>>,
-    pub followers: HashMap<Pos, Vec<Pos>>,
+    accesses: FastMap<(Thread, Cell), Accesses>,
+    releases: FastMap<(Thread, Lock), Releases>,
+    /// Events by what others can depend on, in observed order: who uses or writes a cell, who gets a lock (at all, or
+    /// alone), who comes after.
+    users: Vec<Vec<Pos>>,
+    writers: Vec<Vec<Pos>>,
+    acquires: Vec<Vec<Pos>>,
+    exclusive: Vec<Vec<Pos>>,
+    followers: FastMap<Pos, Vec<Pos>>,
 }
 
 /// The first of an ascending list that is not below `from`.
@@ -44,12 +44,13 @@ impl<'h> Depend<'h> {
         let mut depend = Self {
             history,
             place: vec![0; history.steps.len()],
-            accesses: HashMap::new(),
-            releases: HashMap::new(),
-            readers: vec![Vec::new(); history.initial.len()],
+            accesses: FastMap::default(),
+            releases: FastMap::default(),
+            users: vec![Vec::new(); history.initial.len()],
             writers: vec![Vec::new(); history.initial.len()],
             acquires: vec![Vec::new(); history.locks as usize],
-            followers: HashMap::new(),
+            exclusive: vec![Vec::new(); history.locks as usize],
+            followers: FastMap::default(),
         };
         for events in &history.threads {
             for (place, &pos) in events.iter().enumerate() {
@@ -72,7 +73,7 @@ impl<'h> Depend<'h> {
         match &step.action {
             Action::Access(access) => {
                 for &(cell, _) in &access.reads {
-                    self.readers[cell.index()].push(pos);
+                    self.users[cell.index()].push(pos);
                     self.accesses.entry((step.thread, cell)).or_default().all.push(place);
                 }
                 for &(cell, _) in &access.writes {
@@ -81,14 +82,22 @@ impl<'h> Depend<'h> {
                     places.writes.push(place);
                     if places.all.last() != Some(&place) {
                         places.all.push(place);
+                        self.users[cell.index()].push(pos);
                     }
                 }
             }
-            &Action::Acquire { lock, mode } => self.acquires[lock.index()].push((pos, mode)),
-            &Action::Woken { lock, .. } => self.acquires[lock.index()].push((pos, LockMode::Exclusive)),
+            &Action::Acquire { lock, mode } => self.acquire(lock, mode, pos),
+            &Action::Woken { lock, .. } => self.acquire(lock, LockMode::Exclusive, pos),
             &Action::Release { lock, mode } => self.release(step.thread, lock, mode, place),
             &Action::Wait { lock, .. } => self.release(step.thread, lock, LockMode::Exclusive, place),
             _ => {}
+        }
+    }
+
+    fn acquire(&mut self, lock: Lock, mode: LockMode, pos: Pos) {
+        self.acquires[lock.index()].push(pos);
+        if mode == LockMode::Exclusive {
+            self.exclusive[lock.index()].push(pos);
         }
     }
 
@@ -128,33 +137,80 @@ impl<'h> Depend<'h> {
         best.map(|place| self.history.threads[thread.index()][place as usize])
     }
 
-    /// Events that depend on this one if they come after it: each once, in observed order.
-    pub fn later(&self, pos: Pos) -> Vec<Pos> {
+    /// Events of other threads that depend on this one if they come after it: each once, the `most` nearest ones in
+    /// observed order. The second result says that there are more.
+    pub fn later(&self, pos: Pos, most: usize) -> (Vec<Pos>, bool) {
         let step = self.history.step(pos);
-        let mut found: Vec<Pos> = Vec::new();
+        let mut near = Nearest { to: pos, most, found: Vec::new(), more: false };
+        let others = |other: Pos| self.history.step(other).thread != step.thread;
         match &step.action {
             Action::Access(access) => {
-                for &(cell, _) in &access.reads {
-                    found.extend(&self.writers[cell.index()]);
-                }
-                for &(cell, _) in &access.writes {
-                    found.extend(self.readers[cell.index()].iter().chain(&self.writers[cell.index()]));
-                }
+                access.reads.iter().for_each(|(cell, _)| near.add(&self.writers[cell.index()], others));
+                access.writes.iter().for_each(|(cell, _)| near.add(&self.users[cell.index()], others));
             }
-            &Action::Release { lock, mode } => found.extend(self.takers(lock, mode)),
-            &Action::Wait { lock, .. } => found.extend(self.takers(lock, LockMode::Exclusive)),
+            &Action::Release { lock, mode } => near.add(self.takers(lock, mode), others),
+            &Action::Wait { lock, .. } => near.add(self.takers(lock, LockMode::Exclusive), others),
             _ => {}
         }
-        found.extend(self.followers.get(&pos).into_iter().flatten());
-        found.retain(|&other| self.history.step(other).thread != step.thread);
-        found.sort_unstable();
-        found.dedup();
-        found
+        near.add(self.followers.get(&pos).map_or(&[], Vec::as_slice), others);
+        near.all()
     }
 
-    fn takers(&self, lock: Lock, mode: LockMode) -> impl Iterator<Item = &Pos> {
-        let excluded =
-            move |(_, other): &&(Pos, LockMode)| mode == LockMode::Exclusive || *other == LockMode::Exclusive;
-        self.acquires[lock.index()].iter().filter(excluded).map(|(pos, _)| pos)
+    fn takers(&self, lock: Lock, mode: LockMode) -> &[Pos] {
+        let all = if mode == LockMode::Exclusive { &self.acquires } else { &self.exclusive };
+        &all[lock.index()]
+    }
+}
+
+/// Collects those nearest to an event from ascending lists.
+struct Nearest {
+    to: Pos,
+    most: usize,
+    found: Vec<Pos>,
+    more: bool,
+}
+
+impl Nearest {
+    fn add(&mut self, list: &[Pos], counts: impl Fn(Pos) -> bool) {
+        let (mut before, mut after) = (list.partition_point(|&pos| pos < self.to), 0);
+        let later = &list[before..];
+        let mut left = self.most;
+        loop {
+            let back = before.checked_sub(1).map(|at| list[at]);
+            let forth = later.get(after).copied();
+            let next = match (back, forth) {
+                (None, None) => return,
+                // Of two that are as near, the earlier one.
+                (Some(back), Some(forth)) if self.to.0 - back.0 > forth.0 - self.to.0 => Err(forth),
+                (Some(back), _) => Ok(back),
+                (None, Some(forth)) => Err(forth),
+            };
+            match next {
+                Ok(_) => before -= 1,
+                Err(_) => after += 1,
+            }
+            let (Ok(pos) | Err(pos)) = next;
+            if counts(pos) {
+                if left == 0 {
+                    self.more = true;
+                    return;
+                }
+                left -= 1;
+                self.found.push(pos);
+            }
+        }
+    }
+
+    /// In observed order, if that is all there are; otherwise the nearest first.
+    fn all(mut self) -> (Vec<Pos>, bool) {
+        self.found.sort_unstable();
+        self.found.dedup();
+        let more = self.more || self.found.len() > self.most;
+        if more {
+            let to = self.to;
+            self.found.sort_by_key(|pos| pos.0.abs_diff(to.0));
+            self.found.truncate(self.most);
+        }
+        (self.found, more)
     }
 }

@@ -5,6 +5,7 @@
 pub mod blocks;
 mod cycles;
 mod depend;
+mod sections;
 pub mod serializability;
 
 use reweave_model::Op;

@@ -94,7 +94,11 @@ pub fn deadlocks(
     }
     search.unknown.retain(|pcs| !search.found.contains_key(pcs));
     let mut found: Vec<FoundDeadlock> = search.found.into_values().collect();
-    found.sort_by_key(|found| found.accesses.iter().map(|access| access.event).max());
+    // Several may end with the same event.
+    found.sort_by_cached_key(|found| {
+        let events: Vec<EventId> = found.accesses.iter().map(|access| access.event).collect();
+        (events.iter().max().copied(), events)
+    });
     search.stats.unknown = search.unknown.len() as u64;
     let paths: Vec<&Path> = found.iter().map(|found| &found.path).collect();
     let witnesses = search::witnesses(trace, &paths)?;

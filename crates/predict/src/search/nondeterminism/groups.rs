@@ -13,6 +13,10 @@ use crate::search::{all_are_near, near};
 /// Questions per group; a group without an answer by so many tries is given up (and counted).
 pub const TRIES: usize = 40;
 
+/// Quick checks per group. Each looks at every thread that writes, and there is one group for all pairs of threads that
+/// run the same lines: thousands of threads would take hours.
+const CHECKS: usize = 20_000;
+
 /// Which lines: of the read (`None`: the end of the run) and of the other write (`None`: what was there at first).
 pub type Lines = (Option<Pc>, Option<Pc>);
 
@@ -55,7 +59,7 @@ pub fn groups(window: &Lowered, views: &Views<'_>, done: &HashSet<Lines>) -> Vec
             cells[cell.index()].writes.entry(key).or_default().push(pos);
         }
     }
-    let mut groups = Groups { done, groups: BTreeMap::new() };
+    let mut groups = Groups { done, groups: BTreeMap::new(), checks: BTreeMap::new() };
     for (cell, users) in cells.iter().enumerate() {
         let cell = Cell(cell as u32);
         for ((read_pc, _), reads) in &users.reads {
@@ -85,7 +89,10 @@ pub fn groups(window: &Lowered, views: &Views<'_>, done: &HashSet<Lines>) -> Vec
             }
         }
     }
-    let mut groups: Vec<Group> = groups.groups.into_values().filter(|group| !group.candidates.is_empty()).collect();
+    let Groups { groups, checks, .. } = groups;
+    let given_up = |group: &Group| checks.get(&group.lines).is_some_and(|own| *own >= CHECKS);
+    let is_question = |group: &Group| !group.candidates.is_empty() || given_up(group);
+    let mut groups: Vec<Group> = groups.into_values().filter(is_question).collect();
     for group in &mut groups {
         let distance = |candidate: &Candidate| match (candidate.read, candidate.writer) {
             (Some(read), Some(writer)) => read.0.abs_diff(writer.0),
@@ -101,6 +108,8 @@ pub fn groups(window: &Lowered, views: &Views<'_>, done: &HashSet<Lines>) -> Vec
 struct Groups<'d> {
     done: &'d HashSet<Lines>,
     groups: BTreeMap<Lines, Group>,
+    /// Quick checks so far.
+    checks: BTreeMap<Lines, usize>,
 }
 
 impl Groups<'_> {
@@ -116,13 +125,17 @@ impl Groups<'_> {
             return;
         }
         let group = self.groups.entry(lines).or_insert(Group { lines, candidates: Vec::new(), more: false });
+        let checks = self.checks.entry(lines).or_default();
         group.more |= cut;
-        for candidate in pairs.filter_map(candidate) {
-            if group.candidates.len() >= TRIES {
+        for pair in pairs {
+            if group.candidates.len() >= TRIES || *checks >= CHECKS {
                 group.more = true;
                 break;
             }
-            if !group.candidates.contains(&candidate) {
+            *checks += 1;
+            if let Some(candidate) = candidate(pair)
+                && !group.candidates.contains(&candidate)
+            {
                 group.candidates.push(candidate);
             }
         }

@@ -144,7 +144,14 @@ impl<'h> Views<'h> {
         for &(cell, _) in self.history.step(read).action.access().map_or(&[][..], |access| &access.reads) {
             let seen = self.seen(read, cell);
             let writers = std::iter::once(None).chain(self.writers(cell).map(Some));
-            for writer in writers.filter(|writer| *writer != seen && self.may_see(read, cell, *writer)) {
+            for writer in writers.filter(|writer| *writer != seen) {
+                if limits.is_over() {
+                    all.unknown.push((cell, writer));
+                    break;
+                }
+                if !self.may_see(read, cell, writer) {
+                    continue;
+                }
                 match self.ask(read, cell, writer, limits) {
                     Verdict::Sees(alternative) => all.found.push(alternative),
                     Verdict::Never => {}

@@ -1,12 +1,14 @@
 //! The pairs of a window that are worth a question: conflicting accesses that neither a common lock nor an order that
 //! every reordering keeps forbids (the quick check), by pair of code positions, likely ones first.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
+use std::time::Instant;
 
 use reweave_model::Pc;
 
 use crate::feasible::Index;
 use crate::history::*;
+use crate::linear::{FastMap, FastSet};
 use crate::lower::Lowered;
 use crate::search::{Context, SearchLimits, all_are_near, near};
 
@@ -37,6 +39,32 @@ pub(super) struct Groups {
     pub left_out: u64,
 }
 
+/// Users of a cell, by thread: how many there are, and how many of them write.
+#[derive(Default)]
+struct Users(FastMap<Thread, [u64; 2]>);
+
+impl Users {
+    fn of<'u>(users: impl Iterator<Item = &'u Alike>) -> Self {
+        let mut counts: FastMap<Thread, [u64; 2]> = FastMap::default();
+        for (_, thread, writes, ..) in users {
+            let count = counts.entry(*thread).or_default();
+            count[0] += 1;
+            count[1] += u64::from(*writes);
+        }
+        Self(counts)
+    }
+
+    /// Takes one away, and says with how many of the others it can conflict.
+    fn without(&mut self, (_, thread, writes, ..): &Alike) -> u64 {
+        if let Some(count) = self.0.get_mut(thread) {
+            count[0] -= 1;
+            count[1] -= u64::from(*writes);
+        }
+        let others = self.0.iter().filter(|(other, _)| *other != thread);
+        others.map(|(_, count)| count[usize::from(!writes)]).sum()
+    }
+}
+
 /// The groups of a window that are wanted.
 pub(super) fn groups(
     lowered: &Lowered,
@@ -65,16 +93,23 @@ pub(super) fn groups(
         }
     }
     let mut groups: BTreeMap<(Pc, Pc), Group> = BTreeMap::new();
-    let mut seen: HashSet<(Pos, Pos)> = HashSet::new();
+    let mut seen: FastSet<(Pos, Pos)> = FastSet::default();
     let mut left_out = 0;
+    // What is listed has to be asked about, too.
+    let now = Instant::now();
+    let half = limits.deadline.map(|deadline| now + deadline.saturating_duration_since(now) / 2);
+    let limits = SearchLimits { deadline: half, ..*limits };
     for users in &cells {
+        let mut later = Users::of(users.keys());
         let users: Vec<_> = users.iter().collect();
-        for (i, ((pc, thread, writes, plain, locks), ones)) in users.iter().enumerate() {
+        for (i, (user, ones)) in users.iter().enumerate() {
+            let possible = later.without(user);
             if limits.is_over() || groups.len() >= MOST {
                 // Nobody could ask about more: of the rest it is counted how many there can be.
-                left_out += (users.len() - i - 1) as u64;
+                left_out += possible;
                 continue;
             }
+            let (pc, thread, writes, plain, locks) = user;
             for ((other_pc, other_thread, other_writes, other_plain, other_locks), twos) in &users[i + 1..] {
                 let pcs = (*pc.min(other_pc), *pc.max(other_pc));
                 let conflict = (*writes || *other_writes) && (*plain || *other_plain);

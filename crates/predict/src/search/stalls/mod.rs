@@ -93,13 +93,12 @@ pub fn stalls(
     // One that has not begun may do so, too.
     let kinds = |name: &str| trace.footer().and_then(|footer| footer.kinds.get(name).copied()).unwrap_or(0);
     let unborn = kinds("begin") > 0 && kinds("fork") >= kinds("begin");
-    search::each_window(trace, limits, progress, &mut |window, progress| {
-        // Whoever has no event in a part of the trace may still help.
-        if !(window.first && window.last) || unborn {
-            stats.not_looked_for = true;
-            return;
-        }
-        let window = window.blocked.as_deref().unwrap_or(window);
+    let mut windows = search::windows(trace, limits, progress)?;
+    // Whoever has no event in a part of the trace may still help.
+    stats.not_looked_for = unborn || !windows.is_one()?;
+    let whole = if stats.not_looked_for { None } else { windows.next_window()? };
+    if let Some(window) = whole {
+        let window = window.blocked.as_deref().unwrap_or(&window);
         let history = &window.history;
         let starts = |pos: Pos| history.threads[history.step(pos).thread.index()].first() == Some(&pos);
         let waits = |pos: Pos| window.origin(pos).op == OpName::Join || starts(pos);
@@ -140,7 +139,7 @@ pub fn stalls(
                 }
             }
         }
-    })?;
+    }
     stats.unknown += unknown.keys().filter(|pcs| !found.contains_key(*pcs)).count() as u64;
     let found: Vec<FoundStall> = found.into_values().collect();
     let paths: Vec<&Path> = found.iter().map(|found| &found.path).collect();

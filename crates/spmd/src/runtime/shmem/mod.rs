@@ -4,7 +4,9 @@
 //! address randomisation is off and every rank allocates alike.
 
 mod calls;
+mod collective;
 mod typed;
+mod waits;
 
 use std::collections::HashMap;
 use std::sync::Mutex;
@@ -13,20 +15,91 @@ use super::{Call, local};
 use crate::event::{Accumulates, Action, Buffer, Comparison, Event, Operation, Operator, Piece, Place, Through};
 use crate::ids::{Context, Datatype, Rank, Window};
 
-/// Contexts that the program made, by their handles.
-static CONTEXTS: Mutex<Option<HashMap<usize, u32>>> = Mutex::new(None);
+/// Contexts and teams that the program made, by their handles.
+#[derive(Default)]
+struct Made {
+    /// Each with its number, and the domain of its atomic operations.
+    contexts: HashMap<usize, (u32, u32)>,
+    /// Teams that come from another predefined team than that of everybody.
+    teams: HashMap<usize, u32>,
+    last: u32,
+    /// Contexts of ours: of a put with a signal, by the context it was made on.
+    signals: HashMap<Context, Vec<Context>>,
+}
+
+static MADE: Mutex<Option<Made>> = Mutex::new(None);
+
+fn made<T>(body: impl FnOnce(&mut Made) -> T) -> T {
+    let mut made = MADE.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    body(made.get_or_insert_default())
+}
 
 /// The context that a handle stands for. Handles that are not known are the default one.
 fn context(handle: usize) -> Context {
-    let contexts = CONTEXTS.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-    Context(contexts.as_ref().and_then(|known| known.get(&handle).copied()).unwrap_or(0))
+    made(|made| Context(made.contexts.get(&handle).map_or(0, |(number, _)| *number)))
 }
 
-fn made_context(handle: usize) {
-    let mut contexts = CONTEXTS.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-    let known = contexts.get_or_insert_default();
-    let number = known.len() as u32 + 1;
-    known.insert(handle, number);
+/// The domain of atomic operations on a context (R18).
+fn domain(handle: usize) -> u32 {
+    made(|made| made.contexts.get(&handle).map_or(0, |(_, domain)| *domain))
+}
+
+fn made_context(handle: usize, domain: u32) {
+    made(|made| {
+        made.last += 1;
+        made.contexts.insert(handle, (made.last, domain));
+    });
+}
+
+/// The predefined team that a team comes from: 0 that of everybody, 1 the one of those that share memory.
+fn domain_of(team: usize) -> u32 {
+    let shared = collective::predefined(c"SHMEM_TEAM_SHARED");
+    if team == shared && shared != 0 {
+        return 1;
+    }
+    made(|made| made.teams.get(&team).copied().unwrap_or(0))
+}
+
+fn team_split(parent: usize, child: usize) {
+    let domain = domain_of(parent);
+    if domain != 0 {
+        made(|made| made.teams.insert(child, domain));
+    }
+}
+
+/// What was issued on the context is over, puts with signals too.
+fn quiet<F>(call: &Call<F>, context: Context, barrier: bool) {
+    for signal in made(|made| made.signals.remove(&context)).unwrap_or_default() {
+        call.log(Event::Quiet { context: signal, barrier: false });
+    }
+    call.log(Event::Quiet { context, barrier });
+}
+
+/// A put with a signal: who sees the signal sees the data. The two are on a context of their own with a fence between
+/// them, so that nothing else is ordered by it; it is over when its context is quiet.
+fn signalled<F>(
+    call: &Call<F>,
+    elements: Elements,
+    (to, from, count, pe): (u64, u64, u64, i32),
+    (signal, value, operator): (u64, u64, i32),
+    (handle, blocking): (usize, bool),
+) {
+    const SIGNAL_SET: i32 = 0;
+    let on = context(handle);
+    let own = made(|made| {
+        made.last += 1;
+        // No handle is that small.
+        made.contexts.insert(made.last as usize, (made.last, 0));
+        let own = Context(made.last);
+        made.signals.entry(on).or_default().push(own);
+        own
+    });
+    let context = own.0 as usize;
+    let (there, here) = ((to, 1), (from, 1));
+    transfer(call, Transfer { action: Action::Put, pe, there, here, count, elements, context, blocking, value: None });
+    call.log(Event::ContextFence { context: own });
+    let operator = if operator == SIGNAL_SET { Operator::Replace } else { ADD };
+    atomic(call, Action::Accumulate(operator), context, signal, typed::elements::<u64>("uint64"), value, pe);
 }
 
 /// A word of symmetric memory.
@@ -85,7 +158,11 @@ fn transfer<F>(call: &Call<F>, transfer: Transfer) {
     if !transfer.blocking {
         reads.iter().chain(&writes).for_each(local::pending);
     }
-    let through = Through::Context { context: context(transfer.context), blocking: transfer.blocking, domain: 0 };
+    let through = Through::Context {
+        context: context(transfer.context),
+        blocking: transfer.blocking,
+        domain: domain(transfer.context),
+    };
     let operation = Operation {
         action,
         target: Rank(pe as u32),

@@ -86,7 +86,9 @@ pub fn races(logs: &Logs) -> Option<BTreeMap<(Statement, Statement), Level>> {
     for (number, a) in touches.iter().enumerate() {
         for (other, b) in touches.iter().enumerate().skip(number + 1) {
             let meet = a.bytes.iter().any(|x| b.bytes.iter().any(|y| x.0 < y.1 && y.0 < x.1));
-            if a.at == b.at || a.owner != b.owner || !(a.writes || b.writes) || !meet {
+            let local = |touch: &Touch| matches!(touch.role, Role::Load | Role::Store);
+            let inside = local(a) && local(b) && a.at.0 == b.at.0;
+            if a.at == b.at || a.owner != b.owner || !(a.writes || b.writes) || !meet || inside {
                 continue;
             }
             if !letter[number].contains(&other) || world.excluded(a, b, &states) || world.fenced(a, b, &states) {

@@ -1,0 +1,183 @@
+//! `reweave determinism`
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use std::{fs, panic};
+
+use reweave_launch::{Error, exit, memory};
+use reweave_report::determinism::{self, Determinism, Shown, Verdict};
+use reweave_report::resolve::{self, ProgramText};
+use reweave_report::{Report, data};
+use reweave_statics::java::{self, NoAnswer};
+use reweave_statics::question::{Question, Requirement, Rule, partition, requirement};
+use reweave_statics::{findings, script_answer};
+use reweave_trace::Language;
+
+use crate::output;
+use crate::size::{parse_size, parse_time};
+
+/// Say what can differ between two runs, and what cannot, without running anything
+///
+/// The program is a .rwi script, or Java: jars, directories of class files, class files.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:\n  \
+    reweave determinism bank.jar\n  \
+    reweave determinism build/classes --main org.bank.Bank --require deterministic:Report.total\n  \
+    reweave determinism account.rwi --weak sign --explain amount\n\n\
+    LOCATION: Class.field, Class.field[] (elements), output, output:FILE:LINE; * stands for anything.\n\
+    Exit codes: 0 everything required is proved, or nothing was · 1 something is not · 2 usage · \n\
+    3 nothing to analyse · 4 internal error.")]
+pub struct Args {
+    #[arg(value_name = "PATH", required = true)]
+    paths: Vec<PathBuf>,
+    /// The class whose main method starts the program [default: that of the manifest, or the only one]
+    #[arg(long, value_name = "CLASS")]
+    main: Option<String>,
+    /// What must be proved: deterministic:LOCATION, weak(PARTITION):LOCATION, no-output-differs, no-race
+    #[arg(long, value_name = "WHAT", value_parser = requirement)]
+    require: Vec<Requirement>,
+    /// Count values as the same if they lie in one class: sign, parity, mod:N, null, const, or a comparison like `x >=
+    /// 0` (.rwi only)
+    #[arg(long, value_name = "PARTITION")]
+    weak: Option<String>,
+    /// What makes a read deterministic
+    #[arg(long, value_enum, default_value = "sources")]
+    rule: RuleName,
+    /// How many calls (.rwi) or whether receivers (Java) tell calls of one method apart
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(0..=4))]
+    context: Option<u8>,
+    /// What library methods do, in a file of lines `CLASS METHOD WORD...`
+    #[arg(long, value_name = "FILE")]
+    models: Vec<PathBuf>,
+    /// Wall time (ms, s, m, h); what is not settled by then is unknown
+    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = parse_time)]
+    budget: Duration,
+    /// What `reweave` may take of the memory [default: a quarter of the machine's, at most 4G]
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    max_memory: Option<u64>,
+    /// Also list what is fixed, every read, and what is assumed
+    #[arg(long)]
+    all: bool,
+    /// Only what there is about this location
+    #[arg(long, value_name = "LOCATION")]
+    explain: Option<String>,
+    /// Also write everything as JSON
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum RuleName {
+    /// Every read gets its value from the same write in all executions
+    Sources,
+    /// As published (Ferrara): every location has one writing thread at every state (.rwi only)
+    Paper,
+}
+
+pub fn run(args: &Args) -> i32 {
+    let _memory = memory::limit(args.max_memory.unwrap_or_else(memory::default_limit));
+    let asked = match ask(args) {
+        Ok(question) => question,
+        Err(why) => return usage(&why),
+    };
+    let answered = panic::catch_unwind(|| answer(args, &asked));
+    let determinism = match answered {
+        Ok(Ok(determinism)) => determinism,
+        Ok(Err(NoAnswer::Usage(why))) => return usage(&why),
+        Ok(Err(NoAnswer::Nothing(why))) => {
+            eprintln!("reweave: nothing to analyse: {why}");
+            return exit::CANNOT_RUN;
+        }
+        Err(_) => {
+            eprintln!("reweave: the analysis failed: this is a bug in reweave");
+            return exit::INTERNAL;
+        }
+    };
+    if let Some(path) = &args.json
+        && let Err(source) = fs::write(path, report(args, &determinism).to_json())
+    {
+        return output::fail(&Error::Output { action: "write", path: path.clone(), source });
+    }
+    let shown = Shown { all: args.all, explain: args.explain.clone() };
+    let code = output::print(|out| determinism::write(&determinism, &shown, out));
+    if code != exit::CLEAN {
+        return code;
+    }
+    for required in &determinism.required {
+        let answer = match required.verdict {
+            Verdict::Proved => "proved".to_owned(),
+            Verdict::CanDiffer => format!("not proved: can differ: {}", required.because.join(", ")),
+            Verdict::Unknown => format!("not proved: unknown: {}", required.because.join(", ")),
+        };
+        eprintln!("reweave: required: {}: {answer}", required.what);
+    }
+    if determinism.is_satisfied() { exit::CLEAN } else { exit::FINDINGS }
+}
+
+fn usage(why: &str) -> i32 {
+    eprintln!("reweave: {why}");
+    exit::USAGE
+}
+
+fn ask(args: &Args) -> Result<Question, String> {
+    let models = args.models.iter().map(|path| {
+        let text = fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
+        Ok((path.display().to_string(), text))
+    });
+    Ok(Question {
+        rule: match args.rule {
+            RuleName::Sources => Rule::Sources,
+            RuleName::Paper => Rule::Paper,
+        },
+        weak: args.weak.as_deref().map(partition).transpose()?,
+        required: args.require.clone(),
+        main: args.main.clone(),
+        context: args.context.map(usize::from),
+        models: models.collect::<Result<_, String>>()?,
+        budget: Some(args.budget),
+    })
+}
+
+fn answer(args: &Args, question: &Question) -> Result<Determinism, NoAnswer> {
+    let is_script = |path: &PathBuf| path.extension().is_some_and(|ending| ending == "rwi");
+    match &args.paths[..] {
+        [script] if is_script(script) => script_file(script, question),
+        paths if paths.iter().any(is_script) => {
+            Err(NoAnswer::Usage("a .rwi program is one file: give it alone".to_owned()))
+        }
+        paths => {
+            if args.rule == RuleName::Paper || args.weak.is_some() {
+                let what = "--rule paper and --weak need ranges of values, which are computed for .rwi programs only";
+                return Err(NoAnswer::Usage(what.to_owned()));
+            }
+            java::answer(paths, question)
+        }
+    }
+}
+
+fn script_file(path: &Path, question: &Question) -> Result<Determinism, NoAnswer> {
+    let text = fs::read_to_string(path).map_err(|error| NoAnswer::Usage(format!("{}: {error}", path.display())))?;
+    let name = path.file_name().map_or_else(|| path.display().to_string(), |name| name.to_string_lossy().into());
+    let program = reweave_script::language::parse(&name, &text).map_err(|error| NoAnswer::Usage(error.to_string()))?;
+    script_answer(&program, question).map_err(NoAnswer::Usage)
+}
+
+/// The same as a report: findings like those of every analysis, and what is said about each location.
+fn report(args: &Args, determinism: &Determinism) -> Report {
+    let language = Language::default();
+    let source = ProgramText::new(&language);
+    let items = findings::findings(determinism).into_iter().zip(1..).map(|(finding, id)| {
+        let mut item = resolve::item(id, &finding, &source);
+        item.why_unconfirmed = Some("found in the program's text: `reweave test` runs the program".to_owned());
+        item
+    });
+    Report {
+        reweave: env!("CARGO_PKG_VERSION").to_owned(),
+        schema: data::SCHEMA,
+        program: args.paths.iter().map(|path| path.display().to_string()).collect(),
+        findings: items.collect(),
+        stats: [("unknown_pairs".to_owned(), 0)].into(),
+        determinism: Some(determinism.clone()),
+        ..Report::default()
+    }
+}

@@ -1,0 +1,245 @@
+//! Programs of many ranks (MPI, OpenSHMEM): their races found, made to happen in both orders and replayed, and nothing
+//! found where there is nothing.
+//!
+//! A normal run takes some of the golden programs of `tests/spmd`; `REWEAVE_RANKS=1` (`cargo xtask survey spmd`) takes
+//! all of them, MPI programs on each MPI that is here. Without one nothing is tested, which is said.
+
+mod common;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::Duration;
+
+use common::run::run_with;
+use common::{Done, Scratch, has, root, skip};
+use serde_json::Value;
+
+/// For one test of a program, on however busy a machine.
+const LIMIT: Duration = Duration::from_secs(120);
+
+/// Those of a normal run, each with its `_bad` and `_ok`.
+const SAMPLE: [&str; 9] = [
+    "put_load",
+    "origin_store",
+    "flush_local",
+    "complete_message",
+    "rget_wait",
+    "lock_all_exclusive",
+    "fetch_and_op",
+    "openmp_sections",
+    "shmem_fence_puts",
+];
+
+/// A library of ranks: its compiler, and what starts its programs.
+#[derive(Clone, Copy)]
+struct Library {
+    compiler: &'static str,
+    launcher: &'static str,
+}
+
+const OPEN_MPI: Library = Library { compiler: "mpicc.openmpi", launcher: "mpirun.openmpi" };
+const MPICH: Library = Library { compiler: "mpicc.mpich", launcher: "mpiexec.mpich" };
+const SHMEM: Library = Library { compiler: "oshcc", launcher: "oshrun" };
+
+impl Library {
+    fn is_here(self) -> bool {
+        has(self.compiler) && has(self.launcher)
+    }
+
+    /// Root may run it, on fewer cores than ranks.
+    fn command(command: &mut Command) -> &mut Command {
+        command
+            .env("OMPI_ALLOW_RUN_AS_ROOT", "1")
+            .env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")
+            .env("OMPI_MCA_rmaps_base_oversubscribe", "1")
+    }
+
+    fn build(self, scratch: &Scratch, name: &str) {
+        let source = golden().join(format!("{name}.c"));
+        let mut command = scratch.reweave(["cc", "-g", "-fopenmp", "-o", name]);
+        run_with(command.arg(source).env("REWEAVE_CC", self.compiler), None, LIMIT).expect(0);
+    }
+
+    fn test(self, scratch: &Scratch, name: &str) -> Done {
+        let program = format!("./{name}");
+        let words = ["test", "-o", "out", "--", self.launcher, "-n", "2", &program];
+        run_with(Self::command(&mut scratch.reweave(words)), None, LIMIT)
+    }
+}
+
+fn golden() -> PathBuf {
+    root().join("tests/spmd")
+}
+
+fn findings(scratch: &Scratch) -> Vec<Value> {
+    let text = fs::read_to_string(scratch.join("out/report.json")).expect("a report");
+    let report: Value = serde_json::from_str(&text).expect("JSON");
+    report["findings"].as_array().expect("findings").clone()
+}
+
+/// Golden programs: all, or those of a normal run.
+fn programs(library: Library) -> Vec<String> {
+    let all = std::env::var_os("REWEAVE_RANKS").is_some();
+    let shmem = library.compiler == SHMEM.compiler;
+    let mut names: Vec<String> = fs::read_dir(golden())
+        .expect("golden programs")
+        .filter_map(|entry| Some(entry.ok()?.file_name().to_str()?.strip_suffix(".c")?.to_owned()))
+        .filter(|name| name.starts_with("shmem_") == shmem)
+        .filter(|name| {
+            all || SAMPLE.iter().any(|sample| name.rsplit_once('_').is_some_and(|(stem, _)| stem == *sample))
+        })
+        .collect();
+    names.sort();
+    names
+}
+
+/// Tests golden programs; returns how many of each strength the bad ones had.
+fn judge(library: Library) -> BTreeMap<String, usize> {
+    let scratch = Scratch::new("ranks");
+    let mut strengths = BTreeMap::new();
+    for name in programs(library) {
+        library.build(&scratch, &name);
+        let done = library.test(&scratch, &name);
+        let bad = name.ends_with("_bad");
+        assert_eq!(done.code, Some(i32::from(bad)), "{name}: {}", done.stderr);
+        let found = findings(&scratch);
+        let strongest = found.first().map(|finding| finding["strength"].as_str().unwrap_or_default().to_owned());
+        if bad {
+            *strengths.entry(strongest.unwrap_or_default()).or_default() += 1;
+        }
+    }
+    strengths
+}
+
+#[test]
+fn races_of_open_mpi_programs_are_found_and_confirmed_and_nothing_else_is() {
+    if !OPEN_MPI.is_here() {
+        return skip("ranks", "no Open MPI (mpicc.openmpi)");
+    }
+    let strengths = judge(OPEN_MPI);
+    let confirmed = strengths.get("confirmed").copied().unwrap_or(0);
+    let all: usize = strengths.values().sum();
+    assert!(confirmed * 2 >= all, "{strengths:?}");
+}
+
+#[test]
+fn races_of_shmem_programs_are_found_and_nothing_else_is() {
+    if !SHMEM.is_here() {
+        return skip("ranks", "no OpenSHMEM (oshcc)");
+    }
+    judge(SHMEM);
+}
+
+#[test]
+fn races_of_mpich_programs_are_found_and_nothing_else_is() {
+    if !MPICH.is_here() {
+        return skip("ranks", "no MPICH (mpicc.mpich)");
+    }
+    if std::env::var_os("REWEAVE_RANKS").is_some() {
+        judge(MPICH);
+        return;
+    }
+    // The same file serves both; one program shows that it does.
+    let scratch = Scratch::new("ranks");
+    MPICH.build(&scratch, "put_load_bad");
+    MPICH.test(&scratch, "put_load_bad").expect(1);
+}
+
+#[test]
+fn a_finding_names_ranks_window_bytes_and_lines_and_is_replayed() {
+    if !OPEN_MPI.is_here() {
+        return skip("ranks", "no Open MPI (mpicc.openmpi)");
+    }
+    let scratch = Scratch::new("ranks");
+    OPEN_MPI.build(&scratch, "put_load_bad");
+    let told = OPEN_MPI.test(&scratch, "put_load_bad").expect(1);
+    told.says("rank 0's part of the window made at put_load_bad.c:10, bytes 0–3").says("put by rank 1 at ");
+    let found = findings(&scratch);
+    assert_eq!(found.len(), 1, "{found:?}");
+    let accesses = found[0]["accesses"].as_array().expect("accesses");
+    let rank_and_line: Vec<(u64, u64)> = accesses
+        .iter()
+        .filter_map(|access| Some((access["rank"].as_u64()?, access["location"]["line"].as_u64()?)))
+        .collect();
+    assert_eq!(rank_and_line, [(0, 15), (1, 14)]);
+    assert_eq!(found[0]["strength"], "confirmed");
+    let mut replay = scratch.reweave(["replay", "out/1", "--times", "3"]);
+    run_with(Library::command(&mut replay), None, LIMIT).expect(1).says("in 3 of 3 replays");
+    // Every other form of the report has it too.
+    let mut forms =
+        scratch.reweave(["report", "out", "--html", "out.html", "--sarif", "out.sarif", "--junit", "out.xml"]);
+    run_with(&mut forms, None, LIMIT).expect(1);
+    for form in ["out.html", "out.sarif", "out.xml"] {
+        let text = fs::read_to_string(scratch.join(form)).expect("written");
+        assert!(text.contains("put_load_bad.c:10"), "{form}");
+    }
+    run_with(&mut scratch.reweave(["verify", "out"]), None, LIMIT).expect(2).says("findings of many ranks");
+    let story = run_with(&mut scratch.reweave(["explain", "out/1"]), None, LIMIT).expect(0);
+    assert!(story.stdout.contains("put by rank 1"), "{}", story.stdout);
+}
+
+#[test]
+fn without_hooks_calls_alone_are_seen_and_that_is_said() {
+    if !OPEN_MPI.is_here() {
+        return skip("ranks", "no Open MPI (mpicc.openmpi)");
+    }
+    let scratch = Scratch::new("ranks");
+    let source = golden().join("put_put_bad.c");
+    run_with(scratch.command(OPEN_MPI.compiler).args(["-g", "-o", "put_put_bad"]).arg(source), None, LIMIT).expect(0);
+    OPEN_MPI.test(&scratch, "put_put_bad").expect(1).says("only calls were seen");
+}
+
+#[test]
+fn what_starts_no_ranks_was_not_checked() {
+    let scratch = Scratch::new("ranks");
+    scratch.script("mpirun", "#!/bin/sh\nexit 0\n");
+    run_with(&mut scratch.reweave(["test", "--", "./mpirun", "-n", "2", "./nothing"]), None, LIMIT)
+        .expect(2)
+        .says("not checked: no process of it called MPI_Init or shmem_init");
+}
+
+/// One rank ends as it should not, behind everything that could race.
+const ENDS: &str = "
+#include <mpi.h>
+#include <signal.h>
+#include <stdlib.h>
+int main(int argc, char **argv) {
+  MPI_Init(&argc, &argv);
+  int rank, *memory;
+  MPI_Win window;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Win_allocate(64, 4, MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &window);
+  MPI_Win_fence(0, window);
+  if (argv[2][0] == 'r') MPI_Put(&rank, 1, MPI_INT, 0, 0, 1, MPI_INT, window);
+  MPI_Win_fence(0, window);
+  if (rank == 1 && argv[1][0] == 'k') raise(SIGKILL);
+  if (rank == 1 && argv[1][0] == 'a') MPI_Abort(MPI_COMM_WORLD, 3);
+  if (rank == 1 && argv[1][0] == 'e') _Exit(0);
+  MPI_Barrier(MPI_COMM_WORLD);
+  MPI_Win_free(&window);
+  MPI_Finalize();
+  return 0;
+}
+";
+
+#[test]
+fn a_rank_that_ends_early_is_looked_at_and_is_no_clean_bill() {
+    if !OPEN_MPI.is_here() {
+        return skip("ranks", "no Open MPI (mpicc.openmpi)");
+    }
+    let scratch = Scratch::new("ranks");
+    scratch.file("ends.c", ENDS);
+    let mut build = scratch.reweave(["cc", "-g", "-o", "ends", "ends.c"]);
+    run_with(build.env("REWEAVE_CC", OPEN_MPI.compiler), None, LIMIT).expect(0);
+    let test = |how: &str, race: &str| {
+        let words = ["test", "--fail-fast", "--", OPEN_MPI.launcher, "-n", "2", "./ends", how, race];
+        run_with(Library::command(&mut scratch.reweave(words)), None, LIMIT)
+    };
+    for how in ["kill", "abort", "exit"] {
+        test(how, "none").expect(2).says("did not come to MPI_Finalize");
+    }
+    test("kill", "race").expect(1);
+    test("normally", "none").expect(0);
+}

@@ -1,0 +1,112 @@
+//! Memory by name: variables on stacks, parts of blocks however they were allocated, lambdas by whose they are, and
+//! whether a lock that did not help was shared.
+
+use std::fs;
+
+use super::common::{has, skip};
+use super::reweave;
+
+const LOCALS: &str = "#include <pthread.h>
+#include <stdlib.h>
+struct job { int id; int done; char name[16]; };
+struct node { struct node *next; int value; };
+static void *count_up(void *p) { int *x = p; (*x)++; return 0; }
+static void *finish(void *p) { struct job *j = p; j->done = 1; return 0; }
+static void *add(void *p) { struct node *n = p; n->value++; return 0; }
+int main(void) {
+    int count = 0;
+    struct job jobs[2] = {{0}};
+    pthread_t t[3];
+    struct node *n;
+    n = malloc(sizeof(*n));
+    n->value = 0;
+    pthread_create(&t[0], 0, count_up, &count);
+    pthread_create(&t[1], 0, finish, &jobs[1]);
+    pthread_create(&t[2], 0, add, n);
+    count++;
+    jobs[1].done = 2;
+    n->value++;
+    for (int i = 0; i < 3; i++) pthread_join(t[i], 0);
+    return count + jobs[1].done + n->value == 0;
+}
+";
+
+const OBJECTS: &str = "#include <iostream>
+#include <list>
+#include <memory>
+#include <shared_mutex>
+#include <sstream>
+#include <thread>
+struct Pool { std::mutex m; int done = 0; };
+static std::shared_mutex table;
+static std::list<int> from{1, 2, 3}, to;
+static std::ostringstream notes;
+static void move_one() {
+    std::shared_lock<std::shared_mutex> guard(table);
+    to.splice(to.end(), from, from.begin());
+}
+int main() {
+    auto pool = std::make_shared<Pool>();
+    int local = 0;
+    std::thread a([&] { local++; pool->done++; std::cout << \"a\"; });
+    std::thread b([&] { pool->done++; std::cout << 1 << 2.5; });
+    local++;
+    a.join();
+    b.join();
+    std::thread c(move_one), d(move_one);
+    c.join();
+    d.join();
+    std::thread e([] { notes << \"hello \"; }), f([] { notes << 1; });
+    e.join();
+    f.join();
+    return notes.str().empty() || local == 0;
+}
+";
+
+/// What `predict` says of a recording of a program.
+fn predicted(source: &str, name: &str, build: &[&str]) -> String {
+    let scratch = tempfile::tempdir().expect("a temporary folder");
+    let folder = scratch.path();
+    fs::write(folder.join(name), source).expect("written");
+    let built = reweave(folder, &[build, &["-o", "prog", name, "-pthread"]].concat());
+    assert_eq!(built.code, 0, "{}", built.stderr);
+    assert_eq!(reweave(folder, &["record", "-o", "prog.rwt", "--", "./prog"]).code, 0);
+    let said = reweave(folder, &["predict", "prog.rwt"]);
+    assert_eq!(said.code, 1, "{}", said.stderr);
+    said.stdout
+}
+
+#[test]
+fn variables_on_stacks_and_parts_of_blocks_have_names() {
+    for optimise in ["-O0", "-O2"] {
+        let said = predicted(LOCALS, "locals.c", &["cc", "-g", optimise]);
+        for told in [
+            "data race on main::count:",
+            "data race on main::jobs[1].done:",
+            "data race on node.value in the block of 16",
+        ] {
+            assert!(said.contains(told), "{told} {optimise}: {said}");
+        }
+    }
+}
+
+#[test]
+fn objects_of_the_library_and_lambdas_have_names() {
+    if !has("g++") {
+        skip("names of C++ objects", "no g++");
+        return;
+    }
+    let said = predicted(OBJECTS, "objects.cpp", &["c++", "-g", "-O1"]);
+    for told in [
+        "data race on main::local:",
+        "data race on Pool.done in the block of",
+        "in lambda in main",
+        "in lambda 2 in main",
+        "holding table (shared, taken at objects.cpp:12 move_one)",
+        "data race on notes",
+    ] {
+        assert!(said.contains(told), "{told}: {said}");
+    }
+    let races: Vec<&str> = said.lines().filter(|line| line.contains("data race on")).collect();
+    assert!(!races.iter().any(|race| race.contains("cout")), "it may be used by all: {races:?}");
+}

@@ -1,0 +1,90 @@
+//! Collections of the JDK that programs guard themselves: which classes they are, and which calls lead into them.
+
+/// Classes that hold what a collection holds. Those that only stand before another (`HashSet`) have nothing to hook.
+const HOLDING: [&[u8]; 17] = [
+    b"java/util/ArrayList",
+    b"java/util/AbstractList",
+    b"java/util/LinkedList",
+    b"java/util/HashMap",
+    b"java/util/LinkedHashMap",
+    b"java/util/TreeMap",
+    b"java/util/ArrayDeque",
+    b"java/util/PriorityQueue",
+    b"java/util/IdentityHashMap",
+    b"java/util/EnumMap",
+    b"java/util/BitSet",
+    b"java/util/Arrays",
+    b"java/util/Vector",
+    b"java/util/Hashtable",
+    b"java/lang/AbstractStringBuilder",
+    b"java/lang/StringBuilder",
+    b"java/lang/StringBuffer",
+];
+
+/// Classes and interfaces whose methods lead there.
+const LEADING: [&[u8]; 30] = [
+    b"java/lang/Iterable",
+    b"java/util/AbstractCollection",
+    b"java/util/AbstractMap",
+    b"java/util/AbstractQueue",
+    b"java/util/AbstractSequentialList",
+    b"java/util/AbstractSet",
+    b"java/util/Collection",
+    b"java/util/Collections",
+    b"java/util/Deque",
+    b"java/util/EnumSet",
+    b"java/util/Enumeration",
+    b"java/util/HashSet",
+    b"java/util/Iterator",
+    b"java/util/LinkedHashSet",
+    b"java/util/List",
+    b"java/util/ListIterator",
+    b"java/util/Map",
+    b"java/util/NavigableMap",
+    b"java/util/NavigableSet",
+    b"java/util/PrimitiveIterator",
+    b"java/util/Properties",
+    b"java/util/Queue",
+    b"java/util/SequencedCollection",
+    b"java/util/SequencedMap",
+    b"java/util/SequencedSet",
+    b"java/util/Set",
+    b"java/util/SortedMap",
+    b"java/util/SortedSet",
+    b"java/util/Stack",
+    b"java/util/TreeSet",
+];
+
+/// Fields that two readers of a collection may both fill in, with views that do not differ.
+const VIEWS: [&str; 6] = ["keySet", "values", "entrySet", "navigableKeySet", "descendingMap", "toStringCache"];
+
+/// The class itself, without what is nested in it.
+fn outermost(name: &[u8]) -> &[u8] {
+    name.split(|byte| *byte == b'$').next().unwrap_or(name)
+}
+
+/// Whether objects of the class hold what a collection holds.
+pub fn holds(name: &[u8]) -> bool {
+    HOLDING.contains(&outermost(name))
+}
+
+/// Whether a call of a method of this class, as the code names it, is one to a collection.
+pub fn leads_to(name: &[u8]) -> bool {
+    holds(name) || LEADING.contains(&outermost(name))
+}
+
+/// Whether a field of such a class is no part of what the collection holds.
+pub fn is_view(field: &str) -> bool {
+    VIEWS.contains(&field)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nested_classes_belong_to_what_they_are_nested_in() {
+        assert!(holds(b"java/util/HashMap$Node") && leads_to(b"java/util/Map$Entry"));
+        assert!(!holds(b"java/util/HashMapper") && !leads_to(b"java/util/concurrent/ConcurrentHashMap"));
+    }
+}

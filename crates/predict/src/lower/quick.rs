@@ -1,0 +1,121 @@
+//! A look at the kept events of a window before a history is made of them: most windows have nothing to ask about.
+
+use reweave_model::{LockChange, LockMode, ObjectId, Pc, ThreadId};
+
+use super::buffer::{Kept, What};
+use super::world::World;
+use crate::history::AccessKind;
+use crate::linear::FastMap;
+
+/// The kept events of a window, and what was so before them.
+pub struct Unlowered<'w> {
+    pub(super) kept: &'w [Kept],
+    pub(super) world: &'w World,
+}
+
+/// Ways to use a word that are told apart; a word with more is taken for a racy one.
+const MOST: usize = 32;
+/// Bytes of an access that is too long to be looked at.
+const LONG: u64 = 1 << 16;
+
+/// How a thread used a word: with which locks (as a number), whether it wrote, and whether by an atomic operation.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Use {
+    thread: ThreadId,
+    locks: u32,
+    writes: bool,
+    atomic: bool,
+}
+
+type Held = Vec<(ObjectId, LockMode)>;
+
+/// Sets of locks as numbers.
+#[derive(Default)]
+struct Sets {
+    numbers: FastMap<Held, u32>,
+    all: Vec<Held>,
+    now: FastMap<ThreadId, (Held, u32)>,
+}
+
+impl Sets {
+    fn change(&mut self, thread: ThreadId, change: impl FnOnce(&mut Held)) {
+        let (held, number) = self.now.entry(thread).or_default();
+        change(held);
+        held.sort_unstable_by_key(|(lock, _)| *lock);
+        *number = *self.numbers.entry(held.clone()).or_insert_with(|| {
+            self.all.push(held.clone());
+            // None is number 0 for who holds nothing and never did.
+            self.all.len() as u32
+        });
+    }
+
+    fn of(&self, thread: ThreadId) -> u32 {
+        self.now.get(&thread).map_or(0, |(_, number)| *number)
+    }
+
+    fn exclude(&self, one: u32, two: u32) -> bool {
+        let set = |number: u32| number.checked_sub(1).map_or(&[][..], |at| &self.all[at as usize]);
+        set(one).iter().any(|(lock, mode)| {
+            set(two).iter().any(|(other, other_mode)| {
+                lock == other && (*mode == LockMode::Exclusive || *other_mode == LockMode::Exclusive)
+            })
+        })
+    }
+}
+
+impl Unlowered<'_> {
+    pub fn codes(&self) -> impl Iterator<Item = Pc> {
+        self.kept.iter().map(|kept| kept.pc)
+    }
+
+    /// Whether two accesses conflict that no common lock keeps apart. Says yes where it would take long to tell.
+    pub fn may_race(&self) -> bool {
+        let mut sets = Sets::default();
+        for (&(thread, lock), &mode) in &self.world.held {
+            sets.change(thread, |held| held.push((lock, mode)));
+        }
+        let mut words: FastMap<u64, Vec<Use>> = FastMap::default();
+        for kept in self.kept {
+            let (addr, size, writes, atomic) = match &kept.what {
+                What::Access { addr, size, kind, written, .. } => {
+                    (*addr, *size, written.is_some(), *kind != AccessKind::Plain)
+                }
+                What::Free { addr, size } => (*addr, *size, true, false),
+                What::Alloc { .. } => continue,
+                What::Sync(op) => {
+                    match op.lock_change() {
+                        Some(LockChange::Acquired { lock, mode }) => {
+                            sets.change(kept.thread, |held| held.push((lock, mode)));
+                        }
+                        Some(LockChange::Released { lock, .. }) => {
+                            sets.change(kept.thread, |held| held.retain(|(other, _)| *other != lock));
+                        }
+                        None => {}
+                    }
+                    continue;
+                }
+            };
+            let new = Use { thread: kept.thread, locks: sets.of(kept.thread), writes, atomic };
+            if size > LONG {
+                return true;
+            }
+            for word in addr / 8..addr.saturating_add(size).div_ceil(8) {
+                let uses = words.entry(word).or_default();
+                if uses.contains(&new) {
+                    continue;
+                }
+                let races = |old: &Use| {
+                    old.thread != new.thread
+                        && (old.writes || new.writes)
+                        && !(old.atomic && new.atomic)
+                        && !sets.exclude(old.locks, new.locks)
+                };
+                if uses.len() >= MOST || uses.iter().any(races) {
+                    return true;
+                }
+                uses.push(new);
+            }
+        }
+        false
+    }
+}

@@ -1,0 +1,273 @@
+//! `reweave test` of a program of many ranks: record, judge, confirm, report.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use reweave_launch::{Error, FrontEnds, PrivateFolder, Result, interrupt};
+use reweave_model::{Harm, Strength};
+use reweave_report::data::{SCHEMA, Tries};
+use reweave_report::{Item, Report};
+use reweave_trace::Language;
+
+use super::again::{Again, values};
+use super::items::{self, Common};
+use super::places::Places;
+use super::{RANKS, Unpacked};
+use crate::event::Logs;
+use crate::logfile::{self, Notes};
+use crate::offline::{self, Races};
+use crate::session::{self, Confirmation, Ended, Output, Program};
+
+const REPORT: &str = "report.json";
+
+/// What is asked for.
+#[derive(Clone, Debug)]
+pub struct Request {
+    pub front_ends: FrontEnds,
+    pub command: Vec<OsString>,
+    pub cwd: PathBuf,
+    /// Where the report and the findings go.
+    pub folder: PathBuf,
+    pub budget: Duration,
+    /// The standard to the letter.
+    pub strict: bool,
+    /// The first finding that is confirmed ends the test.
+    pub fail_fast: bool,
+}
+
+pub struct Tested {
+    pub report: Report,
+    /// What the user should know about what was seen.
+    pub notes: Vec<String>,
+}
+
+/// What is being done, for somebody who watches.
+pub enum Stage<'a> {
+    Recorded { ranks: usize, entries: usize },
+    Confirming { done: usize, total: usize },
+    Found(&'a Item),
+}
+
+/// Makes the folder, or empties one of an earlier test: only what such a test makes is removed.
+fn prepare(folder: &Path) -> Result<()> {
+    fs::create_dir_all(folder).map_err(Error::output("create", folder))?;
+    for entry in fs::read_dir(folder).map_err(Error::output("read", folder))?.flatten() {
+        let path = entry.path();
+        let is_number = entry.file_name().to_str().is_some_and(|name| name.parse::<u32>().is_ok());
+        if (is_number && Again::is_in(&path)) || entry.file_name() == RANKS {
+            fs::remove_dir_all(&path).map_err(Error::output("empty", &path))?;
+        }
+    }
+    let _ = fs::remove_file(folder.join(REPORT));
+    // Whoever reads the report must not take another program's recording for this one's.
+    let _ = fs::remove_file(folder.join(reweave_launch::folder::RECORDING));
+    let ranks = folder.join(RANKS);
+    fs::create_dir_all(&ranks).map_err(Error::output("create", &ranks))
+}
+
+/// Runs a test from beginning to end.
+pub fn test(request: &Request, watch: &mut dyn FnMut(Stage<'_>)) -> Result<Tested> {
+    prepare(&request.folder)?;
+    let _guard = interrupt::Guard::around();
+    let end = Instant::now() + request.budget;
+    let unpacked = Unpacked::new()?;
+    let mut program = Program {
+        command: request.command.clone(),
+        cwd: request.cwd.clone(),
+        runtime: unpacked.path(),
+        limit: request.budget / 4,
+        interrupted: interrupt::asked,
+    };
+    let ranks = request.folder.join(RANKS).canonicalize().map_err(Error::output("open", &request.folder))?;
+    let cannot = |source| Error::CannotRun { program: name(&request.command), source };
+    let began = Instant::now();
+    let ended = program.run(&ranks, None, Output::Ours).map_err(cannot)?;
+    let took = began.elapsed();
+    interrupt::forget();
+    let logs = logfile::read_all(&ranks).map_err(Error::io("read", &ranks))?;
+    let notes = logfile::read_notes(&ranks, logs.len());
+    watch(Stage::Recorded { ranks: logs.len(), entries: logs.iter().map(Vec::len).sum() });
+    let races = offline::analyse(&logs, request.strict);
+    let mut findings = told(request.front_ends, &logs, &notes, &races);
+    // A run along a plan waits for the other rank now and then.
+    program.limit = (took * 4 + Duration::from_secs(5)).min(request.budget / 4);
+    confirm(request, &program, &logs, &races, &mut findings, end, watch)?;
+    let items: Vec<Item> = findings.into_iter().map(|(item, _)| item).collect();
+    let report = report(request, items, &logs, &races, &notes, &ended);
+    let path = request.folder.join(REPORT);
+    fs::write(&path, report.to_json()).map_err(Error::output("write", &path))?;
+    Ok(Tested { notes: remarks(&report, &notes, logs.len()), report })
+}
+
+fn name(command: &[OsString]) -> String {
+    command.first().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
+}
+
+/// One item for each pair of lines, the strongest, with the number of the finding that it was made from.
+fn told(front_ends: FrontEnds, logs: &Logs, notes: &Notes, races: &Races) -> Vec<(Item, usize)> {
+    let sites = races.found.iter().flat_map(|found| {
+        let window = Common::of(logs, found).site();
+        [Some(found.a.site), Some(found.b.site), window].into_iter().flatten()
+    });
+    let places = Places::new(front_ends, notes, sites);
+    let mut items: Vec<(Item, usize)> = Vec::new();
+    for (number, (found, witness)) in races.found.iter().zip(&races.witnesses).enumerate() {
+        let item = items::item(logs, found, witness.is_some(), &places);
+        let key = items::key(&item);
+        match items.iter_mut().find(|(known, _)| items::key(known) == key) {
+            Some(known) if known.0.strength < item.strength => *known = (item, number),
+            Some(_) => {}
+            None => items.push((item, number)),
+        }
+    }
+    items.sort_by_key(|(item, number)| (std::cmp::Reverse(item.strength), *number));
+    for (id, (item, _)) in (1..).zip(&mut items) {
+        item.id = id;
+    }
+    items
+}
+
+/// Tries to make each of them happen, in both orders.
+fn confirm(
+    request: &Request,
+    program: &Program,
+    logs: &Logs,
+    races: &Races,
+    findings: &mut [(Item, usize)],
+    end: Instant,
+    watch: &mut dyn FnMut(Stage<'_>),
+) -> Result<()> {
+    let total = findings.iter().filter(|(item, _)| item.is_proven()).count();
+    for (done, (item, number)) in findings.iter_mut().filter(|(item, _)| item.is_proven()).enumerate() {
+        watch(Stage::Confirming { done, total });
+        if interrupt::asked() || Instant::now() > end {
+            item.why_unconfirmed = Some("there was no time left".into());
+            continue;
+        }
+        let Some(plans) = session::plans(logs, &races.found[*number]) else {
+            item.why_unconfirmed = Some("such accesses cannot be steered".into());
+            continue;
+        };
+        let folder = PrivateFolder::new()?;
+        let tried = session::confirm(program, folder.path(), &plans);
+        let tried = tried.map_err(|source| Error::CannotRun { program: name(&request.command), source })?;
+        item.tries = Some(Tries {
+            attempts: tried.orders.len() as u32,
+            confirmations: tried.orders.iter().filter(|order| order.happened).count() as u32,
+            ..Tries::default()
+        });
+        if tried.confirmed() {
+            let again = Again::new(&request.command, &request.cwd, &plans, program.limit);
+            again.save(&request.folder.join(item.id.to_string()))?;
+            confirmed(item, &tried);
+            watch(Stage::Found(item));
+            if request.fail_fast {
+                break;
+            }
+        } else {
+            let happened = tried.orders.iter().filter(|order| order.happened).count();
+            item.why_unconfirmed = Some(format!("{happened} of the two orders could be made to happen"));
+        }
+    }
+    Ok(())
+}
+
+/// What both orders showed.
+fn confirmed(item: &mut Item, tried: &Confirmation) {
+    item.strength = Strength::Confirmed;
+    item.schedule = Some(format!("{}/orders.json", item.id));
+    item.why_unconfirmed = None;
+    let [one, other] = &tried.orders[..] else { return };
+    let ended = |ended: &Ended| match (ended.timed_out, ended.status) {
+        (true, _) => "hung".to_owned(),
+        (_, 0) => "ended normally".to_owned(),
+        (_, status) => format!("ended with status {status}"),
+    };
+    let shown = |order: &session::Ordered, forward: bool| {
+        let values = values(order, forward);
+        if values.is_empty() { ended(&order.ended) } else { format!("{values}, and it {}", ended(&order.ended)) }
+    };
+    let how = if tried.differs() { "with different results" } else { "with the same result" };
+    item.outcome = Some(format!(
+        "made both orders happen, {how}: with (1) first {}; with (2) first {}",
+        shown(one, true),
+        shown(other, false)
+    ));
+    item.harm = Some(match () {
+        () if one.ended.timed_out || other.ended.timed_out => Harm::Hang,
+        () if one.ended.status != other.ended.status => Harm::Status,
+        () if tried.differs() => Harm::OtherOutput,
+        () => Harm::Nothing,
+    });
+}
+
+fn report(request: &Request, findings: Vec<Item>, logs: &Logs, races: &Races, notes: &Notes, ended: &Ended) -> Report {
+    let stats = BTreeMap::from([
+        ("ranks".to_owned(), logs.len() as u64),
+        ("unknown_pairs".to_owned(), 0),
+        ("one-sided.entries".to_owned(), logs.iter().map(|log| log.len() as u64).sum()),
+        ("one-sided.accesses".to_owned(), races.accesses as u64),
+        ("one-sided.given_up".to_owned(), races.given_up as u64),
+        ("one-sided.ambiguous_waits".to_owned(), races.ambiguous_waits as u64),
+        ("one-sided.contradictions".to_owned(), races.incomplete as u64),
+        ("one-sided.dropped".to_owned(), notes.dropped),
+        ("one-sided.not_understood".to_owned(), notes.not_understood.len() as u64),
+    ]);
+    Report {
+        reweave: env!("CARGO_PKG_VERSION").into(),
+        schema: SCHEMA,
+        program: request.command.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
+        findings,
+        stats,
+        unchecked: unchecked(logs, races, notes, ended),
+        language: Arc::new(Language::of_older_traces()),
+        ..Report::default()
+    }
+}
+
+/// Why no findings mean nothing.
+fn unchecked(logs: &Logs, races: &Races, notes: &Notes, ended: &Ended) -> Option<String> {
+    if logs.iter().all(Vec::is_empty) {
+        return Some(
+            "no process of it called MPI_Init or shmem_init where reweave could see it: is it linked to the library \
+             of ranks as a shared object, and do its ranks run on this machine?"
+                .into(),
+        );
+    }
+    if ended.timed_out {
+        return Some("the program did not end in a quarter of the time there is and was ended (--budget)".into());
+    }
+    let missing = logs.iter().filter(|log| log.is_empty()).count();
+    if missing > 0 {
+        return Some(format!("{missing} of {} ranks left no log", logs.len()));
+    }
+    let cut = logs.len().saturating_sub(notes.finished);
+    if cut > 0 {
+        return Some(format!("{cut} of {} ranks did not come to MPI_Finalize or shmem_finalize", logs.len()));
+    }
+    if races.given_up > 0 {
+        return Some("there were too many accesses to the same memory to compare all of them".into());
+    }
+    (notes.dropped > 0).then(|| format!("{} entries did not fit into the logs", notes.dropped))
+}
+
+/// What the user should know about what was seen.
+fn remarks(report: &Report, notes: &Notes, ranks: usize) -> Vec<String> {
+    let mut remarks = Vec::new();
+    if ranks > 0 && notes.instrumented == 0 && report.stats["one-sided.entries"] > 0 {
+        remarks.push(
+            "only calls were seen: build with `REWEAVE_CC=mpicc reweave cc` (or OMPI_CC, MPICH_CC, SHMEM_CC=reweave-cc) \
+             to see loads and stores too"
+                .into(),
+        );
+    }
+    if !notes.not_understood.is_empty() {
+        let names: Vec<&str> = notes.not_understood.iter().map(String::as_str).collect();
+        remarks.push(format!("calls that were not understood, so that something may be missing: {}", names.join(", ")));
+    }
+    remarks
+}

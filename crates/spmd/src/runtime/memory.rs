@@ -1,0 +1,107 @@
+//! `memcpy`, `memmove` and `memset` as the program calls them: gcc puts no hooks around them.
+//!
+//! They are replaced for the whole process, so they do their work by themselves and need nothing: string instructions,
+//! which no compiler turns back into a call. Only calls from modules with hooks count.
+
+use std::arch::asm;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+
+use super::local::access;
+
+/// Code of modules with hooks: where it begins and ends.
+static CODE: [(AtomicU64, AtomicU64); 16] = [const { (AtomicU64::new(0), AtomicU64::new(0)) }; 16];
+static MODULES: AtomicUsize = AtomicUsize::new(0);
+
+/// The module that has this address has hooks.
+pub fn watch_module(inside: u64) {
+    unsafe extern "C" fn look(info: *mut libc::dl_phdr_info, _: usize, inside: *mut libc::c_void) -> i32 {
+        // SAFETY: the loader's list; `inside` is ours.
+        let (info, inside) = unsafe { (&*info, *inside.cast::<u64>()) };
+        let headers = (0..usize::from(info.dlpi_phnum))
+            // SAFETY: the module has that many.
+            .map(|number| unsafe { &*info.dlpi_phdr.add(number) })
+            .filter(|header| header.p_type == libc::PT_LOAD)
+            .map(|header| (info.dlpi_addr + header.p_vaddr, header.p_memsz));
+        if !headers.clone().any(|(start, size)| inside.wrapping_sub(start) < size) {
+            return 0;
+        }
+        let (lo, hi) = headers.fold((u64::MAX, 0), |(lo, hi), (start, size)| (lo.min(start), hi.max(start + size)));
+        if let Some(free) = CODE.get(MODULES.fetch_add(1, Ordering::Relaxed)) {
+            free.0.store(lo, Ordering::Relaxed);
+            free.1.store(hi, Ordering::Release);
+        }
+        1
+    }
+    let mut inside = inside;
+    // SAFETY: the callback only reads the list.
+    unsafe { libc::dl_iterate_phdr(Some(look), (&raw mut inside).cast()) };
+}
+
+fn is_watched(pc: u64) -> bool {
+    let known = MODULES.load(Ordering::Relaxed).min(CODE.len());
+    CODE[..known].iter().any(|(lo, hi)| pc < hi.load(Ordering::Acquire) && lo.load(Ordering::Relaxed) <= pc)
+}
+
+fn note(pc: u64, address: u64, len: usize, write: bool) {
+    if len > 0 {
+        access(pc, address, len.min(1 << 30) as u32, write);
+    }
+}
+
+/// Copies, upwards or downwards.
+unsafe fn copy(to: *mut u8, from: *const u8, len: usize) {
+    // SAFETY: the program's own memory; the direction flag is put back.
+    unsafe {
+        if (to as usize).wrapping_sub(from as usize) >= len {
+            asm!("rep movsb", inout("rdi") to => _, inout("rsi") from => _, inout("rcx") len => _,
+                options(nostack, preserves_flags));
+        } else {
+            asm!("std", "rep movsb", "cld", inout("rdi") to.wrapping_add(len).wrapping_sub(1) => _,
+                inout("rsi") from.wrapping_add(len).wrapping_sub(1) => _, inout("rcx") len => _, options(nostack));
+        }
+    }
+}
+
+/// # Safety
+/// As libc has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn memcpy(to: *mut u8, from: *const u8, len: usize) -> *mut u8 {
+    let pc = caller!();
+    if is_watched(pc) {
+        note(pc, from as u64, len, false);
+        note(pc, to as u64, len, true);
+    }
+    // SAFETY: as the caller says.
+    unsafe { copy(to, from, len) };
+    to
+}
+
+/// # Safety
+/// As libc has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn memmove(to: *mut u8, from: *const u8, len: usize) -> *mut u8 {
+    let pc = caller!();
+    if is_watched(pc) {
+        note(pc, from as u64, len, false);
+        note(pc, to as u64, len, true);
+    }
+    // SAFETY: as the caller says.
+    unsafe { copy(to, from, len) };
+    to
+}
+
+/// # Safety
+/// As libc has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn memset(to: *mut u8, byte: i32, len: usize) -> *mut u8 {
+    let pc = caller!();
+    if is_watched(pc) {
+        note(pc, to as u64, len, true);
+    }
+    // SAFETY: as the caller says.
+    unsafe {
+        asm!("rep stosb", inout("rdi") to => _, in("al") byte as u8, inout("rcx") len => _,
+            options(nostack, preserves_flags));
+    }
+    to
+}

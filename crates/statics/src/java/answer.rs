@@ -1,0 +1,126 @@
+//! From paths to an answer.
+
+use std::path::PathBuf;
+use std::time::Instant;
+
+use reweave_jvm::classfile::access;
+use reweave_report::determinism::{AccessAt, Determinism, LocationItem, NotUnderstood, OutputItem, Verdict};
+
+use super::classes::{Classes, MethodId};
+use super::code::Name;
+use super::judge::Facts;
+use super::load::load;
+use super::models::Models;
+use super::solve::{Birth, Origin, Solver, ThreadId};
+use crate::question::{Question, judge};
+
+/// Why there is no answer.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum NoAnswer {
+    /// What was asked makes no sense here.
+    Usage(String),
+    /// There is nothing to analyse.
+    Nothing(String),
+}
+
+/// Analyses the program that the paths hold.
+pub fn answer(paths: &[PathBuf], question: &Question) -> Result<Determinism, NoAnswer> {
+    let loaded = load(paths).map_err(NoAnswer::Usage)?;
+    let mut damage = loaded.damage;
+    let classes = Classes::new(&loaded.classes, &mut damage);
+    if classes.all.is_empty() {
+        let why = damage.first().map_or_else(String::new, |first| format!(" ({first})"));
+        return Err(NoAnswer::Nothing(format!("no class was found{why}")));
+    }
+    let main = find_main(&classes, question.main.as_deref().or(loaded.main.as_deref()))?;
+    let mut models = Models::built_in();
+    for (file, text) in &question.models {
+        models.add(file, text).map_err(NoAnswer::Usage)?;
+    }
+    let mut solver = Solver::new(classes, models, question.context.map_or(1, |context| context as u32));
+    solver.deadline = question.budget.map(|budget| Instant::now() + budget);
+    solver.run(main);
+    let mut determinism = if solver.gave_up { unfinished(&solver) } else { Facts::new(&solver).judge() };
+    let damaged = damage.into_iter().map(|what| NotUnderstood { what, at: "not read".to_owned() });
+    determinism.not_understood.extend(damaged);
+    judge(&mut determinism, &question.required, &|_, _| false).map_err(NoAnswer::Usage)?;
+    Ok(determinism)
+}
+
+/// Nothing is known of anything.
+fn unfinished(solver: &Solver<'_>) -> Determinism {
+    let unknown = |name: String| LocationItem { name, verdict: Verdict::Unknown, ..LocationItem::default() };
+    let output = OutputItem {
+        at: AccessAt { file: "output".to_owned(), ..AccessAt::default() },
+        verdict: Verdict::Unknown,
+        ..OutputItem::default()
+    };
+    Determinism {
+        locations: solver.classes.field_names().into_iter().map(unknown).collect(),
+        outputs: vec![output],
+        gave_up: Some("the program is too large, or the budget too small".to_owned()),
+        ..Determinism::default()
+    }
+}
+
+/// `public static void main(String[])` of the class that was named, or of the only one that has it.
+fn find_main(classes: &Classes<'_>, wanted: Option<&str>) -> Result<MethodId, NoAnswer> {
+    let is_main = |method: &super::classes::Method| {
+        classes.names.text(method.name) == "main"
+            && classes.names.text(method.descriptor) == "([Ljava/lang/String;)V"
+            && method.flags & access::STATIC != 0
+    };
+    let all: Vec<MethodId> =
+        (0..classes.methods.len()).filter(|at| is_main(&classes.methods[*at])).map(|at| MethodId(at as u32)).collect();
+    let name = |id: &MethodId| classes.names.text(classes.method(*id).class_name).replace('/', ".");
+    if let Some(wanted) = wanted {
+        let fits = |id: &&MethodId| {
+            let name = name(id);
+            name == wanted || name.rsplit('.').next() == Some(wanted)
+        };
+        return all.iter().find(fits).copied().ok_or_else(|| {
+            NoAnswer::Usage(format!("there is no class `{wanted}` with a main method: {}", list(&all, &name)))
+        });
+    }
+    match all[..] {
+        [only] => Ok(only),
+        [] => Err(NoAnswer::Nothing("no class has a main method".to_owned())),
+        _ => Err(NoAnswer::Usage(format!("say which class to start with --main: {}", list(&all, &name)))),
+    }
+}
+
+fn list(all: &[MethodId], name: &dyn Fn(&MethodId) -> String) -> String {
+    let names: Vec<String> = all.iter().take(12).map(name).collect();
+    if names.is_empty() { "no class has one".to_owned() } else { names.join(", ") }
+}
+
+impl Solver<'_> {
+    /// Solves the program that starts at a method.
+    pub fn run(&mut self, main: MethodId) {
+        let thread = self.thread(Birth::Main, None);
+        debug_assert_eq!(thread, ThreadId::MAIN);
+        let class: Name = self.classes.method(main).class_name;
+        self.main_line = self.classes.line(class);
+        self.initialise(class);
+        match self.frame(main, thread, None) {
+            Some(frame) => {
+                self.threads[thread.index()].entries.push(frame);
+                let array = self.classes.names.add("[Ljava/lang/String;");
+                let object = self.object(Origin::Arguments, array, None);
+                if let Some(parameter) = self.frames[frame.index()].body.code.parameters.first().copied() {
+                    let node = self.value_node(frame, parameter);
+                    self.add_one(node, object);
+                }
+            }
+            None => {
+                let why = match self.classes.body(main) {
+                    Some(Err(why)) => why,
+                    _ => "it has no code".to_owned(),
+                };
+                self.not_understood.entry((format!("main: {why}"), String::new())).or_default();
+                self.gave_up = true;
+            }
+        }
+        self.solve();
+    }
+}

@@ -1,0 +1,188 @@
+//! Code that others run: threads, tasks, callbacks of the library, and whatever unknown code may call.
+
+use std::rc::Rc;
+
+use reweave_jvm::classfile::access;
+
+use super::classes::MethodId;
+use super::code::Name;
+use super::solve::{Birth, OPAQUE, ObjectId, Point, Solver, ThreadId, Watch};
+
+impl Solver<'_> {
+    pub(super) fn start(&mut self, at: Point, object: ObjectId) {
+        let creator = self.frames[at.frame.index()].thread;
+        let thread = self.thread(Birth::Started(object), Some(creator));
+        self.threads[thread.index()].starts.insert(at);
+        self.started.entry(at).or_default().insert(thread);
+        if object == OPAQUE {
+            return self.not_understood(at, "a thread whose code is not known".to_owned());
+        }
+        let target = self.field_node(object, self.target);
+        let class = self.objects[object.index()].class;
+        let (run, nothing) = (self.classes.names.add("run"), self.classes.names.add("()V"));
+        match self.classes.dispatch(class, run, nothing) {
+            Some(method) => self.entry(at, thread, method, object),
+            None => self.watch(target, Watch::Target(object, thread, at)),
+        }
+    }
+
+    /// What a thread without a `run` of its own was given.
+    pub(super) fn runs(&mut self, _: ObjectId, thread: ThreadId, at: Point, target: ObjectId) {
+        for method in self.methods_named(target, "run") {
+            self.entry(at, thread, method, target);
+        }
+        if target == OPAQUE {
+            self.not_understood(at, "a thread whose code is not known".to_owned());
+        }
+    }
+
+    /// Methods of an object by name, whatever their parameters are.
+    fn methods_named(&self, object: ObjectId, name: &str) -> Vec<MethodId> {
+        let own = &self.objects[object.index()];
+        if let Some((method, stub)) = own.lambda {
+            return (self.classes.names.text(method) == name).then_some(stub).into_iter().collect();
+        }
+        let Some(name) = self.classes.names.get(name) else { return Vec::new() };
+        let mut found: Vec<MethodId> = Vec::new();
+        for class in self.classes.line(own.class) {
+            let Some(class) = self.classes.class(class) else { continue };
+            for descriptor in &class.descriptors(name) {
+                let Some(method) = self.classes.own_method(class.name, name, *descriptor) else { continue };
+                let known = found.iter().any(|known| self.classes.method(*known).descriptor == *descriptor);
+                let is_usable = self.classes.method(method).flags & (access::STATIC | access::ABSTRACT) == 0;
+                if is_usable && !known {
+                    found.push(method);
+                }
+            }
+        }
+        found
+    }
+
+    fn entry(&mut self, at: Point, thread: ThreadId, method: MethodId, object: ObjectId) {
+        let Some(frame) = self.frame(method, thread, Some(object)) else { return self.without_code(at, method) };
+        if !self.threads[thread.index()].entries.contains(&frame) {
+            self.threads[thread.index()].entries.push(frame);
+        }
+        if let Some(this) = self.frames[frame.index()].body.code.parameters.first().copied() {
+            let node = self.value_node(frame, this);
+            self.add_one(node, object);
+        }
+    }
+
+    /// A task of an executor.
+    pub(super) fn argument(&mut self, at: Point, object: ObjectId) {
+        let pc = self.statement_at(at).pc;
+        let own = &self.frames[at.frame.index()];
+        let (creator, submitter) = (own.thread, own.method);
+        let mut methods = self.methods_named(object, "run");
+        methods.extend(self.methods_named(object, "call"));
+        methods.extend(self.methods_named(object, "get"));
+        let Some(method) = methods.first().copied() else {
+            if object == OPAQUE {
+                self.not_understood(at, "a task whose code is not known".to_owned());
+            }
+            return;
+        };
+        let thread = self.thread(Birth::Task(object, submitter, pc), Some(creator));
+        self.threads[thread.index()].starts.insert(at);
+        self.started.entry(at).or_default().insert(thread);
+        self.entry(at, thread, method, object);
+        let future = self.call_at(at).and_then(|call| call.to);
+        if let (Some(future), Some(entry)) = (future, self.threads[thread.index()].entries.first().copied()) {
+            let (from, to) = (self.return_node(entry), self.value_node(at.frame, future));
+            self.watch(to, Watch::Store(self.content, from));
+        }
+    }
+
+    /// The library calls a method of an object it was given.
+    pub(super) fn call_back(&mut self, at: Point, method: &Rc<str>, object: ObjectId) {
+        for found in self.methods_named(object, method) {
+            self.call_back_to(at, found, object);
+        }
+    }
+
+    fn call_back_to(&mut self, at: Point, found: MethodId, object: ObjectId) {
+        let thread = self.frames[at.frame.index()].thread;
+        let Some(frame) = self.frame(found, thread, Some(object)) else { return self.without_code(at, found) };
+        self.frames[frame.index()].callers.insert(at);
+        self.callees.entry(at).or_default().insert(frame);
+        self.callbacks.insert(at);
+        let Some(call) = self.call_at(at).cloned() else { return };
+        let parameters = self.frames[frame.index()].body.code.parameters.clone();
+        for (index, parameter) in parameters.into_iter().enumerate() {
+            let to = self.value_node(frame, parameter);
+            if index == 0 {
+                self.add_one(to, object);
+                continue;
+            }
+            for argument in &call.arguments {
+                let from = self.value_node(at.frame, *argument);
+                self.copy(from, to);
+                self.watch(from, Watch::Load(self.content, to));
+                self.watch(from, Watch::Load(self.element, to));
+            }
+        }
+        let returned = self.return_node(frame);
+        if let Some(to) = call.to {
+            let to = self.value_node(at.frame, to);
+            self.copy(returned, to);
+        }
+        if let Some(receiver) = call.arguments.first() {
+            let node = self.value_node(at.frame, *receiver);
+            self.watch(node, Watch::Store(self.content, returned));
+        }
+    }
+
+    /// What an object holds goes with it; unknown code may put anything into arrays and containers.
+    fn leak(&mut self, object: ObjectId) {
+        let held: Vec<u32> =
+            self.field_nodes.iter().filter(|((own, _), _)| *own == object).map(|(_, node)| *node).collect();
+        let all = self.field_node(OPAQUE, self.content);
+        held.into_iter().for_each(|node| self.copy(node, all));
+        for field in [self.content, self.element] {
+            let node = self.field_node(object, field);
+            self.copy(all, node);
+            self.add_one(node, OPAQUE);
+        }
+    }
+
+    /// Code that is not understood has this object, and may call its methods.
+    pub(super) fn escaped(&mut self, object: ObjectId) {
+        if object == OPAQUE || !self.escapes.insert(object) {
+            return;
+        }
+        self.leak(object);
+        let own = &self.objects[object.index()];
+        let is_called =
+            |class: &Name| !self.classes.is_loaded(*class) && self.classes.names.text(*class) != "java/lang/Object";
+        let mut methods: Vec<MethodId> = own.lambda.iter().map(|(_, stub)| *stub).collect();
+        if own.lambda.is_none() && self.classes.above(own.class).iter().any(is_called) {
+            let line = self.classes.line(own.class);
+            let usable = access::STATIC | access::ABSTRACT | access::PRIVATE;
+            let all = self.classes.methods.iter().enumerate().filter(|(_, method)| {
+                line.contains(&method.class_name)
+                    && method.flags & usable == 0
+                    && !self.classes.names.text(method.name).starts_with('<')
+            });
+            methods.extend(all.map(|(at, _)| MethodId(at as u32)));
+        }
+        let thread = self.thread(Birth::Anywhere, None);
+        let all = self.field_node(OPAQUE, self.content);
+        for method in methods {
+            let Some(frame) = self.frame(method, thread, Some(object)) else { continue };
+            if self.threads[thread.index()].entries.contains(&frame) {
+                continue;
+            }
+            self.threads[thread.index()].entries.push(frame);
+            for (index, parameter) in self.frames[frame.index()].body.code.parameters.clone().into_iter().enumerate() {
+                let to = self.value_node(frame, parameter);
+                if index == 0 {
+                    self.add_one(to, object);
+                } else {
+                    self.add_one(to, OPAQUE);
+                    self.copy(all, to);
+                }
+            }
+        }
+    }
+}

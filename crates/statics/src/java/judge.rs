@@ -1,0 +1,341 @@
+//! What is said about a Java program, as data for reports.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use reweave_report::determinism::{
+    AccessAt, Determinism, LocationItem, NotUnderstood, OutputItem, ReadItem, Same, ThreadItem, Verdict, Why,
+};
+
+use super::accesses::{Access, Accesses, Location};
+use super::code::{Kind, Value};
+use super::conflicts::{AccessId, Choices, Conflicts, OrderFree};
+use super::models::Word;
+use super::monitors::Monitors;
+use super::names::Naming;
+use super::owned::Owned;
+use super::solve::{Birth, Point, Solver, ThreadId};
+use super::taint::Taint;
+use super::threads::Threads;
+use super::updates;
+
+/// Everything that is known of a program.
+pub struct Facts<'s, 'a> {
+    pub solver: &'s Solver<'a>,
+    pub threads: Threads,
+    pub monitors: Monitors,
+    pub accesses: Accesses,
+    pub conflicts: Conflicts,
+}
+
+impl<'s, 'a> Facts<'s, 'a> {
+    pub fn new(solver: &'s Solver<'a>) -> Self {
+        let threads = Threads::new(solver);
+        let accesses = Accesses::new(solver, &threads);
+        let fixed = |object, field| {
+            let all = accesses.by_location.get(&Location::Field(object, field));
+            all.into_iter().flatten().all(|id| {
+                let access = &accesses.all[*id];
+                !access.writes || access.initialises
+            })
+        };
+        let owned = Owned::new(solver, &threads, &fixed);
+        let conflicts = Conflicts::new(solver, &threads, &owned, &accesses);
+        let monitors = Monitors::new(solver, &threads);
+        Self { solver, threads, monitors, accesses, conflicts }
+    }
+
+    pub fn judge(&self) -> Determinism {
+        let choices = Choices {
+            solver: self.solver,
+            threads: &self.threads,
+            accesses: &self.accesses,
+            conflicts: &self.conflicts,
+        };
+        let (taint, free) = updates::find(&choices, &self.monitors);
+        let naming = Naming::new(self.solver);
+        let ends = Ends::new(self);
+        Judge { facts: self, choices, taint, free, naming, ends }.everything()
+    }
+}
+
+/// Where the program may end while others are running.
+struct Ends {
+    exits: Vec<Point>,
+    /// Daemon threads, which nobody waits for.
+    daemons: BTreeSet<ThreadId>,
+}
+
+impl Ends {
+    fn new(facts: &Facts<'_, '_>) -> Self {
+        let solver = facts.solver;
+        let exits = solver.used.iter().filter(|(_, used)| used.iter().any(|one| one.model.has(Word::Exit)));
+        let is_daemon = |thread: &Birth| matches!(thread, Birth::Started(object) if solver.daemons.contains(object));
+        let daemons = (0..solver.threads.len()).map(|at| ThreadId(at as u32)).filter(|thread| {
+            let line = solver.threads.iter().enumerate().filter(|(at, _)| {
+                ThreadId(*at as u32) == *thread || facts.threads.is_above(ThreadId(*at as u32), *thread)
+            });
+            line.into_iter().any(|(_, one)| is_daemon(&one.birth))
+        });
+        Self { exits: exits.map(|(at, _)| *at).collect(), daemons: daemons.collect() }
+    }
+
+    /// Whether the program may be over before a point is reached, or while it is.
+    fn cuts_off(&self, facts: &Facts<'_, '_>, at: Point) -> bool {
+        let thread = facts.solver.frames[at.frame.index()].thread;
+        let over = |end: Point| facts.threads.parallel(facts.solver, end, at);
+        self.exits.iter().any(|exit| over(*exit)) || self.daemons.contains(&thread) && self.main_ends(facts).any(over)
+    }
+
+    fn main_ends<'f>(&self, facts: &'f Facts<'_, '_>) -> impl Iterator<Item = Point> + 'f {
+        let entries = &facts.solver.threads[ThreadId::MAIN.index()].entries;
+        let solver = facts.solver;
+        let frame = entries.last().copied();
+        solver
+            .points()
+            .filter(move |at| Some(at.frame) == frame && matches!(solver.statement_at(*at).kind, Kind::Return(_)))
+    }
+}
+
+struct Judge<'f, 's, 'a> {
+    facts: &'f Facts<'s, 'a>,
+    choices: Choices<'f, 'a>,
+    taint: Taint,
+    free: OrderFree,
+    naming: Naming<'f, 'a>,
+    ends: Ends,
+}
+
+/// What a read is, over all executions of one input.
+enum Read {
+    Fixed,
+    Same(Same),
+    Choice(AccessId, AccessId),
+    Derived,
+    Unknown,
+}
+
+impl Judge<'_, '_, '_> {
+    fn everything(&self) -> Determinism {
+        let solver = self.facts.solver;
+        let mut threads = Vec::new();
+        for (at, thread) in solver.threads.iter().enumerate() {
+            if matches!(thread.birth, Birth::Initialiser(_) | Birth::Anywhere) {
+                continue;
+            }
+            let started = thread.starts.first().map(|start| solver.place(*start));
+            let name = self.naming.thread(ThreadId(at as u32));
+            threads.push(ThreadItem { name, started, many: self.facts.threads.many[at] });
+        }
+        threads.dedup();
+        let mut locations: BTreeMap<(String, Option<String>), LocationItem> = BTreeMap::new();
+        for location in self.facts.accesses.by_location.keys() {
+            let Some((name, object)) = self.naming.location(*location) else { continue };
+            let item = self.location(*location, name.clone(), object.clone());
+            // What no field holds is only told where a choice is made there.
+            let chosen = item.reads.iter().any(|read| read.why == Why::Choice);
+            let hidden = self.naming.is_inside(*location) && !chosen;
+            if hidden {
+                continue;
+            }
+            match locations.get_mut(&(name.clone(), object.clone())) {
+                Some(known) => merge(known, item),
+                None => {
+                    locations.insert((name, object), item);
+                }
+            }
+        }
+        let not_understood =
+            solver.not_understood.keys().map(|(what, at)| NotUnderstood { what: what.clone(), at: at.clone() });
+        Determinism {
+            threads,
+            locations: locations.into_values().collect(),
+            outputs: self.outputs(),
+            required: Vec::new(),
+            not_understood: not_understood.collect(),
+            assumptions: assumptions(),
+            gave_up: self.taint.incomplete.then(|| "the budget was used up".to_owned()),
+        }
+    }
+
+    fn access(&self, id: AccessId) -> AccessAt {
+        let access = &self.facts.accesses.all[id];
+        AccessAt { writes: access.writes, ..self.naming.point(access.at) }
+    }
+
+    /// Whether another object is meant in another execution.
+    fn moves(&self, access: &Access) -> bool {
+        let tainted = |value: Value| self.taint.is_tainted(access.at.frame, value);
+        let single = |value: Value| match self.facts.solver.objects_of(access.at.frame, value)[..] {
+            [object] => self.facts.threads.is_single(self.facts.solver, object),
+            _ => false,
+        };
+        access.base.is_some_and(|base| tainted(base) && !single(base)) || access.index.is_some_and(tainted)
+    }
+
+    fn kind(&self, location: Location, read: Option<AccessId>) -> Read {
+        if self.taint.incomplete || self.facts.accesses.is_unknown(location) {
+            return Read::Unknown;
+        }
+        let matter = self.choices.matter(location, read, &self.free);
+        if let Some((one, other)) = matter.first() {
+            return Read::Choice(*one, *other);
+        }
+        let all = &self.facts.accesses.by_location[&location];
+        let at = read.map(|read| self.facts.accesses.all[read].at);
+        let sees = all.iter().any(|write| {
+            let access = &self.facts.accesses.all[*write];
+            let before = |at| self.facts.threads.may_precede(self.facts.solver, access.at, at);
+            let cut = read.is_none() && access.writes && self.ends.cuts_off(self.facts, access.at);
+            self.taint.writes.contains(write) && at.is_none_or(before) || cut
+        });
+        let moved = read.is_some_and(|read| self.moves(&self.facts.accesses.all[read]));
+        let decided = at.is_some_and(|at| self.taint.is_decided(at)) && !self.is_settled(location);
+        if sees || moved || decided {
+            return Read::Derived;
+        }
+        match self.choices.pairs(location, read).first() {
+            None => Read::Fixed,
+            Some((one, other)) if self.free.accesses.contains(one) && self.free.accesses.contains(other) => {
+                Read::Same(Same::OrderFree)
+            }
+            Some(_) => Read::Same(Same::Constant),
+        }
+    }
+
+    /// Written only while nobody else can be there: once threads run it does not change any more. Deviation from the
+    /// definition of *derived*: whether such a location is read may depend on a choice, what is read does not.
+    fn is_settled(&self, location: Location) -> bool {
+        let all = &self.facts.accesses.by_location[&location];
+        all.iter().all(|id| {
+            let access = &self.facts.accesses.all[*id];
+            !access.writes || access.initialises || self.facts.threads.is_before_all(self.facts.solver, access.at)
+        })
+    }
+
+    fn location(&self, location: Location, name: String, object: Option<String>) -> LocationItem {
+        let all = &self.facts.accesses.by_location[&location];
+        let mut item = LocationItem { name, object, race: self.race(location), ..LocationItem::default() };
+        let reads = all.iter().copied().filter(|id| self.facts.accesses.all[*id].reads);
+        let is_part = |id: &AccessId| self.free.accesses.contains(id) && !self.is_choice(location, *id);
+        let reads: Vec<AccessId> = reads.filter(|id| !is_part(id)).collect();
+        for read in reads.into_iter().map(Some).chain([None]) {
+            let (verdict, why, pair) = match self.kind(location, read) {
+                Read::Fixed => continue,
+                Read::Same(same) => {
+                    item.same = item.same.max(Some(same));
+                    continue;
+                }
+                Read::Choice(one, other) => (Verdict::CanDiffer, Why::Choice, Some((one, other))),
+                Read::Derived => (Verdict::CanDiffer, Why::Derived, None),
+                Read::Unknown => (Verdict::Unknown, Why::Unknown, None),
+            };
+            item.verdict = item.verdict.max(verdict);
+            let mut sources: Vec<AccessAt> = all
+                .iter()
+                .filter(|id| {
+                    let access = &self.facts.accesses.all[**id];
+                    let before = |read: AccessId| {
+                        let at = self.facts.accesses.all[read].at;
+                        self.facts.threads.may_precede(self.facts.solver, access.at, at)
+                    };
+                    access.writes && read.is_none_or(before)
+                })
+                .map(|id| self.access(*id))
+                .collect();
+            sources.sort();
+            sources.dedup();
+            let locked = pair.is_some_and(|(one, other)| {
+                let held = |id: AccessId| (self.facts.accesses.all[id].at, self.facts.accesses.all[id].base);
+                self.facts.monitors.common(held(one), held(other))
+            });
+            let pair = pair.map(|(one, other)| [self.access(one), self.access(other)]);
+            let at = read.map(|read| self.access(read)).unwrap_or_default();
+            let one = ReadItem { at, is_end: read.is_none(), sees: None, sources, why, pair, locked };
+            if !item.reads.iter().any(|known| known.at == one.at && known.is_end == one.is_end) {
+                item.reads.push(one);
+            }
+        }
+        if item.verdict != Verdict::Proved {
+            item.same = None;
+        }
+        item
+    }
+
+    fn is_choice(&self, location: Location, read: AccessId) -> bool {
+        !self.choices.matter(location, Some(read), &self.free).is_empty()
+    }
+
+    /// Two accesses that nothing keeps apart.
+    fn race(&self, location: Location) -> Option<[AccessAt; 2]> {
+        let access = |id: &AccessId| &self.facts.accesses.all[*id];
+        let pairs = self.facts.conflicts.pairs.get(&location)?;
+        let found = pairs.iter().find(|(one, other)| {
+            let (a, b) = (access(one), access(other));
+            let atomic = (a.volatile || a.library) && (b.volatile || b.library);
+            !atomic && !self.facts.monitors.common((a.at, a.base), (b.at, b.base))
+        })?;
+        Some([self.access(found.0), self.access(found.1)])
+    }
+
+    fn outputs(&self) -> Vec<OutputItem> {
+        let solver = self.facts.solver;
+        let is_output = |at: &Point| {
+            let prints = |one: &super::solve::Used| one.model.has(Word::Output) || one.model.has(Word::Exit);
+            self.facts.threads.is_reached(*at) && solver.used[at].iter().any(prints)
+        };
+        let all: Vec<Point> = solver.used.keys().copied().filter(is_output).collect();
+        let mut items: Vec<OutputItem> = Vec::new();
+        for at in &all {
+            let Some(call) = solver.call_at(*at) else { continue };
+            let arguments = call.arguments.iter().any(|value| self.taint.is_tainted(at.frame, *value));
+            let ids = self.facts.accesses.by_point.get(at).into_iter().flatten();
+            let held = ids.into_iter().any(|id| {
+                let access = &self.facts.accesses.all[*id];
+                access.reads && !matches!(self.kind(access.location, Some(*id)), Read::Fixed | Read::Same(_))
+            });
+            let callees = solver.callees.get(at).into_iter().flatten();
+            let shown = callees.into_iter().any(|callee| self.taint.returns_tainted(*callee));
+            let order = all.iter().find(|other| self.facts.threads.parallel(solver, *at, **other));
+            let tainted = arguments || held || shown || self.taint.is_decided(*at);
+            let outlived = self.ends.cuts_off(self.facts, *at);
+            let differs = tainted || order.is_some() || outlived;
+            let unknown = self.taint.incomplete || self.facts.accesses.unknown_statics && !differs;
+            let verdict = match (differs, unknown) {
+                (_, true) => Verdict::Unknown,
+                (true, false) => Verdict::CanDiffer,
+                (false, false) => Verdict::Proved,
+            };
+            let order = order.map(|other| self.naming.point(*other));
+            let item = OutputItem { at: self.naming.point(*at), verdict, tainted, order, outlived };
+            match items.iter_mut().find(|known| known.at == item.at) {
+                Some(known) if known.verdict < item.verdict => *known = item,
+                Some(_) => {}
+                None => items.push(item),
+            }
+        }
+        items
+    }
+}
+
+/// Two abstract objects of one site are one to people.
+fn merge(known: &mut LocationItem, item: LocationItem) {
+    known.verdict = known.verdict.max(item.verdict);
+    known.same = known.same.max(item.same).filter(|_| known.verdict == Verdict::Proved);
+    known.race = known.race.take().or(item.race);
+    for read in item.reads {
+        if !known.reads.iter().any(|one| one.at == read.at && one.is_end == read.is_end) {
+            known.reads.push(read);
+        }
+    }
+}
+
+fn assumptions() -> Vec<String> {
+    [
+        "executions are sequentially consistent",
+        "executions that end without an uncaught exception are compared",
+        "inputs (arguments, files, clock, random numbers) do not depend on the order in which threads ask for them",
+        "the library does what its models say (--models adds to them)",
+    ]
+    .map(str::to_owned)
+    .into()
+}

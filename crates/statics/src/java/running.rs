@@ -1,0 +1,301 @@
+//! The flow behind [`super::threads`]: who may be running, and may have begun, at every point.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use super::code::{Block, Code, Def, Kind, Op};
+use super::join_loops;
+use super::models::Word;
+use super::solve::{Birth, FrameId, Point, Solver, ThreadId};
+use super::threads::{Threads, interrupts, threads_of};
+use crate::bits::Bits;
+
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub(super) struct State {
+    pub running: Bits,
+    /// Running, and maybe more than one of them.
+    pub several: Bits,
+    /// May have been started before.
+    pub begun: Bits,
+}
+
+impl State {
+    fn join(&mut self, other: &Self) -> bool {
+        let mut grew = self.running.add_all(&other.running);
+        grew |= self.several.add_all(&other.several);
+        grew | self.begun.add_all(&other.begun)
+    }
+}
+
+pub(super) struct Flow<'s, 'a> {
+    solver: &'s Solver<'a>,
+    threads: &'s Threads,
+    entries: HashMap<(FrameId, Block), State>,
+    exits: BTreeMap<FrameId, State>,
+    /// Everything that holds anywhere in a frame and what it calls.
+    inside: BTreeMap<FrameId, State>,
+    below: Vec<Bits>,
+    rest: BTreeSet<(FrameId, Block)>,
+    /// Blocks that wait for the end of a thread.
+    waiting: BTreeMap<ThreadId, BTreeSet<(FrameId, Block)>>,
+    interrupts: bool,
+    /// Edges out of loops that join all threads.
+    joined: BTreeMap<(FrameId, Block, Block), Vec<ThreadId>>,
+}
+
+impl<'s, 'a> Flow<'s, 'a> {
+    pub fn new(solver: &'s Solver<'a>, threads: &'s Threads) -> Self {
+        let count = solver.threads.len();
+        let mut below = vec![Bits::default(); count];
+        for at in 0..count {
+            threads.above[at].iter().for_each(|above| {
+                below[above.index()].insert(at);
+            });
+        }
+        let interrupts = interrupts(solver);
+        let single = |object| threads.is_single(solver, object);
+        let joined = join_loops::find(solver, &single, &|frame| threads.repeated[frame.index()]);
+        Self {
+            solver,
+            threads,
+            entries: HashMap::new(),
+            exits: BTreeMap::new(),
+            inside: BTreeMap::new(),
+            below,
+            rest: BTreeSet::new(),
+            waiting: BTreeMap::new(),
+            interrupts,
+            joined,
+        }
+    }
+
+    pub fn solve(&mut self) {
+        for thread in &self.solver.threads {
+            let sequence = thread.birth == Birth::Main;
+            let first: Vec<FrameId> = match sequence {
+                true => thread.entries.iter().take(1).copied().collect(),
+                false => thread.entries.clone(),
+            };
+            first.into_iter().for_each(|entry| self.arrive(entry, 0, &State::default()));
+        }
+        while let Some((frame, block)) = self.rest.pop_first() {
+            self.block(frame, block, None);
+        }
+    }
+
+    pub fn states(mut self) -> HashMap<Point, State> {
+        let mut at = HashMap::new();
+        let all: Vec<(FrameId, Block)> = self.entries.keys().copied().collect();
+        for (frame, block) in all {
+            self.block(frame, block, Some(&mut at));
+        }
+        at
+    }
+
+    fn arrive(&mut self, frame: FrameId, block: Block, state: &State) {
+        let changed = match self.entries.get_mut(&(frame, block)) {
+            Some(known) => known.join(state),
+            None => {
+                self.entries.insert((frame, block), state.clone());
+                true
+            }
+        };
+        if changed {
+            self.rest.insert((frame, block));
+        }
+    }
+
+    fn holds_inside(&mut self, frame: FrameId, state: &State) {
+        let known = self.inside.entry(frame).or_default();
+        if known.join(state) {
+            self.again(frame);
+        }
+    }
+
+    /// Callers go on with something else.
+    fn again(&mut self, frame: FrameId) {
+        for caller in &self.solver.frames[frame.index()].callers {
+            if self.entries.contains_key(&(caller.frame, caller.block)) {
+                self.rest.insert((caller.frame, caller.block));
+            }
+        }
+    }
+
+    fn ends(&mut self, frame: FrameId, state: &State) {
+        let changed = match self.exits.get_mut(&frame) {
+            Some(known) => known.join(state),
+            None => {
+                self.exits.insert(frame, state.clone());
+                true
+            }
+        };
+        if !changed {
+            return;
+        }
+        self.again(frame);
+        let thread = self.solver.frames[frame.index()].thread;
+        let own = &self.solver.threads[thread.index()];
+        if own.birth == Birth::Main
+            && let Some(at) = own.entries.iter().position(|entry| *entry == frame)
+            && let Some(next) = own.entries.get(at + 1)
+        {
+            self.arrive(*next, 0, state);
+        }
+        if own.entries.contains(&frame) {
+            let waiting = self.waiting.get(&thread).cloned().unwrap_or_default();
+            self.rest.extend(waiting);
+        }
+    }
+
+    fn block(&mut self, frame: FrameId, block: Block, mut seen: Option<&mut HashMap<Point, State>>) {
+        let body = self.solver.frames[frame.index()].body.clone();
+        let code = &body.code.blocks[block as usize];
+        let mut state = self.entries[&(frame, block)].clone();
+        let handlers: Vec<Block> = code
+            .handlers
+            .iter()
+            .copied()
+            .filter(|to| self.interrupts || !body.code.for_interrupts.contains(to))
+            .collect();
+        if !handlers.is_empty() && computes_what_may_fail(&body.code, block) {
+            handlers.iter().for_each(|to| self.arrive(frame, *to, &state));
+        }
+        for (index, statement) in code.statements.iter().enumerate() {
+            let at = Point { frame, block, index: index as u32 };
+            if let Some(seen) = &mut seen {
+                seen.insert(at, state.clone());
+            }
+            self.holds_inside(frame, &state);
+            if self.throws(at) {
+                handlers.iter().for_each(|to| self.arrive(frame, *to, &state));
+            }
+            match &statement.kind {
+                Kind::Call(_) => {
+                    let after = self.call(at, state);
+                    for callee in self.solver.callees.get(&at).into_iter().flatten() {
+                        if let Some(inside) = self.inside.get(callee).cloned() {
+                            self.holds_inside(frame, &inside);
+                            handlers.iter().for_each(|to| self.arrive(frame, *to, &inside));
+                        }
+                    }
+                    let Some(after) = after else { return };
+                    state = after;
+                    self.holds_inside(frame, &state);
+                }
+                Kind::Return(_) => return self.ends(frame, &state),
+                _ => {}
+            }
+        }
+        for to in &code.next {
+            let mut state = state.clone();
+            for thread in self.joined.get(&(frame, block, *to)).cloned().unwrap_or_default() {
+                match self.after_end(thread, (frame, block), &state) {
+                    Some(after) => state = after,
+                    None => return,
+                }
+            }
+            self.arrive(frame, *to, &state);
+        }
+    }
+
+    /// Whether a statement may throw something that a handler catches. `join` and its like only if interrupted.
+    fn throws(&self, at: Point) -> bool {
+        let used = self.solver.used.get(&at);
+        let only_interrupted = used.is_some_and(|used| {
+            used.iter().all(|one| one.model.has(Word::Join) || one.model.has(Word::Sleeps) || one.model.has(Word::Wait))
+        });
+        match self.solver.statement_at(at).kind {
+            Kind::Call(_) => self.interrupts || !only_interrupted,
+            Kind::Jump | Kind::Branch(..) | Kind::Switch(_) | Kind::Return(_) => false,
+            _ => true,
+        }
+    }
+
+    fn call(&mut self, at: Point, mut state: State) -> Option<State> {
+        for thread in self.solver.started.get(&at).into_iter().flatten() {
+            if !state.running.insert(thread.index()) {
+                state.several.insert(thread.index());
+            }
+            let below = self.below[thread.index()].clone();
+            state.running.add_all(&below);
+            state.several.add_all(&below);
+            state.begun.insert(thread.index());
+            state.begun.add_all(&below);
+        }
+        for thread in self.joins(at, &state) {
+            state = self.after_end(thread, (at.frame, at.block), &state)?;
+        }
+        let Some(callees) = self.solver.callees.get(&at) else { return Some(state) };
+        let mut after: Option<State> = self.solver.used.contains_key(&at).then(|| state.clone());
+        for callee in callees {
+            self.arrive(*callee, 0, &state);
+            if let Some(exit) = self.exits.get(callee) {
+                match &mut after {
+                    Some(after) => {
+                        after.join(exit);
+                    }
+                    none => *none = Some(exit.clone()),
+                }
+            }
+        }
+        after
+    }
+
+    /// All instances of a thread have ended; none while it is not known that it ends.
+    fn after_end(&mut self, thread: ThreadId, waits: (FrameId, Block), state: &State) -> Option<State> {
+        self.waiting.entry(thread).or_default().insert(waits);
+        let own = &self.solver.threads[thread.index()];
+        let exits: Vec<&State> = own.entries.iter().filter_map(|entry| self.exits.get(entry)).collect();
+        if exits.is_empty() && !own.entries.is_empty() {
+            return None;
+        }
+        let mut gone = self.below[thread.index()].clone();
+        exits.iter().for_each(|exit| gone.remove_all(&exit.running));
+        gone.insert(thread.index());
+        let mut state = state.clone();
+        state.running.remove_all(&gone);
+        state.several.remove_all(&gone);
+        Some(state)
+    }
+
+    /// Threads that have all ended after a call.
+    fn joins(&self, at: Point, state: &State) -> Vec<ThreadId> {
+        let Some(used) = self.solver.used.get(&at) else { return Vec::new() };
+        let Some(call) = self.solver.call_at(at) else { return Vec::new() };
+        let untimed = self.solver.classes.names.text(call.method.descriptor).starts_with("()");
+        if !untimed || !used.iter().any(|one| one.model.has(Word::Join)) {
+            return Vec::new();
+        }
+        let objects = self.solver.objects_of(at.frame, call.arguments[0]);
+        let &[object] = &objects[..] else { return Vec::new() };
+        // A thread that somebody else starts may not have been started yet.
+        let own = Some(self.solver.frames[at.frame.index()].thread);
+        let mut meant = threads_of(self.solver, object);
+        meant.retain(|thread| self.solver.threads[thread.index()].creator == own);
+        if self.threads.is_single(self.solver, object) {
+            return meant;
+        }
+        let code = self.solver.code(at);
+        let receiver = code.plain(call.arguments[0]);
+        let same_receiver = |start: &Point| {
+            let graph = &self.solver.frames[at.frame.index()].body.graph;
+            start.frame == at.frame
+                && graph.same_loop(start.block, at.block)
+                && self.solver.call_at(*start).is_some_and(|call| code.plain(call.arguments[0]) == receiver)
+        };
+        let is_latest = |thread: &ThreadId| {
+            let own = &self.solver.threads[thread.index()];
+            !state.several.contains(thread.index())
+                && !own.is_folded
+                && own.starts.len() == 1
+                && own.starts.iter().all(same_receiver)
+        };
+        meant.into_iter().filter(is_latest).collect()
+    }
+}
+
+/// Divisions, casts and lengths, which are no statements.
+fn computes_what_may_fail(code: &Code, block: Block) -> bool {
+    code.values.iter().any(|info| {
+        info.block == block && matches!(info.def, Def::Binary { op: Op::Other, .. } | Def::Cast(..) | Def::Length(_))
+    })
+}

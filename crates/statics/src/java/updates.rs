@@ -1,0 +1,196 @@
+//! Updates whose order does not matter: `x = x ⊕ e` under one lock, or atomic, with one operator family throughout.
+//!
+//! A location is order-free if everything that is written there in parallel is such an update and none of them (whether
+//! it happens, what `e` is) depends on a choice. Whole numbers wrap around, so order never matters; of floats it does.
+
+use std::collections::{BTreeMap, HashMap};
+
+use super::accesses::Location;
+use super::code::{Code, Def, How, Kind, Op, Place, Value};
+use super::conflicts::{AccessId, Choices, OrderFree};
+use super::monitors::Monitors;
+use super::solve::{FrameId, Point};
+use super::taint::Taint;
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Family {
+    Sum,
+    Product,
+    And,
+    Or,
+    Xor,
+}
+
+#[derive(Clone, Debug)]
+struct Update {
+    family: Family,
+    load: AccessId,
+    store: AccessId,
+    operand: Option<Value>,
+}
+
+/// Taint and what is order-free, found together: each location that turns out to be makes less tainted.
+pub fn find(choices: &Choices<'_, '_>, monitors: &Monitors) -> (Taint, OrderFree) {
+    let updates = updates(choices);
+    let mut free = OrderFree::default();
+    loop {
+        let taint = Taint::new(choices, &free);
+        let mut more = free.clone();
+        for (location, updates) in &updates {
+            if !free.locations.contains(location) && holds(choices, monitors, *location, updates, &taint) {
+                more.locations.insert(*location);
+                more.accesses.extend(updates.iter().flat_map(|update| [update.load, update.store]));
+            }
+        }
+        if more == free || taint.incomplete {
+            return (taint, free);
+        }
+        free = more;
+    }
+}
+
+/// How often values are used.
+fn uses(code: &Code) -> HashMap<Value, u32> {
+    let mut uses: HashMap<Value, u32> = HashMap::new();
+    for at in 0..code.values.len() {
+        code.mentioned(Value(at as u32)).into_iter().for_each(|value| *uses.entry(value).or_default() += 1);
+    }
+    for statement in code.blocks.iter().flat_map(|block| &block.statements) {
+        if !matches!(statement.kind, Kind::Define(_)) {
+            statement.uses(code).into_iter().for_each(|value| *uses.entry(value).or_default() += 1);
+        }
+    }
+    uses
+}
+
+fn updates(choices: &Choices<'_, '_>) -> BTreeMap<Location, Vec<Update>> {
+    let mut all: BTreeMap<Location, Vec<Update>> = BTreeMap::new();
+    for (at, frame) in choices.solver.frames.iter().enumerate() {
+        let code = &frame.body.code;
+        let uses = uses(code);
+        for (block, inside) in code.blocks.iter().enumerate() {
+            for (index, statement) in inside.statements.iter().enumerate() {
+                let point = Point { frame: FrameId(at as u32), block: block as u32, index: index as u32 };
+                match &statement.kind {
+                    Kind::Store(place, value) => plain(choices, point, place, *value, &uses, &mut all),
+                    Kind::Call(call) => {
+                        let unused = call.to.is_none_or(|to| !uses.contains_key(&to));
+                        let operand = call.arguments.get(1).copied();
+                        for id in choices.accesses.by_point.get(&point).into_iter().flatten() {
+                            let access = &choices.accesses.all[*id];
+                            if access.sum && unused && !matches!(call.how, How::Static) {
+                                let update = Update { family: Family::Sum, load: *id, store: *id, operand };
+                                all.entry(access.location).or_default().push(update);
+                            }
+                        }
+                    }
+                    _ => {}
+                }
+            }
+        }
+    }
+    all
+}
+
+/// A store of what was loaded from the same place before, with nothing between them that lets others come in.
+fn plain(
+    choices: &Choices<'_, '_>,
+    at: Point,
+    place: &Place,
+    value: Value,
+    uses: &HashMap<Value, u32>,
+    all: &mut BTreeMap<Location, Vec<Update>>,
+) {
+    let code = choices.solver.code(at);
+    let once = |value: Value| uses.get(&value) == Some(&1);
+    let computed = match code.def(value) {
+        Def::Narrow(inner) if once(value) => *inner,
+        _ => value,
+    };
+    let Def::Binary { op, float: false, left, right } = code.def(computed) else { return };
+    let is_load = |value: Value| matches!(code.def(value), Def::Load(loaded) if same_place(loaded, place));
+    let (old, operand) = match (is_load(*left), is_load(*right)) {
+        (true, false) => (*left, *right),
+        (false, true) if *op != Op::Sub => (*right, *left),
+        _ => return,
+    };
+    let family = match op {
+        Op::Add | Op::Sub => Family::Sum,
+        Op::Mul => Family::Product,
+        Op::And => Family::And,
+        Op::Or => Family::Or,
+        Op::Xor => Family::Xor,
+        Op::Other => return,
+    };
+    let before = &code.blocks[at.block as usize].statements[..at.index as usize];
+    let Some(load) = before.iter().rposition(|one| matches!(one.kind, Kind::Define(value) if value == old)) else {
+        return;
+    };
+    let quiet = before[load + 1..].iter().all(|one| match one.kind {
+        Kind::Define(value) => matches!(code.def(value), Def::Load(_)),
+        _ => false,
+    });
+    if !quiet || !once(old) || !once(computed) || !once(value) {
+        return;
+    }
+    let loaded = Point { index: load as u32, ..at };
+    let by_point = |at: Point| choices.accesses.by_point.get(&at).cloned().unwrap_or_default();
+    for store in by_point(at) {
+        let location = choices.accesses.all[store].location;
+        let load = by_point(loaded).into_iter().find(|load| choices.accesses.all[*load].location == location);
+        if let Some(load) = load {
+            all.entry(location).or_default().push(Update { family, load, store, operand: Some(operand) });
+        }
+    }
+}
+
+fn same_place(one: &Place, other: &Place) -> bool {
+    match (one, other) {
+        (Place::Static(a), Place::Static(b)) => a == b,
+        (Place::Field(a, x), Place::Field(b, y)) => a == b && x == y,
+        (Place::Element(a, i), Place::Element(b, j)) => a == b && i == j,
+        _ => false,
+    }
+}
+
+fn holds(
+    choices: &Choices<'_, '_>,
+    monitors: &Monitors,
+    location: Location,
+    updates: &[Update],
+    taint: &Taint,
+) -> bool {
+    let access = |id: AccessId| &choices.accesses.all[id];
+    let by_id = |id: AccessId| updates.iter().find(|update| update.load == id || update.store == id);
+    let independent = updates.iter().all(|update| {
+        let at = access(update.store).at;
+        let tainted = |value: Value| taint.is_tainted(at.frame, value);
+        let places = access(update.store).base.into_iter().chain(access(update.store).index);
+        !taint.is_decided(at) && !update.operand.is_some_and(tainted) && !places.into_iter().any(tainted)
+    });
+    let Some(pairs) = choices.conflicts.pairs.get(&location) else { return false };
+    let writes = pairs.iter().filter(|(one, other)| access(*one).writes && access(*other).writes);
+    let mut writes = writes.into_iter();
+    updates.iter().all(|update| update.family == updates[0].family)
+        && independent
+        && writes.all(|(one, other)| {
+            let (Some(one), Some(other)) = (by_id(*one), by_id(*other)) else { return false };
+            are_atomic(choices, monitors, one, other)
+        })
+        && pairs.iter().all(|(one, other)| match (by_id(*one), by_id(*other)) {
+            (Some(one), Some(other)) => are_atomic(choices, monitors, one, other),
+            _ => true,
+        })
+}
+
+/// Neither of two updates comes between the load and the store of the other.
+fn are_atomic(choices: &Choices<'_, '_>, monitors: &Monitors, one: &Update, other: &Update) -> bool {
+    let access = |id: AccessId| &choices.accesses.all[id];
+    if access(one.store).sum && access(other.store).sum {
+        return true;
+    }
+    let held = |id: AccessId| (access(id).at, access(id).base);
+    [one.load, one.store]
+        .into_iter()
+        .all(|a| [other.load, other.store].into_iter().all(|b| monitors.common(held(a), held(b))))
+}

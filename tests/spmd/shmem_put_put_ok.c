@@ -1,0 +1,17 @@
+// Two puts to one place (R15).
+#include <shmem.h>
+#include <stdio.h>
+
+static int word[4], flag, other;
+
+int main(void) {
+  shmem_init();
+  int rank = shmem_my_pe();
+  int mine = rank + 1;
+  shmem_barrier_all();
+  shmem_int_put(&word[rank], &mine, 1, 0);
+  shmem_barrier_all();
+  if (rank == 0) printf("%d\n", mine);
+  shmem_finalize();
+  return 0;
+}

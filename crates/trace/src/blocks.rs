@@ -44,7 +44,8 @@ impl Blocks {
     pub(crate) fn of(trace: &Trace) -> Result<Self> {
         let mut blocks = Self::default();
         let lowest_stack = trace.language().stacks.map(|stacks| stacks.lowest);
-        let mut beginning: HashMap<ThreadId, ()> = HashMap::new();
+        // Threads that have done nothing but begin, and where they did.
+        let mut beginning: HashMap<ThreadId, Pc> = HashMap::new();
         let has = |kind: &str| trace.footer().is_none_or(|footer| footer.kinds.get(kind).is_some_and(|&n| n > 0));
         // Where addresses are made up, nothing lies on a stack.
         if trace.meta().abstract_values && !has("alloc") && !has("thread_name") {
@@ -63,12 +64,13 @@ impl Blocks {
                         *known = known.filter(|known| symbols.accessed(*known) == Some(name));
                     }
                 }
-                Op::Begin => drop(beginning.insert(event.thread, ())),
+                Op::Begin => drop(beginning.insert(event.thread, event.pc)),
                 Op::Alloc { addr, size } => {
                     if blocks.all.len() == MOST {
                         continue;
                     }
-                    let first = beginning.remove(&event.thread).is_some();
+                    // A thread's own stack comes with its beginning; anything else is the program's.
+                    let first = beginning.remove(&event.thread) == Some(event.pc);
                     let count = blocks.at.entry(event.pc).or_default();
                     blocks.all.push(Block {
                         start: addr,

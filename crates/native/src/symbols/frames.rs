@@ -83,8 +83,30 @@ fn dwarf_register(register: Register) -> Option<gimli::Register> {
     }
 }
 
-/// How far from the caller's frame the places lie that registers hold the addresses of.
-type Places = [Option<i64>; 16];
+/// A place that a register holds the address of.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Place {
+    /// The pointer that it is counted from, as a distance from the caller's frame; without one it is in the frame.
+    through: Option<i64>,
+    offset: i64,
+}
+
+impl Place {
+    const fn in_frame(offset: i64) -> Self {
+        Self { through: None, offset }
+    }
+
+    fn plus(self, distance: i64) -> Option<Self> {
+        Some(Self { offset: self.offset.checked_add(distance)?, ..self })
+    }
+
+    /// Where the pointer in this place points to.
+    fn pointee(self) -> Option<Self> {
+        self.through.is_none().then_some(Self { through: Some(self.offset), offset: 0 })
+    }
+}
+
+type Places = [Option<Place>; 16];
 
 /// Reads functions.
 pub(super) struct Frames<'a, 'd> {
@@ -143,15 +165,20 @@ impl Frames<'_, '_> {
 }
 
 /// The variable at a place of the frame that code at an address can see; where several lie there, the innermost.
-fn name_at(locals: &[&Local], rows: &[Row], at: u64, place: i64, symbols: &SymbolsBuilder) -> Option<String> {
+fn name_at(locals: &[&Local], rows: &[Row], at: u64, place: Place, symbols: &SymbolsBuilder) -> Option<String> {
     let row = row_at(rows, at)?;
     let offset_in = |local: &Local| {
-        let start = match local.base {
-            Base::Caller => local.offset,
-            Base::Register(register) if register == row.register => local.offset - row.offset,
+        let base = match local.base {
+            Base::Caller => 0,
+            Base::Register(register) if register == row.register => -row.offset,
             Base::Register(_) => return None,
         };
-        u64::try_from(place - start).ok().filter(|offset| *offset < local.size)
+        let (through, start) = match local.through {
+            Some(pointer) => (Some(base + pointer), local.offset),
+            None => (None, base + local.offset),
+        };
+        let inside = u64::try_from(place.offset - start).ok().filter(|offset| *offset < local.size);
+        inside.filter(|_| place.through == through)
     };
     let visible = locals.iter().filter(|local| local.scope.contains(&at));
     let there = visible.filter_map(|local| Some((local, offset_in(local)?)));
@@ -161,7 +188,7 @@ fn name_at(locals: &[&Local], rows: &[Row], at: u64, place: i64, symbols: &Symbo
 }
 
 /// What an instruction puts into a register, if that is the address of a place in the frame.
-fn defines(i: &Instruction, rows: &[Row], places: &Places) -> Option<(Register, i64)> {
+fn defines(i: &Instruction, rows: &[Row], places: &Places) -> Option<(Register, Place)> {
     if i.op_count() < 2 || i.op0_kind() != OpKind::Register || !i.op0_register().is_gpr64() {
         return None;
     }
@@ -170,17 +197,20 @@ fn defines(i: &Instruction, rows: &[Row], places: &Places) -> Option<(Register, 
         if let Some(base) = dwarf_register(register)
             && let Some(row) = row_at(rows, i.ip()).filter(|row| row.register == base)
         {
-            return Some(-row.offset);
+            return Some(Place::in_frame(-row.offset));
         }
         if register.is_gpr64() { places[number(register)] } else { None }
     };
     let place = match (i.mnemonic(), i.op1_kind()) {
         (Mnemonic::Lea, OpKind::Memory) if i.memory_index() == Register::None => {
-            own(i.memory_base())?.checked_add(i.memory_displacement64().cast_signed())
+            own(i.memory_base())?.plus(i.memory_displacement64().cast_signed())
+        }
+        (Mnemonic::Mov, OpKind::Memory) if i.memory_index() == Register::None => {
+            own(i.memory_base())?.plus(i.memory_displacement64().cast_signed())?.pointee()
         }
         (Mnemonic::Mov, OpKind::Register) => own(i.op1_register()),
-        (Mnemonic::Add, kind) if is_immediate(kind) => own(target)?.checked_add(i.immediate(1).cast_signed()),
-        (Mnemonic::Sub, kind) if is_immediate(kind) => own(target)?.checked_sub(i.immediate(1).cast_signed()),
+        (Mnemonic::Add, kind) if is_immediate(kind) => own(target)?.plus(i.immediate(1).cast_signed()),
+        (Mnemonic::Sub, kind) if is_immediate(kind) => own(target)?.plus(i.immediate(1).cast_signed().checked_neg()?),
         _ => None,
     };
     place.map(|place| (target, place))
@@ -201,7 +231,7 @@ fn step(i: &Instruction, rows: &[Row], places: &mut Places, info: &mut Instructi
 
 /// What registers that calls keep hold in the whole function: those that are set once, to the address of a place.
 fn kept(instructions: &[Instruction], rows: &[Row], info: &mut InstructionInfoFactory) -> Places {
-    let mut definitions: [(u32, Option<i64>); 16] = [(0, None); 16];
+    let mut definitions: [(u32, Option<Place>); 16] = [(0, None); 16];
     for i in instructions {
         // What restores the caller's value is no definition.
         if matches!(i.mnemonic(), Mnemonic::Pop | Mnemonic::Leave) {

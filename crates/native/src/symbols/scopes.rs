@@ -25,6 +25,8 @@ pub(super) struct Local {
     /// The code that can see it.
     pub scope: Range<u64>,
     pub base: Base,
+    /// It lies where the pointer at this place of the frame points to: what threads of a team share.
+    pub through: Option<i64>,
     pub offset: i64,
     pub of: TypeId,
     pub size: u64,
@@ -96,7 +98,8 @@ impl<'d> Reading<'_, 'd, '_> {
         let base = frame_base(unit, entry).or(outer.and_then(|outer| outer.base));
         let code = self.code(unit, entry).or(outer.map(|outer| outer.code.clone())).unwrap_or(0..0);
         let function = match self.name_of(unit, entry) {
-            Some(name) if !is_block => name,
+            // What the compiler made of a parallel region is part of the function that has it.
+            Some(name) if !is_block => name.split("._omp_fn.").next().unwrap_or_default().to_owned(),
             _ => scopes.function().to_owned(),
         };
         scopes.all.push(Scope { depth, function, base, code });
@@ -158,12 +161,12 @@ impl<'d> Reading<'_, 'd, '_> {
         if let Some(to) = self.pointee(unit, of, 0).and_then(|to| self.type_at(unit, to, known, 0)) {
             self.named.pointers.push(Pointer { function: function.into(), name: name.clone(), to });
         }
-        let Some((scope, offset)) = scopes.innermost().zip(in_frame(unit, entry)) else { return };
+        let Some((scope, (through, offset))) = scopes.innermost().zip(in_frame(unit, entry)) else { return };
         let Some(base) = scope.base else { return };
         let Some(of) = self.type_at(unit, of, known, 0) else { return };
         let Some(size) = self.symbols.size_of_type(of) else { return };
         let (function, scope) = (function.to_owned(), scope.code.clone());
-        self.named.locals.push(Local { function, name, scope, base, offset, of, size });
+        self.named.locals.push(Local { function, name, scope, base, through, offset, of, size });
     }
 
     /// What a pointer points to, if that has parts.
@@ -228,9 +231,16 @@ fn frame_base<'d>(unit: &Unit<'d>, entry: &Entry<'_, 'd>) -> Option<Base> {
     }
 }
 
-fn in_frame<'d>(unit: &Unit<'d>, entry: &Entry<'_, 'd>) -> Option<i64> {
-    match only_operation(unit, entry, gimli::DW_AT_location)? {
-        Operation::FrameOffset { offset } => Some(offset),
+/// A place of the frame, or the place of a pointer in it and what is counted from where that points to.
+fn in_frame<'d>(unit: &Unit<'d>, entry: &Entry<'_, 'd>) -> Option<(Option<i64>, i64)> {
+    match operations(unit, entry, gimli::DW_AT_location)?[..] {
+        [Operation::FrameOffset { offset }] => Some((None, offset)),
+        [Operation::FrameOffset { offset }, Operation::Deref { space: false, .. }] => Some((Some(offset), 0)),
+        [
+            Operation::FrameOffset { offset },
+            Operation::Deref { space: false, .. },
+            Operation::PlusConstant { value },
+        ] => Some((Some(offset), value.cast_signed())),
         _ => None,
     }
 }
@@ -241,7 +251,19 @@ pub(super) fn only_operation<'d>(
     entry: &Entry<'_, 'd>,
     name: gimli::DwAt,
 ) -> Option<Operation<super::types::Slice<'d>>> {
+    let mut all = operations(unit, entry, name)?;
+    if all.len() == 1 { all.pop() } else { None }
+}
+
+fn operations<'d>(
+    unit: &Unit<'d>,
+    entry: &Entry<'_, 'd>,
+    name: gimli::DwAt,
+) -> Option<Vec<Operation<super::types::Slice<'d>>>> {
     let AttributeValue::Exprloc(mut expression) = entry.attr_value(name).ok()?? else { return None };
-    let first = Operation::parse(&mut expression.0, unit.encoding()).ok()?;
-    expression.0.is_empty().then_some(first)
+    let mut all = Vec::new();
+    while !expression.0.is_empty() {
+        all.push(Operation::parse(&mut expression.0, unit.encoding()).ok()?);
+    }
+    Some(all)
 }

@@ -4,7 +4,9 @@
 //! A normal run takes a sample. `REWEAVE_SURVEY=REPLAYS[,TEXT]` (`cargo xtask survey`) takes every program whose name
 //! has that text, replays each confirmed finding so often, and prints what it took.
 
+#[path = "../common/mod.rs"]
 mod common;
+mod story;
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -13,7 +15,9 @@ use std::time::{Duration, Instant};
 use common::Scratch;
 use common::golden::{GCC, Program, folders, programs};
 use common::run::run_with;
+use reweave_trace::Trace;
 use serde_json::Value;
+use story::Told;
 
 /// For one program, in seconds.
 const BUDGET: u64 = 10;
@@ -28,6 +32,8 @@ struct Survey {
     confirmed: u32,
     ok: u32,
     replays: u32,
+    /// Stories that were compared with the runs they tell of.
+    stories: u32,
     /// Runs that it took to confirm a finding, and preemptions that were left.
     attempts: Vec<u64>,
     preemptions: Vec<u64>,
@@ -96,6 +102,7 @@ impl Survey {
             } else {
                 self.complaints.push(format!("{name}: {}: replay: {}", finding["summary"], done.stderr.trim()));
             }
+            self.read_back(&scratch, &what, &name);
         }
         self.replays += again;
         let meant: Vec<&Value> = confirmed().filter(|finding| fits(finding, program)).collect();
@@ -115,11 +122,26 @@ impl Survey {
         self.complaints.push(format!("{name}: not confirmed as {} {:?}{found}", program.kind, program.lines));
     }
 
+    /// What is told of a finding against the runs that it is told of.
+    fn read_back(&mut self, scratch: &Scratch, what: &str, name: &str) {
+        let story = run_with(&mut scratch.reweave(["explain", what]), None, LIMIT).stdout;
+        let (failing, recorded) = (scratch.join(format!("{what}/trace.rwt")), scratch.join("out/recording.rwt"));
+        let mut wrong = Vec::new();
+        if let Ok(trace) = Trace::open(failing) {
+            self.stories += 1;
+            wrong.extend(Told::of(&trace).complaints(&story));
+        }
+        if let Ok(trace) = Trace::open(recorded) {
+            wrong.extend(Told::of(&trace).complaints_of_recorded(&story));
+        }
+        self.complaints.extend(wrong.into_iter().map(|wrong| format!("{name}: {what}: untrue: {wrong}")));
+    }
+
     fn conclude(mut self) {
         let over = self.over.max(0.0);
         println!(
-            "survey: {} of {} bad programs confirmed, {} right ones, {} replays; at most {over:.1} s over {BUDGET} s",
-            self.confirmed, self.bad, self.ok, self.replays
+            "survey: {} of {} bad programs confirmed, {} right ones, {} replays, {} stories; at most {over:.1} s over {BUDGET} s",
+            self.confirmed, self.bad, self.ok, self.replays, self.stories
         );
         println!("runs to confirm: {}", spread(&mut self.attempts));
         println!("preemptions left: {}", spread(&mut self.preemptions));

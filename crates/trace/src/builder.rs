@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use reweave_model::wire::{Record, append};
-use reweave_model::{EventId, Op, Pc, StackId, ThreadId};
+use reweave_model::wire::{Record, access_word, append, kind};
+use reweave_model::{Addr, EventId, Op, Pc, StackId, ThreadId};
 
 use crate::format::reader::UnpackedChunk;
 use crate::{Footer, Meta, Result, Symbols, Trace, Writer};
@@ -29,6 +29,14 @@ pub struct TraceBuilder {
     /// The first chunks, and how many words more may stay as they are.
     unpacked: Vec<UnpackedChunk>,
     room: usize,
+}
+
+/// An access to eight aligned bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct WholeWord {
+    pub is_write: bool,
+    pub addr: Addr,
+    pub value: u64,
 }
 
 #[derive(Clone, Copy, Default)]
@@ -84,6 +92,28 @@ impl TraceBuilder {
 
     /// Appends an event.
     pub fn push(&mut self, thread: ThreadId, pc: Pc, op: Op<'_>) -> Result<()> {
+        self.context(thread)?;
+        self.record(&Record::Event { pc, op });
+        self.next_event += 1;
+        Ok(())
+    }
+
+    /// Appends an access to a whole word: as [`Self::push`], without the detour.
+    #[inline]
+    pub(crate) fn push_word(&mut self, thread: ThreadId, pc: Pc, access: WholeWord) -> Result<()> {
+        if self.chunk.len() >= self.chunk_words || thread != self.thread || !self.stacks.is_empty() {
+            self.context(thread)?;
+        } else if self.chunk.is_empty() {
+            self.thread_at_start = thread;
+        }
+        let kind = if access.is_write { kind::WRITE } else { kind::READ };
+        self.chunk.extend_from_slice(&[access_word(kind, 8, 0, pc.0), access.addr.0, access.value]);
+        self.next_event += 1;
+        Ok(())
+    }
+
+    /// Says who acts, where that is not known yet.
+    fn context(&mut self, thread: ThreadId) -> Result<()> {
         if self.chunk.len() >= self.chunk_words {
             self.flush()?;
         }
@@ -92,7 +122,7 @@ impl TraceBuilder {
             self.thread = thread;
         } else if thread != self.thread {
             self.thread = thread;
-            self.record(&Record::Switch { thread });
+            self.chunk.push(access_word(kind::SWITCH, 0, 0, u64::from(thread.0)));
         }
         if let Some(known) = self.stacks.get_mut(thread.index()) {
             let shown = if known.chunk == self.chunks { known.shown } else { StackId(0) };
@@ -102,8 +132,6 @@ impl TraceBuilder {
                 self.record(&Record::Stack { stack });
             }
         }
-        self.record(&Record::Event { pc, op });
-        self.next_event += 1;
         Ok(())
     }
 

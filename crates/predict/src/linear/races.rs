@@ -15,8 +15,12 @@ use super::hash::FastMap;
 use super::order::at;
 use super::{Access, AccessKind, PcId, Pcs, Thread, Touch, VectorClock, Word};
 
-/// Accesses of one thread kept per word; of more code positions the oldest is forgotten and counted.
-const MAX_KEPT: usize = 256;
+/// Places for accesses of one thread to a word, at first and at most; of more code positions another one is forgotten
+/// and counted.
+const FIRST_TABLE: usize = 8;
+const LAST_TABLE: usize = 512;
+/// Places that are looked at for an access.
+const PROBES: usize = 8;
 
 /// The last access of its kind.
 #[derive(Clone, Copy, Debug)]
@@ -32,6 +36,12 @@ const _: () = assert!(size_of::<Kept>() == 16);
 impl Kept {
     fn new(event: EventId, mask: u8, kind: AccessKind, pc: PcId, epoch: u32) -> Self {
         Self { event_mask_kind: event.0 << 16 | u64::from(mask) << 8 | u64::from(kind.0), pc, epoch }
+    }
+    /// Where the table of a slot has it first.
+    #[inline]
+    fn hash(&self) -> usize {
+        let mixed = (self.pc.0 ^ (self.event_mask_kind as u16 as u32) << 16).wrapping_mul(0x9e37_79b9);
+        (mixed >> 16) as usize
     }
     /// No access at all: it has no bytes.
     const NOTHING: Self = Self { event_mask_kind: 0, pc: PcId(u32::MAX), epoch: 0 };
@@ -59,6 +69,8 @@ struct Slot {
     last: u32,
     /// Nearly always enough.
     two: [Kept; 2],
+    /// A hash table; its free places hold [`Kept::NOTHING`].
+    // invariant: its length is 0 or a power of two of at least FIRST_TABLE
     more: Vec<Kept>,
 }
 
@@ -226,8 +238,12 @@ impl Slot {
     /// Whether the same was done in the same epoch.
     #[inline]
     fn has(&mut self, new: &Kept) -> bool {
+        // Epochs grow: what is kept is of the last one or of earlier ones.
+        if self.last != new.epoch {
+            return false;
+        }
         let is = |kept: &Kept| kept.epoch == new.epoch && kept.same(new);
-        is(self.one_of_two(new)) || !self.more.is_empty() && self.more.iter().any(is)
+        is(self.one_of_two(new)) || !self.more.is_empty() && self.place_in_table(new).is_some_and(|place| is(place))
     }
 
     #[inline]
@@ -240,17 +256,46 @@ impl Slot {
         }
     }
 
+    /// The place for such an access in the table: its own, or a free one.
+    #[inline]
+    fn place_in_table(&mut self, new: &Kept) -> Option<&mut Kept> {
+        let (places, first) = (self.more.len(), new.hash());
+        let place = (first..first + PROBES.min(places)).map(|place| place & (places - 1));
+        let is_it = |place: &usize| self.more[*place].mask() == 0 || self.more[*place].same(new);
+        let place = place.into_iter().find(is_it)?;
+        Some(&mut self.more[place])
+    }
+
     #[inline(never)]
     fn put_more(&mut self, new: Kept, dropped: &mut u64) {
-        if let Some(kept) = self.more.iter_mut().find(|kept| kept.same(&new)) {
-            *kept = new;
-            return;
+        if self.more.is_empty() {
+            self.more = vec![Kept::NOTHING; FIRST_TABLE];
         }
-        if self.more.len() >= MAX_KEPT {
-            *dropped += 1;
-            self.more.remove(0);
+        loop {
+            if let Some(place) = self.place_in_table(&new) {
+                *place = new;
+                return;
+            }
+            if self.more.len() >= LAST_TABLE {
+                *dropped += 1;
+                let place = new.hash() & (self.more.len() - 1);
+                self.more[place] = new;
+                return;
+            }
+            self.grow(dropped);
         }
-        self.more.push(new);
+    }
+
+    /// Doubles the table.
+    fn grow(&mut self, dropped: &mut u64) {
+        let old = std::mem::take(&mut self.more);
+        self.more = vec![Kept::NOTHING; 2 * old.len()];
+        for kept in old.into_iter().filter(|kept| kept.mask() != 0) {
+            match self.place_in_table(&kept) {
+                Some(place) => *place = kept,
+                None => *dropped += 1,
+            }
+        }
     }
 
     /// Reports what is in a later epoch than the known one and conflicts.

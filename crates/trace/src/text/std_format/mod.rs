@@ -9,6 +9,7 @@
 //! wait releases and acquires its mutex; barriers, semaphores and the like are lost.
 
 mod export;
+mod fields;
 mod names;
 
 use std::collections::{BTreeMap, HashMap};
@@ -20,9 +21,11 @@ use memmap2::Mmap;
 use reweave_model::{AccessFlags, Addr, Event, EventId, LockMode, ObjectId, Op, Pc, Place, StackId, ThreadId, Value};
 
 use super::Finish;
+use crate::builder::WholeWord;
 use crate::{Error, Footer, Meta, Result, Symbols, TraceBuilder};
 pub(super) use export::export;
 use export::location_name;
+use fields::{Fields, Location, line_len, simple};
 use names::{Names, PcSet};
 
 /// Events that the output could not express, by kind.
@@ -69,6 +72,25 @@ struct Importer {
     repeated: u64,
 }
 
+/// What a line says.
+enum Parsed {
+    Access(WholeWord),
+    Other(Op<'static>),
+}
+
+impl Parsed {
+    #[inline]
+    fn op(self) -> Op<'static> {
+        match self {
+            Self::Access(WholeWord { is_write, addr, value }) => {
+                let (size, value, flags) = (8, Value::Word(value), AccessFlags(0));
+                if is_write { Op::Write { addr, size, value, flags } } else { Op::Read { addr, size, value, flags } }
+            }
+            Self::Other(op) => op,
+        }
+    }
+}
+
 enum Text {
     Mapped(Mmap),
     /// What cannot be mapped: pipes, empty files.
@@ -107,6 +129,15 @@ impl StdEvents {
     #[expect(clippy::should_implement_trait, reason = "fails, and stands in for a lending iterator")]
     #[inline]
     pub fn next(&mut self) -> Result<Option<Event<'static>>> {
+        let Some((thread, pc, what)) = self.next_parsed()? else { return Ok(None) };
+        let id = EventId(self.next);
+        self.next += 1;
+        Ok(Some(Event { id, thread, pc, stack: StackId(0), op: what.op() }))
+    }
+
+    /// What the next line says that says something.
+    #[inline]
+    fn next_parsed(&mut self) -> Result<Option<(ThreadId, Pc, Parsed)>> {
         let text: &[u8] = match &self.text {
             Text::Mapped(map) => map,
             Text::Owned(bytes) => bytes,
@@ -117,18 +148,23 @@ impl StdEvents {
                 return Ok(None);
             }
             self.line += 1;
-            let len = line_len(rest);
-            self.at += (len + 1).min(rest.len());
-            let line = rest[..len].trim_ascii();
-            if line.is_empty() || line[0] == b'#' {
-                continue;
-            }
-            match self.importer.line(line) {
-                Ok(Some((thread, pc, op))) => {
-                    let id = EventId(self.next);
-                    self.next += 1;
-                    return Ok(Some(Event { id, thread, pc, stack: StackId(0), op }));
+            let parsed = match simple(rest) {
+                Some((fields, len)) => {
+                    self.at += len;
+                    self.importer.event(fields)
                 }
+                None => {
+                    let len = line_len(rest);
+                    self.at += (len + 1).min(rest.len());
+                    let line = rest[..len].trim_ascii();
+                    if line.is_empty() || line[0] == b'#' {
+                        continue;
+                    }
+                    Fields::of(line).and_then(|fields| self.importer.event(fields))
+                }
+            };
+            match parsed {
+                Ok(Some(parsed)) => return Ok(Some(parsed)),
                 Ok(None) => {}
                 Err(what) => return Err(Error::Text { path: self.path.clone(), line: self.line, what }),
             }
@@ -145,22 +181,6 @@ impl StdEvents {
     }
 }
 
-/// Bytes before the end of the line, eight at a time.
-#[inline]
-fn line_len(text: &[u8]) -> usize {
-    const ONES: u64 = 0x0101_0101_0101_0101;
-    let mut at = 0;
-    while let Some(chunk) = text[at..].first_chunk::<8>() {
-        let differs = u64::from_le_bytes(*chunk) ^ (ONES * b'\n' as u64);
-        let zero = differs.wrapping_sub(ONES) & !differs & (ONES << 7);
-        if zero != 0 {
-            return at + zero.trailing_zeros() as usize / 8;
-        }
-        at += 8;
-    }
-    at + text[at..].iter().position(|&byte| byte == b'\n').unwrap_or(text.len() - at)
-}
-
 pub(super) fn import(path: &Path, builder: &mut TraceBuilder) -> Result<Finish> {
     builder.set_meta(&Meta {
         program: vec![path.display().to_string()],
@@ -170,8 +190,11 @@ pub(super) fn import(path: &Path, builder: &mut TraceBuilder) -> Result<Finish> 
         ..Meta::default()
     })?;
     let mut events = StdEvents::open(path)?;
-    while let Some(event) = events.next()? {
-        builder.push(event.thread, event.pc, event.op)?;
+    while let Some((thread, pc, what)) = events.next_parsed()? {
+        match what {
+            Parsed::Access(access) => builder.push_word(thread, pc, access)?,
+            Parsed::Other(op) => builder.push(thread, pc, op)?,
+        }
     }
     let importer = events.importer;
     let symbols = importer.symbols(path);
@@ -190,51 +213,21 @@ pub(super) fn import(path: &Path, builder: &mut TraceBuilder) -> Result<Finish> 
     Ok(Finish { footer, symbols })
 }
 
-/// A location that is a number small enough to be an address of its own.
-#[inline]
-fn number(location: &[u8]) -> Option<u64> {
-    if location.is_empty() || location.len() > 15 {
-        return None;
-    }
-    let mut number = 0u64;
-    for &byte in location {
-        number = number * 10 + u64::from(byte.wrapping_sub(b'0'));
-        if !byte.is_ascii_digit() {
-            return None;
-        }
-    }
-    (number < NAMED_LOCATIONS_AT - 1).then_some(number)
-}
-
 impl Importer {
     #[inline]
-    fn line(&mut self, line: &[u8]) -> Result<Option<(ThreadId, Pc, Op<'static>)>, String> {
+    fn event(&mut self, fields: Fields<'_>) -> Result<Option<(ThreadId, Pc, Parsed)>, String> {
+        let Fields { thread, name, operand, location } = fields;
         let shown = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-        let bar = |from: usize| line[from..].iter().position(|&byte| byte == b'|').map(|at| from + at);
-        let ends = bar(0).and_then(|one| Some((one, bar(one + 1)?)));
-        let Some((one, two)) = ends.filter(|&(_, two)| bar(two + 1).is_none()) else {
-            return Err(format!("expected `thread|op(operand)|location`, found `{}`", shown(line)));
-        };
-        let (thread, op, location) = (&line[..one], &line[one + 1..two], &line[two + 1..]);
-        let (name, operand) = match op.iter().position(|&byte| byte == b'(') {
-            Some(at) => {
-                let operand = op[at + 1..].strip_suffix(b")");
-                (&op[..at], operand.ok_or_else(|| format!("`{}` lacks its `)`", shown(op)))?)
-            }
-            None => (op, &[][..]),
-        };
-        if operand.is_empty() && !matches!(name, b"begin" | b"end") {
-            return Err(format!("`{}` needs an operand", shown(op)));
-        }
         let thread = self.thread(thread)?;
-        let pc = match number(location) {
-            Some(number) => Pc(number + 1),
-            None => Pc(NAMED_LOCATIONS_AT + u64::from(self.locations.id(location)?)),
+        let pc = match location {
+            Location::Number(number) => Pc(number + 1),
+            Location::Name(name) => Pc(NAMED_LOCATIONS_AT + u64::from(self.locations.id(name)?)),
         };
         self.pcs.insert(pc.0);
+        if let b"r" | b"w" = name {
+            return Ok(Some((thread, pc, Parsed::Access(self.access(name == b"w", operand)?))));
+        }
         let op = match name {
-            b"r" => Some(self.access(false, operand)?),
-            b"w" => Some(self.access(true, operand)?),
             b"acq" => self.acquire(thread, operand)?,
             b"rel" => self.release(thread, operand)?,
             b"fork" => {
@@ -281,7 +274,7 @@ impl Importer {
                 return Err(format!("unknown operation `{}`: STD has r w acq rel fork join begin end", shown(name)));
             }
         };
-        Ok(op.map(|op| (thread, pc, op)))
+        Ok(op.map(|op| (thread, pc, Parsed::Other(op))))
     }
 
     #[inline]
@@ -302,19 +295,17 @@ impl Importer {
         &mut self.thread_states[id as usize]
     }
 
-    fn access(&mut self, write: bool, variable: &[u8]) -> Result<Op<'static>, String> {
+    #[inline]
+    fn access(&mut self, is_write: bool, variable: &[u8]) -> Result<WholeWord, String> {
         let id = self.variables.id(variable)? as usize;
         if id == self.values.len() {
             self.values.push(0);
         }
-        let (addr, size, flags) = (Addr(VARIABLES_AT + 8 * id as u64), 8, AccessFlags(0));
-        Ok(if write {
+        if is_write {
             self.last_value += 1;
             self.values[id] = self.last_value;
-            Op::Write { addr, size, value: Value::Word(self.last_value), flags }
-        } else {
-            Op::Read { addr, size, value: Value::Word(self.values[id]), flags }
-        })
+        }
+        Ok(WholeWord { is_write, addr: Addr(VARIABLES_AT + 8 * id as u64), value: self.values[id] })
     }
 
     fn lock(&mut self, name: &[u8]) -> Result<(&mut LockState, ObjectId), String> {

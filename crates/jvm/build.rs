@@ -1,6 +1,6 @@
 //! Builds the agent, which is this same package compiled a second time (see `reweave_embed`).
 
-use reweave_embed::{Runtime, cdylib, is_nested, rerun_if_changed};
+use reweave_embed::{Runtime, cdylib, content_hash, is_nested, rerun_if_changed};
 
 const AGENT: Runtime<'_> =
     Runtime { cfg: "reweave_runtime", library: "libreweave_jvm.so", features: &[], codegen: &[] };
@@ -23,5 +23,6 @@ fn main() {
         "../guest/src",
         "../model/src",
     ]);
-    cdylib(&AGENT, "libreweave_agent.so");
+    let agent = cdylib(&AGENT, "libreweave_agent.so");
+    println!("cargo::rustc-env=REWEAVE_AGENT_HASH={:032x}", content_hash(&[&agent]));
 }

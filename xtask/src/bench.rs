@@ -1,8 +1,9 @@
 //! `cargo xtask bench`: what recording costs, as ratios measured in one run.
 //!
-//! Each kernel in `benches/programs` runs plain, under libtsan (gcc's own `-fsanitize=thread`) and recorded, in turn,
-//! and the median of each counts: absolute times mean nothing on shared machines. CPU time includes the process that
-//! writes the trace. Not a test: nothing here fails because a number is high.
+//! Each kernel in `benches/programs` runs plain, under libtsan (gcc's own `-fsanitize=thread`), recorded and watched, in
+//! turn, and the median of each counts: absolute times mean nothing on shared machines. CPU time includes the process
+//! that writes the trace, or analyses. Not a test: nothing here fails because a number is high. `REWEAVE_BENCH` names
+//! another `reweave` to measure, of an earlier commit, say.
 
 use std::fs;
 use std::io;
@@ -19,9 +20,13 @@ struct Kernel {
     kind: &'static str,
 }
 
-const KERNELS: [Kernel; 4] = [
+const KERNELS: [Kernel; 8] = [
     Kernel { name: "matmul", size: "240", longer: "300", kind: "compute" },
+    Kernel { name: "matmul", size: "480", longer: "560", kind: "compute" },
     Kernel { name: "lu", size: "260", longer: "330", kind: "compute" },
+    Kernel { name: "fft", size: "65536", longer: "131072", kind: "compute" },
+    Kernel { name: "calls", size: "200", longer: "400", kind: "small functions" },
+    Kernel { name: "chaos", size: "500000", longer: "1000000", kind: "nothing repeats" },
     Kernel { name: "hashtable", size: "200000", longer: "400000", kind: "lock-heavy" },
     Kernel { name: "queue", size: "100000", longer: "200000", kind: "lock-heavy" },
 ];
@@ -39,12 +44,12 @@ pub struct Cost {
 pub fn run(root: &Path) -> io::Result<()> {
     let folder = root.join("target/bench");
     fs::create_dir_all(&folder)?;
-    let reweave = root.join("target/release/reweave");
+    let reweave = std::env::var_os("REWEAVE_BENCH").map_or_else(|| root.join("target/release/reweave"), PathBuf::from);
     println!("median of {RUNS} runs; ratios of CPU time (wall time in brackets)\n");
     println!(
-        "| kernel | kind | libtsan ÷ plain | recorded ÷ plain | recorded ÷ libtsan | bytes/event | recorder's memory, run and longer run |"
+        "| kernel | kind | libtsan ÷ plain | recorded ÷ plain | recorded ÷ libtsan | watched ÷ libtsan | bytes/event | recorder's memory, run and longer run |"
     );
-    println!("| --- | --- | --- | --- | --- | --- | --- |");
+    println!("| --- | --- | --- | --- | --- | --- | --- | --- |");
     for kernel in &KERNELS {
         let source = root.join("benches/programs").join(format!("{}.c", kernel.name));
         let plain = build(Command::new("gcc"), &source, &folder, "plain", &[])?;
@@ -63,22 +68,30 @@ pub fn run(root: &Path) -> io::Result<()> {
             command.arg(kernel.size);
             command
         };
-        let mut costs = [Vec::new(), Vec::new(), Vec::new()];
+        let watched = || {
+            let mut command = Command::new(&reweave);
+            command.args(["watch", "--"]).arg(&instrumented).arg(kernel.size);
+            command
+        };
+        let mut costs = [Vec::new(), Vec::new(), Vec::new(), Vec::new()];
         for _ in 0..RUNS {
             costs[0].push(measure(direct(&plain))?);
             costs[1].push(measure(direct(&tsan))?);
             costs[2].push(measure(recorded(kernel.size))?);
+            costs[3].push(measure(watched())?);
         }
         let bytes = bytes_per_event(&reweave, &trace)?;
         let longer = measure(recorded(kernel.longer))?;
-        let [plain, tsan, ours] = costs.map(median);
+        let [plain, tsan, ours, watched] = costs.map(median);
         println!(
-            "| {} | {} | {} | {} | {} | {bytes:.2} | {} and {} MiB |",
+            "| {} {} | {} | {} | {} | {} | {} | {bytes:.2} | {} and {} MiB |",
             kernel.name,
+            kernel.size,
             kernel.kind,
             ratio(tsan, plain),
             ratio(ours, plain),
             ratio(ours, tsan),
+            ratio(watched, tsan),
             ours.memory_kib / 1024,
             longer.memory_kib / 1024,
         );

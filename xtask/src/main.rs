@@ -174,7 +174,7 @@ const CHORES: &[Chore] = &[
         "every golden program of many ranks through `reweave test`, on each MPI that is here",
         |_| soak::ranks(),
     ),
-    chore("bench", "record", "", "what recording costs against plain and libtsan, as ratios", |_| bench()),
+    chore("bench", "record", "", "what recording and watching cost against plain and libtsan, as ratios", |_| bench()),
     chore(
         "bench",
         "predict",

@@ -14,6 +14,7 @@ pub mod objects;
 pub mod operations;
 pub mod policy;
 pub mod recorder;
+pub mod repeats;
 pub mod shared;
 pub mod spin;
 pub mod sys;

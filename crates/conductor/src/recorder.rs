@@ -3,6 +3,7 @@
 //! A front end whose hooks come before the access knows a write's value only later: it *announces* the write, and the
 //! value is filled in ([`Recorder::settle`]) at the thread's next hook, or before anybody else can run.
 
+use crate::repeats::Repeats;
 use crate::shared::{CHUNK_BYTES, CHUNKS, Region};
 use crate::sys;
 use crate::thread::{NO_THREAD, Thread};
@@ -28,6 +29,10 @@ pub struct Recorder<W> {
     /// Thread the reader believes current.
     said_thread: u32,
     discarding: bool,
+    /// Which accesses need not be recorded again.
+    pub repeats: Repeats,
+    /// What the launcher had forgotten when we last looked.
+    forgot: u32,
     world: PhantomData<W>,
 }
 
@@ -61,6 +66,8 @@ impl<W: World> Recorder<W> {
             sequence: 0,
             said_thread: NO_THREAD,
             discarding: false,
+            repeats: Repeats::new(region.header().skip_repeats != 0),
+            forgot: 0,
             world: PhantomData,
         };
         recorder.open();
@@ -144,6 +151,7 @@ impl<W: World> Recorder<W> {
         }
         self.open();
         self.show_stack(thread);
+        self.forget_with_the_launcher();
     }
 
     /// Recomputes what the thread's next record must be preceded by.
@@ -215,6 +223,28 @@ impl<W: World> Recorder<W> {
     /// Records one event of `thread`, which holds the token.
     pub fn event(&mut self, thread: &Thread<W::Row>, pc: u64, op: Op<'_>) {
         self.record(thread, &Record::Event { pc: Pc(pc & 0xffff_ffff_ffff), op });
+        self.repeats.next(&thread.own.moment);
+        // Memory begins another life, or others lose their locks.
+        if matches!(op, Op::Alloc { .. } | Op::Misused { .. }) {
+            self.repeats.forget();
+        }
+        self.forget_with_the_launcher();
+    }
+
+    fn forget_with_the_launcher(&mut self) {
+        let forgot = self.region.header().forgot.load(Ordering::Relaxed);
+        if forgot != self.forgot {
+            self.forgot = forgot;
+            self.repeats.forget();
+        }
+    }
+
+    /// An access that repeats another is not recorded. Its write would have been filled in; nobody asks for its value.
+    #[inline(always)]
+    pub fn pass_over(&mut self, thread: &Thread<W::Row>) {
+        if !thread.own.pending.get().is_null() {
+            self.settled(thread);
+        }
     }
 
     pub fn record(&mut self, thread: &Thread<W::Row>, record: &Record<'_>) {

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64};
 
 pub const MAGIC: u32 = u32::from_le_bytes(*b"RWSH");
 /// Target and launcher come from one build, so the layout needs no compatibility, only a check.
-pub const VERSION: u32 = 6;
+pub const VERSION: u32 = 7;
 
 pub const CHUNKS: usize = 8;
 pub const CHUNK_BYTES: usize = 1 << 20;
@@ -51,6 +51,8 @@ pub struct Header {
     pub start_realtime: u64,
     /// Steps after which the target stops itself for the debugger; 0: never.
     pub stop_at: u64,
+    /// Not 0: accesses that only repeat what their thread did may be left out (see [`repeats`](crate::repeats)).
+    pub skip_repeats: u32,
     /// Bytes of the encoded schedule behind the chunks.
     pub schedule_bytes: u64,
 
@@ -100,6 +102,8 @@ pub struct Header {
     pub cursor: AtomicU64,
     /// Offset in that chunk of a write record whose value is not yet known, plus one; 0 if none.
     pub pending: AtomicU64,
+    /// Grows when the launcher has forgotten earlier accesses: they may be needed once more.
+    pub forgot: AtomicU32,
     pub chunk_len: [AtomicU32; CHUNKS],
     /// Thread current at the start of the chunk.
     pub chunk_thread: [AtomicU32; CHUNKS],

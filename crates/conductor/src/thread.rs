@@ -6,6 +6,7 @@
 
 use crate::interrupts::InterruptSet;
 use crate::policy::Next;
+use crate::repeats::Moment;
 use crate::words::{Flag, Long, StatusWord, Word};
 use reweave_model::BlockedOn;
 use std::cell::Cell;
@@ -78,6 +79,7 @@ pub struct Own {
     /// Stack id and chunk number that records should show, and those last written.
     pub(crate) stack_wanted: Cell<u64>,
     pub(crate) stack_said: Cell<u64>,
+    pub moment: Moment,
 }
 
 /// How far the thread has come. Touched by the holder of the token; `size` by an interruption of the thread, too.
@@ -234,6 +236,7 @@ impl<R> Thread<R> {
                 ignored: Cell::new([0; 2]),
                 stack_wanted: Cell::new(0),
                 stack_said: Cell::new(u64::MAX),
+                moment: Moment::default(),
             },
             id,
             slot,

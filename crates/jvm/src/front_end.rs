@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use reweave_guest::restart::{ENV_RESTART, SEPARATOR};
+use reweave_launch::cache;
 use reweave_launch::front_end::{FrontEnd, Invocation, Process, Recognition, Seen, Variables, Visibility};
 use reweave_launch::target::Program;
 use reweave_launch::{Error, Result};
@@ -18,6 +19,9 @@ use crate::symbols;
 
 /// The agent, made by the build script.
 static AGENT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/libreweave_agent.so"));
+
+/// Names the folder of the cache that holds it.
+const AGENT_HASH: &str = env!("REWEAVE_AGENT_HASH");
 
 /// The oldest and the newest JDK that is known.
 const OLDEST: u32 = 17;
@@ -110,12 +114,11 @@ impl FrontEnd for Jvm {
 }
 
 fn agent_option() -> Result<OsString> {
-    let folder = folder()?;
-    let mut agent = OsString::from("-agentpath:");
-    agent.push(folder.join("libreweave_agent.so"));
-    agent.push("=symbols=");
-    agent.push(&folder);
-    Ok(agent)
+    let mut option = OsString::from("-agentpath:");
+    option.push(agent()?);
+    option.push("=symbols=");
+    option.push(folder()?);
+    Ok(option)
 }
 
 /// Options that make runs repeatable, in front of the user's own.
@@ -171,7 +174,24 @@ fn version(home: &Path) -> Option<u32> {
     Some(if first == 1 { line.split('.').nth(1)?.parse().ok()? } else { first })
 }
 
-/// A private folder of this process: the agent, and the names of classes that its runs write.
+/// The agent. It lies in the cache rather than in a folder of ours: nearly all programs start no Java machine, and
+/// writing it would take longer than many of them run.
+fn agent() -> Result<PathBuf> {
+    static INSTALLED: Mutex<Option<PathBuf>> = Mutex::new(None);
+    let mut installed = INSTALLED.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(agent) = installed.as_ref().filter(|agent| agent.exists()) {
+        return Ok(agent.clone());
+    }
+    let agent = cache::unpack(|root| {
+        let folder = root.join(AGENT_HASH);
+        cache::own_folder(&folder)?;
+        let agent = folder.join("libreweave_agent.so");
+        cache::own_file(&agent, AGENT).map(|()| agent)
+    });
+    Ok(installed.insert(agent.map_err(Error::front_end)?).clone())
+}
+
+/// A private folder of this process: the names of classes that its runs write.
 fn folder() -> Result<PathBuf> {
     static FOLDER: Mutex<Option<PathBuf>> = Mutex::new(None);
     let mut known = FOLDER.lock().unwrap_or_else(PoisonError::into_inner);
@@ -182,7 +202,6 @@ fn folder() -> Result<PathBuf> {
     // One that a process of the same number left behind may be anybody's.
     let _ = fs::remove_dir_all(&folder);
     fs::DirBuilder::new().mode(0o700).create(&folder).map_err(Error::system("make a folder for the agent"))?;
-    fs::write(folder.join("libreweave_agent.so"), AGENT).map_err(Error::system("write the agent"))?;
     // SAFETY: a function without arguments, which may run at any time.
     unsafe { libc::atexit(remove_folder) };
     Ok(known.insert(folder).clone())

@@ -263,6 +263,9 @@ impl Collector {
             _ => self.sink.more(words, stalls),
         }));
         let taken = taken.unwrap_or_else(|_| Err(Trouble::Stop("an internal error: please report it".into())));
+        if self.sink.has_forgotten() {
+            region.header().forgot.fetch_add(1, Ordering::Relaxed);
+        }
         self.remember_last_words(words);
         match taken {
             Ok(()) => {}

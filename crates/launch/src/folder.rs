@@ -50,12 +50,14 @@ fn clean_up(base: &Path) {
         let name = entry.file_name();
         let number = name.to_str().and_then(|name| name.strip_prefix(PREFIX));
         let is_ours = number.is_some_and(|text| text.len() == 8 && text.bytes().all(|byte| byte.is_ascii_hexdigit()));
+        if !is_ours {
+            continue;
+        }
         let Ok(about) = entry.metadata() else { continue };
         // SAFETY: asks for a number.
         let own = about.is_dir() && about.uid() == unsafe { libc::geteuid() };
         let old = about.modified().is_ok_and(|then| then.elapsed().is_ok_and(|age| age > YOUNGEST));
-        if is_ours
-            && own
+        if own
             && old
             && let Ok(folder) = fs::File::open(entry.path())
             && lock(&folder)

@@ -7,6 +7,7 @@
 //!
 //! Invariants: the program's own output stays its own (nothing here prints); recording never breaks the run.
 
+pub mod cache;
 pub mod collector;
 mod error;
 pub mod exit;

@@ -46,6 +46,8 @@ pub struct Configuration {
     pub quantum: u32,
     pub start_realtime: u64,
     pub stop_at: u64,
+    /// Accesses that only repeat what their thread did may be left out.
+    pub skip_repeats: bool,
     /// As made by `policy::replay::encode`; the policy is then to follow it.
     pub schedule: Option<Vec<u8>>,
 }
@@ -117,6 +119,7 @@ impl Mapping {
         header.launcher_pid = std::process::id();
         header.start_realtime = configuration.start_realtime;
         header.stop_at = configuration.stop_at;
+        header.skip_repeats = configuration.skip_repeats.into();
         header.schedule_bytes = schedule.len() as u64;
         header.holder.store(NO_THREAD, Ordering::Relaxed);
         header.revoke.store(NO_THREAD, Ordering::Relaxed);

@@ -9,9 +9,9 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Condvar, Mutex};
 use std::thread::JoinHandle;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use reweave_conductor::shared::Hello;
 use reweave_trace::set::numbered;
@@ -26,6 +26,35 @@ use crate::sink::ToTrace;
 use crate::target::{DESCRIPTORS, Input, environment_for_replay, inherited};
 use crate::{Error, Result, beside, handshake};
 
+/// How many collectors are done.
+#[derive(Default)]
+pub struct Done {
+    count: Mutex<usize>,
+    more: Condvar,
+}
+
+impl Done {
+    /// Waits until there are so many; whether there were in time.
+    pub fn wait_for(&self, count: usize, deadline: Instant) -> bool {
+        let wait = deadline.saturating_duration_since(Instant::now());
+        let (done, _) = self
+            .more
+            .wait_timeout_while(lock(&self.count), wait, |done| *done < count)
+            .unwrap_or_else(std::sync::PoisonError::into_inner);
+        *done >= count
+    }
+}
+
+/// Tells that one more is done when it is dropped, which a panic does, too.
+struct OneMore(Arc<Done>);
+
+impl Drop for OneMore {
+    fn drop(&mut self) {
+        *lock(&self.0.count) += 1;
+        self.0.more.notify_all();
+    }
+}
+
 /// What the listener hands out; behind a lock because the session looks at it when the program has ended.
 pub struct Registry {
     options: Options,
@@ -34,6 +63,9 @@ pub struct Registry {
     scripts: Vec<Option<Script>>,
     numbered: u32,
     pub jobs: Vec<(u32, Arc<Signals>, JoinHandle<Collected>)>,
+    /// Jobs that began, and those of them that are done.
+    pub begun: usize,
+    pub done: Arc<Done>,
     /// Of jobs that are over.
     pub collected: Vec<Collected>,
     pub warnings: Vec<String>,
@@ -80,6 +112,8 @@ impl Registry {
             scripts: options.scripts.iter().cloned().map(Some).collect(),
             numbered: 0,
             jobs: Vec::new(),
+            begun: 0,
+            done: Arc::default(),
             collected: Vec::new(),
             warnings: Vec::new(),
             root_status: None,
@@ -116,6 +150,7 @@ impl Registry {
             quantum: self.options.quantum,
             start_realtime: script.as_ref().map_or(now.as_nanos() as u64, |script| script.start_realtime),
             stop_at: script.as_ref().map_or(0, |script| script.stop_at),
+            skip_repeats: self.options.watcher.as_ref().is_some_and(|watcher| watcher.allows_skipping_repeats()),
             schedule: script.map(|script| script.schedule),
         };
         let mapping = Mapping::new(&configuration).map_err(Error::system("making shared memory"))?;
@@ -168,7 +203,13 @@ impl Registry {
         if let Some(status) = self.root_status.filter(|_| job.is_root) {
             signals.tell_status(status);
         }
-        self.jobs.push((pid, signals, std::thread::spawn(move || collector::run(job))));
+        let one_more = OneMore(Arc::clone(&self.done));
+        self.begun += 1;
+        let run = move || {
+            let _one_more = one_more;
+            collector::run(job)
+        };
+        self.jobs.push((pid, signals, std::thread::spawn(run)));
     }
 
     /// The first instrumented process gets the name asked for, later ones a number.

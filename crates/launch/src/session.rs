@@ -181,13 +181,26 @@ impl Session {
         }
     }
 
+    /// Waits for all collectors; whether they were done in time.
+    fn wait_for_all(&self, deadline: Instant) -> bool {
+        let done = Arc::clone(&self.registry().done);
+        loop {
+            let begun = self.registry().begun;
+            if !done.wait_for(begun, deadline) {
+                return false;
+            }
+            // Another one may have begun meanwhile.
+            if self.registry().begun == begun {
+                return true;
+            }
+        }
+    }
+
     /// Waits for what is still being recorded, then takes the results.
     pub fn finish(mut self, survivors: Survivors) -> (Vec<Collected>, Vec<String>) {
         let deadline = Instant::now() + STRAGGLERS;
-        while self.registry().jobs.iter().any(|(_, _, job)| !job.is_finished()) && Instant::now() < deadline {
-            std::thread::sleep(Duration::from_micros(200));
-        }
-        if survivors == Survivors::AreEnded {
+        let all_done = self.wait_for_all(deadline);
+        if survivors == Survivors::AreEnded && !all_done {
             for (pid, _, job) in self.registry().jobs.iter().filter(|(_, _, job)| !job.is_finished()) {
                 // invariant: not another process of the same number, as its collector still waits for its end.
                 if let Ok(process) = PidFd::open(*pid)

@@ -40,6 +40,11 @@ pub trait Sink {
     /// Whether the process has said how it ends: only then are chunks searched for it.
     fn has_last_words(&self) -> bool;
 
+    /// Whether earlier accesses were forgotten since this was asked last.
+    fn has_forgotten(&mut self) -> bool {
+        false
+    }
+
     /// The last call. Returns what went wrong at the end.
     fn finish(&mut self, end: &End<'_>) -> Vec<String>;
 
@@ -75,6 +80,11 @@ pub type Open = Box<dyn FnOnce() -> Box<dyn Sink> + Send>;
 
 /// Who wants the records of a run, if they do not go into traces.
 pub trait Watcher: Debug + Send + Sync {
+    /// Whether accesses that only repeat what their thread did are nothing new to it.
+    fn allows_skipping_repeats(&self) -> bool {
+        false
+    }
+
     /// A process of the program joins in.
     fn admit(&self, process: &Meta, front_end: &'static dyn FrontEnd) -> Open;
 }

@@ -96,11 +96,23 @@ impl std::fmt::Debug for Hub {
 struct Admission(Arc<Hub>);
 
 impl Watcher for Admission {
+    fn allows_skipping_repeats(&self) -> bool {
+        self.0.plan.options.allows_skipping_repeats()
+    }
+
     fn admit(&self, _: &Meta, front_end: &'static dyn FrontEnd) -> Open {
         let hub = Arc::clone(&self.0);
         Box::new(move || {
             let live = Live::new(&hub.plan.options);
-            Box::new(ToAnalysis { hub, front_end, live, modules: Arc::from([]), chunks: 0, started: 0 })
+            Box::new(ToAnalysis {
+                hub,
+                front_end,
+                live,
+                modules: Arc::from([]),
+                chunks: 0,
+                started: 0,
+                restarts_told: 0,
+            })
         })
     }
 }
@@ -115,6 +127,8 @@ struct ToAnalysis {
     chunks: u64,
     /// The number of the chunk with which the analysis last started over.
     started: u64,
+    /// How often it had when it was last asked.
+    restarts_told: u64,
 }
 
 impl ToAnalysis {
@@ -182,6 +196,11 @@ impl Sink for ToAnalysis {
 
     fn has_last_words(&self) -> bool {
         self.live.has_last_words()
+    }
+
+    fn has_forgotten(&mut self) -> bool {
+        let restarts = self.live.totals().restarts;
+        std::mem::replace(&mut self.restarts_told, restarts) != restarts
     }
 
     fn finish(&mut self, end: &End<'_>) -> Vec<String> {

@@ -10,6 +10,29 @@ use std::io::{self, Read, Seek, SeekFrom};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
+/// The bytes of a file, mapped: libraries are megabytes, and of most of them little is looked at.
+#[cfg(feature = "front-end")]
+pub(crate) struct Bytes(Option<memmap2::Mmap>);
+
+#[cfg(feature = "front-end")]
+impl Bytes {
+    /// Of one that cannot be read there are none.
+    pub fn of(path: &Path) -> Self {
+        // SAFETY: whoever shortens a file while it is looked at ends us; linkers and installers make new ones. The
+        // debug information in the same files is read the same way.
+        Self(File::open(path).ok().and_then(|file| unsafe { memmap2::Mmap::map(&file) }.ok()))
+    }
+}
+
+#[cfg(feature = "front-end")]
+impl std::ops::Deref for Bytes {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        self.0.as_deref().unwrap_or_default()
+    }
+}
+
 /// How much of a program `reweave` can see.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Instrumentation {

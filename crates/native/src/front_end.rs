@@ -20,7 +20,7 @@ use reweave_launch::{Error, Result, identity};
 use reweave_model::Pc;
 use reweave_trace::{Language, Module, Symbols};
 
-use crate::binary::{Instrumentation, build_id, is_instrumented};
+use crate::binary::{Bytes, Instrumentation, build_id, is_instrumented};
 use crate::{cache, symbols};
 
 /// Takes whatever can be run: it belongs at the end of the list of front ends.
@@ -168,7 +168,7 @@ const FIRST_CLANG_THAT_SEES_FIELDS: u32 = 20;
 
 /// The version of clang that a program was built by, if it says so.
 fn clang_version(executable: &Path) -> Option<u32> {
-    let bytes = std::fs::read(executable).ok()?;
+    let bytes = Bytes::of(executable);
     let file = object::File::parse(&*bytes).ok()?;
     let comment = file.section_by_name(".comment")?;
     let text = String::from_utf8_lossy(comment.data().ok()?).into_owned();
@@ -188,13 +188,13 @@ fn preload(runtime: &Path) -> OsString {
     value
 }
 
-/// The runtime library, checked byte by byte before the first run.
+/// The runtime library, looked for before the first run.
 fn runtime() -> Result<PathBuf> {
     static INSTALLED: Mutex<Option<PathBuf>> = Mutex::new(None);
     let mut installed = INSTALLED.lock().unwrap_or_else(PoisonError::into_inner);
     match &*installed {
         Some(known) if known.exists() => Ok(known.clone()),
-        _ => Ok(installed.insert(cache::unpack().map_err(Error::front_end)?.runtime).clone()),
+        _ => Ok(installed.insert(cache::runtime().map_err(Error::front_end)?).clone()),
     }
 }
 

@@ -16,11 +16,11 @@ mod runtime;
 
 #[cfg(not(reweave_runtime))]
 pub mod binary;
-#[cfg(not(reweave_runtime))]
+#[cfg(all(not(reweave_runtime), feature = "front-end"))]
 pub mod cache;
-#[cfg(not(reweave_runtime))]
+#[cfg(all(not(reweave_runtime), feature = "front-end"))]
 pub mod compiler;
-#[cfg(not(reweave_runtime))]
+#[cfg(all(not(reweave_runtime), feature = "front-end"))]
 mod embedded;
 #[cfg(all(not(reweave_runtime), feature = "front-end"))]
 mod front_end;
@@ -29,7 +29,7 @@ pub mod symbols;
 
 #[cfg(not(reweave_runtime))]
 pub use binary::{Instrumentation, is_instrumented};
-#[cfg(not(reweave_runtime))]
+#[cfg(all(not(reweave_runtime), feature = "front-end"))]
 pub use embedded::{HEADER, RUNTIME, STUBS};
 #[cfg(all(not(reweave_runtime), feature = "front-end"))]
 pub use front_end::Native;

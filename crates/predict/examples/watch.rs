@@ -37,7 +37,7 @@ fn main() {
         println!("{} events 0 s", trace.event_count());
         return;
     }
-    let mut live = Live::new(&Options { analyses, sample, check: false });
+    let mut live = Live::new(&Options { analyses, sample, check: false, every_access: false });
     let mut chunks = trace.events();
     let (mut took, mut told) = (0.0, 0);
     while let Some(chunk) = chunks.next_chunk() {

@@ -147,6 +147,9 @@ pub struct Watching {
     pub is_default: bool,
     /// Accesses may be left out; otherwise it needs every one.
     pub allows_sampling: bool,
+    /// It does nothing at an access that its thread has made before, in the same code, without doing anything else since
+    /// but access memory.
+    pub ignores_repeats: bool,
     /// Each write ends an epoch of its thread.
     pub ends_epochs_by_writes: bool,
     /// Another one that runs inside it: what this one refutes is for that one to report.
@@ -156,6 +159,13 @@ pub struct Watching {
 impl Watching {
     /// Without special cases.
     pub const fn new(start: fn() -> Box<dyn Linear>) -> Self {
-        Self { start, is_default: true, allows_sampling: true, ends_epochs_by_writes: false, inside: None }
+        Self {
+            start,
+            is_default: true,
+            allows_sampling: true,
+            ignores_repeats: true,
+            ends_epochs_by_writes: false,
+            inside: None,
+        }
     }
 }

@@ -33,6 +33,9 @@ pub struct Args {
     /// With --sample: also look at all of them, and count the pairs of places that were lost
     #[arg(long, requires = "sample")]
     check: bool,
+    /// Record accesses that only repeat what their thread did a moment ago, too: slower, finds the same
+    #[arg(long)]
+    every_access: bool,
     /// Forget what was seen of earlier accesses when `reweave` itself needs more memory than this
     #[arg(long, value_name = "SIZE", value_parser = parse_size, default_value = "2G")]
     max_memory: u64,
@@ -110,7 +113,7 @@ pub fn run(args: Args) -> i32 {
     let mut options = Options::watched(FRONT_ENDS, args.command);
     args.scheduling.apply(&mut options);
     let plan = Plan {
-        options: live::Options { analyses, sample: args.sample, check: args.check },
+        options: live::Options { analyses, sample: args.sample, check: args.check, every_access: args.every_access },
         max_memory: args.max_memory,
     };
     // It is told once and kept nowhere: in full.

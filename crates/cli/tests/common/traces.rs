@@ -72,7 +72,7 @@ impl Checked {
 
     /// What the live analyses come to on this trace if they look at fewer accesses, next to what they come to without.
     pub fn sampled(&self) -> Result<Totals, String> {
-        let options = Options { analyses: vec![&Hb, &Lockset], sample: true, check: true };
+        let options = Options { analyses: vec![&Hb, &Lockset], sample: true, check: true, every_access: false };
         let mut live = Live::new(&options);
         let mut events = self.trace.events();
         while let Some(chunk) = events.next_chunk() {

@@ -71,7 +71,7 @@ fn prepare(language: Language, args: Vec<OsString>) -> Result<Command, String> {
     if !invocation.does_work() {
         return Ok(program.command(invocation.into_given()));
     }
-    let installed = cache::unpack_for_compiling().map_err(|error| error.to_string())?;
+    let installed = cache::for_compiling().map_err(|error| error.to_string())?;
     let family = toolchain::identify(&program, &installed.root)?;
     Ok(program.command(plan::arguments(&invocation, family, &installed)))
 }

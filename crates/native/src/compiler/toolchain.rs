@@ -106,9 +106,9 @@ pub fn identify(program: &Program, cache_root: &Path) -> Result<Family, String> 
     })?;
     // Only a saving: a cache that cannot be written costs time, nothing else.
     if let Some(folder) = note.parent()
-        && cache::ensure_folder(folder).is_ok()
+        && reweave_launch::cache::ensure_folder(folder).is_ok()
     {
-        let _ = cache::replace_file(&note, answer.trim().as_bytes());
+        let _ = reweave_launch::cache::replace_file(&note, answer.trim().as_bytes());
     }
     Ok(family)
 }

@@ -13,32 +13,51 @@ use reweave_model::wire::{self, kind};
 use std::ptr::NonNull;
 
 /// Nothing here calls anything, so that the compiler saves no registers: whatever is not plain goes to [`cold`].
+///
+/// `WATCH`: repetitions are left out.
 #[inline(always)]
-fn access<const WRITE: bool>(addr: u64, size: u32, flags: u8, pc: u64) {
+fn access<const WRITE: bool, const WATCH: bool>(addr: u64, size: u32, flags: u8, pc: u64) {
     let Some(row) = NonNull::new(tls::thread()) else {
-        return cold::<WRITE>(addr, size, flags, pc);
+        return cold::<WRITE, WATCH>(addr, size, flags, pc);
     };
     // SAFETY: this thread has a row.
     let (conductor, own) = unsafe { (conductor_of_thread(), &row.as_ref().own) };
     if own.budget.get() == 0 || conductor.holder() != own.gate() {
-        return cold::<WRITE>(addr, size, flags, pc);
+        return cold::<WRITE, WATCH>(addr, size, flags, pc);
     }
     // SAFETY: the row of this very thread, which has just been seen to hold the token. If it is inside the runtime,
     // where another token may be in use, nothing of the state is borrowed: the runtime's own code has no hooks.
     let mut token = unsafe { Token::assume(conductor, row) };
     let (recorder, me) = token.recorder();
+    if WATCH && recorder.repeats.is_over(&own.moment) {
+        return cold::<WRITE, WATCH>(addr, size, flags, pc);
+    }
+    if WATCH && recorder.repeats.has::<WRITE>(&own.moment, addr, size, pc) {
+        own.budget.set(own.budget.get() - 1);
+        return recorder.pass_over(me);
+    }
     if !own.shows_stack()
         || recorder.is_full()
         || !(!WRITE && follows_write(recorder, me, size) || recorder.settle_word(me))
     {
-        return cold::<WRITE>(addr, size, flags, pc);
+        return cold::<WRITE, WATCH>(addr, size, flags, pc);
     }
-    put::<WRITE>(recorder, me, addr, size, flags, pc);
+    put::<WRITE, WATCH>(recorder, me, addr, size, flags, pc);
 }
 
 /// Writes the record.
 #[inline(always)]
-fn put<const WRITE: bool>(recorder: &mut Recorder<Native>, me: &Thread, addr: u64, size: u32, flags: u8, pc: u64) {
+fn put<const WRITE: bool, const WATCH: bool>(
+    recorder: &mut Recorder<Native>,
+    me: &Thread,
+    addr: u64,
+    size: u32,
+    flags: u8,
+    pc: u64,
+) {
+    if WATCH {
+        recorder.repeats.note::<WRITE>(&me.own.moment, addr, size, pc);
+    }
     me.own.budget.set(me.own.budget.get() - 1);
     // For a write, what was there before: see [`is_copying`].
     let value = load(addr, size);
@@ -51,9 +70,9 @@ fn put<const WRITE: bool>(recorder: &mut Recorder<Native>, me: &Thread, addr: u6
 /// The whole path.
 #[cold]
 #[inline(never)]
-fn cold<const WRITE: bool>(addr: u64, size: u32, flags: u8, pc: u64) {
+fn cold<const WRITE: bool, const WATCH: bool>(addr: u64, size: u32, flags: u8, pc: u64) {
     let Some(row) = NonNull::new(tls::thread()) else {
-        return unannounced::<WRITE>(addr, size, flags, pc);
+        return unannounced::<WRITE, WATCH>(addr, size, flags, pc);
     };
     // SAFETY: this thread has a row.
     let (conductor, own) = unsafe { (conductor_of_thread(), &row.as_ref().own) };
@@ -88,7 +107,10 @@ fn cold<const WRITE: bool>(addr: u64, size: u32, flags: u8, pc: u64) {
     if !own.shows_stack() {
         recorder.context(me);
     }
-    put::<WRITE>(recorder, me, addr, size, flags, pc);
+    if WATCH {
+        recorder.repeats.renew(&own.moment);
+    }
+    put::<WRITE, WATCH>(recorder, me, addr, size, flags, pc);
 }
 
 /// Whether a read belongs to a copy that the thread is in the middle of: nobody comes in between.
@@ -122,9 +144,9 @@ fn slow(token: &mut Token<'_>, next: Next) {
 
 #[cold]
 #[inline(never)]
-fn unannounced<const WRITE: bool>(addr: u64, size: u32, flags: u8, pc: u64) {
+fn unannounced<const WRITE: bool, const WATCH: bool>(addr: u64, size: u32, flags: u8, pc: u64) {
     if threads::adopt().is_some() {
-        access::<WRITE>(addr, size, flags, pc);
+        access::<WRITE, WATCH>(addr, size, flags, pc);
     }
 }
 
@@ -141,7 +163,7 @@ macro_rules! hooks {
                     if $size == 16 {
                         super::super::ranges::range(addr, 16, $write, $flags, pc);
                     } else {
-                        access::<$write>(addr, $size, $flags, pc);
+                        access::<$write, false>(addr, $size, $flags, pc);
                     }
                 }
             }
@@ -234,8 +256,8 @@ macro_rules! updates {
                     super::super::ranges::range(addr, 16, false, NONE, pc);
                     super::super::ranges::range(addr, 16, true, NONE, pc);
                 } else {
-                    access::<false>(addr, $size, NONE, pc);
-                    access::<true>(addr, $size, NONE, pc);
+                    access::<false, false>(addr, $size, NONE, pc);
+                    access::<true, false>(addr, $size, NONE, pc);
                 }
             }
         }
@@ -252,7 +274,7 @@ mod vptr_write {
     }
     extern "C" fn body(addr: u64, new: u64, pc: u64) {
         if load(addr, 8) != new {
-            access::<true>(addr, 8, AccessFlags::VPTR, pc);
+            access::<true, false>(addr, 8, AccessFlags::VPTR, pc);
         }
     }
 }
@@ -264,6 +286,48 @@ mod vptr_read {
         std::arch::naked_asm!("mov rsi, [rsp]", "jmp {body}", body = sym body)
     }
     extern "C" fn body(addr: u64, pc: u64) {
-        access::<false>(addr, 8, AccessFlags::VPTR, pc);
+        access::<false, false>(addr, 8, AccessFlags::VPTR, pc);
     }
+}
+
+/// The same hooks for a program that is only watched: what repeats is left out. They come before [`HOOKS`]; what is not
+/// here is rare.
+macro_rules! watched {
+    ($($name:ident $size:literal $read:literal $write:literal;)*) => {
+        $(
+            mod $name {
+                use super::*;
+                #[unsafe(naked)]
+                pub unsafe extern "C" fn read() {
+                    std::arch::naked_asm!("mov rsi, [rsp]", "jmp {body}", body = sym read_body)
+                }
+                #[unsafe(naked)]
+                pub unsafe extern "C" fn write() {
+                    std::arch::naked_asm!("mov rsi, [rsp]", "jmp {body}", body = sym write_body)
+                }
+                pub extern "C" fn read_body(addr: u64, pc: u64) {
+                    access::<false, true>(addr, $size, NONE, pc);
+                }
+                pub extern "C" fn write_body(addr: u64, pc: u64) {
+                    access::<true, true>(addr, $size, NONE, pc);
+                }
+            }
+        )*
+        pub const WATCHED: &[Hook] = &[
+            $(
+                (concat!("__tsan_", $read), $name::read as *const ()),
+                (concat!("__tsan_", $write), $name::write as *const ()),
+                (concat!("__tsan_unaligned_", $read), $name::read as *const ()),
+                (concat!("__tsan_unaligned_", $write), $name::write as *const ()),
+                (concat!("__tsan_", $read, "_pc"), $name::read_body as *const ()),
+                (concat!("__tsan_", $write, "_pc"), $name::write_body as *const ()),
+            )*
+        ];
+    };
+}
+watched! {
+    watched1 1 "read1" "write1";
+    watched2 2 "read2" "write2";
+    watched4 4 "read4" "write4";
+    watched8 8 "read8" "write8";
 }

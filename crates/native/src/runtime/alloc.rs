@@ -77,6 +77,17 @@ unsafe impl GlobalAlloc for Allocator {
         }
     }
 
+    /// Pages that are mapped on their own are zero: of a large table only what is used is ever touched.
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: by our own contract.
+        let block = unsafe { self.alloc(layout) };
+        if !block.is_null() && class(layout.size().max(layout.align())) < CLASSES {
+            // SAFETY: just allocated with this size.
+            unsafe { block.write_bytes(0, layout.size()) };
+        }
+        block
+    }
+
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
         let size = layout.size().max(layout.align());
         let class = class(size);

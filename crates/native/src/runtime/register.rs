@@ -2,7 +2,8 @@
 
 use super::world::Native;
 use super::{
-    CONDUCTOR, Conductor, access, active, annotations, atomics, modules, process, ranges, signals, stacks, threads, tls,
+    CONDUCTOR, Conductor, access, active, annotations, atomics, conductor, modules, process, ranges, signals, stacks,
+    threads, tls,
 };
 use reweave_conductor::Region;
 use reweave_guest::connection::{Introduction, connect, wanted_plain};
@@ -40,7 +41,9 @@ pub unsafe extern "C" fn __reweave_register(
     if !active() {
         return 0;
     }
-    let lists: [&[Hook]; 5] = [access::HOOKS, ranges::HOOKS, atomics::HOOKS, stacks::HOOKS, annotations::HOOKS];
+    let watched = conductor().is_some_and(|conductor| conductor.region().header().skip_repeats != 0);
+    let first: &[Hook] = if watched { access::WATCHED } else { &[] };
+    let lists: [&[Hook]; 6] = [first, access::HOOKS, ranges::HOOKS, atomics::HOOKS, stacks::HOOKS, annotations::HOOKS];
     for i in 0..count {
         // SAFETY: by the contract with the stubs.
         let (slot, name) = unsafe { (table.add(i), CStr::from_ptr(*names.add(i)).to_bytes()) };

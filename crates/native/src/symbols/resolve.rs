@@ -1,11 +1,14 @@
 //! Symbols from the program's files: DWARF where there is some, the symbol table otherwise.
 
 use std::collections::HashMap;
+use std::path::Path;
 
 use addr2line::Loader;
 use object::{Object, ObjectSymbol, SymbolKind};
 use reweave_model::{Addr, Pc};
 use reweave_trace::{Frame, Module, Symbols, SymbolsBuilder, TypeId};
+
+use crate::binary::Bytes;
 
 use super::types::{self, Named};
 use super::{code, data};
@@ -69,7 +72,7 @@ pub fn resolve(modules: &[Module], pcs: &[Pc]) -> Symbols {
 
 fn resolve_module(module: &Module, pcs: &[Pc], blocks: &mut u32, symbols: &mut SymbolsBuilder) {
     let loader = Loader::new(&module.path).ok();
-    let bytes = std::fs::read(&module.path).unwrap_or_default();
+    let bytes = Bytes::of(Path::new(&module.path));
     let file = object::File::parse(&*bytes).ok();
     let functions = Functions::of(file.as_ref());
     let mut chains: Vec<(Pc, Vec<Inlined>)> = Vec::new();

@@ -46,7 +46,8 @@ impl Analysis for LockHistory {
     fn watching(&self) -> Option<Watching> {
         let watching = Watching::new(|| Box::new(LockHistoryRaces::new(HistoryLimits::LIVE)));
         // Patterns: for who asks for them.
-        Some(Watching { inside: Some(&Lockset), is_default: false, ..watching })
+        // What was refuted is looked for again at later accesses, repeated or not.
+        Some(Watching { inside: Some(&Lockset), is_default: false, ignores_repeats: false, ..watching })
     }
     fn run(&self, prediction: &mut Prediction<'_>) -> Result<()> {
         prediction.races(self.id(), Shows::ByName)

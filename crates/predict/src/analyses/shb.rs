@@ -35,7 +35,13 @@ impl Analysis for Shb {
     fn watching(&self) -> Option<Watching> {
         // Every write counts: those that follow may have read it.
         let watching = Watching::new(|| Box::<ShbRaces>::default());
-        Some(Watching { is_default: false, allows_sampling: false, ends_epochs_by_writes: true, ..watching })
+        Some(Watching {
+            is_default: false,
+            allows_sampling: false,
+            ignores_repeats: false,
+            ends_epochs_by_writes: true,
+            ..watching
+        })
     }
     fn run(&self, prediction: &mut Prediction<'_>) -> Result<()> {
         prediction.races(self.id(), Shows::ForTrial)

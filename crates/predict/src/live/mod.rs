@@ -38,6 +38,17 @@ pub struct Options {
     pub sample: bool,
     /// Also analyse without sampling, to see what it lost.
     pub check: bool,
+    /// Take accesses that only repeat others, too, although no analysis needs them.
+    pub every_access: bool,
+}
+
+impl Options {
+    /// Whether accesses that only repeat what their thread did are nothing new to any of the analyses. Sampling counts
+    /// them.
+    pub fn allows_skipping_repeats(&self) -> bool {
+        let ignores = |analysis: &AnalysisRef| analysis.watching().is_some_and(|watching| watching.ignores_repeats);
+        !self.every_access && !self.sample && self.analyses.iter().all(ignores)
+    }
 }
 
 /// What there is to say beside the sightings.

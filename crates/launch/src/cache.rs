@@ -214,7 +214,7 @@ fn seal_of(path: &Path) -> Option<String> {
     let metadata = file.metadata().ok()?;
     check_owner(&place, &metadata).and_then(|()| check_writers(&place, &metadata)).ok()?;
     let mut text = String::new();
-    file.by_ref().take(256).read_to_string(&mut text).ok()?;
+    Read::by_ref(&mut file).take(256).read_to_string(&mut text).ok()?;
     Some(text)
 }
 

@@ -125,7 +125,7 @@ impl Survey {
     /// What is told of a finding against the runs that it is told of.
     fn read_back(&mut self, scratch: &Scratch, what: &str, name: &str) {
         let story = run_with(&mut scratch.reweave(["explain", what]), None, LIMIT).stdout;
-        let (failing, recorded) = (scratch.join(format!("{what}/trace.rwt")), scratch.join("out/recording.rwt"));
+        let (failing, recorded) = (scratch.join(&format!("{what}/trace.rwt")), scratch.join("out/recording.rwt"));
         let mut wrong = Vec::new();
         if let Ok(trace) = Trace::open(failing) {
             self.stories += 1;

@@ -205,17 +205,18 @@ impl Told {
         let Some((_, lines)) = story.split_once("What the recorded run did instead\n") else { return Vec::new() };
         let steps: Vec<&Seen> = self.steps.iter().filter(|seen| seen.is_step).collect();
         let mut complaints = Vec::new();
-        let mut number = 0;
+        let mut number = 0usize;
         for line in lines.lines().map(str::trim) {
             let (Some(_), rest) = mark(line) else { continue };
-            let distance = rest.rsplit_once(" steps later").and_then(|(front, _)| front.rsplit_once(' ')?.1.parse().ok());
+            let distance: Option<usize> =
+                rest.rsplit_once(" steps later").and_then(|(front, _)| front.rsplit_once(' ')?.1.parse().ok());
             let absolute = rest.rsplit_once("(step ").and_then(|(_, rest)| rest.split(' ').next()?.parse().ok());
             number = match (absolute, distance) {
                 (Some(absolute), _) => absolute,
                 (None, Some(distance)) => number + distance,
                 (None, None) => number + 1,
             };
-            let Some(seen) = number.checked_sub(1).and_then(|at: usize| steps.get(at)) else {
+            let Some(seen) = number.checked_sub(1).and_then(|at| steps.get(at)) else {
                 complaints.push(format!("{line}: there is no step {number}"));
                 continue;
             };
@@ -226,7 +227,8 @@ impl Told {
                 known.is_none_or(|(_, deed)| *deed == seen.deed)
             };
             if !word.is_some_and(is_deed) || !is_at(seen, rest) {
-                complaints.push(format!("{line}: step {number} is {:?} of T{} at {:?}", seen.deed, seen.thread, seen.places));
+                complaints
+                    .push(format!("{line}: step {number} is {:?} of T{} at {:?}", seen.deed, seen.thread, seen.places));
             }
         }
         complaints
@@ -277,12 +279,12 @@ fn mark(text: &str) -> (Option<u32>, &str) {
 
 /// It is there at the line that the words name, if they name one.
 fn is_at(seen: &Seen, words: &str) -> bool {
-    let mut told = words.split(" at ").skip(1).filter_map(|rest| {
+    let told = words.split(" at ").skip(1).filter_map(|rest| {
         let place = rest.split([',', ' ', ';']).next()?.trim_end_matches(':');
         let (_, line) = place.rsplit_once(':')?;
         line.bytes().all(|byte| byte.is_ascii_digit()).then_some(place)
     });
-    match told.next_back() {
+    match told.last() {
         Some(place) => seen.places.contains(place) || words.contains(" and ") && words.contains(" times at "),
         None => true,
     }
@@ -328,7 +330,9 @@ fn accessed(op: &Op<'_>) -> (u64, Option<(u64, u32)>) {
     };
     match *op {
         Op::Read { addr, size, value, .. } | Op::Write { addr, size, value, .. } => (addr.0, word(value, size)),
-        Op::Atomic { kind: AtomicKind::Load | AtomicKind::CasFailed, addr, size, read, .. } => (addr.0, word(read, size)),
+        Op::Atomic { kind: AtomicKind::Load | AtomicKind::CasFailed, addr, size, read, .. } => {
+            (addr.0, word(read, size))
+        }
         Op::Atomic { addr, size, written, .. } => (addr.0, word(written, size)),
         _ => (u64::MAX, None),
     }

@@ -222,7 +222,7 @@ int main(int count, char **words) {
 fn a_fast_program_waits_and_nothing_is_lost() {
     let lab = Lab::new();
     lab.build_text(BUSY, "busy");
-    let said = lab.reweave(&["watch", "--json", "findings.json", "--", "./busy", "60"]);
+    let said = lab.reweave(&["watch", "--every-access", "--json", "findings.json", "--", "./busy", "60"]);
     assert_eq!(said.code, 0, "{said:?}");
     let report =
         Report::from_json(&std::fs::read_to_string(lab.path("findings.json")).expect("written")).expect("JSON");
@@ -243,7 +243,7 @@ fn a_fast_program_waits_and_nothing_is_lost() {
 fn memory_has_a_limit() {
     let lab = Lab::new();
     lab.build_text(BUSY, "busy");
-    let said = lab.reweave(&["watch", "--max-memory", "1M", "--", "./busy", "80"]);
+    let said = lab.reweave(&["watch", "--every-access", "--max-memory", "1M", "--", "./busy", "80"]);
     assert_eq!(said.code, 0, "{said:?}");
     assert!(said.stderr.contains("memory is at its limit"), "{said:?}");
     assert!(said.stderr.contains("was forgotten (--max-memory allows more)"), "{said:?}");

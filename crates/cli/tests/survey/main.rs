@@ -134,7 +134,10 @@ impl Survey {
         if let Ok(trace) = Trace::open(recorded) {
             wrong.extend(Told::of(&trace).complaints_of_recorded(&story));
         }
-        self.complaints.extend(wrong.into_iter().map(|wrong| format!("{name}: {what}: untrue: {wrong}")));
+        for wrong in wrong {
+            println!("untrue: {name}: {what}: {wrong}");
+            self.complaints.push(format!("{name}: {what}: untrue: {wrong}"));
+        }
     }
 
     fn conclude(mut self) {

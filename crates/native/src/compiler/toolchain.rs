@@ -10,7 +10,6 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use super::{Language, response};
-use crate::cache;
 
 /// A compiler's command line as the user configured it: program first, then leading arguments
 /// (`ccache gcc`).

@@ -47,6 +47,7 @@ enum Deed {
     LeavesBlock,
     Starts,
     Joins,
+    Misuses,
     /// Of semaphores, barriers, once, channels.
     Other,
     Silent,
@@ -74,6 +75,7 @@ fn deed(op: &Op<'_>) -> Deed {
         Op::AtomicExit => Deed::LeavesBlock,
         Op::Fork { .. } => Deed::Starts,
         Op::Join { .. } => Deed::Joins,
+        Op::Misused { .. } => Deed::Misuses,
         Op::Module { .. } | Op::ClockJump { .. } | Op::Revoked | Op::ThreadName { .. } | Op::Branch => Deed::Silent,
         _ => Deed::Other,
     }
@@ -162,12 +164,13 @@ impl Told {
         let (_, clause) = mark(clause);
         let Some((words, deed)) = WORDS.iter().find(|(words, _)| clause.starts_with(words)) else {
             // Said in the words of the operation itself: it is at least done there.
-            return self.look(from, |seen| seen.thread == thread && seen.deed == Deed::Other && is_at(seen, clause));
+            let unnamed = |deed: Deed| matches!(deed, Deed::Other | Deed::Misuses);
+            return self.look(from, |seen| seen.thread == thread && unnamed(seen.deed) && is_at(seen, clause));
         };
         let is_sum = clause.contains(" times at ") || words.starts_with("reads and");
         let matches = |index: usize, seen: &Seen| {
             seen.thread == thread
-                && seen.deed == *deed
+                && is_done(seen.deed, words, *deed)
                 && is_at(seen, clause)
                 && (is_sum || has_value(seen, clause))
                 && is_held(seen, clause)
@@ -224,7 +227,7 @@ impl Told {
             let word = rest.strip_prefix(&thread);
             let is_deed = |word: &str| {
                 let known = WORDS.iter().find(|(words, _)| word.starts_with(words));
-                known.is_none_or(|(_, deed)| *deed == seen.deed)
+                known.is_none_or(|(words, deed)| is_done(seen.deed, words, *deed))
             };
             if !word.is_some_and(is_deed) || !is_at(seen, rest) {
                 complaints
@@ -233,6 +236,12 @@ impl Told {
         }
         complaints
     }
+}
+
+/// Whether the words can be about it. A misuse is told in the words of the call that is misused.
+fn is_done(deed: Deed, words: &str, told: Deed) -> bool {
+    let is_call = words.contains("lock ");
+    deed == told || words == "reads and writes " && deed == Deed::Updates || is_call && deed == Deed::Misuses
 }
 
 /// The clauses of *what happens*, with the threads that do them.

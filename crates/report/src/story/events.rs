@@ -40,7 +40,7 @@ struct Access {
     object: String,
     value: Option<String>,
     at: String,
-    writes: bool,
+    class: Class,
 }
 
 struct Turn {
@@ -272,7 +272,7 @@ fn clause(step: &Step, overwrites: Option<Overwritten>, run: &Run) -> Draft {
         object: object.clone(),
         value: step.value.clone(),
         at: at(&step.place),
-        writes: step.class != Class::Read,
+        class: step.class,
     });
     Draft { text: format!("{mark}{text}{after}"), access, marked: step.mark.is_some(), later: false, overwrites }
 }
@@ -292,14 +292,14 @@ fn summed_up(clauses: &[Draft]) -> Vec<Clause> {
         }
         // Only up to the last access: what follows (the end of the thread, a lock given back) is told.
         let until = rest[..quiet].iter().rposition(|clause| clause.access.is_some()).unwrap_or(0);
-        let mut objects: Vec<&str> = accesses.iter().map(|access| access.object.as_str()).collect();
-        objects.sort_unstable();
-        objects.dedup();
+        // In the order in which they were first accessed, as everything else is told in the order in which it was done.
+        let mut told_of = BTreeSet::new();
+        let objects = accesses.iter().map(|access| access.object.as_str()).filter(|&object| told_of.insert(object));
         for object in objects {
             let of: Vec<&&Access> = accesses.iter().filter(|access| access.object == object).collect();
             let places: BTreeSet<&str> = of.iter().map(|access| access.at.as_str()).collect();
             let places = super::listed(&places.into_iter().map(str::to_owned).collect::<Vec<_>>());
-            let writes = of.iter().filter(|access| access.writes).count();
+            let all = |class: Class| of.iter().all(|access| access.class == class);
             let from = of.first().and_then(|access| access.value.clone());
             let to = of.last().and_then(|access| access.value.clone());
             let values = match (from, to) {
@@ -307,9 +307,13 @@ fn summed_up(clauses: &[Draft]) -> Vec<Clause> {
                 (_, Some(to)) => format!(" (= {to})"),
                 _ => String::new(),
             };
-            let verb = if writes == 0 { "reads" } else { "reads and writes" };
+            let verb = match () {
+                () if all(Class::Read) => "reads",
+                () if all(Class::Write) => "writes",
+                () if all(Class::Update) => "updates",
+                () => "reads and writes",
+            };
             let times = if of.len() == 1 { String::new() } else { format!(" {} times", of.len()) };
-            let verb = if of.len() == 1 && writes == 1 { "writes" } else { verb };
             let text = format!("{verb} {object}{times} at {places}{values}");
             told.push(Clause { text, emphasis: Emphasis::None });
         }

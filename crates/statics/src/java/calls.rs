@@ -6,7 +6,7 @@ use std::rc::Rc;
 use reweave_jvm::classfile::access;
 
 use super::classes::MethodId;
-use super::code::{Call, Code, How, Kind, Member, Name, Value};
+use super::code::{Call, Code, Constant, Def, How, Kind, Member, Name, Place, Value};
 use super::models::{Model, Word};
 use super::solve::{Birth, OPAQUE, ObjectId, Origin, Point, Solver, ThreadId, Used, Watch};
 use super::stubs;
@@ -15,12 +15,41 @@ use super::stubs;
 const FRESH: u8 = 100;
 const VIEW: u8 = 101;
 
+/// A limit that runs out only when nobody can go on: the same as when programs are run.
+const LONG_MILLISECONDS: i64 = 900;
+
 impl Solver<'_> {
     /// The call at a point.
     pub fn call_at(&self, at: Point) -> Option<&Call> {
         match &self.statement_at(at).kind {
             Kind::Call(call) => Some(call),
             _ => None,
+        }
+    }
+
+    /// Whether a call that waits has no limit, or one so long that it runs out only when nobody can go on.
+    pub(super) fn waits_for_good(&self, at: Point) -> bool {
+        let Some(call) = self.call_at(at) else { return false };
+        let code = self.code(at);
+        let whole = |value: &Value| match code.constant(code.plain(*value)) {
+            Some(Constant::Whole(number)) => Some(number),
+            _ => None,
+        };
+        let descriptor = self.classes.names.text(call.method.descriptor);
+        let parameters = descriptor.split(')').next().unwrap_or_default();
+        match (parameters, &call.arguments[..]) {
+            ("(", _) => true,
+            ("(J", [_, limit]) => whole(limit).is_some_and(|limit| limit >= LONG_MILLISECONDS || limit == 0),
+            ("(JLjava/util/concurrent/TimeUnit;", [_, limit, unit]) => {
+                let Def::Load(Place::Static(unit)) = code.def(code.plain(*unit)) else { return false };
+                let one = match self.classes.names.text(unit.name) {
+                    "DAYS" | "HOURS" | "MINUTES" | "SECONDS" => 1_000,
+                    "MILLISECONDS" => 1,
+                    _ => return false,
+                };
+                whole(limit).is_some_and(|limit| limit.saturating_mul(one) >= LONG_MILLISECONDS)
+            }
+            _ => false,
         }
     }
 
@@ -46,7 +75,11 @@ impl Solver<'_> {
                 let own = self.classes.dispatch(call.method.class, call.method.name, call.method.descriptor);
                 if own.is_none() && !self.is_abstract(call.method) {
                     let class = self.classes.library_parent(call.method.class).unwrap_or(call.method.class);
-                    self.library(at, None, class);
+                    match self.is_stream(class) {
+                        // What it does depends on whether it is parallel, which receivers say.
+                        true => self.uses(at, Rc::new(Model::default()), None),
+                        false => self.library(at, None, class),
+                    }
                 }
                 let receiver = self.value_node(at.frame, call.arguments[0]);
                 self.watch(receiver, Watch::Call(at));
@@ -62,6 +95,10 @@ impl Solver<'_> {
                 self.opaque(at);
             }
         }
+    }
+
+    fn is_stream(&self, class: Name) -> bool {
+        self.classes.names.text(class).starts_with("java/util/stream/")
     }
 
     /// Declared in a loaded class without code: receivers say what runs.
@@ -168,6 +205,9 @@ impl Solver<'_> {
             }
             return;
         }
+        if object == OPAQUE && self.is_stream(declared) {
+            return self.opaque(at);
+        }
         if object == OPAQUE {
             let possible: BTreeSet<MethodId> = self
                 .classes
@@ -262,6 +302,9 @@ impl Solver<'_> {
         if model.has(Word::Compares) {
             back.extend(compared.iter().map(String::as_str));
         }
+        if model.has(Word::Submit) {
+            return self.submits(at, &model, &arguments);
+        }
         for method in back {
             for argument in &arguments {
                 let node = self.value_node(at.frame, *argument);
@@ -279,10 +322,24 @@ impl Solver<'_> {
                 self.watch(node, Watch::Callback(at, "toString".into()));
             }
         }
-        if model.has(Word::Submit) {
+        if model.has(Word::Starts) {
             for argument in &arguments {
                 let node = self.value_node(at.frame, *argument);
-                self.watch(node, Watch::Argument(at));
+                self.watch(node, Watch::Starts(at));
+            }
+        }
+    }
+
+    /// Tasks that a library method is given, or that its arguments hold.
+    fn submits(&mut self, at: Point, model: &Model, arguments: &[Value]) {
+        for argument in arguments {
+            let node = self.value_node(at.frame, *argument);
+            self.watch(node, Watch::Argument(at));
+            if model.has(Word::Each) {
+                let held = self.node();
+                self.watch(node, Watch::Load(self.element, held));
+                self.watch(node, Watch::Load(self.content, held));
+                self.watch(held, Watch::Argument(at));
             }
         }
     }
@@ -385,7 +442,11 @@ impl Solver<'_> {
 
     /// What a library call does with what its receiver holds.
     fn holds(&mut self, at: Point, model: &Model, object: ObjectId, arguments: &[Value], result: Option<u32>) {
-        let content = self.field_node(object, self.content);
+        let held = match model.has(Word::Local) {
+            true => self.local_field(self.frames[at.frame.index()].thread),
+            false => self.content,
+        };
+        let content = self.field_node(object, held);
         let of = self.field_node(object, self.of);
         for argument in arguments {
             let from = self.value_node(at.frame, *argument);

@@ -24,8 +24,7 @@ pub fn find(
     let mut joined = Joined::new();
     for (at, used) in &solver.used {
         let Some(call) = solver.call_at(*at) else { continue };
-        let untimed = solver.classes.names.text(call.method.descriptor).starts_with("()");
-        if !untimed || !used.iter().any(|one| one.model.has(Word::Join)) {
+        if !solver.waits_for_good(*at) || !used.iter().any(|one| one.model.has(Word::Join)) {
             continue;
         }
         if let Some((edge, mut threads)) = finder.all(*at, call) {
@@ -38,10 +37,10 @@ pub fn find(
     joined
 }
 
-struct Finder<'s, 'a> {
-    solver: &'s Solver<'a>,
-    is_single: &'s dyn Fn(ObjectId) -> bool,
-    is_repeated: &'s dyn Fn(FrameId) -> bool,
+pub(super) struct Finder<'s, 'a> {
+    pub solver: &'s Solver<'a>,
+    pub is_single: &'s dyn Fn(ObjectId) -> bool,
+    pub is_repeated: &'s dyn Fn(FrameId) -> bool,
 }
 
 /// Where something is put: the statement, the place's index if it has one, and what.
@@ -312,7 +311,7 @@ impl Finder<'_, '_> {
     }
 
     /// Two values that are surely the same number.
-    fn equal(&self, one: (FrameId, Value), other: (FrameId, Value)) -> bool {
+    pub fn equal(&self, one: (FrameId, Value), other: (FrameId, Value)) -> bool {
         if one == other {
             return true;
         }
@@ -375,14 +374,14 @@ fn exit<'c>(code: &'c Code, around: &Loop) -> Option<(Block, Block, &'c Kind)> {
     Some((from, to, &code.blocks[from as usize].statements.last()?.kind))
 }
 
-fn head_test<'c>(code: &'c Code, around: &Loop) -> Option<(Block, Block, &'c Kind)> {
+pub(super) fn head_test<'c>(code: &'c Code, around: &Loop) -> Option<(Block, Block, &'c Kind)> {
     let from = around.head;
     let to = code.blocks[from as usize].next.iter().find(|to| !around.blocks.contains(to))?;
     Some((from, *to, &code.blocks[from as usize].statements.last()?.kind))
 }
 
 /// The bound of `index < bound`, which is tested to stay in the loop.
-fn bound_of(code: &Code, (from, to, test): (Block, Block, &Kind), index: Value) -> Option<Value> {
+pub(super) fn bound_of(code: &Code, (from, to, test): (Block, Block, &Kind), index: Value) -> Option<Value> {
     let leaves_if_it_holds = code.blocks[from as usize].next.first() == Some(&to);
     let index = code.plain(index);
     match test {

@@ -13,6 +13,7 @@ use super::models::Word;
 use super::monitors::Monitors;
 use super::names::Naming;
 use super::owned::Owned;
+use super::signals::Signals;
 use super::solve::{Birth, Point, Solver, ThreadId};
 use super::taint::Taint;
 use super::threads::Threads;
@@ -24,6 +25,7 @@ pub struct Facts<'s, 'a> {
     pub threads: Threads,
     pub monitors: Monitors,
     pub accesses: Accesses,
+    pub signals: Signals,
     pub conflicts: Conflicts,
 }
 
@@ -39,9 +41,10 @@ impl<'s, 'a> Facts<'s, 'a> {
             })
         };
         let owned = Owned::new(solver, &threads, &fixed);
-        let conflicts = Conflicts::new(solver, &threads, &owned, &accesses);
         let monitors = Monitors::new(solver, &threads);
-        Self { solver, threads, monitors, accesses, conflicts }
+        let signals = Signals::new(solver, &threads, &accesses, &monitors);
+        let conflicts = Conflicts::new(solver, &threads, &owned, &accesses, &signals);
+        Self { solver, threads, monitors, accesses, signals, conflicts }
     }
 
     pub fn judge(&self) -> Determinism {
@@ -295,7 +298,10 @@ impl Judge<'_, '_, '_> {
             });
             let callees = solver.callees.get(at).into_iter().flatten();
             let shown = callees.into_iter().any(|callee| self.taint.returns_tainted(*callee));
-            let order = all.iter().find(|other| self.facts.threads.parallel(solver, *at, **other));
+            let either = |other: &&Point| {
+                self.facts.threads.parallel(solver, *at, **other) && !self.facts.signals.order(*at, **other)
+            };
+            let order = all.iter().find(either);
             let tainted = arguments || held || shown || self.taint.is_decided(*at);
             let outlived = self.ends.cuts_off(self.facts, *at);
             let differs = tainted || order.is_some() || outlived;

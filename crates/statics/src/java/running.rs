@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use super::code::{Block, Code, Def, Kind, Op};
 use super::join_loops;
 use super::models::Word;
-use super::solve::{Birth, FrameId, Point, Solver, ThreadId};
-use super::threads::{Threads, interrupts, threads_of};
+use super::solve::{Birth, FrameId, ObjectId, Point, Solver, ThreadId};
+use super::threads::{Threads, gathered, interrupts, threads_of};
 use crate::bits::Bits;
 
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
@@ -261,16 +261,27 @@ impl<'s, 'a> Flow<'s, 'a> {
     fn joins(&self, at: Point, state: &State) -> Vec<ThreadId> {
         let Some(used) = self.solver.used.get(&at) else { return Vec::new() };
         let Some(call) = self.solver.call_at(at) else { return Vec::new() };
-        let untimed = self.solver.classes.names.text(call.method.descriptor).starts_with("()");
-        if !untimed || !used.iter().any(|one| one.model.has(Word::Join)) {
+        // A thread that somebody else starts may not have been started yet.
+        let own = Some(self.solver.frames[at.frame.index()].thread);
+        let is_own = |thread: &ThreadId| self.solver.threads[thread.index()].creator == own;
+        if used.iter().any(|one| one.model.has(Word::Joins)) {
+            let started = self.solver.started.get(&at).into_iter().flatten().copied();
+            let elsewhere = |thread: &ThreadId| self.solver.threads[thread.index()].starts.len() == 1;
+            return started.filter(is_own).filter(elsewhere).collect();
+        }
+        if !self.solver.waits_for_good(at) || !used.iter().any(|one| one.model.has(Word::Join)) {
             return Vec::new();
         }
         let objects = self.solver.objects_of(at.frame, call.arguments[0]);
         let &[object] = &objects[..] else { return Vec::new() };
-        // A thread that somebody else starts may not have been started yet.
-        let own = Some(self.solver.frames[at.frame.index()].thread);
+        let single = |object: &ObjectId| self.threads.is_single(self.solver, *object);
+        if let Some(all) = gathered(self.solver, object) {
+            let parts = all.iter().filter(|object| single(object));
+            let threads = parts.flat_map(|object| threads_of(self.solver, *object));
+            return threads.filter(is_own).collect();
+        }
         let mut meant = threads_of(self.solver, object);
-        meant.retain(|thread| self.solver.threads[thread.index()].creator == own);
+        meant.retain(is_own);
         if self.threads.is_single(self.solver, object) {
             return meant;
         }

@@ -124,6 +124,8 @@ pub(super) enum Watch {
     Argument(Point),
     /// What a thread object will run.
     Target(ObjectId, ThreadId, Point),
+    /// A call that starts threads it is given.
+    Starts(Point),
     /// Arguments of callbacks: a method's name.
     Callback(Point, Rc<str>),
     Filter(Name, u32),
@@ -181,6 +183,10 @@ pub struct Solver<'a> {
     pub thrown: FieldId,
     /// Points from which the library calls back, maybe often.
     pub callbacks: BTreeSet<Point>,
+    /// Tasks that run any number of times, side by side.
+    pub often: BTreeSet<ThreadId>,
+    /// Made-up fields for what every thread has of its own.
+    pub local_fields: BTreeMap<ThreadId, FieldId>,
     pub daemons: BTreeSet<ObjectId>,
     /// Objects that unknown code may have.
     pub escapes: BTreeSet<ObjectId>,
@@ -242,6 +248,8 @@ impl<'a> Solver<'a> {
             element,
             thrown,
             callbacks: BTreeSet::new(),
+            often: BTreeSet::new(),
+            local_fields: BTreeMap::new(),
             daemons: BTreeSet::new(),
             escapes: BTreeSet::new(),
             main_line: Vec::new(),
@@ -280,6 +288,17 @@ impl<'a> Solver<'a> {
             self.copy(node, all);
         }
         node
+    }
+
+    /// What a library object holds for one thread only.
+    pub(super) fn local_field(&mut self, thread: ThreadId) -> FieldId {
+        if let Some(field) = self.local_fields.get(&thread) {
+            return *field;
+        }
+        let (own, name) = (self.classes.names.add(""), self.classes.names.add(&format!("local {}", thread.0)));
+        let field = self.classes.field_of(own, name, 0, true);
+        self.local_fields.insert(thread, field);
+        field
     }
 
     pub(super) fn static_node(&mut self, field: FieldId) -> u32 {
@@ -472,6 +491,7 @@ impl<'a> Solver<'a> {
             Watch::StoreElement(from) => self.notice(&Watch::Store(self.element, *from), object),
             Watch::Call(point) => self.dispatch(*point, object),
             Watch::Argument(point) => self.argument(*point, object),
+            Watch::Starts(point) => self.starts_argument(*point, object),
             Watch::Target(thread_object, thread, point) => self.runs(*thread_object, *thread, *point, object),
             Watch::Callback(point, method) => self.call_back(*point, method, object),
             Watch::Filter(class, to) => {

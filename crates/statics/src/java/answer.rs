@@ -12,7 +12,7 @@ use super::judge::Facts;
 use super::load::load;
 use super::models::Models;
 use super::solve::{Birth, Origin, Solver, ThreadId};
-use crate::question::{Question, judge};
+use crate::question::{Assumption, Question, judge};
 
 /// Why there is no answer.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -38,6 +38,7 @@ pub fn answer(paths: &[PathBuf], question: &Question) -> Result<Determinism, NoA
         models.add(file, text).map_err(NoAnswer::Usage)?;
     }
     let mut solver = Solver::new(classes, models, question.context.map_or(1, |context| context as u32));
+    solver.limits_hold = question.assumed.contains(&Assumption::Limits);
     solver.deadline = question.budget.map(|budget| Instant::now() + budget);
     solver.run(main);
     let mut determinism = if solver.gave_up { unfinished(&solver) } else { Facts::new(&solver).judge() };
@@ -122,5 +123,8 @@ impl Solver<'_> {
             }
         }
         self.solve();
+        while !self.gave_up && self.lost_streams() {
+            self.solve();
+        }
     }
 }

@@ -235,4 +235,27 @@ impl Solver<'_> {
             }
         }
     }
+
+    /// A class is used: its initialiser runs once, before.
+    pub(super) fn initialise(&mut self, class: Name) {
+        if !self.classes.is_loaded(class) || !self.initialised.insert(class) {
+            return;
+        }
+        if let Some(parent) = self.classes.class(class).and_then(|class| class.parent) {
+            self.initialise(parent);
+        }
+        let (name, descriptor) = (self.classes.names.add("<clinit>"), self.classes.names.add("()V"));
+        let Some(method) = self.classes.own_method(class, name, descriptor) else { return };
+        let of_main = self.main_line.contains(&class);
+        let thread = if of_main { ThreadId::MAIN } else { self.thread(Birth::Initialiser(class), None) };
+        match self.frame(method, thread, None) {
+            Some(frame) => self.threads[thread.index()].entries.push(frame),
+            None => {
+                let class = self.classes.names.text(class).replace('/', ".");
+                let what = format!("the initialiser of {class}");
+                self.not_understood.entry((what, class)).or_default();
+                self.blind = true;
+            }
+        }
+    }
 }

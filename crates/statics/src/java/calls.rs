@@ -6,17 +6,14 @@ use std::rc::Rc;
 use reweave_jvm::classfile::access;
 
 use super::classes::MethodId;
-use super::code::{Call, Code, Constant, Def, How, Kind, Member, Name, Place, Value};
+use super::code::{Call, Code, How, Kind, Member, Name, Value};
 use super::models::{Model, Word};
-use super::solve::{Birth, OPAQUE, ObjectId, Origin, Point, Solver, ThreadId, Used, Watch};
+use super::solve::{Birth, OPAQUE, ObjectId, Origin, Point, Solver, Used, Watch};
 use super::stubs;
 
 /// Parts of a site that library calls make.
 const FRESH: u8 = 100;
 const VIEW: u8 = 101;
-
-/// A limit that runs out only when nobody can go on: the same as when programs are run.
-const LONG_MILLISECONDS: i64 = 900;
 
 impl Solver<'_> {
     /// The call at a point.
@@ -24,32 +21,6 @@ impl Solver<'_> {
         match &self.statement_at(at).kind {
             Kind::Call(call) => Some(call),
             _ => None,
-        }
-    }
-
-    /// Whether a call that waits has no limit, or one so long that it runs out only when nobody can go on.
-    pub(super) fn waits_for_good(&self, at: Point) -> bool {
-        let Some(call) = self.call_at(at) else { return false };
-        let code = self.code(at);
-        let whole = |value: &Value| match code.constant(code.plain(*value)) {
-            Some(Constant::Whole(number)) => Some(number),
-            _ => None,
-        };
-        let descriptor = self.classes.names.text(call.method.descriptor);
-        let parameters = descriptor.split(')').next().unwrap_or_default();
-        match (parameters, &call.arguments[..]) {
-            ("(", _) => true,
-            ("(J", [_, limit]) => whole(limit).is_some_and(|limit| limit >= LONG_MILLISECONDS || limit == 0),
-            ("(JLjava/util/concurrent/TimeUnit;", [_, limit, unit]) => {
-                let Def::Load(Place::Static(unit)) = code.def(code.plain(*unit)) else { return false };
-                let one = match self.classes.names.text(unit.name) {
-                    "DAYS" | "HOURS" | "MINUTES" | "SECONDS" => 1_000,
-                    "MILLISECONDS" => 1,
-                    _ => return false,
-                };
-                whole(limit).is_some_and(|limit| limit.saturating_mul(one) >= LONG_MILLISECONDS)
-            }
-            _ => false,
         }
     }
 
@@ -95,10 +66,6 @@ impl Solver<'_> {
                 self.opaque(at);
             }
         }
-    }
-
-    fn is_stream(&self, class: Name) -> bool {
-        self.classes.names.text(class).starts_with("java/util/stream/")
     }
 
     /// Declared in a loaded class without code: receivers say what runs.
@@ -281,6 +248,10 @@ impl Solver<'_> {
             }
             return;
         };
+        if let Some(why) = self.is_beyond(at, &call, &model) {
+            self.not_understood(at, why.to_owned());
+            return self.opaque(at);
+        }
         if model.has(Word::Opaque) {
             self.blind |= may_do_anything(self.classes.names.text(class));
             self.not_understood(at, format!("{}.{method}", self.classes.names.text(class).replace('/', ".")));
@@ -495,29 +466,6 @@ impl Solver<'_> {
                     self.watch(to, Watch::Store(field, between));
                 }
                 self.watch(to, Watch::Store(self.element, from));
-            }
-        }
-    }
-
-    /// A class is used: its initialiser runs once, before.
-    pub(super) fn initialise(&mut self, class: Name) {
-        if !self.classes.is_loaded(class) || !self.initialised.insert(class) {
-            return;
-        }
-        if let Some(parent) = self.classes.class(class).and_then(|class| class.parent) {
-            self.initialise(parent);
-        }
-        let (name, descriptor) = (self.classes.names.add("<clinit>"), self.classes.names.add("()V"));
-        let Some(method) = self.classes.own_method(class, name, descriptor) else { return };
-        let of_main = self.main_line.contains(&class);
-        let thread = if of_main { ThreadId::MAIN } else { self.thread(Birth::Initialiser(class), None) };
-        match self.frame(method, thread, None) {
-            Some(frame) => self.threads[thread.index()].entries.push(frame),
-            None => {
-                let class = self.classes.names.text(class).replace('/', ".");
-                let what = format!("the initialiser of {class}");
-                self.not_understood.entry((what, class)).or_default();
-                self.blind = true;
             }
         }
     }

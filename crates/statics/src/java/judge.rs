@@ -155,7 +155,7 @@ impl Judge<'_, '_, '_> {
             outputs: self.outputs(),
             required: Vec::new(),
             not_understood: not_understood.collect(),
-            assumptions: assumptions(),
+            assumptions: assumptions(self.facts.solver.limits_hold),
             gave_up: self.taint.incomplete.then(|| "the budget was used up".to_owned()),
         }
     }
@@ -335,13 +335,15 @@ fn merge(known: &mut LocationItem, item: LocationItem) {
     }
 }
 
-fn assumptions() -> Vec<String> {
-    [
+fn assumptions(limits_hold: bool) -> Vec<String> {
+    let limits = "limits of a second or more do not run out while somebody can go on (--assume limits)";
+    let asked = limits_hold.then_some(limits).into_iter();
+    let always = [
         "executions are sequentially consistent",
         "executions that end without an uncaught exception are compared",
         "inputs (arguments, files, clock, random numbers) do not depend on the order in which threads ask for them",
         "the library does what its models say (--models adds to them)",
-    ]
-    .map(str::to_owned)
-    .into()
+        "places of arrays that threads compute from their numbers do not overflow",
+    ];
+    always.into_iter().chain(asked).map(str::to_owned).collect()
 }

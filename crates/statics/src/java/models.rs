@@ -53,6 +53,8 @@ pub enum Word {
     Local,
     /// Starts threads that it is given.
     Starts,
+    /// Says whether all tasks of the receiver are over.
+    Ended,
     /// One less of what `await` waits for.
     Counts,
     /// Waits until nothing is left to count.
@@ -102,6 +104,7 @@ const WORDS: &[(&str, Word)] = &[
     ("gathers", Word::Gathers),
     ("local", Word::Local),
     ("starts", Word::Starts),
+    ("ended", Word::Ended),
     ("counts", Word::Counts),
     ("awaits", Word::Awaits),
     ("meets", Word::Meets),

@@ -72,8 +72,22 @@ impl Poly {
         }
     }
 
-    /// The only id in it, the factor of that, and the rest; none if there is another one or a square.
+    /// Whether something that is not looked into is computed from an id: then it is another one in every instance.
+    fn hides_id(&self) -> bool {
+        self.0.keys().flatten().any(|atom| match atom {
+            Atom::Computed(.., operands) => operands.iter().any(|operand| operand.has_id() || operand.hides_id()),
+            _ => false,
+        })
+    }
+
+    fn has_id(&self) -> bool {
+        self.0.keys().flatten().any(|atom| matches!(atom, Atom::Id(..)))
+    }
+
+    /// The only id in it, the factor of that, and the rest; none if there is another one, a square, or an id in what is
+    /// not looked into.
     pub fn by_id(&self) -> Option<(Option<(ThreadId, FieldId)>, Self, Self)> {
+        (!self.hides_id()).then_some(())?;
         let is_id = |atom: &&Atom| matches!(atom, Atom::Id(..));
         let (mut id, mut factor, mut rest) = (None, Self::default(), Self::default());
         for (product, by) in &self.0 {
@@ -108,6 +122,19 @@ impl Poly {
         rest.and_then(|rest| rest.constant()).is_some_and(|number| number.saturating_add(times) < 0)
     }
 
+    /// Whether a number that is not below zero shows that `size` is at least one, too: a multiple of it less something.
+    pub fn shows_positive(&self, size: &Self) -> bool {
+        let Some((product, by)) = size.0.iter().find(|(product, _)| !product.is_empty()) else {
+            return size.constant().is_some_and(|number| number > 0);
+        };
+        let own = self.0.get(product).copied().unwrap_or(0);
+        if own % by != 0 || own / by <= 0 {
+            return false;
+        }
+        let rest = self.plus(size, -(own / by));
+        rest.and_then(|rest| rest.constant()).is_some_and(|number| number < 0)
+    }
+
     pub fn is_divisible(&self, by: i64) -> bool {
         by != 0 && self.0.values().all(|factor| factor % by == 0)
     }
@@ -133,6 +160,23 @@ mod tests {
         assert_eq!((own, &factor, &rest), (Some((ThreadId(1), FieldId(1))), &slice(), &slice()));
         assert_eq!(high.minus(&low).unwrap(), slice());
         assert!(id().times(&id()).unwrap().by_id().is_none());
+    }
+
+    #[test]
+    fn ids_in_what_is_not_looked_into_are_no_ids() {
+        // `id - id % 2` is the same for two instances.
+        let rest = Poly::atom(Atom::Computed(MethodId(0), Value(3), vec![id(), Poly::number(2)]));
+        assert!(id().minus(&rest).unwrap().by_id().is_none());
+        let other = Poly::atom(Atom::Computed(MethodId(0), Value(3), vec![slice(), Poly::number(2)]));
+        assert!(id().minus(&other).unwrap().by_id().is_some());
+    }
+
+    #[test]
+    fn a_size_may_be_zero_unless_something_lies_within() {
+        let less = slice().plus(&Poly::number(1), -1).unwrap();
+        assert!(less.shows_positive(&slice()) && Poly::number(0).shows_positive(&Poly::number(4)));
+        assert!(!Poly::number(0).shows_positive(&slice()) && !slice().shows_positive(&slice()));
+        assert!(!Poly::number(0).shows_positive(&Poly::number(0)));
     }
 
     #[test]

@@ -72,10 +72,8 @@ impl Search<'_, '_> {
             self.given.push(points);
             for (at, used) in &self.solver.used {
                 let waits = used.iter().any(|one| one.model.has(Word::Awaits) && one.receiver == Some(latch));
-                let alone = self
-                    .solver
-                    .call_at(*at)
-                    .is_some_and(|call| self.solver.objects_of(at.frame, call.arguments[0]) == [latch]);
+                let receiver = self.solver.call_at(*at).and_then(|call| call.arguments.first());
+                let alone = receiver.is_some_and(|receiver| self.solver.objects_of(at.frame, *receiver) == [latch]);
                 if waits && alone && self.solver.waits_for_good(*at) {
                     calls.insert(*at, signal);
                 }

@@ -9,7 +9,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use super::code::{Block, Def, Kind, Place};
+use super::code::{Block, Constant, Def, Kind, Place};
 use super::models::Word;
 use super::running::{Flow, State};
 use super::solve::{Birth, FrameId, ObjectId, Origin, Point, Solver, ThreadId};
@@ -293,11 +293,14 @@ pub fn gathered(solver: &Solver<'_>, object: ObjectId) -> Option<Vec<ObjectId>> 
     // The array of the arguments is filled right before, by statements of the same block.
     let array = code.plain(*call.arguments.first()?);
     matches!(code.def(array), Def::Array(..)).then_some(())?;
-    let mut all = Vec::new();
+    let (mut all, mut places) = (Vec::new(), BTreeSet::new());
     for statement in &code.blocks[block as usize].statements[..at.index as usize] {
-        if let Kind::Store(Place::Element(base, _), value) = &statement.kind
+        if let Kind::Store(Place::Element(base, place), value) = &statement.kind
             && code.plain(*base) == array
         {
+            // What is put over another one is waited for, the other is not.
+            let Some(Constant::Whole(place)) = code.constant(*place) else { return None };
+            places.insert(place).then_some(())?;
             let [one] = solver.objects_of(frame, *value)[..] else { return None };
             all.push(one);
         }

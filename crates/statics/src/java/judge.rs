@@ -18,6 +18,7 @@ use super::solve::{Birth, Point, Solver, ThreadId};
 use super::taint::Taint;
 use super::threads::Threads;
 use super::updates;
+use crate::expected::Expected;
 
 /// Everything that is known of a program.
 pub struct Facts<'s, 'a> {
@@ -48,6 +49,15 @@ impl<'s, 'a> Facts<'s, 'a> {
     }
 
     pub fn judge(&self) -> Determinism {
+        self.judging(|judge| judge.everything())
+    }
+
+    /// What runs may do, by lines.
+    pub fn expected(&self) -> Expected {
+        self.judging(|judge| judge.expected())
+    }
+
+    fn judging<T>(&self, what: impl FnOnce(&Judge<'_, 's, 'a>) -> T) -> T {
         let choices = Choices {
             solver: self.solver,
             threads: &self.threads,
@@ -57,7 +67,7 @@ impl<'s, 'a> Facts<'s, 'a> {
         let (taint, free) = updates::find(&choices, &self.monitors);
         let naming = Naming::new(self.solver);
         let ends = Ends::new(self);
-        Judge { facts: self, choices, taint, free, naming, ends }.everything()
+        what(&Judge { facts: self, choices, taint, free, naming, ends })
     }
 }
 
@@ -158,6 +168,38 @@ impl Judge<'_, '_, '_> {
             assumptions: assumptions(self.facts.solver.limits_hold),
             gave_up: self.taint.incomplete.then(|| "the budget was used up".to_owned()),
         }
+    }
+
+    fn expected(&self) -> Expected {
+        let (accesses, threads, solver) = (&self.facts.accesses, &self.facts.threads, self.facts.solver);
+        let line = |id: AccessId| {
+            let at = self.naming.point(accesses.all[id].at);
+            (at.file, at.line)
+        };
+        let mut expected = Expected { blind: solver.blind || self.taint.incomplete, ..Expected::default() };
+        for (location, all) in &accesses.by_location {
+            for one in all.iter().copied().filter(|id| accesses.all[*id].reads) {
+                expected.reads.insert(line(one));
+                if accesses.is_unknown(*location) {
+                    expected.unknown.insert(line(one));
+                }
+                let at = accesses.all[one].at;
+                let seen = |write: &AccessId| {
+                    let from = accesses.all[*write].at;
+                    threads.parallel(solver, from, at) || threads.may_precede(solver, from, at)
+                };
+                let writes = all.iter().copied().filter(|id| accesses.all[*id].writes).filter(seen);
+                expected.flows.extend(writes.map(|write| (line(one), line(write))));
+            }
+            expected.writes.extend(all.iter().copied().filter(|id| accesses.all[*id].writes).map(line));
+            let item = self.location(*location, String::new(), None);
+            expected.add_location(&item, all.iter().copied().map(line).collect());
+        }
+        expected.unknown.extend(accesses.unknown_loads.iter().map(|at| {
+            let at = self.naming.point(*at);
+            (at.file, at.line)
+        }));
+        expected
     }
 
     fn access(&self, id: AccessId) -> AccessAt {

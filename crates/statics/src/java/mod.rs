@@ -46,4 +46,4 @@ pub mod threads;
 pub mod updates;
 pub mod zip;
 
-pub use answer::{NoAnswer, answer};
+pub use answer::{NoAnswer, answer, expected};

@@ -1,5 +1,6 @@
 //! `reweave`: one file per subcommand under `commands`, none of which holds logic.
 
+mod against;
 mod atomic;
 mod commands;
 mod evidence;
@@ -53,6 +54,7 @@ enum Command {
     Inspect(commands::inspect::Args),
     Convert(commands::convert::Args),
     Determinism(commands::determinism::Args),
+    Parallelise(commands::parallelise::Args),
     Demo(commands::demo::Args),
     Completions(commands::completions::Completions),
     Man(commands::completions::Man),
@@ -113,6 +115,7 @@ fn main() -> ExitCode {
         Command::Inspect(args) => commands::inspect::run(args),
         Command::Convert(args) => commands::convert::run(args),
         Command::Determinism(args) => commands::determinism::run(&args),
+        Command::Parallelise(args) => commands::parallelise::run(&args),
         Command::Demo(args) => commands::demo::run(args),
         Command::Completions(args) => commands::completions::completions(&args, Cli::command()),
         Command::Interpret(args) => commands::interpret::run(&args),

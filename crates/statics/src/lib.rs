@@ -27,6 +27,7 @@
 pub mod bits;
 pub mod choices;
 pub mod domain;
+pub mod expected;
 pub mod faults;
 pub mod findings;
 pub mod flow;

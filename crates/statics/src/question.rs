@@ -27,6 +27,22 @@ pub struct Question {
     /// Names and texts of files with models.
     pub models: Vec<(String, String)>,
     pub budget: Option<Duration>,
+    pub assumed: Vec<Assumption>,
+}
+
+/// What a user takes upon himself.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Assumption {
+    /// Limits of waits, of a second or more, do not run out.
+    Limits,
+}
+
+/// `limits`.
+pub fn assumption(text: &str) -> Result<Assumption, String> {
+    match text {
+        "limits" => Ok(Assumption::Limits),
+        _ => Err(format!("`{text}` is nothing to assume: limits (waits of a second or more do not run out)")),
+    }
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -53,7 +53,7 @@ const WORDS: [(&str, Verdict); 3] =
 #[test]
 fn verdicts_are_those_that_programs_name() {
     let Some(classes) = compiled("verdicts_are_those_that_programs_name", "determinism") else { return };
-    let mut looked = 0;
+    let (mut looked, mut wrong) = (0, Vec::new());
     for file in fs::read_dir(programs("determinism")).expect("programs").flatten() {
         let name = file.file_name().to_string_lossy().trim_end_matches(".java").to_owned();
         let text = fs::read_to_string(file.path()).expect("a program");
@@ -66,17 +66,25 @@ fn verdicts_are_those_that_programs_name() {
                 let expected = WORDS.iter().find(|(word, _)| *word == names).expect("a verdict").1;
                 // What depends on unknown code may be called either.
                 let unknown = expected == Verdict::Unknown && worst == Verdict::CanDiffer;
-                assert!(worst == expected || unknown, "{name}: output: {:?}", determinism.outputs);
+                if worst != expected && !unknown {
+                    wrong.push(format!("{name}: output: {:?}", determinism.outputs));
+                }
                 looked += 1;
                 continue;
             }
             let Some((_, expected)) = WORDS.iter().find(|(known, _)| *known == word) else { continue };
             for location in names.split(", ") {
-                assert_eq!(verdicts.get(location), Some(expected), "{name}: {location}: {verdicts:?}");
+                if verdicts.get(location) != Some(expected) {
+                    wrong.push(format!(
+                        "{name}: {location}: {verdicts:?}, not understood {:?}",
+                        determinism.not_understood
+                    ));
+                }
                 looked += 1;
             }
         }
     }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     assert!(looked > 30, "{looked}");
 }
 

@@ -1,5 +1,6 @@
 //! `reweave determinism`
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use std::{fs, panic};
@@ -7,14 +8,14 @@ use std::{fs, panic};
 use reweave_launch::{Error, exit, memory};
 use reweave_report::determinism::{self, Determinism, Shown, Verdict};
 use reweave_report::resolve::{self, ProgramText};
-use reweave_report::{Report, data};
+use reweave_report::{Report, data, html, sarif};
 use reweave_statics::java::{self, NoAnswer};
-use reweave_statics::question::{Question, Requirement, Rule, partition, requirement};
-use reweave_statics::{findings, script_answer};
+use reweave_statics::question::{Assumption, Question, Requirement, Rule, assumption, partition, requirement};
+use reweave_statics::{expected, findings, script_answer};
 use reweave_trace::Language;
 
-use crate::output;
 use crate::size::{parse_size, parse_time};
+use crate::{against, output};
 
 /// Say what can differ between two runs, and what cannot, without running anything
 ///
@@ -23,10 +24,11 @@ use crate::size::{parse_size, parse_time};
 #[command(after_help = "Examples:\n  \
     reweave determinism bank.jar\n  \
     reweave determinism build/classes --main org.bank.Bank --require deterministic:Report.total\n  \
-    reweave determinism account.rwi --weak sign --explain amount\n\n\
+    reweave determinism account.rwi --weak sign --explain amount\n  \
+    reweave determinism bank.jar --against reweave-out\n\n\
     LOCATION: Class.field, Class.field[] (elements), output, output:FILE:LINE; * stands for anything.\n\
     Exit codes: 0 everything required is proved, or nothing was · 1 something is not · 2 usage · \n\
-    3 nothing to analyse · 4 internal error.")]
+    3 nothing to analyse · 4 internal error, or a run did what was excluded (--against).")]
 pub struct Args {
     #[arg(value_name = "PATH", required = true)]
     paths: Vec<PathBuf>,
@@ -61,9 +63,21 @@ pub struct Args {
     /// Only what there is about this location
     #[arg(long, value_name = "LOCATION")]
     explain: Option<String>,
+    /// What to take for granted: limits (waits of a second or more do not run out; Java only)
+    #[arg(long, value_name = "WHAT", value_parser = assumption)]
+    assume: Vec<Assumption>,
+    /// Compare with a trace, or with the folder of a `reweave test`: what a run did must be possible
+    #[arg(long, value_name = "PATH")]
+    against: Vec<PathBuf>,
     /// Also write everything as JSON
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
+    /// Also write what can differ as SARIF 2.1.0, for code scanning
+    #[arg(long, value_name = "FILE")]
+    sarif: Option<PathBuf>,
+    /// Also write what can differ as one page for the browser
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -93,10 +107,8 @@ pub fn run(args: &Args) -> i32 {
             return exit::INTERNAL;
         }
     };
-    if let Some(path) = &args.json
-        && let Err(source) = fs::write(path, report(args, &determinism).to_json())
-    {
-        return output::fail(&Error::Output { action: "write", path: path.clone(), source });
+    if let Err(error) = write_forms(args, &determinism) {
+        return output::fail(&error);
     }
     let shown = Shown { all: args.all, explain: args.explain.clone() };
     let code = output::print(|out| determinism::write(&determinism, &shown, out));
@@ -111,7 +123,52 @@ pub fn run(args: &Args) -> i32 {
         };
         eprintln!("reweave: required: {}: {answer}", required.what);
     }
-    if determinism.is_satisfied() { exit::CLEAN } else { exit::FINDINGS }
+    match compare(args, &asked, &determinism) {
+        Ok(true) if determinism.is_satisfied() => exit::CLEAN,
+        Ok(true) => exit::FINDINGS,
+        Ok(false) => exit::INTERNAL,
+        Err(error) => output::fail(&error),
+    }
+}
+
+/// Whether nothing happened in the runs that the analysis excludes.
+fn compare(args: &Args, question: &Question, determinism: &Determinism) -> Result<bool, Error> {
+    let Some(first) = args.against.first() else { return Ok(true) };
+    let not = |why: String| Error::NotReplayable { path: first.clone(), why };
+    let expected = match &args.paths[..] {
+        [script] if is_script(script) => {
+            expected::of_script(&parsed(script).map_err(|_| not("no program".to_owned()))?, determinism)
+        }
+        paths => java::expected(paths, question).map_err(|why| not(format!("{why:?}")))?,
+    };
+    let mut fits = true;
+    for path in &args.against {
+        let compared = against::compare(&expected, path)?;
+        let path = path.display();
+        if expected.blind {
+            eprintln!("reweave: against {path}: nothing to compare: code that is not understood may do anything");
+        } else if compared.holes.is_empty() {
+            let (reads, findings) = (output::counted(compared.reads, "read", "reads"), compared.findings);
+            eprintln!("reweave: against {path}: {reads} and {findings} of its findings are as they may be");
+        }
+        for hole in &compared.holes {
+            eprintln!("reweave: against {path}: {hole}: this is a bug in reweave");
+            fits = false;
+        }
+    }
+    Ok(fits)
+}
+
+/// The files that were asked for.
+fn write_forms(args: &Args, determinism: &Determinism) -> Result<(), Error> {
+    let report = report(args, determinism);
+    if let Some(path) = &args.json {
+        fs::write(path, report.to_json()).map_err(Error::output("write", path))?;
+    }
+    let forms: [(&Option<PathBuf>, super::report::Form); 2] = [(&args.html, html::write), (&args.sarif, sarif::write)];
+    let wanted: Vec<_> = forms.iter().filter_map(|(path, form)| Some((path.as_deref()?, *form))).collect();
+    let folder = args.paths.first().map_or_else(String::new, |path| path.display().to_string());
+    super::report::write_all(&report, folder, BTreeMap::default(), &wanted)
 }
 
 fn usage(why: &str) -> i32 {
@@ -135,14 +192,14 @@ fn ask(args: &Args) -> Result<Question, String> {
         context: args.context.map(usize::from),
         models: models.collect::<Result<_, String>>()?,
         budget: Some(args.budget),
+        assumed: args.assume.clone(),
     })
 }
 
 fn answer(args: &Args, question: &Question) -> Result<Determinism, NoAnswer> {
-    let is_script = |path: &PathBuf| path.extension().is_some_and(|ending| ending == "rwi");
     match &args.paths[..] {
         [script] if is_script(script) => script_file(script, question),
-        paths if paths.iter().any(is_script) => {
+        paths if paths.iter().any(|path| is_script(path)) => {
             Err(NoAnswer::Usage("a .rwi program is one file: give it alone".to_owned()))
         }
         paths => {
@@ -155,11 +212,18 @@ fn answer(args: &Args, question: &Question) -> Result<Determinism, NoAnswer> {
     }
 }
 
+fn is_script(path: &Path) -> bool {
+    path.extension().is_some_and(|ending| ending == "rwi")
+}
+
 fn script_file(path: &Path, question: &Question) -> Result<Determinism, NoAnswer> {
+    script_answer(&parsed(path)?, question).map_err(NoAnswer::Usage)
+}
+
+fn parsed(path: &Path) -> Result<reweave_script::language::Program, NoAnswer> {
     let text = fs::read_to_string(path).map_err(|error| NoAnswer::Usage(format!("{}: {error}", path.display())))?;
     let name = path.file_name().map_or_else(|| path.display().to_string(), |name| name.to_string_lossy().into());
-    let program = reweave_script::language::parse(&name, &text).map_err(|error| NoAnswer::Usage(error.to_string()))?;
-    script_answer(&program, question).map_err(NoAnswer::Usage)
+    reweave_script::language::parse(&name, &text).map_err(|error| NoAnswer::Usage(error.to_string()))
 }
 
 /// The same as a report: findings like those of every analysis, and what is said about each location.

@@ -8,6 +8,7 @@ pub mod determinism;
 pub mod explain;
 pub mod inspect;
 pub mod interpret;
+pub mod parallelise;
 pub mod predict;
 pub mod record;
 pub mod replay;

@@ -1,5 +1,6 @@
 //! `reweave report`
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -7,6 +8,7 @@ use std::path::{Path, PathBuf};
 use reweave_hunt::pipeline;
 use reweave_launch::{Error, exit};
 use reweave_report::text::Detail;
+use reweave_report::view::Evidence;
 use reweave_report::{Dossier, Report, Sources, Style, html, junit, perfetto, sarif, text};
 
 use crate::front_ends::FRONT_ENDS;
@@ -88,9 +90,11 @@ fn report(args: &Args) -> Result<i32, Error> {
     Ok(if code == exit::CLEAN && report.has_findings() { exit::FINDINGS } else { code })
 }
 
+/// Writes a report in some form.
+pub type Form = fn(&Dossier<'_>, &mut dyn Write) -> io::Result<()>;
+
 /// Writes the files that were asked for; says whether there were any.
 fn write_forms(args: &Args, report: &Report) -> Result<bool, Error> {
-    type Form = fn(&Dossier<'_>, &mut dyn Write) -> io::Result<()>;
     let forms: [(&Option<PathBuf>, Form); 4] = [
         (&args.html, html::write),
         (&args.sarif, sarif::write),
@@ -101,19 +105,26 @@ fn write_forms(args: &Args, report: &Report) -> Result<bool, Error> {
     if wanted.is_empty() {
         return Ok(false);
     }
+    let evidence = evidence::of_all(report, &args.folder);
+    write_all(report, args.folder.display().to_string(), evidence, &wanted)?;
+    Ok(true)
+}
+
+/// Writes a report in some forms.
+pub fn write_all(
+    report: &Report,
+    folder: String,
+    evidence: BTreeMap<u32, Evidence>,
+    wanted: &[(&Path, Form)],
+) -> Result<(), Error> {
     let sources = Sources::default();
-    let dossier = Dossier {
-        report,
-        folder: args.folder.display().to_string(),
-        evidence: evidence::of_all(report, &args.folder),
-        sources: &sources,
-        root: std::env::current_dir().unwrap_or_default(),
-    };
+    let root = std::env::current_dir().unwrap_or_default();
+    let dossier = Dossier { report, folder, evidence, sources: &sources, root };
     for (path, form) in wanted {
         let file = File::create(path).map_err(Error::output("write", path))?;
         let mut out = BufWriter::new(file);
         form(&dossier, &mut out).and_then(|()| out.flush()).map_err(Error::output("write", path))?;
         eprintln!("reweave: wrote {}", path.display());
     }
-    Ok(true)
+    Ok(())
 }

@@ -206,7 +206,9 @@ impl Accesses {
             return;
         }
         let is_array = solver.classes.names.text(solver.objects[object.index()].class).starts_with('[');
-        let own = Location::Field(object, solver.content);
+        let thread = solver.frames[plain.at.frame.index()].thread;
+        let local = solver.local_fields.get(&thread).filter(|_| model.has(Word::Local));
+        let own = Location::Field(object, local.copied().unwrap_or(solver.content));
         if !is_array && (reads || writes || model.has(Word::Steps)) {
             let writes = writes || model.has(Word::Steps);
             self.add(solver, Access { location: own, reads, writes, sum, ..plain.clone() });

@@ -12,7 +12,8 @@ use super::judge::Facts;
 use super::load::load;
 use super::models::Models;
 use super::solve::{Birth, Origin, Solver, ThreadId};
-use crate::question::{Question, judge};
+use crate::expected::Expected;
+use crate::question::{Assumption, Question, judge};
 
 /// Why there is no answer.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -25,6 +26,29 @@ pub enum NoAnswer {
 
 /// Analyses the program that the paths hold.
 pub fn answer(paths: &[PathBuf], question: &Question) -> Result<Determinism, NoAnswer> {
+    let judged = |solver: &Solver<'_>| if solver.gave_up { unfinished(solver) } else { Facts::new(solver).judge() };
+    let (mut determinism, damage) = analyse(paths, question, judged)?;
+    let damaged = damage.into_iter().map(|what| NotUnderstood { what, at: "not read".to_owned() });
+    determinism.not_understood.extend(damaged);
+    judge(&mut determinism, &question.required, &|_, _| false).map_err(NoAnswer::Usage)?;
+    Ok(determinism)
+}
+
+/// What runs of the program may do, for comparing.
+pub fn expected(paths: &[PathBuf], question: &Question) -> Result<Expected, NoAnswer> {
+    let lines = |solver: &Solver<'_>| match solver.gave_up {
+        true => Expected { blind: true, ..Expected::default() },
+        false => Facts::new(solver).expected(),
+    };
+    analyse(paths, question, lines).map(|(expected, _)| expected)
+}
+
+/// What is wanted of the solved program, and which files could not be read.
+fn analyse<T>(
+    paths: &[PathBuf],
+    question: &Question,
+    wanted: impl FnOnce(&Solver<'_>) -> T,
+) -> Result<(T, Vec<String>), NoAnswer> {
     let loaded = load(paths).map_err(NoAnswer::Usage)?;
     let mut damage = loaded.damage;
     let classes = Classes::new(&loaded.classes, &mut damage);
@@ -38,13 +62,10 @@ pub fn answer(paths: &[PathBuf], question: &Question) -> Result<Determinism, NoA
         models.add(file, text).map_err(NoAnswer::Usage)?;
     }
     let mut solver = Solver::new(classes, models, question.context.map_or(1, |context| context as u32));
+    solver.limits_hold = question.assumed.contains(&Assumption::Limits);
     solver.deadline = question.budget.map(|budget| Instant::now() + budget);
     solver.run(main);
-    let mut determinism = if solver.gave_up { unfinished(&solver) } else { Facts::new(&solver).judge() };
-    let damaged = damage.into_iter().map(|what| NotUnderstood { what, at: "not read".to_owned() });
-    determinism.not_understood.extend(damaged);
-    judge(&mut determinism, &question.required, &|_, _| false).map_err(NoAnswer::Usage)?;
-    Ok(determinism)
+    Ok((wanted(&solver), damage))
 }
 
 /// Nothing is known of anything.
@@ -122,5 +143,8 @@ impl Solver<'_> {
             }
         }
         self.solve();
+        while !self.gave_up && self.lost_streams() {
+            self.solve();
+        }
     }
 }

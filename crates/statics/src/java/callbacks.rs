@@ -5,8 +5,11 @@ use std::rc::Rc;
 use reweave_jvm::classfile::access;
 
 use super::classes::MethodId;
-use super::code::Name;
-use super::solve::{Birth, OPAQUE, ObjectId, Point, Solver, ThreadId, Watch};
+use super::code::{Call, Name};
+use super::models::{Model, Word};
+use super::solve::{Birth, OPAQUE, ObjectId, Origin, Point, Solver, ThreadId, Watch};
+
+const BRIDGE: u16 = 0x40;
 
 impl Solver<'_> {
     pub(super) fn start(&mut self, at: Point, object: ObjectId) {
@@ -20,10 +23,29 @@ impl Solver<'_> {
         let target = self.field_node(object, self.target);
         let class = self.objects[object.index()].class;
         let (run, nothing) = (self.classes.names.add("run"), self.classes.names.add("()V"));
-        match self.classes.dispatch(class, run, nothing) {
-            Some(method) => self.entry(at, thread, method, object),
-            None => self.watch(target, Watch::Target(object, thread, at)),
+        if let Some(method) = self.classes.dispatch(class, run, nothing) {
+            return self.entry(at, thread, method, object);
         }
+        // A task that is forked.
+        if let Some(method) = self.methods_named(object, "compute").first().copied() {
+            self.entry(at, thread, method, object);
+            self.returns_into(thread, object);
+            return;
+        }
+        self.watch(target, Watch::Target(object, thread, at));
+    }
+
+    /// What a task returns is what it holds for those that join it.
+    fn returns_into(&mut self, thread: ThreadId, object: ObjectId) {
+        for entry in self.threads[thread.index()].entries.clone() {
+            let (from, to) = (self.return_node(entry), self.field_node(object, self.content));
+            self.copy(from, to);
+        }
+    }
+
+    /// Threads that a library method is given and starts.
+    pub(super) fn starts_argument(&mut self, at: Point, object: ObjectId) {
+        self.start(at, object);
     }
 
     /// What a thread without a `run` of its own was given.
@@ -31,7 +53,10 @@ impl Solver<'_> {
         for method in self.methods_named(target, "run") {
             self.entry(at, thread, method, target);
         }
-        if target == OPAQUE {
+        let own = &self.objects[target.index()];
+        let is_known = own.lambda.is_some() || self.classes.is_loaded(own.class);
+        let is_text = matches!(own.origin, Origin::Constant(_));
+        if target == OPAQUE || !is_known && !is_text {
             self.not_understood(at, "a thread whose code is not known".to_owned());
         }
     }
@@ -55,6 +80,8 @@ impl Solver<'_> {
                 }
             }
         }
+        // Bridges only call the others.
+        found.sort_by_key(|method| self.classes.method(*method).flags & BRIDGE != 0);
         found
     }
 
@@ -74,10 +101,11 @@ impl Solver<'_> {
         let pc = self.statement_at(at).pc;
         let own = &self.frames[at.frame.index()];
         let (creator, submitter) = (own.thread, own.method);
-        let mut methods = self.methods_named(object, "run");
-        methods.extend(self.methods_named(object, "call"));
-        methods.extend(self.methods_named(object, "get"));
-        let Some(method) = methods.first().copied() else {
+        let mut names: Vec<Rc<str>> = ["run", "call", "get", "compute"].map(Into::into).into();
+        let models: Vec<Rc<Model>> = self.used.get(&at).into_iter().flatten().map(|used| used.model.clone()).collect();
+        names.extend(models.iter().flat_map(|model| &model.calls).map(|name| name.as_str().into()));
+        let found = names.iter().find_map(|name| self.methods_named(object, name).first().copied());
+        let Some(method) = found else {
             if object == OPAQUE {
                 self.not_understood(at, "a task whose code is not known".to_owned());
             }
@@ -86,11 +114,31 @@ impl Solver<'_> {
         let thread = self.thread(Birth::Task(object, submitter, pc), Some(creator));
         self.threads[thread.index()].starts.insert(at);
         self.started.entry(at).or_default().insert(thread);
+        if models.iter().any(|model| model.has(Word::Often)) {
+            self.often.insert(thread);
+        }
         self.entry(at, thread, method, object);
-        let future = self.call_at(at).and_then(|call| call.to);
+        let Some(call) = self.call_at(at).cloned() else { return };
+        self.task_arguments(at, thread, &call);
+        let future = call.to;
         if let (Some(future), Some(entry)) = (future, self.threads[thread.index()].entries.first().copied()) {
             let (from, to) = (self.return_node(entry), self.value_node(at.frame, future));
             self.watch(to, Watch::Store(self.content, from));
+        }
+    }
+
+    /// A stage or a part of a stream gets what the receiver and the arguments hold.
+    fn task_arguments(&mut self, at: Point, thread: ThreadId, call: &Call) {
+        for entry in self.threads[thread.index()].entries.clone() {
+            let parameters = self.frames[entry.index()].body.code.parameters.clone();
+            for parameter in parameters.into_iter().skip(1) {
+                let to = self.value_node(entry, parameter);
+                for argument in &call.arguments {
+                    let from = self.value_node(at.frame, *argument);
+                    self.watch(from, Watch::Load(self.content, to));
+                    self.watch(from, Watch::Load(self.element, to));
+                }
+            }
         }
     }
 
@@ -128,8 +176,10 @@ impl Solver<'_> {
             self.copy(returned, to);
         }
         if let Some(receiver) = call.arguments.first() {
+            let is_local = self.used.get(&at).into_iter().flatten().any(|one| one.model.has(Word::Local));
+            let field = if is_local { self.local_field(thread) } else { self.content };
             let node = self.value_node(at.frame, *receiver);
-            self.watch(node, Watch::Store(self.content, returned));
+            self.watch(node, Watch::Store(field, returned));
         }
     }
 
@@ -182,6 +232,29 @@ impl Solver<'_> {
                     self.add_one(to, OPAQUE);
                     self.copy(all, to);
                 }
+            }
+        }
+    }
+
+    /// A class is used: its initialiser runs once, before.
+    pub(super) fn initialise(&mut self, class: Name) {
+        if !self.classes.is_loaded(class) || !self.initialised.insert(class) {
+            return;
+        }
+        if let Some(parent) = self.classes.class(class).and_then(|class| class.parent) {
+            self.initialise(parent);
+        }
+        let (name, descriptor) = (self.classes.names.add("<clinit>"), self.classes.names.add("()V"));
+        let Some(method) = self.classes.own_method(class, name, descriptor) else { return };
+        let of_main = self.main_line.contains(&class);
+        let thread = if of_main { ThreadId::MAIN } else { self.thread(Birth::Initialiser(class), None) };
+        match self.frame(method, thread, None) {
+            Some(frame) => self.threads[thread.index()].entries.push(frame),
+            None => {
+                let class = self.classes.names.text(class).replace('/', ".");
+                let what = format!("the initialiser of {class}");
+                self.not_understood.entry((what, class)).or_default();
+                self.blind = true;
             }
         }
     }

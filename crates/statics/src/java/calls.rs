@@ -8,7 +8,7 @@ use reweave_jvm::classfile::access;
 use super::classes::MethodId;
 use super::code::{Call, Code, How, Kind, Member, Name, Value};
 use super::models::{Model, Word};
-use super::solve::{Birth, OPAQUE, ObjectId, Origin, Point, Solver, ThreadId, Used, Watch};
+use super::solve::{Birth, OPAQUE, ObjectId, Origin, Point, Solver, Used, Watch};
 use super::stubs;
 
 /// Parts of a site that library calls make.
@@ -46,7 +46,11 @@ impl Solver<'_> {
                 let own = self.classes.dispatch(call.method.class, call.method.name, call.method.descriptor);
                 if own.is_none() && !self.is_abstract(call.method) {
                     let class = self.classes.library_parent(call.method.class).unwrap_or(call.method.class);
-                    self.library(at, None, class);
+                    match self.is_stream(class) {
+                        // What it does depends on whether it is parallel, which receivers say.
+                        true => self.uses(at, Rc::new(Model::default()), None),
+                        false => self.library(at, None, class),
+                    }
                 }
                 let receiver = self.value_node(at.frame, call.arguments[0]);
                 self.watch(receiver, Watch::Call(at));
@@ -168,6 +172,9 @@ impl Solver<'_> {
             }
             return;
         }
+        if object == OPAQUE && self.is_stream(declared) {
+            return self.opaque(at);
+        }
         if object == OPAQUE {
             let possible: BTreeSet<MethodId> = self
                 .classes
@@ -241,6 +248,10 @@ impl Solver<'_> {
             }
             return;
         };
+        if let Some(why) = self.is_beyond(at, &call, &model) {
+            self.not_understood(at, why.to_owned());
+            return self.opaque(at);
+        }
         if model.has(Word::Opaque) {
             self.blind |= may_do_anything(self.classes.names.text(class));
             self.not_understood(at, format!("{}.{method}", self.classes.names.text(class).replace('/', ".")));
@@ -262,6 +273,9 @@ impl Solver<'_> {
         if model.has(Word::Compares) {
             back.extend(compared.iter().map(String::as_str));
         }
+        if model.has(Word::Submit) {
+            return self.submits(at, &model, &arguments);
+        }
         for method in back {
             for argument in &arguments {
                 let node = self.value_node(at.frame, *argument);
@@ -279,10 +293,24 @@ impl Solver<'_> {
                 self.watch(node, Watch::Callback(at, "toString".into()));
             }
         }
-        if model.has(Word::Submit) {
+        if model.has(Word::Starts) {
             for argument in &arguments {
                 let node = self.value_node(at.frame, *argument);
-                self.watch(node, Watch::Argument(at));
+                self.watch(node, Watch::Starts(at));
+            }
+        }
+    }
+
+    /// Tasks that a library method is given, or that its arguments hold.
+    fn submits(&mut self, at: Point, model: &Model, arguments: &[Value]) {
+        for argument in arguments {
+            let node = self.value_node(at.frame, *argument);
+            self.watch(node, Watch::Argument(at));
+            if model.has(Word::Each) {
+                let held = self.node();
+                self.watch(node, Watch::Load(self.element, held));
+                self.watch(node, Watch::Load(self.content, held));
+                self.watch(held, Watch::Argument(at));
             }
         }
     }
@@ -385,7 +413,11 @@ impl Solver<'_> {
 
     /// What a library call does with what its receiver holds.
     fn holds(&mut self, at: Point, model: &Model, object: ObjectId, arguments: &[Value], result: Option<u32>) {
-        let content = self.field_node(object, self.content);
+        let held = match model.has(Word::Local) {
+            true => self.local_field(self.frames[at.frame.index()].thread),
+            false => self.content,
+        };
+        let content = self.field_node(object, held);
         let of = self.field_node(object, self.of);
         for argument in arguments {
             let from = self.value_node(at.frame, *argument);
@@ -434,29 +466,6 @@ impl Solver<'_> {
                     self.watch(to, Watch::Store(field, between));
                 }
                 self.watch(to, Watch::Store(self.element, from));
-            }
-        }
-    }
-
-    /// A class is used: its initialiser runs once, before.
-    pub(super) fn initialise(&mut self, class: Name) {
-        if !self.classes.is_loaded(class) || !self.initialised.insert(class) {
-            return;
-        }
-        if let Some(parent) = self.classes.class(class).and_then(|class| class.parent) {
-            self.initialise(parent);
-        }
-        let (name, descriptor) = (self.classes.names.add("<clinit>"), self.classes.names.add("()V"));
-        let Some(method) = self.classes.own_method(class, name, descriptor) else { return };
-        let of_main = self.main_line.contains(&class);
-        let thread = if of_main { ThreadId::MAIN } else { self.thread(Birth::Initialiser(class), None) };
-        match self.frame(method, thread, None) {
-            Some(frame) => self.threads[thread.index()].entries.push(frame),
-            None => {
-                let class = self.classes.names.text(class).replace('/', ".");
-                let what = format!("the initialiser of {class}");
-                self.not_understood.entry((what, class)).or_default();
-                self.blind = true;
             }
         }
     }

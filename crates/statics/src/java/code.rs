@@ -156,6 +156,7 @@ pub enum Test {
     Less,
     LessEqual,
     Equal,
+    NotEqual,
     Other,
 }
 

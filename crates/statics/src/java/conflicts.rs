@@ -5,6 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::accesses::{Access, Accesses, Location};
 use super::code::{Constant, Value};
 use super::owned::Owned;
+use super::signals::Signals;
+use super::slices::Slices;
 use super::solve::Solver;
 use super::threads::Threads;
 
@@ -20,9 +22,9 @@ pub struct Conflicts {
 const MOST: usize = 2_000;
 
 impl Conflicts {
-    pub fn new(solver: &Solver<'_>, threads: &Threads, owned: &Owned, accesses: &Accesses) -> Self {
+    pub fn new(solver: &Solver<'_>, threads: &Threads, owned: &Owned, accesses: &Accesses, signals: &Signals) -> Self {
         let mut pairs = BTreeMap::new();
-        let meet = Meet { solver, threads, owned };
+        let meet = Meet { solver, threads, owned, signals, slices: Slices { solver, threads, accesses, owned } };
         for (location, all) in &accesses.by_location {
             let (mut found, count) = (Vec::new(), all.len());
             for (at, one) in all.iter().enumerate() {
@@ -48,14 +50,21 @@ struct Meet<'s, 'a> {
     solver: &'s Solver<'a>,
     threads: &'s Threads,
     owned: &'s Owned,
+    signals: &'s Signals,
+    slices: Slices<'s, 'a>,
 }
 
 impl Meet<'_, '_> {
     fn conflict(&self, one: &Access, other: &Access) -> bool {
-        !one.initialises
+        let is_local = |field| self.solver.local_fields.values().any(|local| *local == field);
+        let local = matches!(one.location, Location::Field(_, field) if is_local(field));
+        !local
+            && !one.initialises
             && !other.initialises
             && self.threads.parallel(self.solver, one.at, other.at)
+            && !self.signals.order(one.at, other.at)
             && !self.are_apart(one, other)
+            && !self.slices.are_apart(one, other)
     }
 
     /// Never the same place, whatever the instances.

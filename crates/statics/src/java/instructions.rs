@@ -27,6 +27,9 @@ pub(super) struct Simulation {
 
 type Done = Result<(), String>;
 
+/// `ifne`.
+const NOT_ZERO: u8 = IFEQ + 1;
+
 impl Simulation {
     pub fn new(state: State, block: Block) -> Self {
         Self { state, statements: Vec::new(), stored: Vec::new(), block, pc: 0 }
@@ -272,6 +275,7 @@ impl Simulation {
                 // eq ne lt ge gt le, then references eq ne
                 match op - IF_ICMPEQ {
                     0 | 6 => (Test::Equal, left, Some(right)),
+                    1 | 7 => (Test::NotEqual, left, Some(right)),
                     2 => (Test::Less, left, Some(right)),
                     4 => (Test::Less, right, Some(left)),
                     5 => (Test::LessEqual, left, Some(right)),
@@ -280,6 +284,7 @@ impl Simulation {
                 }
             }
             IFEQ | IFNULL => (Test::Equal, self.pop()?, None),
+            NOT_ZERO | IFNONNULL => (Test::NotEqual, self.pop()?, None),
             _ => (Test::Other, self.pop()?, None),
         };
         let _ = lowering;

@@ -10,6 +10,7 @@ use super::classes::FieldId;
 use super::code::{Block, Call, Code, Constant, Def, Kind, Op, Place, Test, Value};
 use super::flow_graph::{FlowGraph, Loop};
 use super::models::Word;
+use super::pools;
 use super::solve::{Birth, FrameId, ObjectId, Origin, Point, Solver, ThreadId};
 
 /// Threads that have ended when an edge is taken.
@@ -24,8 +25,7 @@ pub fn find(
     let mut joined = Joined::new();
     for (at, used) in &solver.used {
         let Some(call) = solver.call_at(*at) else { continue };
-        let untimed = solver.classes.names.text(call.method.descriptor).starts_with("()");
-        if !untimed || !used.iter().any(|one| one.model.has(Word::Join)) {
+        if !solver.waits_for_good(*at) || !used.iter().any(|one| one.model.has(Word::Join)) {
             continue;
         }
         if let Some((edge, mut threads)) = finder.all(*at, call) {
@@ -35,13 +35,14 @@ pub fn find(
             joined.entry((at.frame, edge.0, edge.1)).or_default().extend(threads);
         }
     }
+    pools::find(solver, is_single, &mut joined);
     joined
 }
 
-struct Finder<'s, 'a> {
-    solver: &'s Solver<'a>,
-    is_single: &'s dyn Fn(ObjectId) -> bool,
-    is_repeated: &'s dyn Fn(FrameId) -> bool,
+pub(super) struct Finder<'s, 'a> {
+    pub solver: &'s Solver<'a>,
+    pub is_single: &'s dyn Fn(ObjectId) -> bool,
+    pub is_repeated: &'s dyn Fn(FrameId) -> bool,
 }
 
 /// Where something is put: the statement, the place's index if it has one, and what.
@@ -87,7 +88,7 @@ impl Finder<'_, '_> {
     fn all(&self, at: Point, call: &Call) -> Option<((Block, Block), Vec<ThreadId>)> {
         let (code, graph) = (self.code(at.frame), self.graph(at.frame));
         let around = &graph.loops[graph.innermost[at.block as usize]?];
-        let receiver = code.plain(call.arguments[0]);
+        let receiver = code.plain(*call.arguments.first()?);
         let block_of = |value: Value| code.values[value.index()].block;
         let every_time = |block: Block| latches(graph, around).all(|latch| graph.dominates(block, latch));
         if !every_time(at.block) || !around.blocks.contains(&block_of(receiver)) {
@@ -110,22 +111,24 @@ impl Finder<'_, '_> {
                 let name = self.name(maker);
                 let list = match (name, maker.arguments.len()) {
                     ("next", 1) => {
-                        let iterator = code.plain(maker.arguments[0]);
+                        let iterator = code.plain(*maker.arguments.first()?);
                         let Kind::Branch(Test::Equal, tested, None) = test else { return None };
                         let (asked, has_next) = self.maker(at.frame, *tested)?;
-                        let asks = self.name(has_next) == "hasNext" && code.plain(has_next.arguments[0]) == iterator;
+                        let asks =
+                            self.name(has_next) == "hasNext" && code.plain(*has_next.arguments.first()?) == iterator;
                         let leaves = code.blocks[from as usize].next.first() == Some(&to);
                         (asks && leaves && asked.block == from).then_some(())?;
                         let (made, iterate) = self.maker(at.frame, iterator)?;
                         let outside = !around.blocks.contains(&made.block);
-                        (self.name(iterate) == "iterator" && outside).then_some(iterate.arguments[0])?
+                        (self.name(iterate) == "iterator" && outside).then_some(*iterate.arguments.first()?)?
                     }
                     ("get", 2) => {
                         let bound = bound_of(code, (from, to, test), maker.arguments[1])?;
                         let (_, size) = self.maker(at.frame, bound)?;
                         (induction(code, around, code.plain(maker.arguments[1]))? == (0, 1)).then_some(())?;
-                        let same = self.only(at.frame, size.arguments[0]) == self.only(at.frame, maker.arguments[0]);
-                        (self.name(size) == "size" && same).then_some(maker.arguments[0])?
+                        let same = self.only(at.frame, *size.arguments.first()?)
+                            == self.only(at.frame, *maker.arguments.first()?);
+                        (self.name(size) == "size" && same).then_some(*maker.arguments.first()?)?
                     }
                     _ => return None,
                 };
@@ -252,7 +255,7 @@ impl Finder<'_, '_> {
             let same = start.frame == put.at.frame && call.to == Some(code.plain(put.value));
             return same && start.block == put.at.block;
         }
-        let receiver = code.plain(call.arguments[0]);
+        let Some(receiver) = call.arguments.first().map(|one| code.plain(*one)) else { return false };
         if start.frame == put.at.frame && receiver == code.plain(put.value) {
             let before = start.block == put.at.block || graph.dominates(put.at.block, start.block);
             return before && graph.same_loop(start.block, put.at.block);
@@ -261,9 +264,9 @@ impl Finder<'_, '_> {
             Def::Load(Place::Element(array, _)) => Some(*array),
             Def::Result => self.maker(start.frame, receiver).and_then(|(_, maker)| {
                 let holder = match self.name(maker) {
-                    "get" => maker.arguments[0],
+                    "get" => *maker.arguments.first()?,
                     "next" => {
-                        let (_, iterate) = self.maker(start.frame, code.plain(maker.arguments[0]))?;
+                        let (_, iterate) = self.maker(start.frame, code.plain(*maker.arguments.first()?))?;
                         *iterate.arguments.first()?
                     }
                     _ => return None,
@@ -312,7 +315,7 @@ impl Finder<'_, '_> {
     }
 
     /// Two values that are surely the same number.
-    fn equal(&self, one: (FrameId, Value), other: (FrameId, Value)) -> bool {
+    pub fn equal(&self, one: (FrameId, Value), other: (FrameId, Value)) -> bool {
         if one == other {
             return true;
         }
@@ -375,14 +378,14 @@ fn exit<'c>(code: &'c Code, around: &Loop) -> Option<(Block, Block, &'c Kind)> {
     Some((from, to, &code.blocks[from as usize].statements.last()?.kind))
 }
 
-fn head_test<'c>(code: &'c Code, around: &Loop) -> Option<(Block, Block, &'c Kind)> {
+pub(super) fn head_test<'c>(code: &'c Code, around: &Loop) -> Option<(Block, Block, &'c Kind)> {
     let from = around.head;
     let to = code.blocks[from as usize].next.iter().find(|to| !around.blocks.contains(to))?;
     Some((from, *to, &code.blocks[from as usize].statements.last()?.kind))
 }
 
 /// The bound of `index < bound`, which is tested to stay in the loop.
-fn bound_of(code: &Code, (from, to, test): (Block, Block, &Kind), index: Value) -> Option<Value> {
+pub(super) fn bound_of(code: &Code, (from, to, test): (Block, Block, &Kind), index: Value) -> Option<Value> {
     let leaves_if_it_holds = code.blocks[from as usize].next.first() == Some(&to);
     let index = code.plain(index);
     match test {

@@ -13,10 +13,12 @@ use super::models::Word;
 use super::monitors::Monitors;
 use super::names::Naming;
 use super::owned::Owned;
+use super::signals::Signals;
 use super::solve::{Birth, Point, Solver, ThreadId};
 use super::taint::Taint;
 use super::threads::Threads;
 use super::updates;
+use crate::expected::Expected;
 
 /// Everything that is known of a program.
 pub struct Facts<'s, 'a> {
@@ -24,6 +26,7 @@ pub struct Facts<'s, 'a> {
     pub threads: Threads,
     pub monitors: Monitors,
     pub accesses: Accesses,
+    pub signals: Signals,
     pub conflicts: Conflicts,
 }
 
@@ -39,12 +42,22 @@ impl<'s, 'a> Facts<'s, 'a> {
             })
         };
         let owned = Owned::new(solver, &threads, &fixed);
-        let conflicts = Conflicts::new(solver, &threads, &owned, &accesses);
         let monitors = Monitors::new(solver, &threads);
-        Self { solver, threads, monitors, accesses, conflicts }
+        let signals = Signals::new(solver, &threads, &accesses, &monitors);
+        let conflicts = Conflicts::new(solver, &threads, &owned, &accesses, &signals);
+        Self { solver, threads, monitors, accesses, signals, conflicts }
     }
 
     pub fn judge(&self) -> Determinism {
+        self.judging(|judge| judge.everything())
+    }
+
+    /// What runs may do, by lines.
+    pub fn expected(&self) -> Expected {
+        self.judging(|judge| judge.expected())
+    }
+
+    fn judging<T>(&self, what: impl FnOnce(&Judge<'_, 's, 'a>) -> T) -> T {
         let choices = Choices {
             solver: self.solver,
             threads: &self.threads,
@@ -54,7 +67,7 @@ impl<'s, 'a> Facts<'s, 'a> {
         let (taint, free) = updates::find(&choices, &self.monitors);
         let naming = Naming::new(self.solver);
         let ends = Ends::new(self);
-        Judge { facts: self, choices, taint, free, naming, ends }.everything()
+        what(&Judge { facts: self, choices, taint, free, naming, ends })
     }
 }
 
@@ -152,9 +165,41 @@ impl Judge<'_, '_, '_> {
             outputs: self.outputs(),
             required: Vec::new(),
             not_understood: not_understood.collect(),
-            assumptions: assumptions(),
+            assumptions: assumptions(self.facts.solver.limits_hold),
             gave_up: self.taint.incomplete.then(|| "the budget was used up".to_owned()),
         }
+    }
+
+    fn expected(&self) -> Expected {
+        let (accesses, threads, solver) = (&self.facts.accesses, &self.facts.threads, self.facts.solver);
+        let line = |id: AccessId| {
+            let at = self.naming.point(accesses.all[id].at);
+            (at.file, at.line)
+        };
+        let mut expected = Expected { blind: solver.blind || self.taint.incomplete, ..Expected::default() };
+        for (location, all) in &accesses.by_location {
+            for one in all.iter().copied().filter(|id| accesses.all[*id].reads) {
+                expected.reads.insert(line(one));
+                if accesses.is_unknown(*location) {
+                    expected.unknown.insert(line(one));
+                }
+                let at = accesses.all[one].at;
+                let seen = |write: &AccessId| {
+                    let from = accesses.all[*write].at;
+                    threads.parallel(solver, from, at) || threads.may_precede(solver, from, at)
+                };
+                let writes = all.iter().copied().filter(|id| accesses.all[*id].writes).filter(seen);
+                expected.flows.extend(writes.map(|write| (line(one), line(write))));
+            }
+            expected.writes.extend(all.iter().copied().filter(|id| accesses.all[*id].writes).map(line));
+            let item = self.location(*location, String::new(), None);
+            expected.add_location(&item, all.iter().copied().map(line).collect());
+        }
+        expected.unknown.extend(accesses.unknown_loads.iter().map(|at| {
+            let at = self.naming.point(*at);
+            (at.file, at.line)
+        }));
+        expected
     }
 
     fn access(&self, id: AccessId) -> AccessAt {
@@ -295,7 +340,10 @@ impl Judge<'_, '_, '_> {
             });
             let callees = solver.callees.get(at).into_iter().flatten();
             let shown = callees.into_iter().any(|callee| self.taint.returns_tainted(*callee));
-            let order = all.iter().find(|other| self.facts.threads.parallel(solver, *at, **other));
+            let either = |other: &&Point| {
+                self.facts.threads.parallel(solver, *at, **other) && !self.facts.signals.order(*at, **other)
+            };
+            let order = all.iter().find(either);
             let tainted = arguments || held || shown || self.taint.is_decided(*at);
             let outlived = self.ends.cuts_off(self.facts, *at);
             let differs = tainted || order.is_some() || outlived;
@@ -329,13 +377,15 @@ fn merge(known: &mut LocationItem, item: LocationItem) {
     }
 }
 
-fn assumptions() -> Vec<String> {
-    [
+fn assumptions(limits_hold: bool) -> Vec<String> {
+    let limits = "limits of a second or more do not run out while somebody can go on (--assume limits)";
+    let asked = limits_hold.then_some(limits).into_iter();
+    let always = [
         "executions are sequentially consistent",
         "executions that end without an uncaught exception are compared",
         "inputs (arguments, files, clock, random numbers) do not depend on the order in which threads ask for them",
         "the library does what its models say (--models adds to them)",
-    ]
-    .map(str::to_owned)
-    .into()
+        "places of arrays that threads compute from their numbers do not overflow",
+    ];
+    always.into_iter().chain(asked).map(str::to_owned).collect()
 }

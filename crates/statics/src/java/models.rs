@@ -41,6 +41,26 @@ pub enum Word {
     ThreadName,
     /// Runs what the receiver was given, in the same thread.
     Runs,
+    /// Waits for all that it starts.
+    Joins,
+    /// What it is given runs any number of times, side by side.
+    Often,
+    /// What arguments hold is submitted, too.
+    Each,
+    /// The new object is over when all arguments are.
+    Gathers,
+    /// Every thread has its own.
+    Local,
+    /// Starts threads that it is given.
+    Starts,
+    /// Says whether all tasks of the receiver are over.
+    Ended,
+    /// One less of what `await` waits for.
+    Counts,
+    /// Waits until nothing is left to count.
+    Awaits,
+    /// Waits for all others at the same object.
+    Meets,
     Opaque,
 }
 
@@ -78,6 +98,16 @@ const WORDS: &[(&str, Word)] = &[
     ("daemon", Word::Daemon),
     ("name", Word::ThreadName),
     ("runs", Word::Runs),
+    ("joins", Word::Joins),
+    ("often", Word::Often),
+    ("each", Word::Each),
+    ("gathers", Word::Gathers),
+    ("local", Word::Local),
+    ("starts", Word::Starts),
+    ("ended", Word::Ended),
+    ("counts", Word::Counts),
+    ("awaits", Word::Awaits),
+    ("meets", Word::Meets),
     ("opaque", Word::Opaque),
 ];
 

@@ -67,6 +67,16 @@ impl Owned {
         self.tokens[frame.index()][value.index()]
     }
 
+    /// The object that instances of a thread run, if each runs its own.
+    pub fn own_of(&self, thread: ThreadId) -> Option<ObjectId> {
+        self.own[thread.index()]
+    }
+
+    /// Whether no two instances of a thread hold the same in a field of their own object.
+    pub fn is_distinct(&self, thread: ThreadId, field: FieldId) -> bool {
+        self.distinct.contains(&(thread, field))
+    }
+
     /// Whether a value is another one in every other instance of its thread.
     pub fn is_own(&self, solver: &Solver<'_>, frame: FrameId, value: Value) -> bool {
         let thread = solver.frames[frame.index()].thread;
@@ -243,7 +253,12 @@ impl Owned {
                     }
                     // What a library object gets it keeps; what it gives may come from anywhere it was put.
                     let has_receiver = matches!(call.how, How::Special | How::Virtual);
-                    let kept = has_receiver && call.arguments.first().is_some_and(|base| keeps(at.frame, *base));
+                    let local = solver.used.get(&at).is_some_and(|used| {
+                        used.iter().any(|one| one.receiver.is_some())
+                            && used.iter().all(|one| one.model.has(Word::Local))
+                    });
+                    let kept =
+                        local || has_receiver && call.arguments.first().is_some_and(|base| keeps(at.frame, *base));
                     let opaque = solver.used[&at].iter().any(|one| one.model.has(Word::Opaque));
                     if !kept || opaque {
                         let given = call.arguments.iter().skip(usize::from(has_receiver && !opaque));
@@ -356,7 +371,7 @@ fn goes_with(solver: &Solver<'_>, given: ObjectId, thread: ObjectId) -> bool {
 }
 
 /// What is stored in a field of an object, where; whether that is surely done.
-fn sources(solver: &Solver<'_>, object: ObjectId, field: FieldId) -> Vec<(FrameId, Value, bool)> {
+pub(super) fn sources(solver: &Solver<'_>, object: ObjectId, field: FieldId) -> Vec<(FrameId, Value, bool)> {
     let mut found = Vec::new();
     for at in solver.points() {
         match &solver.statement_at(at).kind {

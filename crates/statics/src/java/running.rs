@@ -5,8 +5,9 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use super::code::{Block, Code, Def, Kind, Op};
 use super::join_loops;
 use super::models::Word;
-use super::solve::{Birth, FrameId, Point, Solver, ThreadId};
-use super::threads::{Threads, interrupts, threads_of};
+use super::pools;
+use super::solve::{Birth, FrameId, ObjectId, Point, Solver, ThreadId};
+use super::threads::{Threads, gathered, interrupts, threads_of};
 use crate::bits::Bits;
 
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
@@ -261,16 +262,32 @@ impl<'s, 'a> Flow<'s, 'a> {
     fn joins(&self, at: Point, state: &State) -> Vec<ThreadId> {
         let Some(used) = self.solver.used.get(&at) else { return Vec::new() };
         let Some(call) = self.solver.call_at(at) else { return Vec::new() };
-        let untimed = self.solver.classes.names.text(call.method.descriptor).starts_with("()");
-        if !untimed || !used.iter().any(|one| one.model.has(Word::Join)) {
+        // A thread that somebody else starts may not have been started yet.
+        let own = Some(self.solver.frames[at.frame.index()].thread);
+        let is_own = |thread: &ThreadId| self.solver.threads[thread.index()].creator == own;
+        let has_limit = self.solver.classes.names.text(call.method.descriptor).contains("TimeUnit;");
+        if used.iter().any(|one| one.model.has(Word::Joins)) && !has_limit {
+            let started = self.solver.started.get(&at).into_iter().flatten().copied();
+            let elsewhere = |thread: &ThreadId| self.solver.threads[thread.index()].starts.len() == 1;
+            return started.filter(is_own).filter(elsewhere).collect();
+        }
+        let single = |object: ObjectId| self.threads.is_single(self.solver, object);
+        let awaits = !used.is_empty() && used.iter().all(|one| one.model.has(Word::Await));
+        if awaits && self.solver.waits_for_good(at) {
+            return pools::tasks(self.solver, at, &single);
+        }
+        if !self.solver.waits_for_good(at) || !used.iter().any(|one| one.model.has(Word::Join)) {
             return Vec::new();
         }
         let objects = self.solver.objects_of(at.frame, call.arguments[0]);
         let &[object] = &objects[..] else { return Vec::new() };
-        // A thread that somebody else starts may not have been started yet.
-        let own = Some(self.solver.frames[at.frame.index()].thread);
+        if let Some(all) = gathered(self.solver, object) {
+            let parts = all.iter().filter(|object| single(**object));
+            let threads = parts.flat_map(|object| threads_of(self.solver, *object));
+            return threads.filter(is_own).collect();
+        }
         let mut meant = threads_of(self.solver, object);
-        meant.retain(|thread| self.solver.threads[thread.index()].creator == own);
+        meant.retain(is_own);
         if self.threads.is_single(self.solver, object) {
             return meant;
         }
@@ -280,7 +297,11 @@ impl<'s, 'a> Flow<'s, 'a> {
             let graph = &self.solver.frames[at.frame.index()].body.graph;
             start.frame == at.frame
                 && graph.same_loop(start.block, at.block)
-                && self.solver.call_at(*start).is_some_and(|call| code.plain(call.arguments[0]) == receiver)
+                && self
+                    .solver
+                    .call_at(*start)
+                    .and_then(|call| call.arguments.first())
+                    .is_some_and(|one| code.plain(*one) == receiver)
         };
         let is_latest = |thread: &ThreadId| {
             let own = &self.solver.threads[thread.index()];

@@ -124,6 +124,8 @@ pub(super) enum Watch {
     Argument(Point),
     /// What a thread object will run.
     Target(ObjectId, ThreadId, Point),
+    /// A call that starts threads it is given.
+    Starts(Point),
     /// Arguments of callbacks: a method's name.
     Callback(Point, Rc<str>),
     Filter(Name, u32),
@@ -139,11 +141,11 @@ pub struct Used {
 }
 
 /// Frames beyond which receivers are told apart no longer.
-const MOST_FRAMES: usize = 6_000;
-const MOST_OBJECTS: usize = 100_000;
-const MOST_THREADS: usize = 1_000;
+pub(super) const MOST_FRAMES: usize = 6_000;
+pub(super) const MOST_OBJECTS: usize = 100_000;
+pub(super) const MOST_THREADS: usize = 1_000;
 /// Work beyond which everything is given up.
-const MOST_STEPS: u64 = 40_000_000;
+pub(super) const MOST_STEPS: u64 = 40_000_000;
 
 pub struct Solver<'a> {
     pub classes: Classes<'a>,
@@ -156,16 +158,16 @@ pub struct Solver<'a> {
     pub threads: Vec<Thread>,
     thread_ids: BTreeMap<(Birth, Option<ThreadId>), ThreadId>,
     pub(super) points_to: Vec<Bits>,
-    copies: Vec<Vec<u32>>,
+    pub(super) copies: Vec<Vec<u32>>,
     /// The same as pairs.
     edges: HashSet<(u32, u32)>,
-    watches: Vec<Vec<Watch>>,
+    pub(super) watches: Vec<Vec<Watch>>,
     pub(super) static_nodes: HashMap<FieldId, u32>,
     pub(super) field_nodes: HashMap<(ObjectId, FieldId), u32>,
     pub(super) return_nodes: HashMap<FrameId, u32>,
-    rest: VecDeque<u32>,
-    pending: Vec<Option<Bits>>,
-    new_frames: Vec<FrameId>,
+    pub(super) rest: VecDeque<u32>,
+    pub(super) pending: Vec<Option<Bits>>,
+    pub(super) new_frames: Vec<FrameId>,
     pub callees: BTreeMap<Point, BTreeSet<FrameId>>,
     pub used: BTreeMap<Point, Vec<Used>>,
     pub started: BTreeMap<Point, BTreeSet<ThreadId>>,
@@ -181,6 +183,10 @@ pub struct Solver<'a> {
     pub thrown: FieldId,
     /// Points from which the library calls back, maybe often.
     pub callbacks: BTreeSet<Point>,
+    /// Tasks that run any number of times, side by side.
+    pub often: BTreeSet<ThreadId>,
+    /// Made-up fields for what every thread has of its own.
+    pub local_fields: BTreeMap<ThreadId, FieldId>,
     pub daemons: BTreeSet<ObjectId>,
     /// Objects that unknown code may have.
     pub escapes: BTreeSet<ObjectId>,
@@ -191,6 +197,8 @@ pub struct Solver<'a> {
     pub steps: u64,
     pub gave_up: bool,
     pub deadline: Option<Instant>,
+    /// Waits with a long limit are taken to end because of what they wait for.
+    pub limits_hold: bool,
 }
 
 impl<'a> Solver<'a> {
@@ -242,6 +250,8 @@ impl<'a> Solver<'a> {
             element,
             thrown,
             callbacks: BTreeSet::new(),
+            often: BTreeSet::new(),
+            local_fields: BTreeMap::new(),
             daemons: BTreeSet::new(),
             escapes: BTreeSet::new(),
             main_line: Vec::new(),
@@ -249,6 +259,7 @@ impl<'a> Solver<'a> {
             steps: 0,
             gave_up: false,
             deadline: None,
+            limits_hold: false,
         };
         let escaped = solver.field_node(OPAQUE, content);
         solver.watches[escaped as usize].push(Watch::Escapes);
@@ -280,6 +291,17 @@ impl<'a> Solver<'a> {
             self.copy(node, all);
         }
         node
+    }
+
+    /// What a library object holds for one thread only.
+    pub(super) fn local_field(&mut self, thread: ThreadId) -> FieldId {
+        if let Some(field) = self.local_fields.get(&thread) {
+            return *field;
+        }
+        let (own, name) = (self.classes.names.add(""), self.classes.names.add(&format!("local {}", thread.0)));
+        let field = self.classes.field_of(own, name, 0, true);
+        self.local_fields.insert(thread, field);
+        field
     }
 
     pub(super) fn static_node(&mut self, field: FieldId) -> u32 {
@@ -417,80 +439,5 @@ impl<'a> Solver<'a> {
             }
             _ => one == other,
         }
-    }
-
-    /// Solves everything that follows from what is known.
-    pub fn solve(&mut self) {
-        loop {
-            self.tick();
-            if self.gave_up {
-                return;
-            }
-            if let Some(frame) = self.new_frames.pop() {
-                self.enter(frame);
-                continue;
-            }
-            let Some(node) = self.rest.pop_front() else { return };
-            let Some(new) = self.pending[node as usize].take() else { continue };
-            for to in self.copies[node as usize].clone() {
-                self.add(to, &new);
-            }
-            for watch in self.watches[node as usize].clone() {
-                for object in new.iter() {
-                    self.notice(&watch, ObjectId(object as u32));
-                }
-            }
-        }
-    }
-
-    /// Counts work, and looks now and then whether there was enough of it.
-    fn tick(&mut self) {
-        self.steps += 1;
-        let late = self.steps.is_multiple_of(512) && self.deadline.is_some_and(|deadline| Instant::now() > deadline);
-        let large = self.objects.len() > MOST_OBJECTS || self.threads.len() > MOST_THREADS;
-        self.gave_up |= self.steps > MOST_STEPS || large || late;
-    }
-
-    fn notice(&mut self, watch: &Watch, object: ObjectId) {
-        self.tick();
-        if self.gave_up {
-            return;
-        }
-        match watch {
-            Watch::Load(field, to) => {
-                let from = self.field_node(object, *field);
-                self.copy(from, *to);
-                if object == OPAQUE {
-                    self.add_one(*to, OPAQUE);
-                }
-            }
-            Watch::Store(field, from) => {
-                let to = self.field_node(object, *field);
-                self.copy(*from, to);
-            }
-            Watch::Element(to) => self.notice(&Watch::Load(self.element, *to), object),
-            Watch::StoreElement(from) => self.notice(&Watch::Store(self.element, *from), object),
-            Watch::Call(point) => self.dispatch(*point, object),
-            Watch::Argument(point) => self.argument(*point, object),
-            Watch::Target(thread_object, thread, point) => self.runs(*thread_object, *thread, *point, object),
-            Watch::Callback(point, method) => self.call_back(*point, method, object),
-            Watch::Filter(class, to) => {
-                if self.may_be(object, *class) {
-                    self.add_one(*to, object);
-                }
-            }
-            Watch::Escapes => self.escaped(object),
-        }
-    }
-
-    /// Whether a cast lets an object pass.
-    fn may_be(&self, object: ObjectId, class: Name) -> bool {
-        let own = &self.objects[object.index()];
-        if object == OPAQUE || own.lambda.is_some() || !self.classes.is_loaded(class) {
-            return true;
-        }
-        let is_known = self.classes.is_loaded(own.class);
-        !is_known && !self.classes.names.text(own.class).starts_with("java")
-            || self.classes.above(own.class).contains(&class)
     }
 }

@@ -7,7 +7,7 @@
 //! Control: a block is *decided* if a tainted branch, or a tainted exception that a handler catches, says whether it is
 //! reached; where two ways meet, what differs between them is tainted if either is decided.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::accesses::Location;
 use super::code::{Block, Call, Def, How, Kind, Op, Value};
@@ -27,6 +27,10 @@ pub struct Taint {
     /// Frames whose result differs, and those whose exceptions do.
     returns: Bits,
     throws: Bits,
+    /// Frames that end early, by `throw` or the end of the program, because of a choice.
+    leaves: Bits,
+    /// The first statement of a block after which that may be so.
+    cut: BTreeMap<(FrameId, Block), u32>,
     parameters: Vec<Bits>,
     /// Reads that have a choice.
     pub choices: BTreeSet<AccessId>,
@@ -45,6 +49,8 @@ impl Taint {
             writes: BTreeSet::new(),
             returns: Bits::default(),
             throws: Bits::default(),
+            leaves: Bits::default(),
+            cut: BTreeMap::new(),
             parameters: vec![Bits::default(); count],
             choices: BTreeSet::new(),
             incomplete: false,
@@ -80,7 +86,9 @@ impl Taint {
 
     /// Executed or not because of a choice.
     pub fn is_decided(&self, at: Point) -> bool {
-        self.frames.contains(at.frame.index()) || self.blocks[at.frame.index()].contains(at.block as usize)
+        self.frames.contains(at.frame.index())
+            || self.blocks[at.frame.index()].contains(at.block as usize)
+            || self.cut.get(&(at.frame, at.block)).is_some_and(|index| *index < at.index)
     }
 
     pub fn returns_tainted(&self, frame: FrameId) -> bool {
@@ -153,6 +161,41 @@ impl Flow<'_, '_> {
             }
         }
         self.find_throws(frame);
+        self.find_early_ends(frame);
+    }
+
+    /// What comes after a call that may not return, because of a choice, is done or not. Handlers do not help: whether
+    /// they catch it is not looked at.
+    fn find_early_ends(&mut self, frame: FrameId) {
+        let body = self.solver.frames[frame.index()].body.clone();
+        for (block, code) in body.code.blocks.iter().enumerate().filter(|(at, _)| body.graph.reached[*at]) {
+            let local = self.taint.blocks[frame.index()].contains(block);
+            if local && matches!(code.statements.last().map(|last| &last.kind), Some(Kind::Throw(_))) {
+                self.changed |= self.taint.leaves.insert(frame.index());
+            }
+            let ends_early = |index: usize| {
+                let at = Point { frame, block: block as Block, index: index as u32 };
+                let mut callees = self.solver.callees.get(&at).into_iter().flatten();
+                let mut used = self.solver.used.get(&at).into_iter().flatten();
+                callees.any(|callee| self.taint.leaves.contains(callee.index()))
+                    || local && used.any(|one| one.model.has(Word::Exit))
+            };
+            let Some(index) = (0..code.statements.len()).find(|index| ends_early(*index)) else { continue };
+            self.changed |= self.taint.leaves.insert(frame.index());
+            let known = self.taint.cut.entry((frame, block as Block)).or_insert(u32::MAX);
+            if *known > index as u32 {
+                *known = index as u32;
+                self.changed = true;
+            }
+            let mut rest: Vec<Block> = code.next.clone();
+            let mut seen = vec![false; body.code.blocks.len()];
+            while let Some(at) = rest.pop() {
+                if !std::mem::replace(&mut seen[at as usize], true) {
+                    self.changed |= self.taint.blocks[frame.index()].insert(at as usize);
+                    rest.extend(&body.code.blocks[at as usize].next);
+                }
+            }
+        }
     }
 
     /// Whether a block ends in a branch on something tainted.
@@ -251,6 +294,8 @@ impl Flow<'_, '_> {
             _ => self.is(frame, *argument),
         });
         let held = ids.iter().any(|id| self.choices.accesses.all[*id].reads && self.reads(*id));
+        let held = held || self.holds_tainted_result(at, call);
+        self.stages(at, given || held);
         let callees = self.solver.callees.get(&at).cloned().unwrap_or_default();
         let back = self.solver.callbacks.contains(&at);
         let mut returned = false;
@@ -283,6 +328,11 @@ impl Flow<'_, '_> {
             let word = |word: Word| one.model.has(word);
             outcome |= word(Word::Choice) && !self.is_alone || word(Word::Opaque);
             outcome |= word(Word::ThreadName) && !self.threads_of_main;
+            if word(Word::Joins) {
+                let started = self.solver.started.get(&at).into_iter().flatten();
+                let mut entries = started.flat_map(|thread| &self.solver.threads[thread.index()].entries);
+                outcome |= entries.any(|entry| self.taint.returns.contains(entry.index()));
+            }
             if word(Word::Join) && word(Word::Gives) {
                 for object in self.solver.objects_of(frame, call.arguments[0]) {
                     let entries = threads_of(self.solver, object)
@@ -302,10 +352,37 @@ impl Flow<'_, '_> {
             let access = &self.choices.accesses.all[*id];
             let value = match access.value {
                 Some(value) => self.is(frame, value),
-                None => given || held || returned && back,
+                None => given || held || outcome || returned && back,
             };
             if access.writes && (decided || value || moves) {
                 self.changed |= self.taint.writes.insert(*id);
+            }
+        }
+    }
+
+    /// Whether what a task returned, whose future is given, differs.
+    fn holds_tainted_result(&self, at: Point, call: &Call) -> bool {
+        if !self.solver.used.contains_key(&at) {
+            return false;
+        }
+        call.arguments.iter().flat_map(|argument| self.solver.objects_of(at.frame, *argument)).any(|object| {
+            let mut entries =
+                threads_of(self.solver, object).into_iter().flat_map(|one| &self.solver.threads[one.index()].entries);
+            entries.any(|entry| self.taint.returns.contains(entry.index()))
+        })
+    }
+
+    /// Tasks that get what the call is given: stages of futures, parts of streams.
+    fn stages(&mut self, at: Point, tainted: bool) {
+        if !tainted {
+            return;
+        }
+        for thread in self.solver.started.get(&at).into_iter().flatten() {
+            for entry in &self.solver.threads[thread.index()].entries {
+                let count = self.solver.frames[entry.index()].body.code.parameters.len();
+                for index in 1..count {
+                    self.changed |= self.taint.parameters[entry.index()].insert(index);
+                }
             }
         }
     }

@@ -9,7 +9,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use super::code::Block;
+use super::code::{Block, Constant, Def, Kind, Place};
 use super::models::Word;
 use super::running::{Flow, State};
 use super::solve::{Birth, FrameId, ObjectId, Origin, Point, Solver, ThreadId};
@@ -111,6 +111,7 @@ impl Threads {
             for at in 0..count {
                 let thread = &solver.threads[at];
                 let meets = thread.is_folded
+                    || solver.often.contains(&ThreadId(at as u32))
                     || thread.birth == Birth::Anywhere
                     || thread.creator.is_some_and(|creator| self.with_itself[creator.index()])
                     || self.many[at]
@@ -233,6 +234,7 @@ fn many(solver: &Solver<'_>, repeated: &[bool]) -> Vec<bool> {
         for (at, thread) in solver.threads.iter().enumerate() {
             let by_creator = thread.creator.is_some_and(|creator| many[creator.index()]);
             let is_many = thread.is_folded
+                || solver.often.contains(&ThreadId(at as u32))
                 || by_creator
                 || match thread.birth {
                     Birth::Main | Birth::Initialiser(_) => false,
@@ -273,6 +275,37 @@ pub fn threads_of(solver: &Solver<'_>, object: ObjectId) -> Vec<ThreadId> {
         }
     };
     (0..solver.threads.len()).filter(is_meant).map(|at| ThreadId(at as u32)).collect()
+}
+
+/// The futures that an object stands for which is over when all of them are; none if they are not known for sure.
+pub fn gathered(solver: &Solver<'_>, object: ObjectId) -> Option<Vec<ObjectId>> {
+    let own = &solver.objects[object.index()];
+    let Origin::Site(_, pc, _) = own.origin else { return None };
+    let [(frame, block)] = own.made.iter().copied().collect::<Vec<_>>()[..] else { return None };
+    let code = &solver.frames[frame.index()].body.code;
+    let statements = code.blocks[block as usize].statements.iter().enumerate();
+    let mut calls = statements.filter(|(_, one)| one.pc == pc).filter_map(|(index, one)| match &one.kind {
+        Kind::Call(call) => Some((Point { frame, block, index: index as u32 }, call)),
+        _ => None,
+    });
+    let (at, call) = calls.next()?;
+    solver.used.get(&at)?.iter().all(|one| one.model.has(Word::Gathers)).then_some(())?;
+    // The array of the arguments is filled right before, by statements of the same block.
+    let array = code.plain(*call.arguments.first()?);
+    matches!(code.def(array), Def::Array(..)).then_some(())?;
+    let (mut all, mut places) = (Vec::new(), BTreeSet::new());
+    for statement in &code.blocks[block as usize].statements[..at.index as usize] {
+        if let Kind::Store(Place::Element(base, place), value) = &statement.kind
+            && code.plain(*base) == array
+        {
+            // What is put over another one is waited for, the other is not.
+            let Some(Constant::Whole(place)) = code.constant(*place) else { return None };
+            places.insert(place).then_some(())?;
+            let [one] = solver.objects_of(frame, *value)[..] else { return None };
+            all.push(one);
+        }
+    }
+    (code.values[array.index()].block == block).then_some(all)
 }
 
 /// Whether anybody may interrupt a thread.

@@ -1,0 +1,424 @@
+//! Places of an array that belong to one instance of a thread, by its number: blocks `id*n <= i < (id+1)*n`, single
+//! places `a[id]`, every n-th place, and the same by rows of an array of arrays.
+//!
+//! The index of an access is bounded from both sides by sums of products of what does not change while threads run
+//! ([`super::poly`]); `Id` stands for a number that is another one in every instance. Two accesses are apart if both
+//! stay within blocks of one size that start at `id * size`. The main thread may take part with a number of its own.
+//!
+//! Assumption: these computations do not overflow.
+
+use super::accesses::{Access, Accesses, Location};
+use super::classes::FieldId;
+use super::code::{Block, Code, Constant, Def, Kind, Op, Place, Test, Value};
+use super::flow_graph::Loop;
+use super::join_loops::{bound_of, head_test, induction};
+use super::owned::{Owned, sources};
+use super::poly::Poly;
+use super::solve::{FrameId, ObjectId, Origin, Point, Solver, ThreadId};
+use super::threads::Threads;
+
+pub struct Slices<'f, 'a> {
+    pub solver: &'f Solver<'a>,
+    pub threads: &'f Threads,
+    pub accesses: &'f Accesses,
+    pub owned: &'f Owned,
+}
+
+/// Where an index may lie, both ends included.
+#[derive(Clone, Debug)]
+struct Range {
+    low: Poly,
+    high: Poly,
+}
+
+const DEPTH: u32 = 24;
+
+impl Slices<'_, '_> {
+    /// Whether two accesses never touch the same place.
+    pub fn are_apart(&self, one: &Access, other: &Access) -> bool {
+        let own = |access: &Access| access.index.map(|index| (access.at, index));
+        let by_index = match (own(one), own(other)) {
+            (Some(a), Some(b)) => self.apart(a, b),
+            _ => false,
+        };
+        by_index
+            || match (self.row(one), self.row(other)) {
+                (Some((holder, a)), Some((same, b))) if holder == same => self.apart((one.at, a), (other.at, b)),
+                _ => false,
+            }
+    }
+
+    pub(super) fn code(&self, frame: FrameId) -> &Code {
+        &self.solver.frames[frame.index()].body.code
+    }
+
+    /// The array that holds another object at every place from which an access got its object, and the index.
+    fn row(&self, access: &Access) -> Option<(ObjectId, Value)> {
+        let (frame, base) = (access.at.frame, access.base?);
+        let Def::Load(Place::Element(outer, index)) = self.code(frame).def(base) else { return None };
+        let [holder] = self.solver.objects_of(frame, *outer)[..] else { return None };
+        let Location::Field(object, _) = access.location else { return None };
+        let is_row = matches!(self.solver.objects[object.index()].origin, Origin::Site(_, _, 1..100));
+        let mut puts = self.solver.points().filter_map(|at| match &self.solver.statement_at(at).kind {
+            Kind::Store(Place::Element(base, index), value)
+                if self.solver.refers(at.frame, *base).contains(holder.index()) =>
+            {
+                Some((at, *index, *value))
+            }
+            _ => None,
+        });
+        let single = self.threads.is_single(self.solver, holder);
+        let unknown = self.accesses.unknown_objects.contains(holder.index());
+        let filled_by_library =
+            self.accesses.by_location.get(&Location::Field(holder, self.solver.element)).is_some_and(|all| {
+                all.iter().any(|id| self.accesses.all[*id].library && self.accesses.all[*id].writes)
+            });
+        let apart = match puts.next() {
+            None => is_row,
+            Some(put) => puts.next().is_none() && !is_row && self.puts_new(put),
+        };
+        (single && !unknown && !filled_by_library && apart).then_some((holder, *index))
+    }
+
+    /// Stores another new object at every place that a loop counts.
+    fn puts_new(&self, (at, index, value): (Point, Value, Value)) -> bool {
+        let body = &self.solver.frames[at.frame.index()].body;
+        let value = body.code.plain(value);
+        let block = body.code.values[value.index()].block;
+        let around: Vec<&Loop> = body.graph.loops.iter().filter(|one| one.blocks.contains(&at.block)).collect();
+        let &[around] = &around[..] else { return false };
+        matches!(body.code.def(value), Def::New(_) | Def::Array(..))
+            && body.graph.same_loop(block, at.block)
+            && !self.threads.is_repeated(at.frame)
+            && !self.threads.many[self.solver.frames[at.frame.index()].thread.index()]
+            && induction(&body.code, around, body.code.plain(index)).is_some_and(|(_, step)| step != 0)
+    }
+
+    fn apart(&self, one: (Point, Value), other: (Point, Value)) -> bool {
+        if self.never(one.0) || self.never(other.0) {
+            return true;
+        }
+        let (Some(a), Some(b)) = (self.range(one.0, one.1), self.range(other.0, other.1)) else {
+            return self.every_nth(one, other);
+        };
+        self.in_blocks(&a, &b) || self.in_blocks(&b, &a) || self.every_nth(one, other)
+    }
+
+    /// Both lie in blocks of one size, each in that of its own number.
+    fn in_blocks(&self, one: &Range, other: &Range) -> bool {
+        let check = || -> Option<bool> {
+            let (id, size, low) = one.low.by_id()?;
+            let (same, factor, high) = one.high.by_id()?;
+            let (thread, field) = id?;
+            (same == id && factor == size).then_some(())?;
+            let (other_id, other_size, other_low) = other.low.by_id()?;
+            let (other_same, other_factor, other_high) = other.high.by_id()?;
+            (other_id == other_same && other_size == other_factor).then_some(())?;
+            let windows: Vec<(Poly, Poly)> = match other_id {
+                Some(known) => {
+                    (known == (thread, field) && other_size == size).then_some(())?;
+                    vec![(other_low, other_high)]
+                }
+                // An instance that is not one of that thread: its numbers begin behind this one's.
+                None => {
+                    let first = self.first(thread, field)?;
+                    let shifted = |number: i64| {
+                        let start = size.times(&Poly::number(number))?;
+                        Some((other_low.minus(&start)?, other_high.minus(&start)?))
+                    };
+                    (0..first.clamp(0, 4)).filter_map(shifted).collect()
+                }
+            };
+            let (width, other_width) = (one.high.minus(&one.low)?, other.high.minus(&other.low)?);
+            // Blocks of size zero all begin at the same place.
+            (width.shows_positive(&size) || other_width.shows_positive(&size)).then_some(())?;
+            let fits = |(other_low, other_high): &(Poly, Poly)| -> Option<bool> {
+                // Where the window begins: the lower of the two.
+                let begins = match other_low.minus(&low)?.constant()? {
+                    ..0 => other_low.clone(),
+                    _ => low.clone(),
+                };
+                let within = |high: &Poly| Some(high.minus(&begins)?.minus(&size)?.is_below_zero(&size));
+                Some(within(&high)? && within(other_high)?)
+            };
+            Some(windows.iter().any(|window| fits(window) == Some(true)))
+        };
+        check() == Some(true)
+    }
+
+    /// `for (i = id; …; i += n)` in both, with numbers below n.
+    fn every_nth(&self, one: (Point, Value), other: (Point, Value)) -> bool {
+        let check = || -> Option<bool> {
+            let (first, step) = self.strided(one.0, one.1)?;
+            let (second, same) = self.strided(other.0, other.1)?;
+            let (id, factor, rest) = first.by_id()?;
+            let (other_id, other_factor, other_rest) = second.by_id()?;
+            let (thread, field) = id?;
+            (step == same && id == other_id && factor == Poly::number(1)).then_some(())?;
+            (factor == other_factor && rest == other_rest).then_some(())?;
+            let (start, bound) = self.counted(thread, field)?;
+            Some(start >= 0 && bound == step)
+        };
+        check() == Some(true)
+    }
+
+    /// First value and step of what a loop counts, both unchanging.
+    fn strided(&self, at: Point, value: Value) -> Option<(Poly, Poly)> {
+        let body = &self.solver.frames[at.frame.index()].body;
+        let value = body.code.plain(value);
+        let info = &body.code.values[value.index()];
+        let Def::Phi(all) = &info.def else { return None };
+        let around = body.graph.loops.iter().find(|one| one.head == info.block)?;
+        let (mut first, mut step) = (None, None);
+        for (from, one) in all {
+            let known = match around.blocks.contains(from) {
+                true => {
+                    let Def::Binary { op: Op::Add, float: false, left, right } = body.code.def(*one) else {
+                        return None;
+                    };
+                    (body.code.plain(*left) == value).then_some(())?;
+                    (&mut step, self.poly(at.frame, *right, DEPTH)?)
+                }
+                false => (&mut first, self.poly(at.frame, *one, DEPTH)?),
+            };
+            known.0.as_ref().is_none_or(|before| *before == known.1).then_some(())?;
+            *known.0 = Some(known.1);
+        }
+        Some((first?, step?))
+    }
+
+    /// Where the numbers of a thread's instances begin.
+    fn first(&self, thread: ThreadId, field: FieldId) -> Option<i64> {
+        let (frame, value) = self.number(thread, field)?;
+        let body = &self.solver.frames[frame.index()].body;
+        let around = body.graph.loops.iter().find(|one| one.head == body.code.values[value.index()].block)?;
+        let (first, step) = induction(&body.code, around, value)?;
+        (step > 0).then_some(first)
+    }
+
+    /// Where they begin and where they end (excluded).
+    fn counted(&self, thread: ThreadId, field: FieldId) -> Option<(i64, Poly)> {
+        let (frame, value) = self.number(thread, field)?;
+        let body = &self.solver.frames[frame.index()].body;
+        let around = body.graph.loops.iter().find(|one| one.head == body.code.values[value.index()].block)?;
+        let bound = bound_of(&body.code, head_test(&body.code, around)?, value)?;
+        Some((self.first(thread, field)?, self.poly(frame, bound, DEPTH)?))
+    }
+
+    /// The loop's variable that the instances' numbers come from, as it is.
+    fn number(&self, thread: ThreadId, field: FieldId) -> Option<(FrameId, Value)> {
+        let own = self.owned.own_of(thread)?;
+        let [(mut frame, mut value, true)] = sources(self.solver, own, field)[..] else { return None };
+        for _ in 0..8 {
+            let code = self.code(frame);
+            value = code.plain(value);
+            let Def::Parameter(index) = code.def(value) else { break };
+            let callers = &self.solver.frames[frame.index()].callers;
+            let (Some(caller), 1) = (callers.first().copied(), callers.len()) else { return None };
+            value = *self.solver.call_at(caller)?.arguments.get(*index as usize)?;
+            frame = caller.frame;
+        }
+        Some((frame, value))
+    }
+
+    /// Whether a point is behind a test that an instance's number never passes, like `id == 0` where numbers begin at 1.
+    fn never(&self, at: Point) -> bool {
+        let body = &self.solver.frames[at.frame.index()].body;
+        body.code.blocks.iter().enumerate().any(|(block, code)| {
+            let Some(Kind::Branch(test, left, right)) = code.statements.last().map(|last| &last.kind) else {
+                return false;
+            };
+            let taken = match test {
+                Test::Equal => code.next.first(),
+                Test::NotEqual => code.next.get(1),
+                _ => None,
+            };
+            let Some(taken) = taken.filter(|_| code.next.len() == 2 && code.next[0] != code.next[1]) else {
+                return false;
+            };
+            let only_way = body.graph.predecessors[*taken as usize] == [block];
+            if !only_way || !body.graph.dominates(*taken, at.block) {
+                return false;
+            }
+            let right = right.map_or(Some(Poly::default()), |right| self.poly(at.frame, right, DEPTH));
+            let tested = || -> Option<bool> {
+                let difference = self.poly(at.frame, *left, DEPTH)?.minus(&right?)?;
+                if let Some(number) = difference.constant() {
+                    return Some(number != 0);
+                }
+                let (id, factor, rest) = difference.by_id()?;
+                let (thread, field) = id?;
+                (factor == Poly::number(1)).then_some(())?;
+                Some(-rest.constant()? < self.first(thread, field)?)
+            };
+            tested() == Some(true)
+        })
+    }
+
+    fn range(&self, at: Point, value: Value) -> Option<Range> {
+        Some(Range { low: self.low(at, value, DEPTH)?, high: self.high(at, value, DEPTH)? })
+    }
+
+    fn low(&self, at: Point, value: Value, depth: u32) -> Option<Poly> {
+        self.bound(at, value, false, depth)
+    }
+
+    fn high(&self, at: Point, value: Value, depth: u32) -> Option<Poly> {
+        self.bound(at, value, true, depth)
+    }
+
+    /// What a value never exceeds, or is never below.
+    fn bound(&self, at: Point, value: Value, upper: bool, depth: u32) -> Option<Poly> {
+        let depth = depth.checked_sub(1)?;
+        if let Some(poly) = self.poly(at.frame, value, depth) {
+            return Some(poly);
+        }
+        let code = self.code(at.frame);
+        let value = code.plain(value);
+        match code.def(value) {
+            Def::Binary { op: Op::Add, float: false, left, right } => {
+                self.bound(at, *left, upper, depth)?.plus(&self.bound(at, *right, upper, depth)?, 1)
+            }
+            Def::Binary { op: Op::Sub, float: false, left, right } => {
+                self.bound(at, *left, upper, depth)?.minus(&self.bound(at, *right, !upper, depth)?)
+            }
+            Def::Phi(_) => {
+                let graph = &self.solver.frames[at.frame.index()].body.graph;
+                let head = code.values[value.index()].block;
+                match graph.loops.iter().find(|one| one.head == head) {
+                    Some(around) => self.counted_bound(at, value, around, upper, depth),
+                    None => self.merged(at, value, upper, depth),
+                }
+            }
+            Def::Result => self.least(at, value, upper, depth),
+            _ => None,
+        }
+    }
+
+    /// `Math.min` from above, `Math.max` from below.
+    fn least(&self, at: Point, value: Value, upper: bool, depth: u32) -> Option<Poly> {
+        let code = self.code(at.frame);
+        let statements = code.blocks.iter().flat_map(|block| &block.statements);
+        let mut calls = statements.filter_map(|one| match &one.kind {
+            Kind::Call(call) if call.to == Some(value) => Some(call),
+            _ => None,
+        });
+        let call = calls.next()?;
+        let names = &self.solver.classes.names;
+        let wanted = if upper { "min" } else { "max" };
+        (names.text(call.method.class) == "java/lang/Math" && names.text(call.method.name) == wanted).then_some(())?;
+        let mut all: Vec<Poly> = call.arguments.iter().filter_map(|one| self.bound(at, *one, upper, depth)).collect();
+        // Any of them bounds it; one with a number in it says more.
+        all.sort_by_key(|poly| poly.by_id().is_none_or(|(id, ..)| id.is_none()));
+        all.into_iter().next()
+    }
+
+    /// A number that a loop counts, where it is used inside the loop.
+    fn counted_bound(&self, at: Point, value: Value, around: &Loop, upper: bool, depth: u32) -> Option<Poly> {
+        (around.blocks.contains(&at.block) && at.block != around.head).then_some(())?;
+        let code = self.code(at.frame);
+        let (first, step) = self.steps(at.frame, value, around)?;
+        (step > 0).then_some(())?;
+        if !upper {
+            return self.low(at, first, depth);
+        }
+        let test = head_test(code, around)?;
+        let Kind::Branch(_, left, Some(right)) = test.2 else { return None };
+        // Its own test, or that of one that counts beside it.
+        for tested in [*left, *right].map(|one| code.plain(one)) {
+            let Some(bound) = bound_of(code, test, tested) else { continue };
+            let beside = self.steps(at.frame, tested, around)?;
+            let together = tested == value
+                || beside.1 == step && self.poly(at.frame, beside.0, depth)? == self.poly(at.frame, first, depth)?;
+            if !together {
+                continue;
+            }
+            let (bound, begins) = (self.high(at, bound, depth)?, self.poly(at.frame, first, depth));
+            let exact = begins.and_then(|begins| bound.minus(&begins)).is_some_and(|length| length.is_divisible(step));
+            return bound.plus(&Poly::number(if exact { step } else { 1 }), -1);
+        }
+        None
+    }
+
+    /// First value and constant step, over several additions within a turn.
+    fn steps(&self, frame: FrameId, value: Value, around: &Loop) -> Option<(Value, i64)> {
+        let code = self.code(frame);
+        let info = &code.values[value.index()];
+        let Def::Phi(all) = &info.def else { return None };
+        (info.block == around.head).then_some(())?;
+        let (mut first, mut step) = (None, None);
+        for (from, one) in all {
+            if !around.blocks.contains(from) {
+                first.is_none_or(|first| first == *one).then_some(())?;
+                first = Some(*one);
+                continue;
+            }
+            let (mut by, mut at) = (0i64, code.plain(*one));
+            for _ in 0..64 {
+                if at == value {
+                    break;
+                }
+                let Def::Binary { op, float: false, left, right } = code.def(at) else { return None };
+                let Some(Constant::Whole(number)) = code.constant(*right) else { return None };
+                by += match op {
+                    Op::Add => number,
+                    Op::Sub => -number,
+                    _ => return None,
+                };
+                at = code.plain(*left);
+            }
+            (at == value && step.is_none_or(|step| step == by)).then_some(())?;
+            step = Some(by);
+        }
+        Some((first?, step?))
+    }
+
+    /// Where two ways meet: the farther one, or the one that the other was tested against.
+    fn merged(&self, at: Point, value: Value, upper: bool, depth: u32) -> Option<Poly> {
+        let Def::Phi(all) = self.code(at.frame).def(value) else { return None };
+        let bounds: Vec<(Block, Option<Poly>)> =
+            all.iter().map(|(from, one)| (*from, self.bound(at, *one, upper, depth))).collect();
+        let mut best: Option<Poly> = None;
+        for (_, bound) in &bounds {
+            let Some(bound) = bound else { continue };
+            let others = bounds.iter().all(|(from, other)| match other {
+                Some(other) => {
+                    let beyond = other.minus(bound).and_then(|difference| difference.constant());
+                    beyond.is_some_and(|beyond| if upper { beyond <= 0 } else { beyond >= 0 })
+                        || self.is_clamped(at.frame, *from, other, bound, upper)
+                }
+                None => false,
+            });
+            if others {
+                best = Some(bound.clone());
+            }
+        }
+        best
+    }
+
+    /// A block is reached only where `smaller < greater` (or the other way round) was tested.
+    fn is_clamped(&self, frame: FrameId, block: Block, own: &Poly, bound: &Poly, upper: bool) -> bool {
+        let body = &self.solver.frames[frame.index()].body;
+        let &[before] = &body.graph.predecessors[block as usize][..] else { return false };
+        let code = &body.code.blocks[before];
+        let Some(Kind::Branch(test, left, Some(right))) = code.statements.last().map(|last| &last.kind) else {
+            return false;
+        };
+        if code.next.len() != 2 || code.next[0] == code.next[1] {
+            return false;
+        }
+        let holds = code.next[0] == block;
+        let (Some(left), Some(right)) = (self.poly(frame, *left, DEPTH), self.poly(frame, *right, DEPTH)) else {
+            return false;
+        };
+        let (small, great) = match (test, holds) {
+            (Test::Less | Test::LessEqual, true) => (left, right),
+            (Test::Less | Test::LessEqual, false) => (right, left),
+            _ => return false,
+        };
+        match upper {
+            true => small == *own && great == *bound,
+            false => great == *own && small == *bound,
+        }
+    }
+}

@@ -7,19 +7,31 @@
 use std::str::FromStr;
 
 use crate::access::{Access, Role};
-use crate::event::{Event, Logs, Through};
-use crate::ids::{Rank, Site};
+use crate::event::{Event, Logged, Logs, Place};
+use crate::ids::{Rank, Site, Window};
+
+/// What kind of thing a step is.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum What {
+    Operation,
+    /// A load or store, which happens where it stands.
+    Local,
+    /// The buffer of a message or collective, read or written.
+    BufferRead,
+    BufferWrite,
+}
 
 /// One access of a plan.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Step {
+    pub what: What,
     pub site: Site,
     pub rank: Rank,
-    /// Of an operation: the n-th execution of the statement on that rank, counted from 1. Of a load or store: how many
-    /// calls its strand has logged before.
+    /// The n-th such thing that the statement does on that rank, counted from 1. Loads and stores count that touch the
+    /// address, those between two calls once.
     pub execution: u64,
-    /// Of a load or store, which happens where it stands: a byte that it touches.
-    pub address: Option<u64>,
+    /// Of a load or store: a byte that it touches; of memory of another rank: where it lies in the window.
+    pub address: u64,
 }
 
 /// The bytes that both touch, in the owner's memory as the recorded run had it.
@@ -35,13 +47,21 @@ pub struct Plan {
     pub first: Step,
     pub second: Step,
     pub memory: Memory,
+    /// The two are made by different threads of one rank.
+    pub threads: bool,
     /// How long to wait for the other one, in milliseconds.
     pub patience: u64,
 }
 
 impl std::fmt::Display for Step {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{:x},{},{},{:x}", self.site.0, self.rank, self.execution, self.address.unwrap_or(0))
+        let what = match self.what {
+            What::Operation => 'o',
+            What::Local => 'l',
+            What::BufferRead => 'r',
+            What::BufferWrite => 'w',
+        };
+        write!(f, "{what},{:x},{},{},{:x}", self.site.0, self.rank, self.execution, self.address)
     }
 }
 
@@ -50,12 +70,20 @@ impl FromStr for Step {
 
     fn from_str(text: &str) -> Result<Step, ()> {
         let parts: Vec<&str> = text.split(',').collect();
-        let [site, rank, execution, address] = parts[..] else { return Err(()) };
+        let [what, site, rank, execution, address] = parts[..] else { return Err(()) };
+        let what = match what {
+            "o" => What::Operation,
+            "l" => What::Local,
+            "r" => What::BufferRead,
+            "w" => What::BufferWrite,
+            _ => return Err(()),
+        };
         Ok(Step {
+            what,
             site: Site(u64::from_str_radix(site, 16).map_err(drop)?),
             rank: Rank(rank.parse().map_err(drop)?),
             execution: execution.parse().map_err(drop)?,
-            address: Some(u64::from_str_radix(address, 16).map_err(drop)?).filter(|address| *address != 0),
+            address: u64::from_str_radix(address, 16).map_err(drop)?,
         })
     }
 }
@@ -63,7 +91,8 @@ impl FromStr for Step {
 impl std::fmt::Display for Plan {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Memory { rank, address, len } = self.memory;
-        write!(f, "{};{};{rank},{address:x},{len};{}", self.first, self.second, self.patience)
+        let threads = u8::from(self.threads);
+        write!(f, "{};{};{rank},{address:x},{len};{threads};{}", self.first, self.second, self.patience)
     }
 }
 
@@ -72,7 +101,7 @@ impl FromStr for Plan {
 
     fn from_str(text: &str) -> Result<Plan, ()> {
         let parts: Vec<&str> = text.split(';').collect();
-        let [first, second, memory, patience] = parts[..] else { return Err(()) };
+        let [first, second, memory, threads, patience] = parts[..] else { return Err(()) };
         let memory: Vec<&str> = memory.split(',').collect();
         let [rank, address, len] = memory[..] else { return Err(()) };
         let memory = Memory {
@@ -81,32 +110,59 @@ impl FromStr for Plan {
             len: len.parse().map_err(drop)?,
         };
         let patience = patience.parse().map_err(drop)?;
-        Ok(Plan { first: first.parse()?, second: second.parse()?, memory, patience })
+        Ok(Plan { first: first.parse()?, second: second.parse()?, memory, threads: threads == "1", patience })
     }
 }
 
-/// The step that an access of a log is; `address`: the byte that matters. `None`: it is not made by a statement that can
-/// be steered.
+/// The step that an access of a log is; `address`: the byte that matters, as its owner has it. `None`: it is not made by
+/// a statement that can be steered.
 pub fn step(logs: &Logs, access: &Access, block: u32, address: u64) -> Option<Step> {
-    if matches!(access.role, Role::SendBuffer | Role::ReceiveBuffer | Role::Free | Role::Wait) {
-        return None;
-    }
     let moment = access.start_of(block);
     let (rank, site) = (moment.strand.rank, access.site);
-    if matches!(access.role, Role::Load | Role::Store) {
-        // Another rank's memory has another address here.
-        let own = access.owner == rank;
-        return own.then_some(Step { site, rank, execution: u64::from(moment.at / 2), address: Some(address) });
-    }
     let (_, index) = crate::witness::entry(logs, access, block)?;
-    // Only operations that calls on a window complete are kept or completed at once.
-    let Event::Operation(operation) = &logs[rank.0 as usize][index].event else { return None };
-    if !matches!(operation.through, Through::Window { request: None, .. }) {
-        return None;
+    let log = &logs[rank.0 as usize];
+    let before = || log[..=index].iter().filter(|logged| logged.site == site);
+    let step = |what, execution: usize, address| Some(Step { what, site, rank, execution: execution as u64, address });
+    match access.role {
+        Role::Load | Role::Store => {
+            // Memory of others is named by where it lies in the window.
+            let address = match access.place {
+                Place::Window { window, .. } => address.wrapping_sub(base(logs, access.owner, window)),
+                Place::Address(_) => address,
+            };
+            let there = |logged: &&Logged| match logged.event {
+                Event::Local { place, len, write, .. } => {
+                    let start = match place {
+                        Place::Address(start) => start,
+                        Place::Window { bytes, .. } => bytes as u64,
+                    };
+                    write == access.writes && address.wrapping_sub(start) < u64::from(len)
+                }
+                _ => false,
+            };
+            step(What::Local, before().filter(there).count(), address)
+        }
+        Role::SendBuffer | Role::ReceiveBuffer => {
+            let alike =
+                |logged: &&Logged| matches!(logged.event, Event::Buffer { write, .. } if write == access.writes);
+            let what = if access.writes { What::BufferWrite } else { What::BufferRead };
+            step(what, before().filter(alike).count(), 0)
+        }
+        Role::Free | Role::Wait => None,
+        _ => {
+            let operations = before().filter(|logged| matches!(logged.event, Event::Operation(_)));
+            step(What::Operation, operations.count(), 0)
+        }
     }
-    let before = logs[rank.0 as usize][..=index].iter();
-    let executions = before.filter(|logged| logged.site == site && matches!(logged.event, Event::Operation(_))).count();
-    Some(Step { site, rank, execution: executions as u64, address: None })
+}
+
+/// Where the owner's part of the window begins.
+fn base(logs: &Logs, owner: Rank, window: Window) -> u64 {
+    let made = |logged: &Logged| match logged.event {
+        Event::WindowMade { window: made, base, .. } if made == window => Some(base),
+        _ => None,
+    };
+    logs.get(owner.0 as usize).and_then(|log| log.iter().find_map(made)).unwrap_or(0)
 }
 
 /// What a rank says about a plan, one line each in its file.

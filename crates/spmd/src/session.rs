@@ -180,7 +180,8 @@ pub fn plans(logs: &Logs, found: &Found) -> Option<[Plan; 2]> {
     let (a, b) = (step(logs, &found.a, found.i, address)?, step(logs, &found.b, found.j, address)?);
     let len = found.a.len.min(found.b.len).min(16);
     let memory = Memory { rank: found.a.owner, address: found.address, len };
-    let plan = |first, second| Plan { first, second, memory, patience: PATIENCE };
+    let threads = a.rank == b.rank && found.a.strand != found.b.strand;
+    let plan = |first, second| Plan { first, second, memory, threads, patience: PATIENCE };
     Some([plan(a, b), plan(b, a)])
 }
 
@@ -220,7 +221,7 @@ pub fn steer(program: &Program, folder: &Path, plan: &Plan, to: Output) -> io::R
     }
     values.sort();
     // Of one rank, the file says which came first; of two, the second has heard of the first.
-    let alone = plan.first.rank == plan.second.rank;
+    let alone = plan.first.rank == plan.second.rank && !plan.threads;
     let place = |wanted: &Said| said[0].1.iter().position(|line| line == wanted);
     let in_order = !alone || place(&Said::First) < place(&Said::Second);
     let happened = any(&Said::First) && any(&Said::Second) && in_order;

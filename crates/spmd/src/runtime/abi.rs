@@ -17,6 +17,7 @@ pub struct Abi {
     pub world: Handle,
     pub this_only: Handle,
     pub no_comm: Handle,
+    pub no_request: Handle,
     pub no_info: Handle,
     pub byte: Handle,
     pub proc_null: i32,
@@ -65,6 +66,7 @@ fn open_mpi() -> Abi {
         world: symbol("ompi_mpi_comm_world"),
         this_only: symbol("ompi_mpi_comm_self"),
         no_comm: symbol("ompi_mpi_comm_null"),
+        no_request: symbol("ompi_request_null"),
         no_info: symbol("ompi_mpi_info_null"),
         byte: symbol("ompi_mpi_byte"),
         proc_null: -2,
@@ -84,6 +86,7 @@ fn mpich() -> Abi {
         world: 0x4400_0000,
         this_only: 0x4400_0001,
         no_comm: 0x0400_0000,
+        no_request: 0x2c00_0000,
         no_info: 0x1c00_0000,
         byte: 0x4c00_010d,
         proc_null: -1,
@@ -114,6 +117,21 @@ impl Abi {
                 array.cast::<usize>().add(number).read()
             } else {
                 array.cast::<u32>().add(number).read() as usize
+            }
+        }
+    }
+
+    /// Writes a handle.
+    ///
+    /// # Safety
+    /// There is room for one.
+    pub unsafe fn set(&self, to: *mut u8, handle: Handle) {
+        // SAFETY: as the caller says.
+        unsafe {
+            if self.open_mpi {
+                to.cast::<usize>().write(handle);
+            } else {
+                to.cast::<u32>().write(handle as u32);
             }
         }
     }

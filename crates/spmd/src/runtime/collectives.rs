@@ -4,11 +4,12 @@ use super::Call;
 use super::abi::{Handle, abi};
 use super::local;
 use super::objects::{Comm, Kind, Req, State};
-use crate::event::{Collective, Event, Flow};
+use super::steer;
+use crate::event::{Buffer, Collective, Event, Flow};
 use crate::ids::{Rank, Request};
 
 /// A buffer of a collective: address, elements, type, and whether it is written.
-type Touched = (*const u8, i64, Handle, bool);
+pub(super) type Touched = (*const u8, i64, Handle, bool);
 
 /// Who waits for whom.
 enum Shape {
@@ -31,6 +32,14 @@ fn flow(shape: &Shape, comm: &Comm, me: Rank) -> Flow {
     }
 }
 
+fn touched(state: &mut State, pc: u64, buffer: Buffer, write: bool, request: Request) {
+    local::pending(&buffer);
+    state.log(pc, Event::Buffer { buffer, write, request: Some(request) });
+    if steer::active() {
+        steer::buffer(state.site(pc), write);
+    }
+}
+
 fn enter(
     state: &mut State,
     pc: u64,
@@ -44,8 +53,7 @@ fn enter(
     state.log(pc, Event::Enter { collective, flow, contributes: true });
     for &(address, count, datatype, write) in buffers {
         if let Some(buffer) = state.buffer(address, count, datatype) {
-            local::pending(&buffer);
-            state.log(pc, Event::Buffer { buffer, write, request: Some(request) });
+            touched(state, pc, buffer, write, request);
         }
     }
     Some((collective, request))
@@ -53,8 +61,9 @@ fn enter(
 
 /// A blocking collective.
 fn blocking<F>(call: &Call<F>, comm: Handle, shape: Shape, buffers: &[Touched], go: impl FnOnce() -> i32) -> i32 {
+    steer::release_collectives();
     let entered = call.with(|state, pc| enter(state, pc, comm, &shape, buffers)).flatten();
-    let result = go();
+    let result = steer::blocking(go);
     if let Some((collective, request)) = entered {
         call.with(|state, pc| {
             state.log(pc, Event::Exit { collective });
@@ -70,11 +79,12 @@ fn starting<F>(
     comm: Handle,
     shape: Shape,
     buffers: &[Touched],
-    request: *const u8,
-    go: impl FnOnce() -> i32,
+    request: *mut u8,
+    go: impl FnOnce(*mut u8) -> i32 + 'static,
 ) -> i32 {
+    steer::release_collectives();
     let entered = call.with(|state, pc| enter(state, pc, comm, &shape, buffers)).flatten();
-    let result = go();
+    let result = steer::nonblocking(steer::Sort::Collective, request, go);
     if let Some((collective, named)) = entered {
         // SAFETY: the library wrote a handle there.
         let handle = unsafe { abi().nth(request, 0) };
@@ -102,8 +112,10 @@ macro_rules! collectives {
         interpose! { "P"
             fn $name($($arg: $type,)* $comm: Handle) -> i32 { |$call|
                 blocking(&$call, $comm, $shape, $buffers, || ($call.real)($($arg,)* $comm)) }
-            fn $nonblocking($($arg: $type,)* $comm: Handle, request: *mut u8) -> i32 { |$call|
-                starting(&$call, $comm, $shape, $buffers, request, || ($call.real)($($arg,)* $comm, request)) }
+            fn $nonblocking($($arg: $type,)* $comm: Handle, request: *mut u8) -> i32 { |$call| {
+                let real = $call.real;
+                starting(&$call, $comm, $shape, $buffers, request, move |request| (real)($($arg,)* $comm, request))
+            } }
         }
     )*};
 }
@@ -135,19 +147,20 @@ collectives! {
 }
 
 /// A collective whose counts differ from rank to rank: who sends nothing is not waited for (R14).
-struct Uneven {
-    flow: Flow,
-    contributes: bool,
-    buffers: Vec<Touched>,
+pub(super) struct Uneven {
+    pub(super) flow: Flow,
+    pub(super) contributes: bool,
+    pub(super) buffers: Vec<Touched>,
 }
 
-fn uneven<F>(
+pub(super) fn uneven<F>(
     call: &Call<F>,
     comm: Handle,
     shape: impl FnOnce(&Comm, Rank) -> Uneven,
     request: Option<*const u8>,
     go: impl FnOnce() -> i32,
 ) -> i32 {
+    steer::release_collectives();
     let entered = call.with(|state, pc| {
         let (comm, collective) = state.collective(comm)?;
         let Uneven { flow, contributes, buffers } = shape(&comm, state.me);
@@ -155,13 +168,13 @@ fn uneven<F>(
         state.log(pc, Event::Enter { collective, flow, contributes });
         for (address, count, datatype, write) in buffers {
             if let Some(buffer) = state.buffer(address, count, datatype) {
-                local::pending(&buffer);
-                state.log(pc, Event::Buffer { buffer, write, request: Some(named) });
+                touched(state, pc, buffer, write, named);
             }
         }
         Some((collective, named))
     });
-    let result = go();
+    // Nonblocking ones are not kept: they are looked at where they are issued.
+    let result = steer::blocking(go);
     let Some(Some((collective, named))) = entered else { return result };
     call.with(|state, pc| match request {
         Some(request) => {

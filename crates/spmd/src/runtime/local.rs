@@ -112,6 +112,9 @@ pub fn access(pc: u64, address: u64, len: u32, write: bool) {
     if outside && !super::threads::several() {
         return;
     }
+    if super::threads::several() {
+        super::threads::sections::touch(address, u64::from(len), write);
+    }
     if !LISTENING.load(Ordering::Acquire) || INSIDE.try_with(|inside| inside.replace(true)).unwrap_or(true) {
         return;
     }
@@ -136,10 +139,14 @@ pub fn access(pc: u64, address: u64, len: u32, write: bool) {
         };
         let site = state.site(pc);
         state.local(site, (owner, place), address, u64::from(len), write);
-        Some((site, state.calls()))
+        let named = match place {
+            Place::Address(address) => address,
+            Place::Window { bytes, .. } => bytes as u64,
+        };
+        Some((site, state.calls(), named))
     });
-    if let (Some(Some((site, calls))), true) = (seen, super::steer::active()) {
-        super::steer::local(site, calls, address, len);
+    if let (Some(Some((site, calls, named))), true) = (seen, super::steer::active()) {
+        super::steer::local(site, calls, (address, named), len);
     }
     let _ = INSIDE.try_with(|inside| inside.set(false));
 }
@@ -196,6 +203,9 @@ fn hook(name: &str) -> Option<usize> {
         "read_range" => return Some(read_range as *const () as usize),
         "write_range" => return Some(write_range as *const () as usize),
         _ => {}
+    }
+    if let Some(atomic) = name.strip_prefix("atomic") {
+        return super::atomics::hook(atomic);
     }
     let name = name.strip_prefix("unaligned_").unwrap_or(name);
     let name = name.strip_prefix("volatile_").unwrap_or(name);

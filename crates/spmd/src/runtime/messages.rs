@@ -3,7 +3,7 @@
 use super::abi::{ANY_TAG, Handle, STATUS, abi};
 use super::local;
 use super::objects::{Kind, Persistent, Req, State};
-use super::{Call, with};
+use super::{Call, steer, with};
 use crate::event::{Buffer, Event};
 use crate::ids::Request;
 
@@ -40,6 +40,9 @@ fn touched(state: &mut State, pc: u64, buffer: Buffer, write: bool, request: Opt
             local::pending(&buffer);
         }
         state.log(pc, Event::Buffer { buffer, write, request });
+        if steer::active() {
+            steer::buffer(state.site(pc), write);
+        }
     }
 }
 
@@ -74,7 +77,8 @@ fn sending<F>(
         message.synchronous = synchronous;
         call.with(|state, pc| send(state, pc, &message, false))?
     });
-    let result = go();
+    steer::release();
+    let result = steer::blocking(go);
     if let (Some(request), true) = (sent, synchronous) {
         call.log(Event::Taken { request });
     }
@@ -90,14 +94,14 @@ fn starting<F>(
     tag: i32,
     comm: Handle,
     synchronous: bool,
-    handle: *const u8,
-    go: impl FnOnce() -> i32,
+    handle: *mut u8,
+    go: impl FnOnce(*mut u8) -> i32 + 'static,
 ) -> i32 {
     let sent = message(call, asked, peer, tag, comm).and_then(|mut message| {
         message.synchronous = synchronous;
         call.with(|state, pc| send(state, pc, &message, true))?
     });
-    let result = go();
+    let result = steer::nonblocking(steer::Sort::Message, handle, go);
     keep(call, sent, Kind::Send { synchronous }, handle);
     result
 }
@@ -203,7 +207,8 @@ fn receiving<F>(
         Some((request, message.comm))
     });
     let mut asked = Asked::new(status, 1);
-    let result = go(asked.pointer());
+    steer::release();
+    let result = steer::blocking(|| go(asked.pointer()));
     if let Some((request, comm)) = posted {
         // SAFETY: the library filled it.
         let (source, tag) = unsafe { abi().source_and_tag(asked.pointer()) };
@@ -227,19 +232,21 @@ interpose! { "P"
     fn MPI_Ssend(b: *const u8, n: i32, t: Handle, to: i32, tag: i32, comm: Handle) -> i32 { |call|
         sending(&call, (b, n, t), to, tag, comm, true, || (call.real)(b, n, t, to, tag, comm)) }
     fn MPI_Isend(b: *const u8, n: i32, t: Handle, to: i32, tag: i32, comm: Handle, request: *mut u8) -> i32 { |call|
-        starting(&call, (b, n, t), to, tag, comm, false, request, || (call.real)(b, n, t, to, tag, comm, request)) }
+        { let real = call.real; starting(&call, (b, n, t), to, tag, comm, false, request, move |request| (real)(b, n, t, to, tag, comm, request)) } }
     fn MPI_Ibsend(b: *const u8, n: i32, t: Handle, to: i32, tag: i32, comm: Handle, request: *mut u8) -> i32 { |call|
-        starting(&call, (b, n, t), to, tag, comm, false, request, || (call.real)(b, n, t, to, tag, comm, request)) }
+        { let real = call.real; starting(&call, (b, n, t), to, tag, comm, false, request, move |request| (real)(b, n, t, to, tag, comm, request)) } }
     fn MPI_Irsend(b: *const u8, n: i32, t: Handle, to: i32, tag: i32, comm: Handle, request: *mut u8) -> i32 { |call|
-        starting(&call, (b, n, t), to, tag, comm, false, request, || (call.real)(b, n, t, to, tag, comm, request)) }
+        { let real = call.real; starting(&call, (b, n, t), to, tag, comm, false, request, move |request| (real)(b, n, t, to, tag, comm, request)) } }
     fn MPI_Issend(b: *const u8, n: i32, t: Handle, to: i32, tag: i32, comm: Handle, request: *mut u8) -> i32 { |call|
-        starting(&call, (b, n, t), to, tag, comm, true, request, || (call.real)(b, n, t, to, tag, comm, request)) }
+        { let real = call.real; starting(&call, (b, n, t), to, tag, comm, true, request, move |request| (real)(b, n, t, to, tag, comm, request)) } }
     fn MPI_Recv(b: *mut u8, n: i32, t: Handle, from: i32, tag: i32, comm: Handle, status: *mut u8) -> i32 { |call|
         receiving(&call, (b, n, t), from, tag, comm, status, |status| (call.real)(b, n, t, from, tag, comm, status)) }
     fn MPI_Irecv(b: *mut u8, n: i32, t: Handle, from: i32, tag: i32, comm: Handle, request: *mut u8) -> i32 { |call| {
         let message = message(&call, (b, n, t), from, tag, comm);
         let posted = message.as_ref().and_then(|message| call.with(|state, pc| post(state, pc, message))?);
-        let result = (call.real)(b, n, t, from, tag, comm, request);
+        let real = call.real;
+        let result =
+            steer::nonblocking(steer::Sort::Message, request, move |request| (real)(b, n, t, from, tag, comm, request));
         if let Some(message) = message {
             keep(&call, posted, Kind::Receive { comm: message.comm }, request);
         }
@@ -274,7 +281,8 @@ interpose! { "P"
     } }
     fn MPI_Start(request: *mut u8) -> i32 { |call| {
         started(&call, abi().nth(request, 0));
-        (call.real)(request)
+        let real = call.real;
+        steer::nonblocking(steer::Sort::Persistent, request, move |request| (real)(request))
     } }
     fn MPI_Startall(count: i32, requests: *mut u8) -> i32 { |call| {
         handles(requests, count).into_iter().for_each(|handle| started(&call, handle));
@@ -292,6 +300,7 @@ interpose! { "P"
     fn MPI_Wait(request: *mut u8, status: *mut u8) -> i32 { |call| {
         let handle = abi().nth(request, 0);
         let mut asked = Asked::new(status, 1);
+        steer::resolve(request, 1);
         let result = (call.real)(request, asked.pointer());
         call.with(|state, pc| done(state, pc, handle, asked.pointer()));
         result
@@ -299,6 +308,7 @@ interpose! { "P"
     fn MPI_Test(request: *mut u8, flag: *mut i32, status: *mut u8) -> i32 { |call| {
         let handle = abi().nth(request, 0);
         let mut asked = Asked::new(status, 1);
+        steer::resolve(request, 1);
         let result = (call.real)(request, flag, asked.pointer());
         if *flag != 0 {
             call.with(|state, pc| done(state, pc, handle, asked.pointer()));
@@ -307,6 +317,7 @@ interpose! { "P"
     } }
     fn MPI_Waitall(count: i32, requests: *mut u8, statuses: *mut u8) -> i32 { |call| {
         let handles = handles(requests, count);
+        steer::resolve(requests, count);
         let mut asked = Asked::new(statuses, handles.len());
         let result = (call.real)(count, requests, asked.pointer());
         call.with(|state, pc| {
@@ -318,6 +329,7 @@ interpose! { "P"
     } }
     fn MPI_Testall(count: i32, requests: *mut u8, flag: *mut i32, statuses: *mut u8) -> i32 { |call| {
         let handles = handles(requests, count);
+        steer::resolve(requests, count);
         let mut asked = Asked::new(statuses, handles.len());
         let result = (call.real)(count, requests, flag, asked.pointer());
         if *flag != 0 {
@@ -331,6 +343,7 @@ interpose! { "P"
     } }
     fn MPI_Waitany(count: i32, requests: *mut u8, index: *mut i32, status: *mut u8) -> i32 { |call| {
         let handles = handles(requests, count);
+        steer::resolve(requests, count);
         let mut asked = Asked::new(status, 1);
         let result = (call.real)(count, requests, index, asked.pointer());
         if let Some(&handle) = handles.get(*index as usize) {
@@ -340,6 +353,7 @@ interpose! { "P"
     } }
     fn MPI_Testany(count: i32, requests: *mut u8, index: *mut i32, flag: *mut i32, status: *mut u8) -> i32 { |call| {
         let handles = handles(requests, count);
+        steer::resolve(requests, count);
         let mut asked = Asked::new(status, 1);
         let result = (call.real)(count, requests, index, flag, asked.pointer());
         if let (true, Some(&handle)) = (*flag != 0, handles.get(*index as usize)) {
@@ -349,6 +363,7 @@ interpose! { "P"
     } }
     fn MPI_Waitsome(count: i32, requests: *mut u8, ready: *mut i32, indices: *mut i32, statuses: *mut u8) -> i32 { |call| {
         let handles = handles(requests, count);
+        steer::resolve(requests, count);
         let mut asked = Asked::new(statuses, handles.len());
         let result = (call.real)(count, requests, ready, indices, asked.pointer());
         some(&call, &handles, *ready, indices, &mut asked);
@@ -356,16 +371,71 @@ interpose! { "P"
     } }
     fn MPI_Testsome(count: i32, requests: *mut u8, ready: *mut i32, indices: *mut i32, statuses: *mut u8) -> i32 { |call| {
         let handles = handles(requests, count);
+        steer::resolve(requests, count);
         let mut asked = Asked::new(statuses, handles.len());
         let result = (call.real)(count, requests, ready, indices, asked.pointer());
         some(&call, &handles, *ready, indices, &mut asked);
         result
     } }
-    fn MPI_Mrecv(b: *mut u8, n: i32, t: Handle, message: *mut u8, status: *mut u8) -> i32 { |call| {
-        // The message was taken by a probe that is not matched to its send: order is lost.
-        with(|state| state.unknown("MPI_Mrecv"));
-        (call.real)(b, n, t, message, status)
+    fn MPI_Bsend_init(b: *const u8, n: i32, t: Handle, to: i32, tag: i32, comm: Handle, request: *mut u8) -> i32 { |call| {
+        let result = (call.real)(b, n, t, to, tag, comm, request);
+        prepared(&call, (b, n, t), to, tag, comm, (false, false), request);
+        result
     } }
+    fn MPI_Rsend_init(b: *const u8, n: i32, t: Handle, to: i32, tag: i32, comm: Handle, request: *mut u8) -> i32 { |call| {
+        let result = (call.real)(b, n, t, to, tag, comm, request);
+        prepared(&call, (b, n, t), to, tag, comm, (false, false), request);
+        result
+    } }
+    fn MPI_Mprobe(from: i32, tag: i32, comm: Handle, message: *mut u8, status: *mut u8) -> i32 { |call| {
+        let mut asked = Asked::new(status, 1);
+        let result = (call.real)(from, tag, comm, message, asked.pointer());
+        probed(&call, comm, asked.pointer());
+        result
+    } }
+    fn MPI_Improbe(from: i32, tag: i32, comm: Handle, flag: *mut i32, message: *mut u8, status: *mut u8) -> i32 { |call| {
+        let mut asked = Asked::new(status, 1);
+        let result = (call.real)(from, tag, comm, flag, message, asked.pointer());
+        if *flag != 0 {
+            probed(&call, comm, asked.pointer());
+        }
+        result
+    } }
+    fn MPI_Mrecv(b: *mut u8, n: i32, t: Handle, message: *mut u8, status: *mut u8) -> i32 { |call| {
+        let result = (call.real)(b, n, t, message, status);
+        call.with(|state, pc| {
+            if let Some(buffer) = state.buffer(b, i64::from(n), t) {
+                touched(state, pc, buffer, true, None);
+            }
+        });
+        result
+    } }
+    fn MPI_Imrecv(b: *mut u8, n: i32, t: Handle, message: *mut u8, request: *mut u8) -> i32 { |call| {
+        let named = call.with(|state, pc| {
+            let buffer = state.buffer(b, i64::from(n), t)?;
+            let named = state.fresh_request();
+            touched(state, pc, buffer, true, Some(named));
+            Some(named)
+        });
+        let result = (call.real)(b, n, t, message, request);
+        keep(&call, named.flatten(), Kind::Operation, request);
+        result
+    } }
+}
+
+/// A message was taken by a probe: it was sent, and the receive that follows has nothing more to wait for.
+fn probed<F>(call: &Call<F>, comm: Handle, status: *const u8) {
+    // SAFETY: the library filled it.
+    let (source, tag) = unsafe { abi().source_and_tag(status) };
+    if source < 0 {
+        return;
+    }
+    call.with(|state, pc| {
+        let Some(comm) = state.comm(comm) else { return };
+        let (request, from) = (state.fresh_request(), comm.rank(source));
+        state.log(pc, Event::Posted { communicator: comm.id, request, from: Some(from), tag: Some(tag) });
+        state.log(pc, Event::Received { request, from, tag });
+    });
 }
 
 fn some<F>(call: &Call<F>, handles: &[Handle], ready: i32, indices: *const i32, asked: &mut Asked) {

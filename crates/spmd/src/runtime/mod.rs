@@ -10,6 +10,7 @@
 #[macro_use]
 mod real;
 mod abi;
+mod atomics;
 mod collectives;
 mod datatypes;
 mod gather;
@@ -17,12 +18,14 @@ mod local;
 mod log;
 mod memory;
 mod messages;
+mod neighbours;
 mod objects;
 mod operations;
 mod shmem;
 mod start;
 mod steer;
 mod threads;
+mod unknown;
 mod windows;
 
 use std::cell::Cell;

@@ -152,6 +152,11 @@ impl State {
 
     fn flush(&mut self, strand: u32) {
         for (site, event) in self.gathers.get_mut(&strand).map(Gather::flush).unwrap_or_default() {
+            if let Event::Local { owner, place: Place::Address(address), len, write: true } = event
+                && owner == self.me
+            {
+                super::shmem::initial::touched(address, u64::from(len));
+            }
             self.log.push(&Logged { strand, site, event });
         }
     }

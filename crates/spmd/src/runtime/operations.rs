@@ -119,6 +119,23 @@ fn steered<F>(
     steer::operation(site, window, (target, locked), result, Box::new(go))
 }
 
+/// The same, of an operation with a request.
+fn by_request<F>(
+    call: &Call<F>,
+    window: Handle,
+    target: i32,
+    result: Option<(*mut u8, i64, Handle)>,
+    request: *mut u8,
+    go: impl FnOnce(*mut u8) -> i32 + 'static,
+) -> i32 {
+    if !steer::active() {
+        return go(request);
+    }
+    let Some(site) = call.with(|state, pc| state.site(pc)) else { return go(request) };
+    let fills = result.map(|(address, count, datatype)| (address as u64, (count * size(datatype)).max(0) as u64));
+    steer::window_request(site, (window, target), fills, request, go)
+}
+
 interpose! { "P"
     fn MPI_Put(o: *const u8, oc: i32, ot: Handle, target: i32, displacement: i64, tc: i32, datatype: Handle, window: Handle) -> i32 { |call| {
         let (origin, count) = (Some((o, i64::from(oc), ot)), i64::from(tc));
@@ -160,28 +177,32 @@ interpose! { "P"
     fn MPI_Rput(o: *const u8, oc: i32, ot: Handle, target: i32, displacement: i64, tc: i32, datatype: Handle, window: Handle, request: *mut u8) -> i32 { |call| {
         let (origin, count) = (Some((o, i64::from(oc), ot)), i64::from(tc));
         let named = issue(&call, Asked { action: Action::Put, origin, compare: None, result: None, target, displacement, count, datatype, window }, true);
-        let status = (call.real)(o, oc, ot, target, displacement, tc, datatype, window, request);
+        let real = call.real;
+        let status = by_request(&call, window, target, None, request, move |request| (real)(o, oc, ot, target, displacement, tc, datatype, window, request));
         requested(&call, named, request);
         status
     } }
     fn MPI_Rget(r: *mut u8, rc: i32, rt: Handle, target: i32, displacement: i64, tc: i32, datatype: Handle, window: Handle, request: *mut u8) -> i32 { |call| {
         let (result, count) = (Some((r, i64::from(rc), rt)), i64::from(tc));
         let named = issue(&call, Asked { action: Action::Get, origin: None, compare: None, result, target, displacement, count, datatype, window }, true);
-        let status = (call.real)(r, rc, rt, target, displacement, tc, datatype, window, request);
+        let real = call.real;
+        let status = by_request(&call, window, target, result, request, move |request| (real)(r, rc, rt, target, displacement, tc, datatype, window, request));
         requested(&call, named, request);
         status
     } }
     fn MPI_Raccumulate(o: *const u8, oc: i32, ot: Handle, target: i32, displacement: i64, tc: i32, datatype: Handle, op: Handle, window: Handle, request: *mut u8) -> i32 { |call| {
         let (action, origin, count) = (Action::Accumulate(abi().operator(op)), Some((o, i64::from(oc), ot)), i64::from(tc));
         let named = issue(&call, Asked { action, origin, compare: None, result: None, target, displacement, count, datatype, window }, true);
-        let status = (call.real)(o, oc, ot, target, displacement, tc, datatype, op, window, request);
+        let real = call.real;
+        let status = by_request(&call, window, target, None, request, move |request| (real)(o, oc, ot, target, displacement, tc, datatype, op, window, request));
         requested(&call, named, request);
         status
     } }
     fn MPI_Rget_accumulate(o: *const u8, oc: i32, ot: Handle, r: *mut u8, rc: i32, rt: Handle, target: i32, displacement: i64, tc: i32, datatype: Handle, op: Handle, window: Handle, request: *mut u8) -> i32 { |call| {
         let (origin, result, count) = (origin_of(op, o, oc, ot), Some((r, i64::from(rc), rt)), i64::from(tc));
         let named = issue(&call, Asked { action: fetch(op), origin, compare: None, result, target, displacement, count, datatype, window }, true);
-        let status = (call.real)(o, oc, ot, r, rc, rt, target, displacement, tc, datatype, op, window, request);
+        let real = call.real;
+        let status = by_request(&call, window, target, result, request, move |request| (real)(o, oc, ot, r, rc, rt, target, displacement, tc, datatype, op, window, request));
         requested(&call, named, request);
         status
     } }

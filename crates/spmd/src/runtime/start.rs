@@ -26,8 +26,15 @@ fn begin() {
     let (mut rank, mut ranks) = (0i32, 0i32);
     pmpi!(PMPI_Comm_rank(abi().world => Handle, &mut rank => *mut i32));
     pmpi!(PMPI_Comm_size(abi().world => Handle, &mut ranks => *mut i32));
-    if let (Some(folder), true) = (folder(), listen(rank as u32, ranks as u32)) {
-        steer::begin(&folder, Rank(rank as u32));
+    if listen(rank as u32, ranks as u32) {
+        take_up_plan(rank as u32);
+    }
+}
+
+/// Takes up the plan of this run, if there is one.
+pub fn take_up_plan(rank: u32) {
+    if let Some(folder) = folder() {
+        steer::begin(&folder, Rank(rank));
     }
 }
 
@@ -133,6 +140,42 @@ interpose! { "P"
     } }
     fn MPI_Cart_create(comm: Handle, dims: i32, sizes: *const i32, periods: *const i32, reorder: i32, made: *mut u8) -> i32 { |call| {
         making(&call, comm, made, || (call.real)(comm, dims, sizes, periods, reorder, made))
+    } }
+    fn MPI_Cart_sub(comm: Handle, remain: *const i32, made: *mut u8) -> i32 { |call| {
+        making(&call, comm, made, || (call.real)(comm, remain, made))
+    } }
+    fn MPI_Graph_create(comm: Handle, n: i32, index: *const i32, edges: *const i32, reorder: i32, made: *mut u8) -> i32 { |call| {
+        making(&call, comm, made, || (call.real)(comm, n, index, edges, reorder, made))
+    } }
+    fn MPI_Dist_graph_create(comm: Handle, n: i32, from: *const i32, degrees: *const i32, to: *const i32, weights: *const i32, info: Handle, reorder: i32, made: *mut u8) -> i32 { |call| {
+        making(&call, comm, made, || (call.real)(comm, n, from, degrees, to, weights, info, reorder, made))
+    } }
+    fn MPI_Dist_graph_create_adjacent(comm: Handle, n: i32, from: *const i32, in_weights: *const i32, m: i32, to: *const i32, out_weights: *const i32, info: Handle, reorder: i32, made: *mut u8) -> i32 { |call| {
+        making(&call, comm, made, || (call.real)(comm, n, from, in_weights, m, to, out_weights, info, reorder, made))
+    } }
+    fn MPI_Intercomm_merge(comm: Handle, high: i32, made: *mut u8) -> i32 { |call| {
+        making(&call, comm, made, || (call.real)(comm, high, made))
+    } }
+    fn MPI_Comm_create_group(comm: Handle, group: Handle, tag: i32, made: *mut u8) -> i32 { |call| {
+        // Only members of the group take part, so it is no collective of the communicator it comes from.
+        let result = (call.real)(comm, group, tag, made);
+        let handle = abi().nth(made, 0);
+        if result == 0 && handle != abi().no_comm {
+            name(handle);
+            call.with(|state, pc| {
+                let Some((comm, collective)) = state.collective(handle) else { return };
+                let flow = Flow::All { contributors: comm.size };
+                state.log(pc, Event::Enter { collective, flow, contributes: true });
+                state.log(pc, Event::Exit { collective });
+            });
+        }
+        result
+    } }
+    fn MPI_Comm_idup(comm: Handle, made: *mut u8, request: *mut u8) -> i32 { |call| {
+        // Its name has to be agreed on, which needs it: it is made at once.
+        let result = making(&call, comm, made, || pmpi!(PMPI_Comm_dup(comm => Handle, made => *mut u8)));
+        abi().set(request, abi().no_request);
+        result
     } }
     fn MPI_Comm_free(comm: *mut u8) -> i32 { |call| {
         let handle = abi().nth(comm, 0);

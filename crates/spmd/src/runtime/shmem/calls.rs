@@ -1,7 +1,7 @@
 //! Calls without a type: from `shmem_init` to `shmem_finalize`, completion, locks, barriers, memory.
 
 use super::super::objects::Comm;
-use super::super::{local, start};
+use super::super::{local, start, steer};
 use super::collective::{Set, members};
 use super::{begin, context, domain_of, made_context, quiet, symmetric, team_split};
 use crate::event::{Collective, Event, Flow};
@@ -10,6 +10,7 @@ use crate::runtime::Call;
 
 /// A call in which everybody of a set waits for everybody.
 fn meeting<F>(call: &Call<F>, set: Option<(Comm, Collective)>, completes: bool, go: impl FnOnce()) {
+    steer::shmem_completing();
     if completes {
         quiet(call, Context::DEFAULT, true);
     }
@@ -48,13 +49,29 @@ pub unsafe extern "C" fn shmem_init_thread(wanted: i32, provided: *mut i32) -> i
     })
 }
 
+/// As it was called before version 1.2.
+///
+/// # Safety
+/// As the library has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn start_pes(count: i32) {
+    start::quietly(|| {
+        let real = real!("pstart_pes", unsafe extern "C" fn(i32));
+        // SAFETY: the program's own call.
+        unsafe { real(count) };
+        started();
+    });
+}
+
 fn started() {
     let rank = real!("pshmem_my_pe", unsafe extern "C" fn() -> i32);
     let ranks = real!("pshmem_n_pes", unsafe extern "C" fn() -> i32);
     // SAFETY: SHMEM is there. The library is kept: Debian's crashes in shmem_finalize, which unloads it.
     unsafe {
         libc::dlopen(c"libmca_common_ucx.so.40".as_ptr(), libc::RTLD_NOW | libc::RTLD_NODELETE);
-        start::listen(rank() as u32, ranks() as u32);
+        if start::listen(rank() as u32, ranks() as u32) {
+            start::take_up_plan(rank() as u32);
+        }
     }
     begin();
 }
@@ -63,6 +80,7 @@ interpose! { "p"
     fn shmem_finalize() -> () { |call| {
         let set = members(&call, Set::Everybody);
         meeting(&call, set, true, || ());
+        steer::end();
         start::finish(true);
         (call.real)()
     } }
@@ -75,14 +93,23 @@ interpose! { "p"
     fn shmem_calloc(count: usize, size: usize) -> *mut u8 { |call| allocate(&call, count * size, || (call.real)(count, size)) }
     fn shmalloc(size: usize) -> *mut u8 { |call| allocate(&call, size, || (call.real)(size)) }
     fn shmem_free(address: *mut u8) -> () { |call| {
-        let set = members(&call, Set::Everybody);
-        meeting(&call, set, false, || ());
-        let len = local::forget(address as u64);
-        if len > 0 {
-            call.log(Event::Gone { place: symmetric(address as u64), len });
-        }
+        freed(&call, address);
         (call.real)(address)
     } }
+    fn shfree(address: *mut u8) -> () { |call| {
+        freed(&call, address);
+        (call.real)(address)
+    } }
+    fn shmem_realloc(address: *mut u8, size: usize) -> *mut u8 { |call| {
+        freed(&call, address);
+        allocate(&call, size, || (call.real)(address, size))
+    } }
+    fn shrealloc(address: *mut u8, size: usize) -> *mut u8 { |call| {
+        freed(&call, address);
+        allocate(&call, size, || (call.real)(address, size))
+    } }
+    fn shmemx_malloc_with_hint(size: usize, hint: i64) -> *mut u8 { |call| allocate(&call, size, || (call.real)(size, hint)) }
+    fn shmem_malloc_with_hints(size: usize, hints: i64) -> *mut u8 { |call| allocate(&call, size, || (call.real)(size, hints)) }
     fn shmem_ptr(address: *mut u8, pe: i32) -> *mut u8 { |call| {
         let mapped = (call.real)(address, pe);
         let size = local::size_around(address as u64);
@@ -109,18 +136,22 @@ interpose! { "p"
         meeting(&call, set, false, || (call.real)(first, stride, size, sync))
     } }
     fn shmem_quiet() -> () { |call| {
+        steer::shmem_completing();
         (call.real)();
         quiet(&call, Context::DEFAULT, false);
     } }
     fn shmem_fence() -> () { |call| {
+        steer::shmem_completing();
         (call.real)();
         call.log(Event::ContextFence { context: Context::DEFAULT });
     } }
     fn shmem_ctx_quiet(handle: usize) -> () { |call| {
+        steer::shmem_completing();
         (call.real)(handle);
         quiet(&call, context(handle), false);
     } }
     fn shmem_ctx_fence(handle: usize) -> () { |call| {
+        steer::shmem_completing();
         (call.real)(handle);
         call.log(Event::ContextFence { context: context(handle) });
     } }
@@ -160,10 +191,12 @@ interpose! { "p"
         result
     } }
     fn shmem_ctx_destroy(handle: usize) -> () { |call| {
+        steer::shmem_completing();
         quiet(&call, context(handle), false);
         (call.real)(handle)
     } }
     fn shmem_set_lock(lock: *mut i64) -> () { |call| {
+        steer::shmem_completing();
         (call.real)(lock);
         call.log(Event::SetLock { word: lock as u64 });
     } }
@@ -175,10 +208,21 @@ interpose! { "p"
         result
     } }
     fn shmem_clear_lock(lock: *mut i64) -> () { |call| {
+        steer::shmem_completing();
         (call.real)(lock);
         quiet(&call, Context::DEFAULT, false);
         call.log(Event::ClearLock { word: lock as u64 });
     } }
+}
+
+/// Symmetric memory is given back: everybody waits for everybody, and then it is gone (R12).
+fn freed<F>(call: &Call<F>, address: *mut u8) {
+    let set = members(call, Set::Everybody);
+    meeting(call, set, false, || ());
+    let len = local::forget(address as u64);
+    if len > 0 {
+        call.log(Event::Gone { place: symmetric(address as u64), len });
+    }
 }
 
 fn allocate<F>(call: &Call<F>, size: usize, go: impl FnOnce() -> *mut u8) -> *mut u8 {

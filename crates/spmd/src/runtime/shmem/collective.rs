@@ -3,8 +3,8 @@
 //! Source and destination of every member are touched between its own entering and leaving.
 
 use super::super::abi::abi;
-use super::super::local;
 use super::super::objects::Comm;
+use super::super::{local, steer};
 use super::Elements;
 use super::typed::elements;
 use crate::event::{Buffer, Collective, Event, Flow};
@@ -88,11 +88,15 @@ pub(super) fn collective<F, R>(
                 let buffer = Buffer { address, pieces: vec![elements.piece(count, 1)] };
                 local::pending(&buffer);
                 state.log(pc, Event::Buffer { buffer, write, request: Some(request) });
+                if steer::active() {
+                    steer::buffer(state.site(pc), write);
+                }
             }
             (collective, request)
         })
     });
-    let result = go();
+    steer::shmem_completing();
+    let result = steer::blocking(go);
     if let Some((collective, request)) = entered {
         call.with(|state, pc| {
             state.log(pc, Event::Exit { collective });

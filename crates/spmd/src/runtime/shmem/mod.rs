@@ -5,12 +5,14 @@
 
 mod calls;
 mod collective;
+pub mod initial;
 mod typed;
 mod waits;
 
 use std::collections::HashMap;
 use std::sync::Mutex;
 
+use super::steer::{self, Decision};
 use super::{Call, local};
 use crate::event::{Accumulates, Action, Buffer, Comparison, Event, Operation, Operator, Piece, Place, Through};
 use crate::ids::{Context, Datatype, Rank, Window};
@@ -69,6 +71,7 @@ fn team_split(parent: usize, child: usize) {
 
 /// What was issued on the context is over, puts with signals too.
 fn quiet<F>(call: &Call<F>, context: Context, barrier: bool) {
+    steer::shmem_completed();
     for signal in made(|made| made.signals.remove(&context)).unwrap_or_default() {
         call.log(Event::Quiet { context: signal, barrier: false });
     }
@@ -115,8 +118,16 @@ struct Elements {
 }
 
 impl Elements {
+    /// One type has several names: what counts is how it is represented.
     fn named(name: &str, size: u32) -> Elements {
-        Elements { size, datatype: super::datatypes::number(name.as_bytes()) }
+        let kind = match name {
+            "float" | "double" | "longdouble" => "float",
+            "complexf" | "complexd" => "complex",
+            "uchar" | "ushort" | "uint" | "ulong" | "ulonglong" | "size" => "unsigned",
+            _ if name.starts_with("uint") => "unsigned",
+            _ => "signed",
+        };
+        Elements { size, datatype: super::datatypes::number(format!("{kind} {size}").as_bytes()) }
     }
 
     /// `count` elements, `stride` elements apart.
@@ -145,10 +156,14 @@ struct Transfer {
     value: Option<u64>,
 }
 
-fn transfer<F>(call: &Call<F>, transfer: Transfer) {
-    let Transfer { action, pe, there, here, count, elements, .. } = transfer;
+/// Logs the transfer, and says what a plan wants to become of it.
+fn transfer<F>(call: &Call<F>, transfer: Transfer) -> Decision {
+    let Transfer { action, pe, there, here, count, elements, context: handle, blocking, .. } = transfer;
     if count == 0 || pe < 0 {
-        return;
+        return Decision::Now;
+    }
+    if let (Some(value), true) = (transfer.value, call.with(|state, _| state.me.0 == pe as u32) == Some(true)) {
+        initial::stored(there.0, &value.to_le_bytes()[..elements.size.min(8) as usize]);
     }
     let buffer = (here.0 != 0).then(|| Buffer { address: here.0, pieces: vec![elements.piece(count, here.1)] });
     let (reads, writes) = match (action.returns(), buffer) {
@@ -174,6 +189,17 @@ fn transfer<F>(call: &Call<F>, transfer: Transfer) {
         value: transfer.value,
     };
     call.log(Event::Operation(Box::new(operation)));
+    if !steer::active() {
+        return Decision::Now;
+    }
+    let Some(site) = call.with(|state, pc| state.site(pc)) else { return Decision::Now };
+    let bytes = (here.0 != 0 && here.1 == 1 && there.1 == 1).then_some((here.0, count * u64::from(elements.size)));
+    let (source, fills) = if action.returns() { (None, bytes) } else { (bytes, None) };
+    // A source with gaps would have to be copied in pieces: such a put is not kept.
+    if blocking && here.0 != 0 && source.is_none() && !action.returns() {
+        return Decision::Now;
+    }
+    steer::shmem_operation(site, (action, blocking, handle), source, fills, (there.0, pe))
 }
 
 /// The value that a single element holds, as a wait would compare it.
@@ -197,12 +223,20 @@ unsafe fn element(address: u64, elements: Elements, count: u64) -> Option<u64> {
 }
 
 /// An atomic operation that changes memory of another rank.
-fn atomic<F>(call: &Call<F>, action: Action, context: usize, there: u64, elements: Elements, value: u64, pe: i32) {
+fn atomic<F>(
+    call: &Call<F>,
+    action: Action,
+    context: usize,
+    there: u64,
+    elements: Elements,
+    value: u64,
+    pe: i32,
+) -> Decision {
     let value = Some(value).filter(|_| action.writes());
     transfer(
         call,
         Transfer { action, pe, there: (there, 1), here: (0, 1), count: 1, elements, context, blocking: true, value },
-    );
+    )
 }
 
 /// What an atomic operation brought back.
@@ -220,8 +254,8 @@ fn waited<F>(call: &Call<F>, address: u64, elements: Elements, comparison: i32, 
         4 => Comparison::Less,
         _ => Comparison::GreaterOrEqual,
     };
-    // Symmetric memory starts with zeros: a condition that they satisfy orders nothing (R17).
-    let initially = comparison.holds(0, wanted);
+    // A condition that holds without any other rank orders nothing (R17).
+    let initially = comparison.holds(initial::value(address, elements.size), wanted);
     call.log(Event::Waiting {
         place: symmetric(address),
         len: elements.size,
@@ -239,6 +273,7 @@ fn begin() {
         state.log(0, Event::WindowMade { window: Window::SYMMETRIC, base: 0, unit: 1, accumulates });
     });
     watch_statics();
+    initial::begin();
 }
 
 /// Global variables of the program are symmetric too.
@@ -263,6 +298,7 @@ fn watch_statics() {
     unsafe { libc::dl_iterate_phdr(Some(segment), (&raw mut found).cast()) };
     for (start, size) in found {
         local::watch(start, size, me, Window::SYMMETRIC);
+        initial::remember(start, size);
     }
 }
 

@@ -7,6 +7,7 @@ use super::waits::{Many, satisfied};
 use super::{ADD, Elements, Transfer, atomic, element, returned, signalled, transfer, waited};
 use crate::event::{Action, Operator};
 use crate::runtime::Call;
+use crate::runtime::steer::{self, Decision};
 
 /// An element as the integer that waits compare.
 pub(super) trait Word: Copy {
@@ -53,42 +54,55 @@ const fn plainly(context: usize, blocking: bool) -> How {
     How { context, blocking, strides: (1, 1) }
 }
 
-fn put<F>(call: &Call<F>, elements: Elements, (to, from, count, pe): (u64, u64, u64, i32), how: How) {
+fn put<F>(call: &Call<F>, elements: Elements, (to, from, count, pe): (u64, u64, u64, i32), how: How) -> Decision {
     // SAFETY: the program gives these bytes to the operation.
     let value = unsafe { element(from, elements, count) };
     let (there, here) = ((to, how.strides.0), (from, how.strides.1));
     let How { context, blocking, .. } = how;
-    transfer(call, Transfer { action: Action::Put, pe, there, here, count, elements, context, blocking, value });
+    transfer(call, Transfer { action: Action::Put, pe, there, here, count, elements, context, blocking, value })
 }
 
-fn get<F>(call: &Call<F>, elements: Elements, (to, from, count, pe): (u64, u64, u64, i32), how: How) {
+fn get<F>(call: &Call<F>, elements: Elements, (to, from, count, pe): (u64, u64, u64, i32), how: How) -> Decision {
     let (there, here) = ((from, how.strides.0), (to, how.strides.1));
     let How { context, blocking, .. } = how;
-    transfer(call, Transfer { action: Action::Get, pe, there, here, count, elements, context, blocking, value: None });
+    transfer(call, Transfer { action: Action::Get, pe, there, here, count, elements, context, blocking, value: None })
 }
 
 /// A value that is put, without memory of this rank.
-fn put_value<F>(call: &Call<F>, elements: Elements, context: usize, to: u64, value: u64, pe: i32) {
+fn put_value<F>(call: &Call<F>, elements: Elements, context: usize, to: u64, value: u64, pe: i32) -> Decision {
     let (there, here, value) = ((to, 1), (0, 1), Some(value));
     transfer(
         call,
         Transfer { action: Action::Put, pe, there, here, count: 1, elements, context, blocking: true, value },
-    );
+    )
 }
 
-fn get_value<F>(call: &Call<F>, elements: Elements, context: usize, from: u64, pe: i32) {
+fn get_value<F>(call: &Call<F>, elements: Elements, context: usize, from: u64, pe: i32) -> Decision {
     let (there, here) = ((from, 1), (0, 1));
     transfer(
         call,
         Transfer { action: Action::Get, pe, there, here, count: 1, elements, context, blocking: true, value: None },
-    );
+    )
 }
 
 /// An atomic operation whose result comes later, into memory of this rank.
-fn fetch_later<F>(call: &Call<F>, operator: Operator, context: usize, at: (u64, u64, i32), elements: Elements) {
+fn fetch_later<F>(
+    call: &Call<F>,
+    operator: Operator,
+    context: usize,
+    at: (u64, u64, i32),
+    elements: Elements,
+) -> Decision {
     let (result, there, pe) = at;
     let (there, here, action) = ((there, 1), (result, 1), Action::Fetch(operator));
-    transfer(call, Transfer { action, pe, there, here, count: 1, elements, context, blocking: false, value: None });
+    transfer(call, Transfer { action, pe, there, here, count: 1, elements, context, blocking: false, value: None })
+}
+
+/// The operation is issued later.
+fn kept(decision: Decision, go: impl FnOnce() + 'static) {
+    if decision == Decision::Late {
+        steer::shmem_keep(go);
+    }
 }
 
 /// Replaces a call: what is done before the library's own function runs, and after.
@@ -97,8 +111,17 @@ macro_rules! replace {
      |$call:ident, $context:ident| $before:expr; |$value:ident| $after:expr) => {
         interpose! { "p" fn $name($($arg: $type),*) -> $result { |$call| {
             let $context = 0usize;
-            $before;
+            let decision = Decision::from($before);
+            if decision.waits() {
+                let real = $call.real;
+                kept(decision, move || {
+                    real($($arg),*);
+                });
+                // Only calls that bring nothing back are kept.
+                return std::mem::zeroed();
+            }
             let $value = ($call.real)($($arg),*);
+            steer::shmem_after(decision);
             let _ = $context;
             $after;
             $value
@@ -107,8 +130,17 @@ macro_rules! replace {
     ([ctx] $name:ident($($arg:ident: $type:ty),*) -> $result:ty;
      |$call:ident, $context:ident| $before:expr; |$value:ident| $after:expr) => {
         interpose! { "p" fn $name($context: usize, $($arg: $type),*) -> $result { |$call| {
-            $before;
+            let decision = Decision::from($before);
+            if decision.waits() {
+                let real = $call.real;
+                kept(decision, move || {
+                    real($context, $($arg),*);
+                });
+                // Only calls that bring nothing back are kept.
+                return std::mem::zeroed();
+            }
             let $value = ($call.real)($context, $($arg),*);
+            steer::shmem_after(decision);
             $after;
             $value
         } } }
@@ -229,9 +261,9 @@ pub(super) const NOT_EQUAL: i32 = 1;
 // Waits and tests.
 kinds! {
     wait<L, T>(word: u64, than: T) -> ();
-        |call, context| (); |done| waited(&call, word, elements::<T>(L), NOT_EQUAL, than.word() as i64);
+        |call, context| steer::shmem_completing(); |done| waited(&call, word, elements::<T>(L), NOT_EQUAL, than.word() as i64);
     wait_until<L, T>(word: u64, how: i32, wanted: T) -> ();
-        |call, context| (); |done| waited(&call, word, elements::<T>(L), how, wanted.word() as i64);
+        |call, context| steer::shmem_completing(); |done| waited(&call, word, elements::<T>(L), how, wanted.word() as i64);
     test<L, T>(word: u64, how: i32, wanted: T) -> i32;
         |call, context| (); |yes| if yes != 0 { waited(&call, word, elements::<T>(L), how, wanted.word() as i64) };
     wait_until_all<L, T>(words: u64, n: u64, skip: *const i32, how: i32, wanted: T) -> ();

@@ -6,8 +6,11 @@
 
 mod openmp;
 mod posix;
+pub mod sections;
 
 use std::cell::Cell;
+use std::collections::HashMap;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use super::{INSIDE, LISTENING, with};
@@ -97,6 +100,41 @@ fn release(object: Object) {
 
 fn acquire(object: Object) {
     log(Event::Acquire { object });
+}
+
+/// How often somebody gave something to an atomic variable, and how much of it a strand has taken.
+#[derive(Default)]
+struct Handed {
+    given: HashMap<u64, u64>,
+    taken: HashMap<(u32, u64), u64>,
+}
+
+static HANDED: Mutex<Option<Handed>> = Mutex::new(None);
+
+fn handed<T>(body: impl FnOnce(&mut Handed) -> T) -> T {
+    body(HANDED.lock().unwrap_or_else(std::sync::PoisonError::into_inner).get_or_insert_default())
+}
+
+/// An atomic variable is written by an operation that orders.
+pub fn give(address: u64) {
+    if several() && listening() {
+        handed(|handed| *handed.given.entry(address).or_default() += 1);
+        release(Object(address));
+    }
+}
+
+/// An atomic variable was read by an operation that orders. A loop that polls says nothing new.
+pub fn take(address: u64) {
+    if several() && listening() {
+        let own = strand();
+        let news = handed(|handed| {
+            let given = handed.given.get(&address).copied().unwrap_or(0);
+            given != 0 && handed.taken.insert((own, address), given) != Some(given)
+        });
+        if news {
+            acquire(Object(address));
+        }
+    }
 }
 
 /// The next definition of a function that we replace.

@@ -3,7 +3,9 @@
 use std::cell::RefCell;
 use std::ffi::c_void;
 
-use super::{STRAND, acquire, become_strand, fresh, listening, log, next, object, ordering, release, set_floor};
+use super::{
+    STRAND, acquire, become_strand, fresh, listening, log, next, object, ordering, release, sections, set_floor,
+};
 use crate::event::Event;
 use crate::ids::Object;
 
@@ -34,6 +36,10 @@ struct Here {
     /// The strand that it is outside of sections, and the ends of those that it has run.
     outside: Option<u32>,
     sections: Vec<Object>,
+    /// Released by the tasks that this one (or the thread itself) has made, if any.
+    children: Option<Object>,
+    /// Groups of tasks that are open, released by everything that is made in them.
+    groups: Vec<Object>,
 }
 
 thread_local! {
@@ -162,6 +168,9 @@ fn end_sections() {
     }
 }
 
+/// Marks the object of a team's ordered regions.
+const ORDERED: u64 = 1 << 63;
+
 /// Of code that only one thread at a time runs.
 const CRITICAL: Object = Object(u64::MAX);
 
@@ -171,9 +180,11 @@ fn critical(name: *mut c_void) -> Object {
 
 fn lock(mutex: Object) {
     log(Event::MutexLock { mutex });
+    sections::begin(mutex.0);
 }
 
 fn unlock(mutex: Object) {
+    sections::end(mutex.0);
     log(Event::MutexUnlock { mutex });
 }
 
@@ -184,8 +195,15 @@ ordering! {
     GOMP_sections_end_nowait() -> () { before: end_sections(), after |_done|: () }
     GOMP_sections_start(count: u32) -> u32 { before: (), after |number|: begin_section(number) }
     GOMP_sections_next() -> u32 { before: end_section(), after |number|: begin_section(number) }
-    GOMP_taskwait() -> () { before: (), after |_done|: if let Some(team) = team() { acquire(team.tasks) } }
-    GOMP_taskgroup_end() -> () { before: (), after |_done|: if let Some(team) = team() { acquire(team.tasks) } }
+    GOMP_taskwait() -> () { before: (), after |_done|: if let Some(own) = here(|here| here.children).flatten() { acquire(own) } }
+    GOMP_taskgroup_start() -> () { before: { let group = object(); here(|here| here.groups.push(group)); }, after |_done|: () }
+    GOMP_taskgroup_end() -> () { before: (), after |_done|: if let Some(group) = here(|here| here.groups.pop()).flatten() { acquire(group) } }
+    GOMP_single_copy_start() -> *mut c_void { before: (), after |given|: if !given.is_null() { leave() } }
+    GOMP_single_copy_end(given: *mut c_void) -> () { before: arrive(), after |_done|: leave() }
+    GOMP_ordered_start() -> () { before: (), after |_done|: if let Some(team) = team() { acquire(Object(team.barrier.0 | ORDERED)) } }
+    GOMP_ordered_end() -> () { before: if let Some(team) = team() { release(Object(team.barrier.0 | ORDERED)) }, after |_done|: () }
+    omp_set_nest_lock(lock_: *mut c_void) -> () { before: (), after |_done|: lock(critical(lock_)) }
+    omp_unset_nest_lock(lock_: *mut c_void) -> () { before: unlock(critical(lock_)), after |_done|: () }
     GOMP_critical_start() -> () { before: (), after |_done|: lock(CRITICAL) }
     GOMP_critical_end() -> () { before: unlock(CRITICAL), after |_done|: () }
     GOMP_critical_name_start(name: *mut c_void) -> () { before: (), after |_done|: lock(critical(name)) }
@@ -197,6 +215,36 @@ ordering! {
 
 type Copier = unsafe extern "C" fn(*mut c_void, *mut c_void);
 
+/// What a task depends on (addresses), as the library was told: (out, in).
+type Depends = (Vec<u64>, Vec<u64>);
+
+/// Who is waited for at an address: those that only read it, and those that do not.
+fn readers(address: u64) -> Object {
+    Object(address | 1 << 62)
+}
+
+fn writers(address: u64) -> Object {
+    Object(address | 1 << 61)
+}
+
+/// # Safety
+/// The library's array: how many there are, how many of them are written, the addresses.
+unsafe fn depends(list: *const usize, flags: u32) -> Depends {
+    const DEPEND: u32 = 8;
+    if flags & DEPEND == 0 || list.is_null() {
+        return Depends::default();
+    }
+    // SAFETY: as the caller says. A first word of 0 is a longer form, with objects of its own.
+    unsafe {
+        let (all, out) = (list.read(), list.add(1).read());
+        if all == 0 || all > 4096 || out > all {
+            return Depends::default();
+        }
+        let addresses: Vec<u64> = (0..all).map(|number| list.add(2 + number).read() as u64).collect();
+        (addresses[..out].to_vec(), addresses[out..].to_vec())
+    }
+}
+
 /// Stands before the data of a task.
 #[derive(Clone, Copy)]
 struct Task {
@@ -204,19 +252,37 @@ struct Task {
     copy: Option<Copier>,
     begun: Object,
     team: Team,
+    /// Its parent's: released when it is done.
+    children: Object,
+    group: Option<Object>,
+    /// Given away to the task that runs.
+    depends: *mut Depends,
     /// Bytes from here to the data.
     offset: usize,
 }
 
 unsafe extern "C" fn task(given: *mut c_void) {
     // SAFETY: made by `GOMP_task` below; the library has copied it.
-    let Task { body, begun, team, offset, .. } = unsafe { given.cast::<Task>().read() };
+    let Task { body, begun, team, offset, children, group, depends, .. } = unsafe { given.cast::<Task>().read() };
+    // SAFETY: as before; a task runs once.
+    let (out, read) = *unsafe { Box::from_raw(depends) };
     let before = become_strand(Some(fresh()));
     let floor = set_floor(&raw const offset as u64);
+    let outer = here(|here| (here.children.take(), std::mem::take(&mut here.groups)));
+    here(|here| here.groups.extend(group));
     acquire(begun);
+    out.iter().chain(&read).for_each(|address| acquire(writers(*address)));
+    out.iter().for_each(|address| acquire(readers(*address)));
     // SAFETY: what the program asked for; the data lies behind.
     unsafe { body(given.byte_add(offset)) };
+    out.iter().for_each(|address| release(writers(*address)));
+    read.iter().for_each(|address| release(readers(*address)));
     release(team.tasks);
+    release(children);
+    group.into_iter().for_each(release);
+    if let Some((children, groups)) = outer {
+        here(|here| (here.children, here.groups) = (children, groups));
+    }
     set_floor(floor);
     become_strand(before);
 }
@@ -268,6 +334,11 @@ pub unsafe extern "C" fn GOMP_task(
     let offset = size_of::<Task>().next_multiple_of(align);
     let begun = object();
     release(begun);
+    let fresh_children = object();
+    let known = here(|here| (*here.children.get_or_insert(fresh_children), here.groups.last().copied()));
+    let (children, group) = known.unwrap_or((fresh_children, None));
+    // SAFETY: the program's own call.
+    let depends = Box::into_raw(Box::new(unsafe { depends(depend.cast(), flags) }));
     let whole = offset + size.max(0) as usize;
     let mut given = vec![0u128; whole.div_ceil(16) + align / 16];
     // SAFETY: there is room for the task and the data behind it, aligned as asked for. The library copies both before
@@ -275,7 +346,7 @@ pub unsafe extern "C" fn GOMP_task(
     unsafe {
         let start = given.as_mut_ptr().cast::<c_void>();
         let start = start.byte_add(start.cast::<u8>().align_offset(align));
-        start.cast::<Task>().write(Task { body, copy: cpyfn, begun, team, offset });
+        start.cast::<Task>().write(Task { body, copy: cpyfn, begun, team, children, group, depends, offset });
         if size > 0 {
             std::ptr::copy_nonoverlapping(data.cast::<u8>(), start.byte_add(offset).cast(), size as usize);
         }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::ffi::c_void;
 use std::sync::Mutex;
 
-use super::{acquire, become_strand, fresh, known, listening, log, next, object, ordering, release, several};
+use super::{acquire, become_strand, fresh, known, listening, log, next, object, ordering, release, sections, several};
 use crate::event::Event;
 use crate::ids::Object;
 
@@ -61,16 +61,36 @@ pub unsafe extern "C" fn pthread_create(
 ) -> i32 {
     type Create = unsafe extern "C" fn(*mut usize, *const c_void, Start, *mut c_void) -> i32;
     let real = next!(c"pthread_create", Create);
+    // SAFETY: the program's own call.
+    unsafe { create(thread, start, argument, |start, argument| real(thread, attributes, start, argument)) }
+}
+
+/// # Safety
+/// As the library has it. Its function returns an integer, in the same register.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn thrd_create(thread: *mut usize, start: Start, argument: *mut c_void) -> i32 {
+    let real = next!(c"thrd_create", unsafe extern "C" fn(*mut usize, Start, *mut c_void) -> i32);
+    // SAFETY: the program's own call.
+    unsafe { create(thread, start, argument, |start, argument| real(thread, start, argument)) }
+}
+
+/// # Safety
+/// `go` starts a thread and writes its name to `thread`.
+unsafe fn create(
+    thread: *mut usize,
+    start: Start,
+    argument: *mut c_void,
+    go: impl FnOnce(Start, *mut c_void) -> i32,
+) -> i32 {
     if !listening() {
-        // SAFETY: the program's own call.
-        return unsafe { real(thread, attributes, start, argument) };
+        return go(start, argument);
     }
     let (begun, ended) = (object(), object());
     let given = Box::into_raw(Box::new(Begin { start, argument, strand: fresh(), begun, ended }));
     release(begun);
     // SAFETY: the program's own call, with a start of ours that calls its own.
     unsafe {
-        let result = real(thread, attributes, begin, given.cast());
+        let result = go(begin, given.cast());
         if result == 0 {
             ends(|ends| ends.insert(*thread, ended));
         } else {
@@ -99,11 +119,13 @@ fn mutex(address: *mut c_void) -> Object {
 fn lock(address: *mut c_void) {
     if several() {
         log(Event::MutexLock { mutex: mutex(address) });
+        sections::begin(address as u64);
     }
 }
 
 fn unlock(address: *mut c_void) {
     if several() {
+        sections::end(address as u64);
         log(Event::MutexUnlock { mutex: mutex(address) });
     }
 }
@@ -123,6 +145,32 @@ ordering! {
     pthread_mutex_unlock(address: *mut c_void) -> i32 { before: unlock(address), after |_status|: () }
     pthread_spin_lock(address: *mut c_void) -> i32 { before: (), after |status|: if status == 0 { lock(address) } }
     pthread_spin_unlock(address: *mut c_void) -> i32 { before: unlock(address), after |_status|: () }
+    pthread_mutex_timedlock(address: *mut c_void, until: *const c_void) -> i32 {
+        before: (), after |status|: if status == 0 { lock(address) }
+    }
+    pthread_spin_trylock(address: *mut c_void) -> i32 { before: (), after |status|: if status == 0 { lock(address) } }
+    pthread_rwlock_rdlock(address: *mut c_void) -> i32 { before: (), after |status|: if status == 0 { lock(address) } }
+    pthread_rwlock_wrlock(address: *mut c_void) -> i32 { before: (), after |status|: if status == 0 { lock(address) } }
+    pthread_rwlock_tryrdlock(address: *mut c_void) -> i32 { before: (), after |status|: if status == 0 { lock(address) } }
+    pthread_rwlock_trywrlock(address: *mut c_void) -> i32 { before: (), after |status|: if status == 0 { lock(address) } }
+    pthread_rwlock_unlock(address: *mut c_void) -> i32 { before: unlock(address), after |_status|: () }
+    mtx_lock(address: *mut c_void) -> i32 { before: (), after |status|: if status == 0 { lock(address) } }
+    mtx_trylock(address: *mut c_void) -> i32 { before: (), after |status|: if status == 0 { lock(address) } }
+    mtx_unlock(address: *mut c_void) -> i32 { before: unlock(address), after |_status|: () }
+    cnd_wait(condition: *mut c_void, address: *mut c_void) -> i32 {
+        before: unlock(address), after |_status|: { lock(address); acquire(mutex(condition)) }
+    }
+    cnd_signal(condition: *mut c_void) -> i32 { before: release(mutex(condition)), after |_status|: () }
+    cnd_broadcast(condition: *mut c_void) -> i32 { before: release(mutex(condition)), after |_status|: () }
+    thrd_join(thread: usize, result: *mut i32) -> i32 {
+        before: (), after |status|: if status == 0 { joined(thread) }
+    }
+    sem_trywait(semaphore: *mut c_void) -> i32 {
+        before: (), after |status|: if status == 0 { acquire(mutex(semaphore)) }
+    }
+    sem_timedwait(semaphore: *mut c_void, until: *const c_void) -> i32 {
+        before: (), after |status|: if status == 0 { acquire(mutex(semaphore)) }
+    }
     pthread_cond_wait(condition: *mut c_void, address: *mut c_void) -> i32 {
         before: unlock(address), after |_status|: { lock(address); acquire(mutex(condition)) }
     }

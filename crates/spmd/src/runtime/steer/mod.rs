@@ -10,6 +10,10 @@
 //! stops one-sided operations of others. There is no central rank. Deviation from Algorithm 7.4: the
 //! pair is named with its execution, so there is no random choice and no back-off.
 
+mod requests;
+mod shmem;
+
+use std::cell::Cell;
 use std::collections::HashMap;
 use std::io::Write;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,12 +22,22 @@ use std::time::{Duration, Instant};
 
 use super::abi::{Handle, abi};
 use crate::ids::{Rank, Site};
-use crate::plan::{Memory, Plan, Said, Step};
+use crate::plan::{Memory, Plan, Said, Step, What};
+
+pub use requests::{Sort, nonblocking, release, release_collectives, resolve, window_request};
+pub use shmem::{Decision, shmem_after, shmem_completed, shmem_completing, shmem_keep, shmem_operation};
 
 const PLAN: &str = "REWEAVE_SPMD_PLAN";
 /// Tags of our messages.
 const PENDING: i32 = 1;
 const DONE: i32 = 2;
+/// The same between threads of one rank, by tag.
+static FLAGS: [AtomicBool; 3] = [const { AtomicBool::new(false) }; 3];
+
+thread_local! {
+    /// What the buffer of the call that is being made is to the plan.
+    static BUFFER: Cell<Option<bool>> = const { Cell::new(None) };
+}
 
 /// An operation that is kept, to be issued on the given window.
 pub type Kept = Box<dyn FnOnce(Handle) -> i32>;
@@ -34,9 +48,15 @@ struct Steering {
     /// Our own communicator.
     comm: Handle,
     twins: HashMap<Handle, Handle>,
-    executions: HashMap<Site, u64>,
-    /// Accesses of the pair that have happened: (first, second).
-    happened: (bool, bool),
+    executions: HashMap<(What, Site), u64>,
+    /// Loads and stores of the pair, first and second: how often they were made, and at which call last.
+    locals: [(u64, u64); 2],
+    /// The first access of the pair has happened.
+    first_happened: bool,
+    /// Nonblocking calls of the pair that are kept.
+    kept: Vec<requests::Kept>,
+    /// The first access of the pair is under way: the request that says when it is over.
+    driven: Option<Handle>,
     /// Window, target, operation.
     late: Vec<(Handle, i32, Kept)>,
     /// Operations of the pair that the program has issued and not completed: (first?, window).
@@ -65,6 +85,10 @@ fn steering() -> Option<std::sync::MutexGuard<'static, Steering>> {
 /// MPI is there: is this run told to do something?
 pub fn begin(folder: &std::path::Path, me: Rank) {
     let Some(plan) = std::env::var(PLAN).ok().and_then(|plan| plan.parse::<Plan>().ok()) else { return };
+    // SHMEM without MPI has no way to speak of it.
+    if !has_messages() {
+        return;
+    }
     let mut comm: Handle = 0;
     pmpi!(PMPI_Comm_dup(abi().world => Handle, &mut comm => *mut Handle));
     let Ok(file) = std::fs::File::create(folder.join(format!("rank.{me}.said"))) else { return };
@@ -74,7 +98,10 @@ pub fn begin(folder: &std::path::Path, me: Rank) {
         comm,
         twins: HashMap::new(),
         executions: HashMap::new(),
-        happened: (false, false),
+        locals: [(0, u64::MAX); 2],
+        first_happened: false,
+        kept: Vec::new(),
+        driven: None,
         late: Vec::new(),
         under_way: Vec::new(),
         results: Vec::new(),
@@ -82,6 +109,14 @@ pub fn begin(folder: &std::path::Path, me: Rank) {
     };
     let _ = STEERING.set(Mutex::new(steering));
     ACTIVE.store(true, Ordering::Release);
+}
+
+/// Is there MPI, and has it begun?
+fn has_messages() -> bool {
+    // SAFETY: a zero-terminated name.
+    let there = unsafe { !libc::dlsym(libc::RTLD_DEFAULT, c"PMPI_Initialized".as_ptr()).is_null() };
+    let mut begun = 0i32;
+    there && pmpi!(PMPI_Initialized(&mut begun => *mut i32)) == 0 && begun != 0
 }
 
 /// A window was made: a twin over the same memory, in which operations can be completed at once.
@@ -111,24 +146,32 @@ pub fn forget(window: Handle) {
 }
 
 impl Steering {
-    /// Is this execution of an operation one of the pair? Whether it is to come first.
-    fn role(&mut self, site: Site) -> Option<bool> {
-        let count = self.executions.entry(site).or_default();
+    /// Is this execution of a statement one of the pair? Whether it is to come first.
+    fn role(&mut self, what: What, site: Site) -> Option<bool> {
+        let count = self.executions.entry((what, site)).or_default();
         *count += 1;
-        let here = Step { site, rank: self.me, execution: *count, address: None };
-        self.place(|step| *step == here)
+        let (rank, execution) = (self.me, *count);
+        self.place(|step| (step.what, step.site, step.rank, step.execution) == (what, site, rank, execution))
     }
 
     /// Is this load or store one of the pair, the first time that it is made between these calls?
     fn local_role(&mut self, site: Site, calls: u64, address: u64, len: u32) -> Option<bool> {
         let me = self.me;
-        let meant = |step: &Step| {
-            let there = step.address.is_some_and(|wanted| address <= wanted && wanted < address + u64::from(len));
-            there && step.site == site && step.rank == me && step.execution == calls
-        };
-        let first = self.place(meant)?;
-        let done = if first { &mut self.happened.0 } else { &mut self.happened.1 };
-        (!std::mem::replace(done, true)).then_some(first)
+        for (number, step) in [self.plan.first, self.plan.second].into_iter().enumerate() {
+            let there = step.address.wrapping_sub(address) < u64::from(len);
+            if step.what != What::Local || step.site != site || step.rank != me || !there {
+                continue;
+            }
+            let (count, last) = &mut self.locals[number];
+            if std::mem::replace(last, calls) == calls {
+                continue;
+            }
+            *count += 1;
+            if *count == step.execution {
+                return Some(number == 0);
+            }
+        }
+        None
     }
 
     fn place(&self, is: impl Fn(&Step) -> bool) -> Option<bool> {
@@ -138,8 +181,9 @@ impl Steering {
             .map(|(_, first)| first)
     }
 
+    /// One strand makes both: what comes first in the program's text is under way when the other one comes.
     fn alone(&self) -> bool {
-        self.plan.first.rank == self.plan.second.rank
+        self.plan.first.rank == self.plan.second.rank && !self.plan.threads
     }
 
     fn other(&self, first: bool) -> Rank {
@@ -156,12 +200,17 @@ impl Steering {
     }
 
     fn say(&mut self, said: Said) {
+        self.first_happened |= said == Said::First;
         let _ = writeln!(self.file, "{said}");
         let _ = self.file.flush();
     }
 
     /// Tells the rank of the other access.
     fn announce(&self, first: bool, tag: i32) {
+        if self.plan.threads {
+            FLAGS[tag as usize].store(true, Ordering::Release);
+            return;
+        }
         let to = self.other(first).0 as i32;
         let mut request: Handle = 0;
         pmpi!(PMPI_Isend(
@@ -174,12 +223,21 @@ impl Steering {
 
 /// Waits, polling the library, until the other rank has said `tag`. Returns whether it did.
 fn hear(first: bool, tag: i32) -> bool {
-    let Some((comm, from, patience)) =
-        steering().map(|steering| (steering.comm, steering.other(first).0 as i32, steering.plan.patience))
+    let Some((comm, from, patience, threads)) = steering()
+        .map(|steering| (steering.comm, steering.other(first).0 as i32, steering.plan.patience, steering.plan.threads))
     else {
         return false;
     };
     let until = Instant::now() + Duration::from_millis(patience);
+    if threads {
+        while !FLAGS[tag as usize].load(Ordering::Acquire) {
+            if Instant::now() > until {
+                return false;
+            }
+            std::thread::yield_now();
+        }
+        return true;
+    }
     let ignore = if abi().open_mpi { 0usize } else { 1 };
     loop {
         let mut there = 0i32;
@@ -209,7 +267,7 @@ pub fn operation(
     fills: Option<(u64, u64)>,
     go: Kept,
 ) -> i32 {
-    let role = steering().and_then(|mut steering| Some((steering.role(site)?, steering.alone())));
+    let role = steering().and_then(|mut steering| Some((steering.role(What::Operation, site)?, steering.alone())));
     let Some((first, alone)) = role else { return go(window) };
     if let (Some(mut steering), Some((address, len))) = (steering(), fills) {
         steering.results.push((first, abi().handle(window), address, len));
@@ -253,20 +311,81 @@ fn early(window: Handle, target: i32, locked: bool, go: Kept) -> i32 {
     result
 }
 
-/// One rank has both accesses: they meet if the operation is not complete when the other one comes.
-fn alone_meets(first: bool, window: Option<Handle>) {
-    if let Some(mut steering) = steering() {
+/// One strand has both accesses: they meet if the first one in its text is not complete when the other one comes.
+fn alone_meets(first: bool, key: Option<Handle>) {
+    let driven = steering().and_then(|mut steering| {
         if steering.under_way.iter().any(|(other, _)| *other != first) {
             steering.say(Said::Met);
         }
-        if let Some(window) = window {
-            steering.under_way.push((first, abi().handle(window)));
+        if let Some(key) = key {
+            steering.under_way.push((first, abi().handle(key)));
+        }
+        if first { None } else { steering.driven.take() }
+    });
+    if driven.is_some_and(requests::drive) {
+        said(Said::First);
+    }
+}
+
+/// An access that happens where it stands is about to. Returns whether it is known to be in order.
+fn meet_before(first: bool) -> bool {
+    let alone = steering().is_some_and(|steering| steering.alone());
+    if alone {
+        alone_meets(first, None);
+        return true;
+    }
+    if first {
+        if hear(true, PENDING) {
+            said(Said::Met);
+        }
+        return true;
+    }
+    if let Some(steering) = steering() {
+        steering.announce(false, PENDING);
+    }
+    hear(false, DONE)
+}
+
+/// It happened.
+fn meet_after(first: bool, in_order: bool) {
+    if let Some(mut steering) = steering() {
+        steering.say(match (first, in_order) {
+            (true, _) => Said::First,
+            (false, true) => Said::Second,
+            (false, false) => Said::GaveUp,
+        });
+        if first && !steering.alone() {
+            steering.announce(true, DONE);
         }
     }
 }
 
-/// A call that completes operations on the window, towards one target or all: what was kept is issued now, after the first access
-/// has happened.
+/// The buffer of a message or collective was logged: is it one of the pair?
+pub fn buffer(site: Site, write: bool) {
+    let what = if write { What::BufferWrite } else { What::BufferRead };
+    if let Some(role) = steering().and_then(|mut steering| steering.role(what, site)) {
+        let _ = BUFFER.try_with(|buffer| buffer.set(Some(role)));
+    }
+}
+
+fn buffer_role() -> Option<bool> {
+    if !active() {
+        return None;
+    }
+    BUFFER.try_with(Cell::take).ok().flatten()
+}
+
+/// A blocking call whose buffers have just been logged.
+pub fn blocking<T>(go: impl FnOnce() -> T) -> T {
+    let Some(first) = buffer_role() else { return go() };
+    let in_order = meet_before(first);
+    let result = go();
+    meet_after(first, in_order);
+    result
+}
+
+/// A call that completes operations on the window, towards one target or all: what was kept is issued now, after the
+/// first access has happened.
 pub fn completing(window: Handle, target: Option<i32>) {
     if !active() {
         return;
@@ -284,6 +403,7 @@ pub fn completing(window: Handle, target: Option<i32>) {
         steering.late = others;
         (kept, steering.alone())
     };
+    requests::issue(Some((window, target)));
     for (window, _, go) in kept {
         let in_order = alone || hear(false, DONE);
         go(window);
@@ -322,34 +442,12 @@ fn text(address: u64, len: u64) -> String {
 }
 
 /// The program is about to load or store.
-pub fn local(site: Site, calls: u64, address: u64, len: u32) {
-    let role = steering().and_then(|mut steering| steering.local_role(site, calls, address, len));
+pub fn local(site: Site, calls: u64, (address, named): (u64, u64), len: u32) {
+    let role = steering().and_then(|mut steering| steering.local_role(site, calls, named, len));
     let Some(first) = role else { return };
-    let alone = steering().is_some_and(|steering| steering.alone());
-    let mut in_order = true;
-    if alone {
-        alone_meets(first, None);
-    } else if first {
-        if hear(true, PENDING) {
-            said(Said::Met);
-        }
-    } else {
-        if let Some(steering) = steering() {
-            steering.announce(false, PENDING);
-        }
-        in_order = hear(false, DONE);
-    }
-    if let Some(mut steering) = steering() {
-        steering.say(Said::Value { first, bytes: text(address, u64::from(len)) });
-        steering.say(match (first, in_order) {
-            (true, _) => Said::First,
-            (false, true) => Said::Second,
-            (false, false) => Said::GaveUp,
-        });
-        if first && !alone {
-            steering.announce(true, DONE);
-        }
-    }
+    let in_order = meet_before(first);
+    said(Said::Value { first, bytes: text(address, u64::from(len)) });
+    meet_after(first, in_order);
 }
 
 fn said(said: Said) {

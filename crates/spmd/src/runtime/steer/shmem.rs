@@ -1,0 +1,136 @@
+//! Operations of SHMEM in a plan: early ones are followed by a quiet, late ones are kept until the context's.
+
+use super::{Handle, PENDING, Said, alone_meets, hear, meet_after, meet_before, said, steering};
+use crate::event::Action;
+use crate::ids::Site;
+use crate::plan::What;
+use crate::runtime::steer::{DONE, active, completed, completing};
+
+/// Stands for symmetric memory where others have a window.
+const KEY: Handle = usize::MAX;
+
+/// What becomes of an operation.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Decision {
+    /// As always.
+    Now,
+    /// Now, and completed at once on its context.
+    Early(usize),
+    /// It happens where it stands: whether it comes first, and whether the order is known.
+    Point(bool, bool),
+    /// To be kept by [`shmem_keep`].
+    Late,
+    /// Kept already.
+    Kept,
+}
+
+impl From<()> for Decision {
+    fn from((): ()) -> Decision {
+        Decision::Now
+    }
+}
+
+impl Decision {
+    /// Does the library's function have to wait?
+    pub fn waits(self) -> bool {
+        matches!(self, Decision::Late | Decision::Kept)
+    }
+}
+
+/// An operation of the program. `source`: address and bytes that a blocking put has read when it comes back; `to`: where
+/// it puts them.
+pub fn shmem_operation(
+    site: Site,
+    (action, blocking, context): (Action, bool, usize),
+    source: Option<(u64, u64)>,
+    fills: Option<(u64, u64)>,
+    (to, pe): (u64, i32),
+) -> Decision {
+    let role = steering().and_then(|mut steering| Some((steering.role(What::Operation, site)?, steering.alone())));
+    let Some((first, alone)) = role else { return Decision::Now };
+    if let (Some(mut steering), Some((address, len))) = (steering(), fills) {
+        steering.results.push((first, KEY, address, len));
+    }
+    if blocking && action.returns() {
+        return Decision::Point(first, meet_before(first));
+    }
+    if first {
+        if alone {
+            alone_meets(true, Some(KEY));
+        } else if hear(true, PENDING) {
+            said(Said::Met);
+        }
+        return Decision::Early(context);
+    }
+    if alone {
+        alone_meets(false, Some(KEY));
+    } else if let Some(steering) = steering() {
+        steering.announce(false, PENDING);
+    }
+    let (Some((address, len)), true) = (source, blocking) else { return Decision::Late };
+    // SAFETY: the source of the program's put, which may be changed when the call comes back.
+    let bytes = unsafe { std::slice::from_raw_parts(address as *const u8, len as usize) }.to_vec();
+    shmem_keep(move || {
+        let put = real!("pshmem_putmem", unsafe extern "C" fn(u64, *const u8, usize, i32));
+        // SAFETY: the program's own destination.
+        unsafe { put(to, bytes.as_ptr(), bytes.len(), pe) };
+        quiet(0);
+    });
+    Decision::Kept
+}
+
+/// Keeps an operation.
+pub fn shmem_keep(go: impl FnOnce() + 'static) {
+    let go = move |_: Handle| {
+        go();
+        0
+    };
+    if let Some(mut steering) = steering() {
+        steering.late.push((KEY, -1, Box::new(go)));
+    }
+}
+
+fn quiet(context: usize) {
+    if context == 0 {
+        let quiet = real!("pshmem_quiet", unsafe extern "C" fn());
+        // SAFETY: the default context.
+        unsafe { quiet() };
+    } else {
+        let quiet = real!("pshmem_ctx_quiet", unsafe extern "C" fn(usize));
+        // SAFETY: the program's own context.
+        unsafe { quiet(context) };
+    }
+}
+
+/// The library's function came back.
+pub fn shmem_after(decision: Decision) {
+    match decision {
+        Decision::Early(context) => {
+            quiet(context);
+            if let Some(mut steering) = steering() {
+                steering.say(Said::First);
+                if !steering.alone() {
+                    steering.announce(true, DONE);
+                }
+            }
+        }
+        Decision::Point(first, in_order) => {
+            completed(KEY);
+            meet_after(first, in_order);
+        }
+        Decision::Now | Decision::Late | Decision::Kept => {}
+    }
+}
+
+/// A call that completes operations, or waits for others.
+pub fn shmem_completing() {
+    if active() {
+        completing(KEY, None);
+    }
+}
+
+pub fn shmem_completed() {
+    if active() {
+        completed(KEY);
+    }
+}

@@ -2,7 +2,7 @@
 
 use super::jni::{Class, Env, NativeMethod, Object};
 use super::threads::{self, Jvm};
-use super::{agent, initializers, locks, monitors, resolve, stacks, stops};
+use super::{agent, initializers, locks, monitors, reflection, resolve, stacks, stops};
 use reweave_guest::model::wire::kind;
 use reweave_guest::model::{AccessFlags, Addr, AtomicKind, MemoryOrder, Op, ThreadId, Value};
 use reweave_guest::{Next, Token};
@@ -13,7 +13,7 @@ use std::ffi::{CStr, c_void};
 /// # Errors
 /// What is missing.
 pub fn register(env: Env, class: Class) -> Result<(), String> {
-    let natives: [(&CStr, &CStr, *const c_void); 23] = [
+    let natives: [(&CStr, &CStr, *const c_void); 25] = [
         (c"hot", c"()J", hot as *const c_void),
         (c"arrive", c"()Z", arrive as *const c_void),
         (c"access", c"(JJJ)V", access as *const c_void),
@@ -25,7 +25,7 @@ pub fn register(env: Env, class: Class) -> Result<(), String> {
         (c"call", c"(II)I", call as *const c_void),
         (c"enterMonitor", c"(JIZ)V", enter_monitor as *const c_void),
         (c"exitMonitor", c"(JI)V", exit_monitor as *const c_void),
-        (c"enterLock", c"(JII)V", locks::enter as *const c_void),
+        (c"enterLock", c"(JIIZ)Z", locks::enter as *const c_void),
         (c"leaveLock", c"(JIZ)V", locks::leave as *const c_void),
         (c"conditionWait", c"(III)V", locks::condition_wait as *const c_void),
         (c"initializer", c"(IZ)V", initializers::bracket as *const c_void),
@@ -36,6 +36,8 @@ pub fn register(env: Env, class: Class) -> Result<(), String> {
         (c"fails", c"(Ljava/lang/Throwable;)V", threads::fails as *const c_void),
         (c"sawEnd", c"(Ljava/lang/Object;I)Z", saw_end as *const c_void),
         (c"classAt", c"(I)Ljava/lang/Class;", resolve::class_at as *const c_void),
+        (c"staticAddress", c"(Ljava/lang/Class;Ljava/lang/String;)J", reflection::static_address as *const c_void),
+        (c"reflected", c"(JJIIIZ)V", reflection::accessed as *const c_void),
         (c"atomicAt", c"(Ljava/lang/Object;JIJJI)V", resolve::atomic_at as *const c_void),
     ];
     let methods = natives.map(|(name, signature, function)| NativeMethod {

@@ -30,21 +30,26 @@ fn at<R>(token: &mut Token<'_, Jvm>, pc: u64, code: impl FnOnce(&mut Token<'_, J
     if called != 0 && called == token.me().own.stack() { stacks::at_call(token, code) } else { code(token, pc) }
 }
 
-/// A method of a lock begins.
-pub unsafe extern "system" fn enter(env: Env, _: Class, lock: u64, sync: i32, site: i32) {
+/// A method of a lock begins. `queued`: others wait for the lock in the machine, which would let them have it first, so
+/// it has to be really taken before it is in the model. Says whether the thread has newly taken it in the model, by an
+/// operation that may have to wait.
+pub unsafe extern "system" fn enter(env: Env, _: Class, lock: u64, sync: i32, site: i32, queued: u8) -> u8 {
     BY_SYNC.lock().unwrap_or_else(PoisonError::into_inner).insert(sync, lock);
     let (call, pc) = call_at(site);
-    threads::enter(env, |inside| {
+    let taken = threads::enter(env, |inside| {
+        let again = inside.owner(lock) == inside.id();
         at(inside, pc, |token, pc| match call {
-            Some(LockCall::Lock) => monitors::acquire(token, pc, lock),
-            Some(LockCall::TryLock) if token.owner(lock) == token.id() => token.reenter(lock),
+            Some(LockCall::Lock) if queued == 0 || again => monitors::acquire(token, pc, lock),
+            Some(LockCall::TryLock) if again => token.reenter(lock),
             Some(LockCall::TryLock) => {
                 let _ = token.acquire(pc, lock, LockMode::Exclusive, Deadline::Now);
             }
             _ => {}
         });
         threads::be_quiet(inside, true);
+        call == Some(LockCall::Lock) && queued == 0 && !again
     });
+    taken.unwrap_or(false).into()
 }
 
 /// It ends, and has done what it should.
@@ -52,7 +57,9 @@ pub unsafe extern "system" fn leave(env: Env, _: Class, lock: u64, site: i32, do
     let (call, pc) = call_at(site);
     threads::enter(env, |inside| {
         at(inside, pc, |token, pc| match call {
-            Some(call @ (LockCall::TakeOrGiveUp | LockCall::TimedLock)) if done != 0 => {
+            // Taken in the model already, unless others were first in the machine.
+            Some(LockCall::Lock) if done != 0 && token.owner(lock) == token.id() => {}
+            Some(call @ (LockCall::Lock | LockCall::TakeOrGiveUp | LockCall::TimedLock)) if done != 0 => {
                 if token.owner(lock) == token.id() {
                     token.reenter(lock);
                 } else {

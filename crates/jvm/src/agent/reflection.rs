@@ -1,7 +1,12 @@
-//! What programs see of their classes: not the field that we have added.
+//! Reflection: what programs see of their classes, which is not the field that we have added, and their accesses by
+//! `Field.get` and `Field.set`.
 
+use super::hooks::{after_step, record_atomic};
 use super::jni::{Class, Env, FieldId, Object};
+use super::stops::stop;
+use super::{agent, resolve, threads};
 use crate::rewrite::hook_names::ADDRESS_FIELD;
+use reweave_guest::model::{AccessFlags, Addr, MemoryOrder, Op, Value};
 use std::sync::OnceLock;
 
 /// The machine's own function.
@@ -74,4 +79,45 @@ unsafe fn is_own(env: Env, reflected: &Reflected, fields: Object, place: i32) ->
         env.delete_local_ref(field);
     }
     &text[..ADDRESS_FIELD.len()] == ADDRESS_FIELD.as_bytes()
+}
+
+/// Where a static field lies.
+pub unsafe extern "system" fn static_address(env: Env, _: Class, declaring: Class, name: Object) -> u64 {
+    // SAFETY: a string, and room for its bytes and a zero behind them.
+    let name = unsafe {
+        let length = env.get_string_utf_length(name);
+        let mut text = vec![0_u8; length as usize + 1];
+        env.get_string_utf_region(name, 0, length, text.as_mut_ptr().cast());
+        text.truncate(length as usize);
+        String::from_utf8_lossy(&text).into_owned()
+    };
+    threads::aside(|| resolve::static_place(env, declaring, &name))
+}
+
+/// An access by reflection: 0 and 1 are a read and a write that come next, 2 and 3 those done.
+pub unsafe extern "system" fn accessed(
+    env: Env,
+    _: Class,
+    address: u64,
+    value: u64,
+    size: i32,
+    site: i32,
+    phase: i32,
+    volatile: u8,
+) {
+    let pc = agent().classes().pc(site as u32);
+    let (size, write) = (size as u32, phase & 1 != 0);
+    let value = if size < 8 { value & ((1 << (8 * size)) - 1) } else { value };
+    threads::enter(env, |inside| {
+        if phase < 2 {
+            return stop(inside, pc, address, size, write);
+        }
+        if volatile != 0 {
+            let values = if write { (0, value) } else { (value, 0) };
+            return record_atomic(inside, pc, (address, size), values, write.into(), MemoryOrder::SeqCst);
+        }
+        let (addr, value, flags) = (Addr(address), Value::Word(value), AccessFlags(0));
+        inside.step(pc, if write { Op::Write { addr, size, value, flags } } else { Op::Read { addr, size, value, flags } });
+        after_step(inside);
+    });
 }

@@ -136,14 +136,15 @@ fn static_field(env: Env, own: Class, member: &MemberName) -> Option<Resolved> {
         let (mut declaring, mut modifiers) = (std::ptr::null_mut(), 0);
         jvmti.get_field_declaring_class(class, id, &raw mut declaring);
         jvmti.get_field_modifiers(declaring, id, &raw mut modifiers);
-        let modifiers = modifiers as u16;
-        let name = jvmti.signature(declaring).unwrap_or_default();
-        if let Some(place) = agent().classes().static_address(env, declaring, &name, &member.name) {
-            return Some(Resolved { place, modifiers });
-        }
-        let place = place_by_name(&[&name, member.name.as_bytes()].concat());
-        Some(Resolved { place, modifiers })
+        Some(Resolved { place: static_place(env, declaring, &member.name), modifiers: modifiers as u16 })
     }
+}
+
+/// Where a static field lies, given the class that declares it.
+pub fn static_place(env: Env, declaring: Class, name: &str) -> u64 {
+    let signature = agent().jvmti.signature(declaring).unwrap_or_default();
+    let own = agent().classes().static_address(env, declaring, &signature, name);
+    own.unwrap_or_else(|| place_by_name(&[&signature, name.as_bytes()].concat()))
 }
 
 /// The address of an object that has no field for it.
@@ -280,12 +281,13 @@ pub unsafe extern "system" fn range(
         (classes.pc(site as u32), classes.site(site as u32).is_some_and(|(loaded, _)| loaded.collection))
     };
     // SAFETY: an array; its elements are copied while the machine keeps them in place.
-    let (bytes, size, from) = unsafe {
+    let (bytes, size, from, whole) = unsafe {
         let class = env.get_object_class(array);
         let signature = agent.jvmti.signature(class).unwrap_or_default();
         let element = u64::from(size_of_letter(signature.get(1).copied().unwrap_or(b'J')));
-        let length = if length < 0 { env.get_array_length(array) } else { length };
-        let (from, size) = (from as u64 * element, length as u64 * element);
+        let all = env.get_array_length(array);
+        let length = if length < 0 { all } else { length };
+        let (from, size, whole) = (from as u64 * element, length as u64 * element, all as u64 * element);
         let is_primitive = signature.get(1).is_some_and(|letter| !matches!(letter, b'L' | b'['));
         let mut bytes = Vec::new();
         if is_primitive && size as usize <= wire::MAX_PAYLOAD {
@@ -295,9 +297,9 @@ pub unsafe extern "system" fn range(
                 env.release_primitive_array_critical(array, elements.cast_mut().cast(), 2);
             }
         }
-        (bytes, size as u32, from)
+        (bytes, size as u32, from, whole)
     };
-    let block = address_by_hash(env, array, u64::from(size).max(1), pc);
+    let block = address_by_hash(env, array, whole.max(1), pc);
     let (addr, flags) = (Addr(block + from), AccessFlags(0));
     if size == 0 {
         return;

@@ -53,7 +53,7 @@ pub unsafe extern "system" fn before_atomic(env: Env, _: Class, base: Object, bl
     threads::enter(env, |inside| stop(inside, pc, address, size, write));
 }
 
-fn stop(token: &mut Token<'_, Jvm>, pc: u64, address: u64, size: u32, write: bool) {
+pub fn stop(token: &mut Token<'_, Jvm>, pc: u64, address: u64, size: u32, write: bool) {
     if address != 0 {
         token.announce(Next::access(pc, address, size.into(), write));
     }

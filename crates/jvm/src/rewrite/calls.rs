@@ -5,6 +5,7 @@ use super::facts::SiteKind;
 use super::flow::Note;
 use super::hook_names::{ATOMICS_CLASS, Hook};
 use super::method::Pass;
+use super::reflected::FieldCall;
 use super::unsafe_calls::UnsafeCall;
 use crate::classfile::opcode::*;
 use crate::classfile::pool::Reference;
@@ -44,6 +45,14 @@ impl Pass<'_, '_, '_> {
             let site = self.site(instruction.pc, SiteKind::CopiedArray, None, note)?;
             self.emitter(instead).number(site).hook(Hook::CopiedArray)?;
             return Ok(());
+        }
+        if instruction.op == INVOKEVIRTUAL && method.class.starts_with(b"[") && method.name == b"clone" {
+            let site = self.site(instruction.pc, SiteKind::CopiedArray, None, note)?;
+            self.emitter(instead).number(site).hook(Hook::ClonedArray)?;
+            return Ok(());
+        }
+        if let Some(call) = FieldCall::of(instruction.op, &method) {
+            return self.reflected(call, instruction, note, before, after);
         }
         let ending = Ending::of(instruction.op, &method);
         let (into_collection, into_lock) = (collections::leads_to(method.class), method.class.starts_with(LOCKS));

@@ -76,6 +76,8 @@ pub enum SiteKind {
     MadeArray,
     Cloned,
     CopiedArray,
+    /// A field is accessed by reflection.
+    Reflected,
     /// A thread may be seen to have ended.
     Joined,
     EnterMonitor,

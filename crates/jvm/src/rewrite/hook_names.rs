@@ -18,6 +18,10 @@ pub enum Hook {
     WroteStatic(u8),
     ReadElement(u8),
     WroteElement(u8),
+    /// After `Field.get` and `Field.set` and their like; the first gives the value back.
+    GotReflected(u8),
+    SetReflected(u8),
+    BeforeReflected,
     /// Before an access, where a run needs to stop there.
     BeforeField,
     BeforeStatic,
@@ -26,6 +30,8 @@ pub enum Hook {
     MadeObject,
     MadeArray,
     Cloned,
+    /// Instead of `clone` of an array.
+    ClonedArray,
     /// Instead of `System.arraycopy`.
     CopiedArray,
     /// The same within a collection.
@@ -75,11 +81,14 @@ impl Hook {
                 Self::WroteField(letter),
                 Self::ReadStatic(letter),
                 Self::WroteStatic(letter),
+                Self::GotReflected(letter),
+                Self::SetReflected(letter),
             ];
             // Arrays of booleans are accessed as bytes.
             others.into_iter().chain(elements.into_iter().filter(move |_| letter != b'Z'))
         });
         typed.chain([
+            Self::BeforeReflected,
             Self::BeforeField,
             Self::BeforeStatic,
             Self::BeforeElement,
@@ -87,6 +96,7 @@ impl Hook {
             Self::MadeObject,
             Self::MadeArray,
             Self::Cloned,
+            Self::ClonedArray,
             Self::CopiedArray,
             Self::CopiedWithin,
             Self::Joined,
@@ -123,6 +133,14 @@ impl Hook {
             Self::WroteStatic(letter) => ("wroteStatic", format!("({}I)V", value(letter))),
             Self::ReadElement(letter) => ("readElement", format!("(Ljava/lang/Object;I{}I)V", value(letter))),
             Self::WroteElement(letter) => ("wroteElement", format!("(Ljava/lang/Object;I{}I)V", value(letter))),
+            Self::GotReflected(letter) => {
+                let value = value(letter);
+                ("gotReflected", format!("(Ljava/lang/Object;Ljava/lang/Object;{value}I){value}"))
+            }
+            Self::SetReflected(letter) => {
+                ("setReflected", format!("(Ljava/lang/Object;Ljava/lang/Object;{}I)V", value(letter)))
+            }
+            Self::BeforeReflected => ("beforeReflected", "(Ljava/lang/Object;Ljava/lang/Object;II)V".into()),
             Self::BeforeField => ("beforeField", "(Ljava/lang/Object;I)V".into()),
             Self::BeforeStatic => ("beforeStatic", "(I)V".into()),
             Self::BeforeElement => ("beforeElement", "(Ljava/lang/Object;II)V".into()),
@@ -130,6 +148,7 @@ impl Hook {
             Self::MadeObject => ("madeObject", "(Ljava/lang/Object;I)V".into()),
             Self::MadeArray => ("madeArray", "(Ljava/lang/Object;I)V".into()),
             Self::Cloned => ("cloned", "(Ljava/lang/Object;Ljava/lang/Object;I)V".into()),
+            Self::ClonedArray => ("clonedArray", "(Ljava/lang/Object;I)Ljava/lang/Object;".into()),
             Self::CopiedArray => ("copiedArray", "(Ljava/lang/Object;ILjava/lang/Object;III)V".into()),
             Self::CopiedWithin => ("copiedWithin", "(Ljava/lang/Object;ILjava/lang/Object;III)V".into()),
             Self::Joined => ("joined", "(Ljava/lang/Object;I)V".into()),

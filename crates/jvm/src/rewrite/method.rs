@@ -481,7 +481,7 @@ const fn element_letter(nth: u8) -> u8 {
 }
 
 /// How a value of that type is loaded from and stored into a local variable.
-const fn moves(letter: u8) -> (u8, u8) {
+pub(super) const fn moves(letter: u8) -> (u8, u8) {
     match letter {
         b'J' => (LLOAD, LSTORE),
         b'F' => (FLOAD, FSTORE),

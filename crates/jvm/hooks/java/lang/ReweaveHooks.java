@@ -1,5 +1,7 @@
 package java.lang;
 
+import java.lang.reflect.Field;
+import java.lang.reflect.Modifier;
 import java.util.concurrent.locks.AbstractQueuedSynchronizer;
 import java.util.concurrent.locks.ReentrantLock;
 import jdk.internal.misc.Unsafe;
@@ -55,8 +57,10 @@ public final class ReweaveHooks {
     private static final long STRINGS = 0x0a0000000000L;
     private static final long NUMBERS = 0x0b0000000000L;
 
-    /** Where a lock and a condition have what they are made of. */
+    /** Where a lock and a condition have what they are made of, and that has its queue. */
     private static final long SYNC = U.objectFieldOffset(ReentrantLock.class, "sync");
+    private static final long HEAD = U.objectFieldOffset(AbstractQueuedSynchronizer.class, "head");
+    private static final long TAIL = U.objectFieldOffset(AbstractQueuedSynchronizer.class, "tail");
     private static final long OUTER =
             U.objectFieldOffset(AbstractQueuedSynchronizer.ConditionObject.class, "this$0");
 
@@ -104,8 +108,9 @@ public final class ReweaveHooks {
 
     private static native void exitMonitor(long address, int site);
 
-    /** {@code sync}: the hash of what the lock is made of. Nothing is recorded from here to {@code leaveLock}. */
-    private static native void enterLock(long address, int sync, int site);
+    /** {@code sync}: the hash of what the lock is made of; {@code queued}: it is to be taken really first. Nothing is
+     * recorded from here to {@code leaveLock}. Whether it was newly taken in the model and may have to wait really. */
+    private static native boolean enterLock(long address, int sync, int site, boolean queued);
 
     private static native void leaveLock(long address, int site, boolean done);
 
@@ -131,6 +136,13 @@ public final class ReweaveHooks {
 
     /** This thread knows that another has ended, if it has. Returns whether it has not. */
     private static native boolean sawEnd(Object thread, int site);
+
+    /** Where a static field lies. */
+    private static native long staticAddress(Class<?> declaring, String name);
+
+    /** An access by reflection. {@code phase}: 0 and 1 for a read and a write that come next, 2 and 3 for those done. */
+    private static native void reflected(
+            long address, long value, int size, int site, int phase, boolean isVolatile);
 
     private static native void atomicAt(Object base, long offset, int site, long read, long written, int kind);
 
@@ -638,6 +650,181 @@ public final class ReweaveHooks {
         }
     }
 
+    /** Instead of the {@code clone} of an array: all of its elements are read, and those of the copy written. */
+    public static Object clonedArray(Object array, int site) throws CloneNotSupportedException {
+        if (ANNOUNCES && array != null && recorded()) {
+            point();
+        }
+        Object copy = array.clone();
+        if (recorded()) {
+            range(array, 0, -1, site, false, false);
+            range(copy, 0, -1, site, true, true);
+        }
+        return copy;
+    }
+
+    /** A field is about to be read, or written, by reflection. */
+    public static void beforeReflected(Object field, Object object, int write, int site) {
+        if (ANNOUNCES && field != null && recorded()) {
+            reflect((Field) field, object, 0, site, write);
+        }
+    }
+
+    private static void reflect(Field field, Object object, long value, int site, int phase) {
+        int modifiers = field.getModifiers();
+        boolean isStatic = Modifier.isStatic(modifiers);
+        // Nobody can see a final field change; without an object the access fails.
+        if (Modifier.isFinal(modifiers) || !isStatic && object == null) {
+            return;
+        }
+        long address;
+        if (isStatic) {
+            address = staticAddress(field.getDeclaringClass(), field.getName());
+        } else {
+            long block = phase < 2 ? known(object) : addressOf(object, site);
+            address = block == 0 ? 0 : block + 2 * U.objectFieldOffset(field);
+        }
+        if (address != 0) {
+            Class<?> type = field.getType();
+            int size = type == int.class || type == float.class ? 4
+                    : type == boolean.class || type == byte.class ? 1
+                    : type == short.class || type == char.class ? 2 : 8;
+            reflected(address, value, size, site, phase, Modifier.isVolatile(modifiers));
+        }
+    }
+
+    /** The word of a value that {@code Field.get} or {@code Field.set} has as an object. */
+    private static long word(Field field, Object value) {
+        if (value == null) {
+            return 0;
+        }
+        if (!field.getType().isPrimitive()) {
+            return value instanceof String || value instanceof Number || value instanceof Boolean
+                    ? content(value) : address(value);
+        }
+        return value instanceof Boolean ? ((Boolean) value ? 1 : 0)
+                : value instanceof Character ? (Character) value
+                : value instanceof Double ? Double.doubleToRawLongBits((Double) value)
+                : value instanceof Float ? Float.floatToRawIntBits((Float) value) : ((Number) value).longValue();
+    }
+
+    public static Object gotReflected(Object field, Object object, Object value, int site) {
+        if (recorded()) {
+            reflect((Field) field, object, word((Field) field, value), site, 2);
+        }
+        return value;
+    }
+
+    public static void setReflected(Object field, Object object, Object value, int site) {
+        if (recorded()) {
+            reflect((Field) field, object, word((Field) field, value), site, 3);
+        }
+    }
+
+    public static boolean gotReflected(Object field, Object object, boolean value, int site) {
+        if (recorded()) {
+            reflect((Field) field, object, value ? 1 : 0, site, 2);
+        }
+        return value;
+    }
+
+    public static void setReflected(Object field, Object object, boolean value, int site) {
+        if (recorded()) {
+            reflect((Field) field, object, value ? 1 : 0, site, 3);
+        }
+    }
+
+    public static byte gotReflected(Object field, Object object, byte value, int site) {
+        if (recorded()) {
+            reflect((Field) field, object, value, site, 2);
+        }
+        return value;
+    }
+
+    public static void setReflected(Object field, Object object, byte value, int site) {
+        if (recorded()) {
+            reflect((Field) field, object, value, site, 3);
+        }
+    }
+
+    public static char gotReflected(Object field, Object object, char value, int site) {
+        if (recorded()) {
+            reflect((Field) field, object, value, site, 2);
+        }
+        return value;
+    }
+
+    public static void setReflected(Object field, Object object, char value, int site) {
+        if (recorded()) {
+            reflect((Field) field, object, value, site, 3);
+        }
+    }
+
+    public static short gotReflected(Object field, Object object, short value, int site) {
+        if (recorded()) {
+            reflect((Field) field, object, value, site, 2);
+        }
+        return value;
+    }
+
+    public static void setReflected(Object field, Object object, short value, int site) {
+        if (recorded()) {
+            reflect((Field) field, object, value, site, 3);
+        }
+    }
+
+    public static int gotReflected(Object field, Object object, int value, int site) {
+        if (recorded()) {
+            reflect((Field) field, object, value, site, 2);
+        }
+        return value;
+    }
+
+    public static void setReflected(Object field, Object object, int value, int site) {
+        if (recorded()) {
+            reflect((Field) field, object, value, site, 3);
+        }
+    }
+
+    public static long gotReflected(Object field, Object object, long value, int site) {
+        if (recorded()) {
+            reflect((Field) field, object, value, site, 2);
+        }
+        return value;
+    }
+
+    public static void setReflected(Object field, Object object, long value, int site) {
+        if (recorded()) {
+            reflect((Field) field, object, value, site, 3);
+        }
+    }
+
+    public static float gotReflected(Object field, Object object, float value, int site) {
+        if (recorded()) {
+            reflect((Field) field, object, Float.floatToRawIntBits(value), site, 2);
+        }
+        return value;
+    }
+
+    public static void setReflected(Object field, Object object, float value, int site) {
+        if (recorded()) {
+            reflect((Field) field, object, Float.floatToRawIntBits(value), site, 3);
+        }
+    }
+
+    public static double gotReflected(Object field, Object object, double value, int site) {
+        if (recorded()) {
+            reflect((Field) field, object, Double.doubleToRawLongBits(value), site, 2);
+        }
+        return value;
+    }
+
+    public static void setReflected(Object field, Object object, double value, int site) {
+        if (recorded()) {
+            reflect((Field) field, object, Double.doubleToRawLongBits(value), site, 3);
+        }
+    }
+
     public static void copiedArray(Object from, int start, Object to, int target, int length, int site) {
         if (ANNOUNCES && length > 0 && recorded()) {
             point();
@@ -693,14 +880,24 @@ public final class ReweaveHooks {
         }
     }
 
-    /** A method of a lock begins. What it returns is given to the hook at its end: null if the lock is seen as what it is
-     * made of. A fair lock is, because it may make its owner in the model wait. */
+    /** A method of a lock begins. What it returns is given to the hook at its end: null if nothing is recorded. A fair
+     * lock that somebody queues for (a wait for a condition or with a time limit does) would make its owner in the
+     * model wait: it is taken in the model once it was really taken. */
     public static Object enteringLock(Object lock, int site) {
-        if (((ReentrantLock) lock).isFair() || !recorded()) {
+        if (!recorded()) {
             return null;
         }
-        enterLock(addressFirst(lock, site), System.identityHashCode(U.getReference(lock, SYNC)), site);
+        Object sync = U.getReference(lock, SYNC);
+        boolean fair = ((ReentrantLock) lock).isFair();
+        long address = addressFirst(lock, site);
+        if (enterLock(address, System.identityHashCode(sync), site, fair && isQueued(sync)) && fair && isQueued(sync)) {
+            exitMonitor(address, site);
+        }
         return lock;
+    }
+
+    private static boolean isQueued(Object sync) {
+        return U.getReference(sync, HEAD) != U.getReference(sync, TAIL);
     }
 
     public static void leftLock(boolean done, Object lock, int site) {

@@ -125,11 +125,13 @@ impl Survey {
     /// What is told of a finding against the runs that it is told of.
     fn read_back(&mut self, scratch: &Scratch, what: &str, name: &str) {
         let story = run_with(&mut scratch.reweave(["explain", what]), None, LIMIT).stdout;
-        let (failing, recorded) = (scratch.join(&format!("{what}/trace.rwt")), scratch.join("out/recording.rwt"));
+        let (folder, recorded) = (scratch.join(what), scratch.join("out/recording.rwt"));
+        // Of one of the processes, if there are several.
+        let traces = fs::read_dir(folder).expect("a folder").filter_map(|entry| Trace::open(entry.ok()?.path()).ok());
         let mut wrong = Vec::new();
-        if let Ok(trace) = Trace::open(failing) {
+        if let Some(least) = traces.map(|trace| Told::of(&trace).complaints(&story)).min_by_key(Vec::len) {
             self.stories += 1;
-            wrong.extend(Told::of(&trace).complaints(&story));
+            wrong.extend(least);
         }
         if let Ok(trace) = Trace::open(recorded) {
             wrong.extend(Told::of(&trace).complaints_of_recorded(&story));

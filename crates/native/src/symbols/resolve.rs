@@ -223,7 +223,9 @@ fn inline_chain(loader: &Loader, probe: u64, functions: &Functions<'_>) -> Vec<I
 
 /// C++ without parameters, Rust without the hash: names for people.
 fn demangle(name: &str) -> String {
-    if let Ok(name) = rustc_demangle::try_demangle(name) {
+    if is_rust(name)
+        && let Ok(name) = rustc_demangle::try_demangle(name)
+    {
         return format!("{name:#}");
     }
     if name.starts_with("_Z")
@@ -235,4 +237,30 @@ fn demangle(name: &str) -> String {
         }
     }
     name.to_owned()
+}
+
+/// Rust's older names look like those of C++ variables, but for the hash that they end with.
+fn is_rust(name: &str) -> bool {
+    const HASH: usize = "17h0123456789abcdefE".len();
+    let name = name.split('.').next().unwrap_or(name);
+    let last = name.len().checked_sub(HASH).and_then(|at| name.get(at..));
+    name.starts_with("_R") || last.is_some_and(|last| last.starts_with("17h") && last.ends_with('E'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::demangle;
+
+    #[test]
+    fn names_are_those_of_their_language() {
+        for (mangled, name) in [
+            ("_ZN12_GLOBAL__N_13sumE", "(anonymous namespace)::sum"),
+            ("_ZN4bank7depositEi", "bank::deposit"),
+            ("_ZN4bank7deposit17h0123456789abcdefE", "bank::deposit"),
+            ("_ZN4bank7deposit17h0123456789abcdefE.llvm.77", "bank::deposit"),
+            ("main", "main"),
+        ] {
+            assert_eq!(demangle(mangled), name, "{mangled}");
+        }
+    }
 }

@@ -27,7 +27,7 @@ fn by_name(name: &str) -> AnalysisRef {
 }
 
 fn options(analysis: &'static str, sample: bool) -> Options {
-    Options { analyses: vec![by_name(analysis)], sample, check: sample }
+    Options { analyses: vec![by_name(analysis)], sample, check: sample, every_access: false }
 }
 
 /// Gives the chunks of a trace to `live`, cut into pieces of random numbers of records.

@@ -54,9 +54,12 @@ fn findings(expected: &Expected, report: &Report, compared: &mut Compared) {
         if expected.blind || lines.is_empty() || !lines.iter().all(|line| expected.is_of_program(line)) {
             continue;
         }
+        let all_in = |known: &BTreeSet<Line>| lines.iter().all(|one| known.contains(one));
         let allowed = match item.kind {
-            Kind::Nondeterminism => lines.iter().any(|line| expected.doubtful.contains(line)),
-            Kind::Race => expected.doubtful_locations.iter().any(|known| lines.iter().all(|one| known.contains(one))),
+            Kind::Nondeterminism => {
+                lines.iter().any(|line| expected.doubtful.contains(line)) || expected.same_valued.iter().any(all_in)
+            }
+            Kind::Race => expected.doubtful_locations.iter().any(all_in),
             _ => continue,
         };
         compared.findings += 1;

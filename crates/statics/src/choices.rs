@@ -62,13 +62,26 @@ pub struct OrderFree {
 impl OrderFree {
     /// Pairs whose order matters to a read. While updates go on beside it, how many it sees is a choice, even if a lock
     /// keeps it from seeing any but its own thread's.
-    pub fn without(&self, facts: &Program<'_>, at: Point, mut pairs: Vec<Pair>) -> Vec<Pair> {
+    pub fn without(&self, facts: &Program<'_>, at: Point, seen: &Seen) -> Vec<Pair> {
+        let mut pairs = pairs(facts, at, seen);
         let is_part = self.updates.contains(&at);
         let goes_on = |one: Point| !is_part && facts.parallel.may(at, one);
         pairs.retain(|(one, other)| {
             let both = self.updates.contains(one) && self.updates.contains(other);
             !both || goes_on(*one) || goes_on(*other)
         });
+        // A lock may hide the others behind an update of its own thread, which counts them nevertheless.
+        let own = seen.before.iter().find_map(|source| match source {
+            Source::Write(point) if self.updates.contains(point) => Some(*point),
+            _ => None,
+        });
+        let is_here = |update: &&Point| {
+            facts.accesses.writes.get(update).is_some_and(|write| write.locations.contains(&seen.location))
+        };
+        if let (Some(own), true) = (own, pairs.is_empty()) {
+            let beside = self.updates.iter().filter(is_here).filter(|update| goes_on(**update));
+            pairs.extend(beside.min().map(|update| (own, *update)));
+        }
         pairs
     }
 }
@@ -143,8 +156,7 @@ struct Tainting<'a, 'p> {
 impl<'a, 'p> Tainting<'a, 'p> {
     fn new(facts: &'a Program<'p>, order_free: &'a OrderFree) -> Self {
         let choices = facts.accesses.reads.iter().map(|(at, read)| {
-            let choice =
-                read.seen.iter().any(|seen| !order_free.without(facts, *at, pairs(facts, *at, seen)).is_empty());
+            let choice = read.seen.iter().any(|seen| !order_free.without(facts, *at, seen).is_empty());
             (*at, (choice || read.unknown) && !read.value.is_constant())
         });
         Self {

@@ -21,6 +21,8 @@ pub struct Expected {
     pub doubtful: BTreeSet<Line>,
     /// Lines that access a location that is not proved, or races; one set for each location.
     pub doubtful_locations: Vec<BTreeSet<Line>>,
+    /// The same of locations whose source may differ, and whose value does not.
+    pub same_valued: Vec<BTreeSet<Line>>,
     /// Reads of what code that is not understood may have written.
     pub unknown: BTreeSet<Line>,
     /// Code that is not understood may do anything: nothing can be compared.
@@ -32,6 +34,9 @@ impl Expected {
     pub fn add_location(&mut self, item: &LocationItem, lines: BTreeSet<Line>) {
         let reads = item.reads.iter().filter(|read| !read.is_end);
         self.doubtful.extend(reads.map(|read| (read.at.file.clone(), read.at.line)));
+        if item.same.is_some() {
+            self.same_valued.push(lines.clone());
+        }
         if item.verdict != Verdict::Proved || item.race.is_some() {
             self.doubtful_locations.push(lines);
         }

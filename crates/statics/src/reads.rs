@@ -145,7 +145,7 @@ fn may_fail(analysis: &Analysis<'_, '_>, at: Point, statement: &Statement, state
     let value = |operand: Operand, kind: Type| state.operand(analysis.domain, operand, kind);
     let held = |lock: &Place| {
         let must = crate::locks::meaning(analysis.skeleton, analysis.points_to, at.frame, lock).must;
-        must.is_some_and(|must| analysis.locks.at(at).iter().any(|held| held.lock == must))
+        must.and_then(|must| analysis.locks.at(at).iter().find(|held| held.lock == must).copied())
     };
     let is_null = |register: Register| match &state.registers[register.index()] {
         Value::Reference { null, .. } => *null,
@@ -164,9 +164,10 @@ fn may_fail(analysis: &Analysis<'_, '_>, at: Point, statement: &Statement, state
             let limit = i64::from(u32::MAX);
             !matches!(value(*length, Type::I64), Value::Number(length) if length.low() >= 0 && length.high() <= limit)
         }
-        StatementKind::Exit { lock } => !held(lock),
+        StatementKind::Exit { lock } => held(lock).is_none(),
         StatementKind::Wait { condition, lock } | StatementKind::TimedWait { condition, lock, .. } => {
-            !held(lock) || !is_there(analysis, at, condition, state)
+            // Whoever waits must have the lock for himself.
+            held(lock).is_none_or(|held| held.shared) || !is_there(analysis, at, condition, state)
         }
         other => place_of(other).is_some_and(|place| !is_there(analysis, at, place, state)),
     }

@@ -124,7 +124,7 @@ impl Verdicts {
 
     fn classify(&self, program: &Program<'_>, at: Point, seen: &Seen) -> Kind {
         let pairs = pairs(program, at, seen);
-        let matter = self.order_free.without(program, at, pairs.clone());
+        let matter = self.order_free.without(program, at, seen);
         let decided = self.taint.control.contains(&at) || self.is_end_decided(program, at);
         let sources = seen.before.iter().filter_map(|source| match source {
             Source::Write(point) => Some(point),
@@ -151,8 +151,9 @@ impl Verdicts {
             return Kind::Derived;
         }
         match pairs.is_empty() {
+            // A lock may keep it from seeing other updates, which its own thread's came after or before.
+            _ if self.order_free.updates.contains(&at) => Kind::PartOfUpdate,
             true => Kind::Fixed,
-            false if self.order_free.updates.contains(&at) => Kind::PartOfUpdate,
             false => Kind::SameValue(SameBecause::OrderFree),
         }
     }

@@ -317,3 +317,18 @@ fn two_additions_are_a_reduction() {
     assert!(private.is_empty());
     assert_eq!(reductions, ["x"]);
 }
+
+#[test]
+fn own_update_under_lock() {
+    let program = read("own_update_under_lock");
+    let (analysed, verdicts) = analyse(&program);
+    assert_eq!(kinds(&analysed, &verdicts, "x")[2].1, "choice");
+    assert_eq!(verdicts.output(), Verdict::CanDiffer);
+}
+
+#[test]
+fn wait_with_shared_lock() {
+    let program = read("wait_with_shared_lock");
+    let (_, verdicts) = analyse(&program);
+    assert_eq!(verdicts.status, Verdict::CanDiffer);
+}

@@ -111,7 +111,11 @@ fn what_is_parallelisable_is() {
             let machine = Machine { skeleton: &analysed.skeleton, program: code, input: 0 };
             let observed = (Observer { machine, analysed: &analysed }).run(60_000).unwrap().expect("it is small");
             let texts = observed.outputs.iter().map(|all| all.iter().map(|(_, text)| text.clone()).collect());
-            let left = |cell: &machine::Cell| !private.contains(&code.globals[cell.base as usize].name);
+            let left = |cell: &machine::Cell| {
+                let name = &code.globals[cell.base as usize].name;
+                let element = format!("{name}[{}]", cell.index);
+                !private.iter().any(|one| one == name || *one == element || *one == format!("{name}[]"))
+            };
             let globals = code.globals.iter().filter(|global| !global.name.starts_with("result of")).count() as u64;
             let last = observed.last.iter().filter(|(cell, _)| cell.base < globals && left(cell));
             // Objects have other names in the other program.

@@ -1,23 +1,111 @@
-//! `reweave test` and `reweave replay` of programs of many ranks.
+//! `reweave test`, `record`, `predict`, `watch`, `confirm` and `replay` of programs of many ranks.
 
+use std::ffi::OsString;
 use std::io;
 use std::path::Path;
+use std::time::Duration;
 
-use reweave_launch::exit;
-use reweave_report::{Style, text};
-use reweave_spmd::host::{self, Again, Request, Stage};
+use reweave_launch::{Error, PrivateFolder, exit, human_size};
+use reweave_report::{Report, Style, text};
+use reweave_spmd::host::{self, Again, Recording, Request, Stage, Start};
 
 use crate::commands::test::Passing;
+use crate::front_ends::FRONT_ENDS;
 use crate::output::{self, counted, grouped};
 use crate::progress::Bar;
 use crate::triage::Judge;
 
 /// Runs the test and tells what it found.
 pub fn test(request: &Request, judge: &Judge, detail: text::Detail, passing: Passing) -> i32 {
+    tell(request, false, judge, detail, passing)
+}
+
+/// Tries to make happen what the recording in the folder shows. An empty command: the recorded one.
+pub fn confirm(folder: &Path, command: &[OsString], budget: Duration) -> i32 {
+    let recording = match Recording::open(folder) {
+        Ok(recording) => recording,
+        Err(error) => return output::fail(&error),
+    };
+    let cwd = if command.is_empty() { recording.cwd } else { std::env::current_dir().unwrap_or_default() };
+    let command = if command.is_empty() { recording.command } else { command.to_vec() };
+    let request = Request {
+        front_ends: FRONT_ENDS,
+        command,
+        cwd,
+        folder: folder.to_owned(),
+        budget,
+        strict: false,
+        fail_fast: false,
+    };
+    tell(&request, true, &Judge::default(), text::Detail::Full, Passing::default())
+}
+
+/// Runs the program and keeps the logs of its ranks in the folder; gives the program's status.
+pub fn record(command: &[OsString], folder: &Path, max_log: u64) -> i32 {
+    if folder.is_file() {
+        eprintln!("reweave: {} is a file: the logs of many ranks need a folder (-o)", folder.display());
+        return exit::USAGE;
+    }
+    match listen(command, folder, max_log) {
+        Ok(recording) => {
+            summary(&recording, &format!("{}: ", folder.display()));
+            recording.ended.status
+        }
+        Err(error) => output::fail(&error),
+    }
+}
+
+fn listen(command: &[OsString], folder: &Path, max_log: u64) -> reweave_launch::Result<Recording> {
+    let cwd = std::env::current_dir().unwrap_or_default();
+    host::record(Start { command, cwd: &cwd, limit: None, max_log: Some(max_log) }, folder)
+}
+
+fn summary(recording: &Recording, before: &str) {
+    let ranks = counted(recording.logs.len() as u64, "rank", "ranks");
+    let entries = grouped(recording.entries() as u64);
+    eprintln!("reweave: {before}{ranks}, {entries} entries in their logs, {}", human_size(recording.bytes));
+}
+
+/// Runs the program once and tells what its ranks' logs show; gives the program's status. The logs lie on disk until
+/// the end.
+pub fn watch(command: &[OsString], max_log: u64, json: Option<&Path>) -> i32 {
+    let watched = PrivateFolder::new().and_then(|folder| listen(command, folder.path(), max_log));
+    let recording = match watched {
+        Ok(recording) => recording,
+        Err(error) => return output::fail(&error),
+    };
+    summary(&recording, "watched ");
+    let tested = host::predict(FRONT_ENDS, &recording, false);
+    notes(&tested.notes);
+    let style = Style::for_stderr().with_detail(text::Detail::Full);
+    let _ = text::write(&tested.report, "", style, &mut io::stderr().lock());
+    if let Some(path) = json
+        && let Err(source) = std::fs::write(path, tested.report.to_json())
+    {
+        return output::fail(&Error::Output { action: "write", path: path.to_owned(), source });
+    }
+    recording.ended.status
+}
+
+/// What the recording in the folder shows.
+pub fn predict(folder: &Path) -> reweave_launch::Result<Report> {
+    let tested = host::predict(FRONT_ENDS, &Recording::open(folder)?, false);
+    notes(&tested.notes);
+    Ok(tested.report)
+}
+
+fn notes(notes: &[String]) {
+    for note in notes {
+        eprintln!("reweave: {note}");
+    }
+}
+
+fn tell(request: &Request, recorded: bool, judge: &Judge, detail: text::Detail, passing: Passing) -> i32 {
     let loud = detail > text::Detail::Quiet;
     let mut bar: Option<Bar> = None;
     let deadline = std::time::Instant::now() + request.budget;
-    let tested = host::test(request, &mut |stage| match stage {
+    let settle = if recorded { host::confirm_again } else { host::test };
+    let tested = settle(request, &mut |stage| match stage {
         Stage::Recorded { ranks, entries } if loud => {
             let ranks = counted(ranks as u64, "rank", "ranks");
             eprintln!("reweave: {ranks}, {} entries in their logs", grouped(entries as u64));
@@ -50,9 +138,7 @@ pub fn test(request: &Request, judge: &Judge, detail: text::Detail, passing: Pas
         return output::fail(&error);
     }
     if loud {
-        for note in &tested.notes {
-            eprintln!("reweave: {note}");
-        }
+        notes(&tested.notes);
         if tested.report.has_findings() {
             eprintln!();
         }

@@ -56,6 +56,19 @@ pub fn read_all(folder: &Path) -> std::io::Result<Logs> {
     Ok(logs)
 }
 
+/// Bytes of the logs of that many ranks, as far as they are written.
+pub fn size(folder: &Path, ranks: usize) -> u64 {
+    let written = |rank: usize| {
+        use std::io::Read as _;
+        let mut header = [0u8; 16];
+        let mut file = std::fs::File::open(folder.join(name(rank as u32))).ok()?;
+        file.read_exact(&mut header).ok()?;
+        let (_, whole) = header.split_at(8);
+        Some(HEADER as u64 + u64::from_le_bytes(whole.try_into().ok()?))
+    };
+    (0..ranks).filter_map(written).sum()
+}
+
 /// A file of code that some statement lies in.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Module {

@@ -29,6 +29,8 @@ pub struct Program {
     pub runtime: PathBuf,
     /// When a run is given up.
     pub limit: Duration,
+    /// Bytes that the log of one rank may take.
+    pub max_log: Option<u64>,
     /// Whether somebody wants it to end now.
     pub interrupted: fn() -> bool,
 }
@@ -61,10 +63,14 @@ impl Program {
         command.env("LD_PRELOAD", self.preloaded());
         // The environment lies above the stack: of another size, it would shift every address there.
         let plan = plan.map(ToString::to_string).unwrap_or_default();
-        let used = folder.as_os_str().len() + plan.len();
+        let limit = self.max_log.map_or(0, |bytes| "REWEAVE_SPMD_LIMIT=".len() + bytes.to_string().len() + 1);
+        let used = folder.as_os_str().len() + plan.len() + limit;
         command
             .env("REWEAVE_SPMD_PLAN", &plan)
             .env("REWEAVE_SPMD_PADDING", "-".repeat(ENVIRONMENT.saturating_sub(used)));
+        if let Some(bytes) = self.max_log {
+            command.env("REWEAVE_SPMD_LIMIT", bytes.to_string());
+        }
         if to == Output::File || io::stdin().is_terminal() {
             command.stdin(Stdio::null());
         }

@@ -60,8 +60,12 @@ pub struct Args {
 }
 
 pub fn run(args: Args) -> i32 {
-    if let Some(code) = crate::ranks::refused(&args.folder, "confirm") {
-        return code;
+    if reweave_spmd::host::Recording::is_in(&args.folder) {
+        if args.pause.is_some() {
+            eprintln!("reweave: --pause and --with are for threads of one process, not for many ranks");
+            return exit::USAGE;
+        }
+        return crate::ranks::confirm(&args.folder, &args.command, args.budget);
     }
     let command = (!args.command.is_empty()).then_some(&args.command[..]);
     if let (Some(pause), Some(with)) = (&args.pause, &args.with) {

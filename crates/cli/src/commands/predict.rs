@@ -11,6 +11,7 @@ use reweave_predict::Mode;
 use reweave_predict::search::nondeterminism::{self, Rule};
 use reweave_predict::{ANALYSES, AnalysisRef, PredictionResult, SearchLimits, Stage, Stages};
 use reweave_report::{Item, Report, Style, data, resolve, text};
+use reweave_spmd::host::Recording;
 use reweave_trace::{RunSet, Trace};
 
 use crate::output;
@@ -190,9 +191,10 @@ fn predict(args: &Args, analyses: Vec<AnalysisRef>) -> Result<Report, Error> {
             values: args.values,
         },
     };
-    let mut report = match RunSet::is_manifest(&args.trace) {
-        true => predict_all(&RunSet::of(&args.trace), &options)?,
-        false => predict_one(&args.trace, &options)?,
+    let mut report = match () {
+        () if Recording::is_in(&args.trace) => crate::ranks::predict(&args.trace)?,
+        () if RunSet::is_manifest(&args.trace) => predict_all(&RunSet::of(&args.trace), &options)?,
+        () => predict_one(&args.trace, &options)?,
     };
     if args.stats {
         let stage = |stage: &Stage| (format!("time.{}_ms", stage.name()), stages.of(*stage).as_millis() as u64);

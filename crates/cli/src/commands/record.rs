@@ -12,14 +12,16 @@ use crate::size::parse_size;
 /// Run a program and record what its threads do
 ///
 /// The program's output, input and exit status stay its own. Every process of it that was built with `reweave cc` is
-/// recorded: the first in TRACE, the others in TRACE.2, TRACE.3 and so on.
+/// recorded: the first in TRACE, the others in TRACE.2, TRACE.3 and so on. Of many ranks (`mpirun`, `oshrun`) TRACE is a
+/// folder with a log for each.
 #[derive(clap::Args)]
 #[command(
     override_usage = "reweave record [OPTIONS] -- PROG [ARGS]...",
     after_help = "Examples:\n  \
         reweave record -- ./bank\n  \
         reweave record -o run7.rwt --seed 7 -- ./server --port 8000\n  \
-        reweave record -- make check           every instrumented program it starts"
+        reweave record -- make check           every instrumented program it starts\n  \
+        reweave record -o ranks -- mpirun -n 4 ./halo"
 )]
 pub struct Args {
     /// Where the trace goes
@@ -70,6 +72,10 @@ impl Scheduling {
 
 pub fn run(args: Args) -> i32 {
     debug_assert_eq!(MAX_TRACE, 2 << 30, "the default of --max-trace");
+    let cwd = std::env::current_dir().unwrap_or_default();
+    if reweave_spmd::host::is_spmd(&args.command, &cwd) {
+        return crate::ranks::record(&args.command, &args.output, args.max_trace);
+    }
     let mut options = Options::new(FRONT_ENDS, args.command, args.output);
     options.max_trace = args.max_trace;
     args.scheduling.apply(&mut options);

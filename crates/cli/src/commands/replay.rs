@@ -48,6 +48,13 @@ pub fn run(args: Args) -> i32 {
         }
         return crate::ranks::replay(&again, args.times.unwrap_or(1));
     }
+    if reweave_spmd::host::Recording::is_in(&args.what) {
+        let folder = args.what.display();
+        eprintln!(
+            "reweave: {folder}: a run of many ranks is not replayed as a whole: `reweave confirm {folder}`, then replay a finding"
+        );
+        return exit::USAGE;
+    }
     let recording = match Recording::open(FRONT_ENDS, &args.what) {
         Ok(recording) => recording,
         Err(error) => return output::fail(&error),

@@ -110,6 +110,10 @@ pub fn run(args: Args) -> i32 {
     {
         return output::fail(&Error::Output { action: "write", path: path.clone(), source });
     }
+    let cwd = std::env::current_dir().unwrap_or_default();
+    if reweave_spmd::host::is_spmd(&args.command, &cwd) {
+        return crate::ranks::watch(&args.command, args.max_memory, args.json.as_deref());
+    }
     let mut options = Options::watched(FRONT_ENDS, args.command);
     args.scheduling.apply(&mut options);
     let plan = Plan {

@@ -5,12 +5,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use reweave_launch::{Error, PrivateFolder, Result, interrupt};
+use reweave_launch::{Error, PrivateFolder, Result};
 use serde::{Deserialize, Serialize};
 
 use super::Unpacked;
+use super::recording::{cannot_run, program};
 use crate::plan::Plan;
-use crate::session::{Ordered, Output, Program, steer};
+use crate::session::{Ordered, Output, steer};
 
 /// The file in the folder of a finding.
 const FILE: &str = "orders.json";
@@ -64,13 +65,8 @@ impl Again {
     /// Runs the program in both orders.
     pub fn replay(&self) -> Result<Replayed> {
         let unpacked = Unpacked::new()?;
-        let program = Program {
-            command: self.command.iter().map(OsString::from).collect(),
-            cwd: self.cwd.clone(),
-            runtime: unpacked.path(),
-            limit: Duration::from_secs(self.limit),
-            interrupted: interrupt::asked,
-        };
+        let command: Vec<OsString> = self.command.iter().map(OsString::from).collect();
+        let program = program(&command, &self.cwd, &unpacked, Duration::from_secs(self.limit));
         let mut orders: Vec<Ordered> = Vec::new();
         for plan in &self.plans {
             let plan: Plan = plan.parse().map_err(|()| Error::NotReplayable {
@@ -79,7 +75,7 @@ impl Again {
             })?;
             let folder = PrivateFolder::new()?;
             let run = steer(&program, folder.path(), &plan, Output::File);
-            orders.push(run.map_err(|source| Error::CannotRun { program: self.command.join(" "), source })?);
+            orders.push(run.map_err(|source| cannot_run(&command, source))?);
         }
         let happened = orders.iter().all(|order| order.happened);
         let told = |(number, order): (usize, &Ordered)| (order.happened, values(order, number == 0));

@@ -7,6 +7,7 @@ mod again;
 mod items;
 mod places;
 mod recognise;
+mod recording;
 mod test;
 
 use std::fs;
@@ -16,7 +17,8 @@ use reweave_launch::{Error, PrivateFolder, Result};
 
 pub use again::{Again, Replayed};
 pub use recognise::is_spmd;
-pub use test::{Request, Stage, Tested, test};
+pub use recording::{Recording, Start};
+pub use test::{Request, Stage, Tested, confirm_again, predict, record, test};
 
 /// The library for ranks, made by the build script.
 static LIBRARY: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/libreweave_ranks.so"));
@@ -25,7 +27,7 @@ static LIBRARY: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/libreweave_ran
 pub const RANKS: &str = "ranks";
 
 /// The library for ranks as a file, for as long as this lives.
-pub(crate) struct Unpacked {
+pub struct Unpacked {
     folder: PrivateFolder,
 }
 

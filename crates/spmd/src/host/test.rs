@@ -1,4 +1,4 @@
-//! `reweave test` of a program of many ranks: record, judge, confirm, report.
+//! `reweave test` of a program of many ranks: record, judge, confirm, report; and the last three alone.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -13,14 +13,15 @@ use reweave_report::data::{SCHEMA, Tries};
 use reweave_report::{Item, Report};
 use reweave_trace::Language;
 
+use super::Unpacked;
 use super::again::{Again, values};
 use super::items::{self, Common};
 use super::places::Places;
-use super::{RANKS, Unpacked};
+use super::recording::{self, Recording, Start};
 use crate::event::Logs;
-use crate::logfile::{self, Notes};
+use crate::logfile::Notes;
 use crate::offline::{self, Races};
-use crate::session::{self, Confirmation, Ended, Output, Program};
+use crate::session::{self, Confirmation, Ended, Program};
 
 const REPORT: &str = "report.json";
 
@@ -52,59 +53,75 @@ pub enum Stage<'a> {
     Found(&'a Item),
 }
 
-/// Makes the folder, or empties one of an earlier test: only what such a test makes is removed.
-fn prepare(folder: &Path) -> Result<()> {
+/// Removes what an earlier test left in the folder: only what such a test makes.
+fn empty(folder: &Path) -> Result<()> {
     fs::create_dir_all(folder).map_err(Error::output("create", folder))?;
     for entry in fs::read_dir(folder).map_err(Error::output("read", folder))?.flatten() {
         let path = entry.path();
         let is_number = entry.file_name().to_str().is_some_and(|name| name.parse::<u32>().is_ok());
-        if (is_number && Again::is_in(&path)) || entry.file_name() == RANKS {
+        if is_number && Again::is_in(&path) {
             fs::remove_dir_all(&path).map_err(Error::output("empty", &path))?;
         }
     }
     let _ = fs::remove_file(folder.join(REPORT));
     // Whoever reads the report must not take another program's recording for this one's.
     let _ = fs::remove_file(folder.join(reweave_launch::folder::RECORDING));
-    let ranks = folder.join(RANKS);
-    fs::create_dir_all(&ranks).map_err(Error::output("create", &ranks))
+    Ok(())
 }
 
 /// Runs a test from beginning to end.
 pub fn test(request: &Request, watch: &mut dyn FnMut(Stage<'_>)) -> Result<Tested> {
-    prepare(&request.folder)?;
+    empty(&request.folder)?;
     let _guard = interrupt::Guard::around();
     let end = Instant::now() + request.budget;
-    let unpacked = Unpacked::new()?;
-    let mut program = Program {
-        command: request.command.clone(),
-        cwd: request.cwd.clone(),
-        runtime: unpacked.path(),
-        limit: request.budget / 4,
-        interrupted: interrupt::asked,
-    };
-    let ranks = request.folder.join(RANKS).canonicalize().map_err(Error::output("open", &request.folder))?;
-    let cannot = |source| Error::CannotRun { program: name(&request.command), source };
-    let began = Instant::now();
-    let ended = program.run(&ranks, None, Output::Ours).map_err(cannot)?;
-    let took = began.elapsed();
+    let start = Start { command: &request.command, cwd: &request.cwd, limit: Some(request.budget / 4), max_log: None };
+    let recording = Recording::make(start, &request.folder, &Unpacked::new()?)?;
     interrupt::forget();
-    let logs = logfile::read_all(&ranks).map_err(Error::io("read", &ranks))?;
-    let notes = logfile::read_notes(&ranks, logs.len());
-    watch(Stage::Recorded { ranks: logs.len(), entries: logs.iter().map(Vec::len).sum() });
-    let races = offline::analyse(&logs, request.strict);
-    let mut findings = told(request.front_ends, &logs, &notes, &races);
-    // A run along a plan waits for the other rank now and then.
-    program.limit = (took * 4 + Duration::from_secs(5)).min(request.budget / 4);
-    confirm(request, &program, &logs, &races, &mut findings, end, watch)?;
-    let items: Vec<Item> = findings.into_iter().map(|(item, _)| item).collect();
-    let report = report(request, items, &logs, &races, &notes, &ended);
-    let path = request.folder.join(REPORT);
-    fs::write(&path, report.to_json()).map_err(Error::output("write", &path))?;
-    Ok(Tested { notes: remarks(&report, &notes, logs.len()), report })
+    settle(request, &recording, end, watch)
 }
 
-fn name(command: &[OsString]) -> String {
-    command.first().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
+/// Analyses the recording in the folder again and tries to make what is found happen; the report is written anew.
+pub fn confirm_again(request: &Request, watch: &mut dyn FnMut(Stage<'_>)) -> Result<Tested> {
+    let recording = Recording::open(&request.folder)?;
+    empty(&request.folder)?;
+    let _guard = interrupt::Guard::around();
+    settle(request, &recording, Instant::now() + request.budget, watch)
+}
+
+/// Runs the program and keeps the logs of its ranks.
+pub fn record(start: Start<'_>, folder: &Path) -> Result<Recording> {
+    fs::create_dir_all(folder).map_err(Error::output("create", folder))?;
+    let _guard = interrupt::Guard::around();
+    Recording::make(start, folder, &Unpacked::new()?)
+}
+
+/// What a recorded run shows, without running anything.
+pub fn predict(front_ends: FrontEnds, recording: &Recording, strict: bool) -> Tested {
+    let races = offline::analyse(&recording.logs, strict);
+    let findings = told(front_ends, &recording.logs, &recording.notes, &races);
+    tested(recording, &races, findings)
+}
+
+fn tested(recording: &Recording, races: &Races, findings: Vec<(Item, usize)>) -> Tested {
+    let items: Vec<Item> = findings.into_iter().map(|(item, _)| item).collect();
+    let report = report(recording, items, races);
+    Tested { notes: remarks(&report, &recording.notes, recording.logs.len()), report }
+}
+
+/// Judges, confirms and reports.
+fn settle(request: &Request, recording: &Recording, end: Instant, watch: &mut dyn FnMut(Stage<'_>)) -> Result<Tested> {
+    watch(Stage::Recorded { ranks: recording.logs.len(), entries: recording.entries() });
+    let races = offline::analyse(&recording.logs, request.strict);
+    let mut findings = told(request.front_ends, &recording.logs, &recording.notes, &races);
+    // A run along a plan waits for the other rank now and then.
+    let limit = (recording.took * 4 + Duration::from_secs(5)).min(request.budget / 4);
+    let unpacked = Unpacked::new()?;
+    let program = recording::program(&request.command, &request.cwd, &unpacked, limit);
+    confirm(request, &program, &recording.logs, &races, &mut findings, end, watch)?;
+    let tested = tested(recording, &races, findings);
+    let path = request.folder.join(REPORT);
+    fs::write(&path, tested.report.to_json()).map_err(Error::output("write", &path))?;
+    Ok(tested)
 }
 
 /// One item for each pair of lines, the strongest, with the number of the finding that it was made from.
@@ -154,7 +171,7 @@ fn confirm(
         };
         let folder = PrivateFolder::new()?;
         let tried = session::confirm(program, folder.path(), &plans);
-        let tried = tried.map_err(|source| Error::CannotRun { program: name(&request.command), source })?;
+        let tried = tried.map_err(|source| recording::cannot_run(&request.command, source))?;
         item.tries = Some(Tries {
             attempts: tried.orders.len() as u32,
             confirmations: tried.orders.iter().filter(|order| order.happened).count() as u32,
@@ -205,11 +222,12 @@ fn confirmed(item: &mut Item, tried: &Confirmation) {
     });
 }
 
-fn report(request: &Request, findings: Vec<Item>, logs: &Logs, races: &Races, notes: &Notes, ended: &Ended) -> Report {
+fn report(recording: &Recording, findings: Vec<Item>, races: &Races) -> Report {
+    let Recording { logs, notes, ended, command, .. } = recording;
     let stats = BTreeMap::from([
         ("ranks".to_owned(), logs.len() as u64),
         ("unknown_pairs".to_owned(), 0),
-        ("one-sided.entries".to_owned(), logs.iter().map(|log| log.len() as u64).sum()),
+        ("one-sided.entries".to_owned(), recording.entries() as u64),
         ("one-sided.accesses".to_owned(), races.accesses as u64),
         ("one-sided.given_up".to_owned(), races.given_up as u64),
         ("one-sided.ambiguous_waits".to_owned(), races.ambiguous_waits as u64),
@@ -220,7 +238,7 @@ fn report(request: &Request, findings: Vec<Item>, logs: &Logs, races: &Races, no
     Report {
         reweave: env!("CARGO_PKG_VERSION").into(),
         schema: SCHEMA,
-        program: request.command.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
+        program: command.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
         findings,
         stats,
         unchecked: unchecked(logs, races, notes, ended),

@@ -1,6 +1,7 @@
 //! `reweave`: one file per subcommand under `commands`, none of which holds logic.
 
 mod atomic;
+mod classes;
 mod commands;
 mod evidence;
 mod front_ends;

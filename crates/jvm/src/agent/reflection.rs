@@ -117,7 +117,10 @@ pub unsafe extern "system" fn accessed(
             return record_atomic(inside, pc, (address, size), values, write.into(), MemoryOrder::SeqCst);
         }
         let (addr, value, flags) = (Addr(address), Value::Word(value), AccessFlags(0));
-        inside.step(pc, if write { Op::Write { addr, size, value, flags } } else { Op::Read { addr, size, value, flags } });
+        inside.step(
+            pc,
+            if write { Op::Write { addr, size, value, flags } } else { Op::Read { addr, size, value, flags } },
+        );
         after_step(inside);
     });
 }

@@ -13,20 +13,18 @@ use std::sync::OnceLock;
 const JDK: [&[u8]; 7] = [b"java/", b"javax/", b"jdk/", b"sun/", b"com/sun/", b"org/graalvm/", b"netscape/"];
 
 /// Classes that programs synchronize by, as beginnings of names.
-const SYNCHRONIZING: [&[u8]; 9] = [
+const SYNCHRONIZING: [&[u8]; 6] = [
     b"java/util/concurrent/",
     b"java/util/Stack",
     b"java/util/Collections$Synchronized",
-    b"java/util/Timer",
-    b"java/util/TaskQueue",
     b"java/util/Observable",
-    b"java/io/Piped",
     b"java/io/ByteArrayOutputStream",
     b"java/io/StringWriter",
 ];
 
-/// Those of them whose data lies behind locks, as beginnings of names.
-const GUARDED: [&[u8]; 10] = [
+/// Those of them whose data lies behind locks, as beginnings of names. Whether they wait depends on that data: without
+/// it, a wait would seem to come whatever another thread did before.
+const GUARDED: [&[u8]; 13] = [
     b"java/util/concurrent/ArrayBlockingQueue",
     b"java/util/concurrent/LinkedBlockingQueue",
     b"java/util/concurrent/LinkedBlockingDeque",
@@ -37,6 +35,9 @@ const GUARDED: [&[u8]; 10] = [
     b"java/util/concurrent/CyclicBarrier",
     b"java/util/concurrent/FutureTask",
     b"java/util/concurrent/CopyOnWriteArray",
+    b"java/util/Timer",
+    b"java/util/TaskQueue",
+    b"java/io/Piped",
 ];
 
 /// Beginnings of names of the classes below variable handles; what follows is a `$`, if anything.

@@ -2,6 +2,7 @@
 
 mod against;
 mod atomic;
+mod classes;
 mod commands;
 mod evidence;
 mod front_ends;

@@ -133,6 +133,37 @@ fn machines_that_a_script_starts() {
     }
 }
 
+/// Accesses of classes that are left out are not seen; what hooks are made of cannot be looked into.
+#[test]
+fn classes_are_included_and_excluded() {
+    let Some(scratch) = compiled("classes_are_included_and_excluded", &["Field_bad".into()]) else { return };
+    let record = |options: &[&str]| {
+        let program = ["-o", "field.rwt", "--", "java", "-cp", ".", "Field_bad"];
+        reweave(&scratch, &[&["record"], options, &program].concat())
+    };
+    let sees_balance = || reweave(&scratch, &["inspect", "--events", "field.rwt"]).expect(0).stdout.contains("balance");
+    record(&["--exclude", "Field_bad"]).expect(0);
+    assert!(!sees_balance(), "an excluded class is recorded");
+    reweave(&scratch, &["replay", "field.rwt"]).expect(0).says("identically");
+    record(&["--exclude", "Field_bad", "--include", "Field_bad$Account"]).expect(0);
+    assert!(sees_balance(), "an included class is not recorded");
+    record(&["--include", "java.lang"]).expect(2).says("cannot be seen");
+}
+
+/// The files of a project are found where builds have them.
+#[test]
+fn sources_are_found() {
+    let Some(scratch) = compiled("sources_are_found", &["Field_bad".into()]) else { return };
+    for (folder, options) in [("src/main/java", &[][..]), ("elsewhere", &["--sources", "elsewhere"])] {
+        fs::create_dir_all(scratch.join(folder)).expect("folders");
+        fs::copy(golden().join("Field_bad.java"), scratch.join(folder).join("Field_bad.java")).expect("copied");
+        let program = ["-o", "field.rwt", "--", "java", "-cp", ".", "Field_bad"];
+        reweave(&scratch, &[&["record"], options, &program].concat()).expect(0);
+        let found = reweave(&scratch, &["predict", "field.rwt"]);
+        assert!(found.stdout.contains(&format!("{folder}/Field_bad.java")), "{}{}", found.stdout, found.stderr);
+    }
+}
+
 /// One schedule, one trace: with the program compiled or interpreted, and the collector at work.
 #[test]
 fn a_seed_gives_one_trace() {

@@ -13,7 +13,11 @@ mod front_end;
 pub mod hooks;
 pub mod rewrite;
 #[cfg(all(not(reweave_runtime), feature = "front-end"))]
+mod sources;
+#[cfg(all(not(reweave_runtime), feature = "front-end"))]
 mod symbols;
 
 #[cfg(all(not(reweave_runtime), feature = "front-end"))]
 pub use front_end::Jvm;
+#[cfg(all(not(reweave_runtime), feature = "front-end"))]
+pub use sources::look_for_sources_in;

@@ -15,6 +15,8 @@ use reweave_trace::{Frame, Module, Symbols, SymbolsBuilder};
 use std::fs;
 use std::path::Path;
 
+use crate::sources::Sources;
+
 /// A class as its file has it.
 #[derive(Default)]
 struct Class {
@@ -47,6 +49,7 @@ const OBJECT: &str = "object ";
 
 /// Reads what is known about these code addresses.
 pub fn read(folder: &Path, modules: &[Module], pcs: &[Pc]) -> Symbols {
+    let sources = Sources::new();
     let mut builder = SymbolsBuilder::new(modules);
     let mut first_block = 1;
     for module in modules {
@@ -56,7 +59,7 @@ pub fn read(folder: &Path, modules: &[Module], pcs: &[Pc]) -> Symbols {
         }
         let Ok(text) = fs::read_to_string(folder.join(format!("{}.class.txt", module.path))) else { continue };
         let class = parse(&text);
-        let file = source_path(&class);
+        let file = sources.find(source_path(&class));
         let from = pcs.partition_point(|pc| pc.0 < module.base);
         for pc in pcs[from..].iter().take_while(|pc| module.contains(pc.0)) {
             // Addresses are one past the instruction.

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use reweave_launch::{MAX_TRACE, Options, Policy, QUANTUM, exit};
 
+use crate::classes::Classes;
 use crate::front_ends::FRONT_ENDS;
 use crate::output;
 use crate::size::parse_size;
@@ -29,6 +30,8 @@ pub struct Args {
     output: PathBuf,
     #[command(flatten)]
     scheduling: Scheduling,
+    #[command(flatten)]
+    classes: Classes,
     /// Stop recording (not the program) when a trace is this large
     #[arg(long, value_name = "SIZE", value_parser = parse_size, default_value = "2G")]
     max_trace: u64,
@@ -79,6 +82,7 @@ pub fn run(args: Args) -> i32 {
     let mut options = Options::new(FRONT_ENDS, args.command, args.output);
     options.max_trace = args.max_trace;
     args.scheduling.apply(&mut options);
+    args.classes.apply(&mut options);
     match reweave_launch::run(&options) {
         Ok(run) => {
             output::run_summary(&run);

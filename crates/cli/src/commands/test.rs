@@ -13,6 +13,7 @@ use reweave_report::{Style, text};
 use super::predict::Deny;
 use super::record::Scheduling;
 use super::report::Verbosity;
+use crate::classes::Classes;
 use crate::front_ends::FRONT_ENDS;
 use crate::output;
 use crate::size::{parse_size, parse_time};
@@ -74,6 +75,8 @@ pub struct Args {
     verbosity: Verbosity,
     #[command(flatten)]
     scheduling: Scheduling,
+    #[command(flatten)]
+    classes: Classes,
     /// The program and its arguments
     #[arg(required = true, last = true, value_name = "PROG")]
     command: Vec<OsString>,
@@ -99,6 +102,7 @@ pub fn run(args: Args) -> i32 {
         Err(error) => return output::fail(&error),
     }
     args.scheduling.apply(&mut plan.options);
+    args.classes.apply(&mut plan.options);
     match args.triage.judge() {
         Ok(judge) => {
             let passing = Passing { deny: args.deny, allow_unchecked: args.allow_unchecked };

@@ -242,6 +242,7 @@ impl Classes {
                 }
                 (kind, Some(member)) if kind.is_access() => format!("{}.{}", short_name(&member.class), member.name),
                 (SiteKind::ReadElement(_) | SiteKind::WriteElement(_), _) => "an array element".to_owned(),
+                (SiteKind::Reflected, _) => "a field, by reflection".to_owned(),
                 _ => String::new(),
             };
             let _ = writeln!(text, "site\t{offset:x}\t{}\t{constant}\t{accessed}", first + site.block);

@@ -112,6 +112,9 @@ pub unsafe extern "system" fn Agent_OnLoad(machine: Machine, options: *const c_c
     let Some(hot) = Hot::new() else {
         give_up("the agent needs 33 GB of address space (not memory): raise `ulimit -v`")
     };
+    if let Err(what) = scope::wish() {
+        give_up(&what);
+    }
     region.header().patience.store(PATIENCE, Ordering::Relaxed);
     // A schedule is followed, or threads are made to meet: then it matters what each is about to do.
     let announces = region.header().policy == POLICY_REPLAY;
@@ -278,9 +281,11 @@ unsafe extern "system" fn class_prepare(jvmti: Jvmti, env: Env, _: Object, class
     if name == status::MANAGEMENT {
         status::replace_search(env, class);
     }
-    let Some(scope) = scope::scope(name) else { return };
+    if scope::scope(name).is_none() {
+        return;
+    }
     agent().classes().prepared(env, name, class);
-    if scope.is_everything() {
+    if scope::is_of_program(name) {
         threads::program_begins(env);
     }
 }

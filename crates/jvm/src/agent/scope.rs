@@ -3,28 +3,28 @@
 //! All of the program's own get all. Of the JDK's own, those that programs synchronize by: their monitors, volatile
 //! fields and atomic operations order what threads do; what lies beneath is their own business. Collections that
 //! programs guard themselves: what they hold is the program's business while it calls them. And nothing is recorded
-//! while the machine loads a class or links a call.
+//! while the machine loads a class or links a call. The user may say otherwise ([`Wishes`]).
 
+use crate::rewrite::wishes::{ENV_EXCLUDE, ENV_INCLUDE, Wishes};
 use crate::rewrite::{Scope, collections};
+use std::sync::OnceLock;
 
 /// Packages of the JDK.
 const JDK: [&[u8]; 7] = [b"java/", b"javax/", b"jdk/", b"sun/", b"com/sun/", b"org/graalvm/", b"netscape/"];
 
 /// Classes that programs synchronize by, as beginnings of names.
-const SYNCHRONIZING: [&[u8]; 9] = [
+const SYNCHRONIZING: [&[u8]; 6] = [
     b"java/util/concurrent/",
     b"java/util/Stack",
     b"java/util/Collections$Synchronized",
-    b"java/util/Timer",
-    b"java/util/TaskQueue",
     b"java/util/Observable",
-    b"java/io/Piped",
     b"java/io/ByteArrayOutputStream",
     b"java/io/StringWriter",
 ];
 
-/// Those of them whose data lies behind locks, as beginnings of names.
-const GUARDED: [&[u8]; 10] = [
+/// Those of them whose data lies behind locks, as beginnings of names. Whether they wait depends on that data: without
+/// it, a wait would seem to come whatever another thread did before.
+const GUARDED: [&[u8]; 13] = [
     b"java/util/concurrent/ArrayBlockingQueue",
     b"java/util/concurrent/LinkedBlockingQueue",
     b"java/util/concurrent/LinkedBlockingDeque",
@@ -35,6 +35,9 @@ const GUARDED: [&[u8]; 10] = [
     b"java/util/concurrent/CyclicBarrier",
     b"java/util/concurrent/FutureTask",
     b"java/util/concurrent/CopyOnWriteArray",
+    b"java/util/Timer",
+    b"java/util/TaskQueue",
+    b"java/io/Piped",
 ];
 
 /// Beginnings of names of the classes below variable handles; what follows is a `$`, if anything.
@@ -60,10 +63,36 @@ const QUIET: [(&[u8], &[&[u8]]); 3] = [
     ),
 ];
 
+static WISHES: OnceLock<Wishes> = OnceLock::new();
+
+/// What the user wants, from the environment. To be called once, before classes are loaded.
+///
+/// # Errors
+/// What cannot be had.
+pub fn wish() -> Result<(), String> {
+    let variable = |name: &str| std::env::var(name).unwrap_or_default();
+    let wishes = Wishes::new(&variable(ENV_INCLUDE), &variable(ENV_EXCLUDE))?;
+    WISHES.get_or_init(|| wishes);
+    Ok(())
+}
+
+/// Whether the class is the program's own.
+pub fn is_of_program(name: &[u8]) -> bool {
+    !JDK.iter().any(|prefix| name.starts_with(prefix))
+}
+
 /// What of the class of that name gets hooks; `None`: nothing.
 pub fn scope(name: &[u8]) -> Option<Scope<'static>> {
     let starts = |prefix: &&[u8]| name.starts_with(prefix);
-    if !JDK.iter().any(|prefix| starts(prefix)) {
+    let of_program = is_of_program(name);
+    match WISHES.get().and_then(|wishes| wishes.about(name)) {
+        Some(true) if !of_program => return Some(Scope::Guarded),
+        // What orders threads is always seen: without it, others would seem to race.
+        Some(false) if of_program => return Some(Scope::Synchronization),
+        Some(false) if collections::holds(name) => return None,
+        _ => {}
+    }
+    if of_program {
         return Some(Scope::Everything);
     }
     if collections::holds(name) {

@@ -1,7 +1,8 @@
-//! Collections of the JDK that programs guard themselves: which classes they are, and which calls lead into them.
+//! Collections of the JDK, and what else of it programs guard themselves (formats of dates and numbers): which classes
+//! they are, and which calls lead into them.
 
 /// Classes that hold what a collection holds. Those that only stand before another (`HashSet`) have nothing to hook.
-const HOLDING: [&[u8]; 17] = [
+const HOLDING: [&[u8]; 26] = [
     b"java/util/ArrayList",
     b"java/util/AbstractList",
     b"java/util/LinkedList",
@@ -19,11 +20,21 @@ const HOLDING: [&[u8]; 17] = [
     b"java/lang/AbstractStringBuilder",
     b"java/lang/StringBuilder",
     b"java/lang/StringBuffer",
+    b"java/text/ChoiceFormat",
+    b"java/text/DateFormat",
+    b"java/text/DecimalFormat",
+    b"java/text/DigitList",
+    b"java/text/MessageFormat",
+    b"java/text/NumberFormat",
+    b"java/text/SimpleDateFormat",
+    b"java/util/Calendar",
+    b"java/util/GregorianCalendar",
 ];
 
 /// Classes and interfaces whose methods lead there.
-const LEADING: [&[u8]; 30] = [
+const LEADING: [&[u8]; 31] = [
     b"java/lang/Iterable",
+    b"java/text/Format",
     b"java/util/AbstractCollection",
     b"java/util/AbstractMap",
     b"java/util/AbstractQueue",

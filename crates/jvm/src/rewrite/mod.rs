@@ -19,6 +19,7 @@ mod serial;
 mod splice;
 mod uncaught;
 pub mod unsafe_calls;
+pub mod wishes;
 
 pub use facts::Facts;
 use facts::{Field, LeftOut, Method, Missing};

@@ -181,6 +181,27 @@ fn a_finding_names_ranks_window_bytes_and_lines_and_is_replayed() {
 }
 
 #[test]
+fn a_run_is_recorded_predicted_watched_and_confirmed_by_itself() {
+    if !OPEN_MPI.is_here() {
+        return skip("ranks", "no Open MPI (mpicc.openmpi)");
+    }
+    let scratch = Scratch::new("ranks");
+    OPEN_MPI.build(&scratch, "put_load_bad");
+    let reweave = |words: &[&str]| run_with(Library::command(&mut scratch.reweave(words)), None, LIMIT);
+    let program = ["--", OPEN_MPI.launcher, "-n", "2", "./put_load_bad"];
+    let race = "put_load_bad.c:14";
+    reweave(&[&["record", "-o", "run"][..], &program].concat()).expect(0).says("run: 2 ranks");
+    let predicted = reweave(&["predict", "run"]).expect(1);
+    assert!(predicted.stdout.contains("[1] predicted") && predicted.stdout.contains(race), "{}", predicted.stdout);
+    // The program's own status, whatever is found.
+    reweave(&[&["watch", "--json", "watched.json"][..], &program].concat()).expect(0).says(race);
+    assert!(fs::read_to_string(scratch.join("watched.json")).expect("written").contains("predicted"));
+    reweave(&["replay", "run"]).expect(2).says("`reweave confirm run`, then replay a finding");
+    reweave(&["confirm", "run"]).expect(1).says("[1] confirmed");
+    reweave(&["replay", "run/1"]).expect(1).says("in 1 of 1 replays");
+}
+
+#[test]
 fn without_hooks_calls_alone_are_seen_and_that_is_said() {
     if !OPEN_MPI.is_here() {
         return skip("ranks", "no Open MPI (mpicc.openmpi)");

@@ -179,7 +179,7 @@ mod tests {
     #[test]
     fn never_more_than_was_noted() {
         let (mut repeats, moments) = (Repeats::new(true), [Moment::default(), Moment::default(), Moment::default()]);
-        let mut noted = std::collections::HashSet::new();
+        let mut noted: std::collections::HashSet<(usize, u64, u32, u64)> = std::collections::HashSet::new();
         let mut random = 0x2545_f491_4f6c_dd1du64;
         let mut hits = 0;
         for _ in 0..200_000 {

@@ -131,7 +131,6 @@ mod tests {
         let installed = Installed {
             root: PathBuf::from("/c"),
             stubs: PathBuf::from("/c/stubs.a"),
-            runtime: PathBuf::from("/c/runtime.so"),
             include: PathBuf::from("/c/include"),
             gcc_specs: PathBuf::from("/c/gcc.specs"),
         };

@@ -23,6 +23,9 @@ pub enum Atom {
 // invariant: no coefficient is zero; atoms of a product are sorted
 pub struct Poly(BTreeMap<Vec<Atom>, i64>);
 
+/// The id of a thread, as the field of it that holds it.
+pub type IdOf = (ThreadId, FieldId);
+
 impl Poly {
     pub fn number(number: i64) -> Self {
         Self::term(Vec::new(), number)
@@ -86,7 +89,7 @@ impl Poly {
 
     /// The only id in it, the factor of that, and the rest; none if there is another one, a square, or an id in what is
     /// not looked into.
-    pub fn by_id(&self) -> Option<(Option<(ThreadId, FieldId)>, Self, Self)> {
+    pub fn by_id(&self) -> Option<(Option<IdOf>, Self, Self)> {
         (!self.hides_id()).then_some(())?;
         let is_id = |atom: &&Atom| matches!(atom, Atom::Id(..));
         let (mut id, mut factor, mut rest) = (None, Self::default(), Self::default());

@@ -21,10 +21,16 @@ struct Written {
     hi: u64,
 }
 
+/// A critical section that has not ended.
+struct Open {
+    mutex: u64,
+    writes: Vec<(u64, u64)>,
+}
+
 #[derive(Default)]
 struct Sections {
-    /// By strand: mutexes that it holds, each with what it has written meanwhile.
-    held: HashMap<u32, Vec<(u64, Vec<(u64, u64)>)>>,
+    /// By strand.
+    open: HashMap<u32, Vec<Open>>,
     /// By mutex: what was written by those who held it.
     done: HashMap<u64, Vec<Written>>,
 }
@@ -38,16 +44,16 @@ fn sections<T>(body: impl FnOnce(&mut Sections) -> T) -> T {
 /// A mutex was taken.
 pub fn begin(mutex: u64) {
     let own = strand();
-    sections(|sections| sections.held.entry(own).or_default().push((mutex, Vec::new())));
+    sections(|sections| sections.open.entry(own).or_default().push(Open { mutex, writes: Vec::new() }));
 }
 
 /// A mutex is about to be given back.
 pub fn end(mutex: u64) {
     let own = strand();
     let wrote = sections(|sections| {
-        let held = sections.held.get_mut(&own)?;
-        let place = held.iter().rposition(|(held, _)| *held == mutex)?;
-        let (_, writes) = held.remove(place);
+        let open = sections.open.get_mut(&own)?;
+        let place = open.iter().rposition(|section| section.mutex == mutex)?;
+        let Open { writes, .. } = open.remove(place);
         if writes.is_empty() {
             return None;
         }
@@ -73,9 +79,9 @@ pub fn touch(address: u64, len: u64, write: bool) {
     let own = strand();
     let (lo, hi) = (address, address + len);
     let saw = sections(|sections| {
-        let Some(held) = sections.held.get_mut(&own).filter(|held| !held.is_empty()) else { return Vec::new() };
+        let Some(open) = sections.open.get_mut(&own).filter(|open| !open.is_empty()) else { return Vec::new() };
         if write {
-            for (_, writes) in held.iter_mut() {
+            for Open { writes, .. } in open.iter_mut() {
                 if writes.len() < WRITES && !writes.contains(&(lo, hi)) {
                     writes.push((lo, hi));
                 }
@@ -86,7 +92,7 @@ pub fn touch(address: u64, len: u64, write: bool) {
             let done = sections.done.get(mutex).into_iter().flatten();
             done.into_iter().any(|written| written.strand != own && lo < written.hi && written.lo < hi)
         };
-        held.iter().map(|(mutex, _)| *mutex).filter(others).collect()
+        open.iter().map(|section| section.mutex).filter(others).collect()
     });
     saw.into_iter().for_each(|mutex| acquire(Object(mutex | MARK)));
 }

@@ -2,7 +2,7 @@
 
 use super::jni::{Class, Env, NativeMethod, Object};
 use super::threads::{self, Jvm};
-use super::{agent, initializers, locks, monitors, reflection, resolve, stacks, stops};
+use super::{agent, failures, initializers, locks, monitors, reflection, resolve, stacks, stops};
 use reweave_guest::model::wire::kind;
 use reweave_guest::model::{AccessFlags, Addr, AtomicKind, MemoryOrder, Op, ThreadId, Value};
 use reweave_guest::{Next, Token};
@@ -33,7 +33,7 @@ pub fn register(env: Env, class: Class) -> Result<(), String> {
         (c"range", c"(Ljava/lang/Object;IIIZZ)V", resolve::range as *const c_void),
         (c"stopBefore", c"(Ljava/lang/Object;JII)V", stops::before as *const c_void),
         (c"stopBeforeAtomic", c"(Ljava/lang/Object;JJI)V", stops::before_atomic as *const c_void),
-        (c"fails", c"(Ljava/lang/Throwable;)V", threads::fails as *const c_void),
+        (c"fails", c"(Ljava/lang/Throwable;)V", failures::fails as *const c_void),
         (c"sawEnd", c"(Ljava/lang/Object;I)Z", saw_end as *const c_void),
         (c"classAt", c"(I)Ljava/lang/Class;", resolve::class_at as *const c_void),
         (c"staticAddress", c"(Ljava/lang/Class;Ljava/lang/String;)J", reflection::static_address as *const c_void),

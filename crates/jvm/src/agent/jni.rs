@@ -68,6 +68,7 @@ functions! {
     33 get_method_id(class: Class, name: *const c_char, signature: *const c_char) -> MethodId;
     36 call_object_method(object: Object, method: MethodId, arguments: *const Value) -> Object;
     39 call_boolean_method(object: Object, method: MethodId, arguments: *const Value) -> u8;
+    51 call_int_method(object: Object, method: MethodId, arguments: *const Value) -> i32;
     54 call_long_method(object: Object, method: MethodId, arguments: *const Value) -> i64;
     63 call_void_method(object: Object, method: MethodId, arguments: *const Value);
     94 get_field_id(class: Class, name: *const c_char, signature: *const c_char) -> FieldId;
@@ -83,6 +84,7 @@ functions! {
     144 get_static_field_id(class: Class, name: *const c_char, signature: *const c_char) -> FieldId;
     145 get_static_object_field(class: Class, field: FieldId) -> Object;
     154 set_static_object_field(class: Class, field: FieldId, value: Object);
+    164 get_string_length(text: Object) -> i32;
     167 new_string_utf(text: *const c_char) -> Object;
     168 get_string_utf_length(text: Object) -> i32;
     171 get_array_length(array: Object) -> i32;
@@ -135,6 +137,20 @@ impl Env {
         // SAFETY: as above.
         let field = unsafe { self.get_static_field_id(class, name.as_ptr(), signature.as_ptr()) };
         (!self.clear() && !field.is_null()).then_some(field)
+    }
+
+    /// What is in a string.
+    pub fn text(self, string: Object) -> String {
+        if string.is_null() {
+            return String::new();
+        }
+        // SAFETY: a string, and room for its bytes and a zero behind them.
+        unsafe {
+            let mut text = vec![0_u8; self.get_string_utf_length(string) as usize + 1];
+            self.get_string_utf_region(string, 0, self.get_string_length(string), text.as_mut_ptr().cast());
+            text.pop();
+            String::from_utf8_lossy(&text).into_owned()
+        }
     }
 
     /// A class that the machine itself loads.

@@ -6,6 +6,7 @@
 //! replaced, when the machine is ready (`VMInit`). What the machine does before belongs to nobody's program.
 
 mod classes;
+mod failures;
 mod hooks;
 mod initializers;
 mod jni;

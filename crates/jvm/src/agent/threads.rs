@@ -2,8 +2,8 @@
 
 use super::jni::{Env, Object};
 use super::jvmti::{Jvmti, ThreadInfo};
-use super::{agent, replaced, stacks, status};
-use reweave_guest::model::{Addr, Op, ThreadId};
+use super::{agent, failures, replaced, stacks, status};
+use reweave_guest::model::{Op, ThreadId};
 use reweave_guest::words::{Long, Word};
 use reweave_guest::{Deadline, Inside, NewThread, Pause, Thread, Token, World};
 use std::cell::Cell;
@@ -355,20 +355,10 @@ pub fn exits(env: Env, status: i32) {
     });
 }
 
-/// An exception that nobody caught was seen.
-static FAILED: AtomicBool = AtomicBool::new(false);
-
-pub unsafe extern "system" fn fails(env: Env, _: Object, _: Object) {
-    if is_managed() {
-        FAILED.store(true, Ordering::Relaxed);
-        enter(env, |inside| inside.event(0, Op::Fatal { number: libc::SIGABRT as u32, addr: Addr(0) }));
-    }
-}
-
 /// The machine ends by itself. If an exception ended a thread, the program has failed, whatever the machine would
 /// return: its status only tells of the main thread.
 pub unsafe extern "system" fn vm_death(_: Jvmti, env: Env) {
-    let failed = FAILED.load(Ordering::Relaxed);
+    let failed = failures::has_failed();
     exits(env, i32::from(failed));
     if failed {
         // SAFETY: everything of the program has ended, and its output is written without a buffer.

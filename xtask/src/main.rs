@@ -398,7 +398,7 @@ fn lint() -> bool {
             &[("RUSTFLAGS", "--cfg reweave_runtime"), ("REWEAVE_BUILDING_RUNTIME", "1")],
         )
     };
-    let runtime = lint_runtime("reweave-native") && lint_runtime("reweave-spmd");
+    let runtime = ["reweave-native", "reweave-jvm", "reweave-spmd"].into_iter().all(lint_runtime);
     formatted && clean && runtime
 }
 

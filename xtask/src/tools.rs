@@ -158,8 +158,8 @@ fn privilege() -> Option<Vec<&'static str>> {
 /// Says what the tests had to do without.
 pub fn tell_missing(root: &Path) {
     let missing = missing();
-    let (mdbook, newer_java) = (!has_mdbook(root), newer_java_program(root).is_none());
-    if missing.is_empty() && !mdbook && !newer_java {
+    let (mdbook, old_java) = (!has_mdbook(root), newer_java_program(root).is_none());
+    if missing.is_empty() && !mdbook && !old_java {
         return;
     }
     eprintln!("\nxtask: not tested here, because a tool is missing:");
@@ -169,7 +169,7 @@ pub fn tell_missing(root: &Path) {
     if mdbook {
         eprintln!("  {MDBOOK_LEFT_OUT} (no {MDBOOK})");
     }
-    if newer_java {
+    if old_java {
         eprintln!("  {NEWER_JAVA_LEFT_OUT} (no {})", newer_java(root).display());
     }
     if !missing.is_empty() {

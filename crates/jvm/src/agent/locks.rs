@@ -7,10 +7,10 @@ use super::threads::{self, Jvm};
 use super::{agent, monitors, stacks};
 use crate::rewrite::LockCall;
 use crate::rewrite::facts::SiteKind;
-use reweave_guest::model::{AccessFlags, Addr, LockMode, Op, Value};
+use reweave_guest::model::LockMode;
 use reweave_guest::{Deadline, Token};
 use std::collections::HashMap;
-use std::sync::{LazyLock, Mutex, OnceLock, PoisonError};
+use std::sync::{LazyLock, Mutex, PoisonError};
 
 /// Locks by the hash of what they are made of, which is all that a condition knows.
 static BY_SYNC: LazyLock<Mutex<HashMap<i32, u64>>> = LazyLock::new(Mutex::default);
@@ -78,37 +78,18 @@ pub unsafe extern "system" fn leave(env: Env, _: Class, lock: u64, site: i32, do
 
 /// A wait for a condition gives the lock up altogether and takes it back: in the model right after the machine has.
 /// Those that were woken take it back in the order in which the machine has them, which the model does not know.
-pub unsafe extern "system" fn condition_wait(
-    env: Env,
-    _: Class,
-    condition: u64,
-    last: u64,
-    sync: i32,
-    site: i32,
-    phase: i32,
-) {
+pub unsafe extern "system" fn condition_wait(env: Env, _: Class, sync: i32, site: i32, phase: i32) {
     let lock = BY_SYNC.lock().unwrap_or_else(PoisonError::into_inner).get(&sync).copied();
     let Some(lock) = lock else { return };
     let pc = agent().classes().pc(site as u32);
-    let queue = if phase < 2 { Queue::of(env, condition) } else { None };
     threads::enter(env, |inside| match phase {
         // A thread that does not have the lock gets an exception for it.
         0 if inside.owner(lock) == inside.id() => {
-            if let Some(queue) = &queue {
-                at(inside, pc, |token, pc| queue.read_last(token, pc, last));
-            }
-            inside.me().row.last_waiter.set(last);
             inside.me().row.depth.set(GIVING_UP);
             threads::be_quiet(inside, true);
         }
         1 if inside.me().row.depth.get() == GIVING_UP => {
-            let before = inside.me().row.last_waiter.get();
-            let depth = at(inside, pc, |token, pc| {
-                if let Some(queue) = &queue {
-                    queue.append(token, pc, before, last);
-                }
-                give_up(token, pc, lock)
-            });
+            let depth = at(inside, pc, |token, pc| give_up(token, pc, lock));
             inside.me().row.depth.set(depth);
             threads::be_quiet(inside, false);
         }
@@ -123,59 +104,6 @@ pub unsafe extern "system" fn condition_wait(
         }
         _ => {}
     });
-}
-
-/// Those who wait for a condition: whom a signal wakes depends on it. The machine puts a thread into it while nothing of
-/// the thread is recorded, so it is recorded here, as the accesses to its fields that the machine makes.
-struct Queue {
-    condition: u64,
-    places: &'static Places,
-}
-
-/// Where the fields of the queue lie in their blocks.
-struct Places {
-    first: u64,
-    last: u64,
-    next: u64,
-}
-
-impl Places {
-    fn find(env: Env) -> Option<Self> {
-        let known = agent().known();
-        let condition = env.class(c"java/util/concurrent/locks/AbstractQueuedSynchronizer$ConditionObject")?;
-        let node = env.class(c"java/util/concurrent/locks/AbstractQueuedSynchronizer$ConditionNode")?;
-        let place = |class, name| {
-            let signature = c"Ljava/util/concurrent/locks/AbstractQueuedSynchronizer$ConditionNode;";
-            let offset = known.offset(env, class, env.field(class, name, signature)?, false);
-            u64::try_from(2 * offset).ok()
-        };
-        Some(Self {
-            first: place(condition, c"firstWaiter")?,
-            last: place(condition, c"lastWaiter")?,
-            next: place(node, c"nextWaiter")?,
-        })
-    }
-}
-
-impl Queue {
-    fn of(env: Env, condition: u64) -> Option<Self> {
-        static PLACES: OnceLock<Option<Places>> = OnceLock::new();
-        let places = PLACES.get_or_init(|| threads::aside(|| Places::find(env))).as_ref()?;
-        (condition != 0).then_some(Self { condition, places })
-    }
-
-    fn read_last(&self, token: &mut Token<'_, Jvm>, pc: u64, last: u64) {
-        let (addr, value) = (Addr(self.condition + self.places.last), Value::Word(last));
-        token.step(pc, Op::Read { addr, size: 8, value, flags: AccessFlags(0) });
-    }
-
-    fn append(&self, token: &mut Token<'_, Jvm>, pc: u64, before: u64, node: u64) {
-        let link = if before == 0 { self.condition + self.places.first } else { before + self.places.next };
-        for addr in [link, self.condition + self.places.last] {
-            let (addr, value) = (Addr(addr), Value::Word(node));
-            token.step(pc, Op::Write { addr, size: 8, value, flags: AccessFlags(0) });
-        }
-    }
 }
 
 /// Stands for the depth while the lock is being given up.

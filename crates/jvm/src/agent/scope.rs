@@ -24,8 +24,7 @@ const SYNCHRONIZING: [&[u8]; 6] = [
 
 /// Those of them whose data lies behind locks, as beginnings of names. Whether they wait depends on that data: without
 /// it, a wait would seem to come whatever another thread did before.
-const GUARDED: [&[u8]; 14] = [
-    b"java/util/concurrent/locks/AbstractQueuedSynchronizer$ConditionObject",
+const GUARDED: [&[u8]; 13] = [
     b"java/util/concurrent/ArrayBlockingQueue",
     b"java/util/concurrent/LinkedBlockingQueue",
     b"java/util/concurrent/LinkedBlockingDeque",

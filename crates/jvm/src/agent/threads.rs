@@ -29,8 +29,6 @@ pub struct Row {
     pub joined: Word,
     /// How often it had taken the lock that a wait for a condition has given up.
     pub depth: Word,
-    /// The last who waited for that condition before it.
-    pub last_waiter: Long,
     /// The stack of its last call to a collection or a lock; 0 while what is done there is not the program's.
     pub called: Word,
     /// The lock that it asks for, 0 if none.

@@ -64,10 +64,6 @@ public final class ReweaveHooks {
     private static final long OUTER =
             U.objectFieldOffset(AbstractQueuedSynchronizer.ConditionObject.class, "this$0");
 
-    /** Where a condition has the last of those who wait. */
-    private static final long LAST_WAITER =
-            U.objectFieldOffset(AbstractQueuedSynchronizer.ConditionObject.class, "lastWaiter");
-
     /** Kinds of records (the low byte of their first word), as the trace has them. */
     private static final int STACK = 2;
     private static final int READ = 4;
@@ -118,9 +114,8 @@ public final class ReweaveHooks {
 
     private static native void leaveLock(long address, int site, boolean done);
 
-    /** A wait for a condition: 0 is about to give its lock up, 1 has, 2 is about to take it back, 3 has.
-     * {@code condition} is its address, {@code last} that of the last who waits. */
-    private static native void conditionWait(long condition, long last, int sync, int site, int phase);
+    /** A wait for a condition: 0 is about to give its lock up, 1 has, 2 is about to take it back, 3 has. */
+    private static native void conditionWait(int sync, int site, int phase);
 
     private static native void initializer(int site, boolean begins);
 
@@ -930,9 +925,7 @@ public final class ReweaveHooks {
     /** Nothing of a thread is recorded while it gives the lock up or takes it back. */
     private static void waiting(Object condition, int site, int phase) {
         if (Thread.currentThread() == quiet || recorded()) {
-            Object last = phase < 2 ? U.getReference(condition, LAST_WAITER) : null;
-            conditionWait(phase == 0 ? addressOf(condition, site) : known(condition), last == null ? 0 : known(last),
-                    System.identityHashCode(U.getReference(condition, OUTER)), site, phase);
+            conditionWait(System.identityHashCode(U.getReference(condition, OUTER)), site, phase);
         }
     }
 

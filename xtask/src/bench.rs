@@ -36,7 +36,7 @@ const RUNS: usize = 5;
 /// What one process and its children used.
 #[derive(Clone, Copy)]
 pub struct Cost {
-    cpu: f64,
+    pub cpu: f64,
     pub wall: f64,
     pub memory_kib: i64,
 }
@@ -142,7 +142,7 @@ fn build(mut compiler: Command, source: &Path, folder: &Path, suffix: &str, flag
 }
 
 /// Runs a command in a process group of its own and adds up what it and its children used.
-fn measure(command: Command) -> io::Result<Cost> {
+pub fn measure(command: Command) -> io::Result<Cost> {
     let told = format!("{command:?}");
     match cost(command)? {
         (cost, 0) => Ok(cost),
@@ -167,17 +167,17 @@ pub fn cost(mut command: Command) -> io::Result<(Cost, i32)> {
     Ok((Cost { cpu, wall, memory_kib: usage.ru_maxrss }, status))
 }
 
-fn median(mut costs: Vec<Cost>) -> Cost {
+pub fn median(mut costs: Vec<Cost>) -> Cost {
     costs.sort_by(|a, b| a.cpu.total_cmp(&b.cpu));
     costs[costs.len() / 2]
 }
 
-fn ratio(a: Cost, b: Cost) -> String {
+pub fn ratio(a: Cost, b: Cost) -> String {
     format!("{:.2} ({:.2})", a.cpu / b.cpu.max(1e-3), a.wall / b.wall.max(1e-3))
 }
 
 /// Size of the trace over the number of its events, which `inspect` counts.
-fn bytes_per_event(reweave: &Path, trace: &Path) -> io::Result<f64> {
+pub fn bytes_per_event(reweave: &Path, trace: &Path) -> io::Result<f64> {
     let output = Command::new(reweave).arg("inspect").arg(trace).output()?;
     let text = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
     let events =

@@ -1,6 +1,8 @@
 //! Chores: `cargo xtask test` is what `.ci/run` calls.
 
 mod bench;
+mod bench_java;
+mod classes;
 mod samples;
 mod soak;
 mod tools;
@@ -169,12 +171,27 @@ const CHORES: &[Chore] = &[
     ),
     chore(
         "survey",
+        "traces",
+        "[N]",
+        "programs in Java recorded N times (default 100) with one seed: is it one trace, compiled and interpreted?",
+        |rest| soak::traces(word(rest, 0, "100")),
+    ),
+    chore(
+        "survey",
+        "classes",
+        "[JAR…]",
+        "every class of these jars (default: those that Debian installs) rewritten, loaded and verified",
+        |rest| cargo(&["build", "--release", "--package", "reweave"]) && told(classes::run(&root(), rest)),
+    ),
+    chore(
+        "survey",
         "spmd",
         "",
         "every golden program of many ranks through `reweave test`, on each MPI that is here",
         |_| soak::ranks(),
     ),
     chore("bench", "record", "", "what recording and watching cost against plain and libtsan, as ratios", |_| bench()),
+    chore("bench", "java", "", "what recording costs on a Java machine, as ratios (needs a JDK)", |_| bench_on_java()),
     chore(
         "bench",
         "predict",
@@ -273,6 +290,10 @@ fn bench() -> bool {
         return false;
     }
     told(bench::run(&root()).map(|()| true))
+}
+
+fn bench_on_java() -> bool {
+    cargo(&["build", "--release", "--package", "reweave"]) && told(bench_java::run(&root()).map(|()| true))
 }
 
 fn soak_watch(rest: &[String]) -> bool {
@@ -377,7 +398,7 @@ fn lint() -> bool {
             &[("RUSTFLAGS", "--cfg reweave_runtime"), ("REWEAVE_BUILDING_RUNTIME", "1")],
         )
     };
-    let runtime = lint_runtime("reweave-native") && lint_runtime("reweave-spmd");
+    let runtime = ["reweave-native", "reweave-jvm", "reweave-spmd"].into_iter().all(lint_runtime);
     formatted && clean && runtime
 }
 

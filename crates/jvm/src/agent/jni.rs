@@ -51,23 +51,21 @@ macro_rules! functions {
 functions! {
     5 define_class(name: *const c_char, loader: Object, bytes: *const u8, length: i32) -> Class;
     6 find_class(name: *const c_char) -> Class;
-    9 to_reflected_method(class: Class, method: MethodId, is_static: u8) -> Object;
     10 get_superclass(class: Class) -> Class;
     12 to_reflected_field(class: Class, field: FieldId, is_static: u8) -> Object;
     13 throw(exception: Object) -> i32;
     14 throw_new(class: Class, message: *const c_char) -> i32;
     15 exception_occurred() -> Object;
-    16 exception_describe();
     17 exception_clear();
     21 new_global_ref(object: Object) -> Object;
     22 delete_global_ref(object: Object);
     23 delete_local_ref(object: Object);
     24 is_same_object(a: Object, b: Object) -> u8;
     31 get_object_class(object: Object) -> Class;
-    32 is_instance_of(object: Object, class: Class) -> u8;
     33 get_method_id(class: Class, name: *const c_char, signature: *const c_char) -> MethodId;
     36 call_object_method(object: Object, method: MethodId, arguments: *const Value) -> Object;
     39 call_boolean_method(object: Object, method: MethodId, arguments: *const Value) -> u8;
+    51 call_int_method(object: Object, method: MethodId, arguments: *const Value) -> i32;
     54 call_long_method(object: Object, method: MethodId, arguments: *const Value) -> i64;
     63 call_void_method(object: Object, method: MethodId, arguments: *const Value);
     94 get_field_id(class: Class, name: *const c_char, signature: *const c_char) -> FieldId;
@@ -79,10 +77,10 @@ functions! {
     116 call_static_object_method(class: Class, method: MethodId, arguments: *const Value) -> Object;
     119 call_static_boolean_method(class: Class, method: MethodId, arguments: *const Value) -> u8;
     134 call_static_long_method(class: Class, method: MethodId, arguments: *const Value) -> i64;
-    143 call_static_void_method(class: Class, method: MethodId, arguments: *const Value);
     144 get_static_field_id(class: Class, name: *const c_char, signature: *const c_char) -> FieldId;
     145 get_static_object_field(class: Class, field: FieldId) -> Object;
     154 set_static_object_field(class: Class, field: FieldId, value: Object);
+    164 get_string_length(text: Object) -> i32;
     167 new_string_utf(text: *const c_char) -> Object;
     168 get_string_utf_length(text: Object) -> i32;
     171 get_array_length(array: Object) -> i32;
@@ -95,7 +93,6 @@ functions! {
     221 get_string_utf_region(text: Object, start: i32, length: i32, to: *mut c_char);
     222 get_primitive_array_critical(array: Object, is_copy: *mut u8) -> *mut c_void;
     223 release_primitive_array_critical(array: Object, elements: *mut c_void, mode: i32);
-    226 new_weak_global_ref(object: Object) -> Object;
     228 exception_check() -> u8;
 }
 
@@ -135,6 +132,20 @@ impl Env {
         // SAFETY: as above.
         let field = unsafe { self.get_static_field_id(class, name.as_ptr(), signature.as_ptr()) };
         (!self.clear() && !field.is_null()).then_some(field)
+    }
+
+    /// What is in a string.
+    pub fn text(self, string: Object) -> String {
+        if string.is_null() {
+            return String::new();
+        }
+        // SAFETY: a string, and room for its bytes and a zero behind them.
+        unsafe {
+            let mut text = vec![0_u8; self.get_string_utf_length(string) as usize + 1];
+            self.get_string_utf_region(string, 0, self.get_string_length(string), text.as_mut_ptr().cast());
+            text.pop();
+            String::from_utf8_lossy(&text).into_owned()
+        }
     }
 
     /// A class that the machine itself loads.

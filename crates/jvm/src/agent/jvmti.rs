@@ -1,6 +1,6 @@
 //! The tool interface of the machine, as much of it as the agent calls: functions by their number (jvmti.h).
 
-use super::jni::{Class, Env, FieldId, Object};
+use super::jni::{Class, FieldId, MethodId, Object};
 use std::ffi::{CStr, c_char, c_void};
 
 /// The agent's environment.
@@ -37,7 +37,6 @@ pub mod capability {
     pub const ALL_CLASS_HOOKS: usize = 26;
     pub const MONITOR_EVENTS: usize = 28;
     pub const RETRANSFORM: usize = 37;
-    pub const RETRANSFORM_ANY: usize = 38;
     /// Since JDK 21.
     pub const VIRTUAL_THREADS: usize = 44;
 }
@@ -79,6 +78,14 @@ pub struct ThreadInfo {
     pub loader: Object,
 }
 
+/// A method that a thread is in.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub struct FrameInfo {
+    pub method: MethodId,
+    pub location: i64,
+}
+
 macro_rules! functions {
     ($($number:literal $name:ident($($argument:ident: $type:ty),*);)*) => {
         impl Jvmti {$(
@@ -112,6 +119,7 @@ functions! {
     61 get_field_declaring_class(class: Class, field: FieldId, declaring: *mut Class);
     62 get_field_modifiers(class: Class, field: FieldId, modifiers: *mut i32);
     78 get_loaded_classes(count: *mut i32, classes: *mut *mut Class);
+    104 get_stack_trace(thread: Object, start: i32, most: i32, frames: *mut FrameInfo, count: *mut i32);
     106 get_tag(object: Object, tag: *mut i64);
     107 set_tag(object: Object, tag: i64);
     122 set_event_callbacks(callbacks: *const Callbacks, size: i32);
@@ -199,7 +207,3 @@ impl Machine {
         (status == 0 && !out.is_null()).then(|| Jvmti(out.cast()))
     }
 }
-
-/// What callbacks of classes get.
-pub type ClassFileLoadHook =
-    unsafe extern "system" fn(Jvmti, Env, Class, Object, *const c_char, Object, i32, *const u8, *mut i32, *mut *mut u8);

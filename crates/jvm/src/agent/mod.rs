@@ -6,9 +6,11 @@
 //! replaced, when the machine is ready (`VMInit`). What the machine does before belongs to nobody's program.
 
 mod classes;
+mod failures;
 mod hooks;
 mod initializers;
 mod jni;
+mod joins;
 mod jvmti;
 mod known;
 mod locks;

@@ -5,9 +5,9 @@ use super::jni::{Env, Object};
 use super::jvmti::Jvmti;
 use super::status::{Status, shown_as};
 use super::threads::{self, Jvm};
-use super::{agent, replaced, stacks};
+use super::{agent, joins, replaced, stacks};
 use reweave_guest::model::{Addr, AtomicKind, LockMode, MemoryOrder, Op, Value, WakeReason};
-use reweave_guest::{Deadline, Token, Wakeup};
+use reweave_guest::{Deadline, Token};
 use std::cell::Cell;
 
 thread_local! {
@@ -57,81 +57,60 @@ pub unsafe extern "system" fn wait(env: Env, object: Object, milliseconds: i64) 
     if known.interrupted(env) {
         return throw_interrupted(env);
     }
-    if let Some(child) = threads::number(object) {
-        return join(env, object, child, milliseconds);
+    let child = threads::number(object).filter(|_| joins::is_join());
+    if child.is_some_and(|child| joins::join(env, object, child, milliseconds)) {
+        return;
     }
     let lock = known.address_of(env, object);
     let depth = leave_monitor(env, object);
     let reason = threads::enter(env, |inside| {
         stacks::at_call(inside, |token, pc| {
-            // A monitor that code took which has no hooks: from here on the model knows it.
-            if token.owner(lock) != token.id() {
+            let known = token.owner(lock) == token.id();
+            if child.is_some() && !known {
+                // `Thread.join` has no hooks: the model is told here that the monitor is taken and given back.
+                acquire(token, pc, lock);
+            } else if !known {
+                // A monitor that code took which has no hooks: from here on the model knows it.
                 token.seize(pc, lock, false);
             }
             token.me().wait.cancelled.set(false);
+            let has_ended = child.is_some_and(|child| !token.is_alive(child));
+            if let Some(child) = child.filter(|_| !has_ended) {
+                joins::see_alive(token, pc, child);
+            }
             let deadline = deadline(token, milliseconds);
-            let reason = shown_as(token, waiting(milliseconds), |token| token.wait(pc, lock, lock, deadline));
+            let reason = if has_ended {
+                WakeReason::Notified
+            } else {
+                shown_as(token, waiting(milliseconds), |token| token.wait(pc, lock, lock, deadline))
+            };
             token.me().wait.cancelled.set(false);
+            if child.is_some() && !known {
+                release(token, pc, lock);
+            }
             reason
         })
     });
     enter_monitor(env, object, depth);
+    if let Some(child) = child {
+        joins::settle(env, object, child);
+    }
     if reason == Some(WakeReason::Cancelled) && known.interrupted(env) {
         throw_interrupted(env);
     }
 }
 
-const fn waiting(milliseconds: i64) -> Status {
+pub const fn waiting(milliseconds: i64) -> Status {
     if milliseconds == 0 { Status::Waiting } else { Status::TimedWaiting }
 }
 
-fn deadline(token: &Token<'_, Jvm>, milliseconds: i64) -> Deadline {
+pub fn deadline(token: &Token<'_, Jvm>, milliseconds: i64) -> Deadline {
     if milliseconds == 0 { Deadline::Never } else { Deadline::At(token.now() + milliseconds as u64 * 1_000_000) }
-}
-
-/// `Thread.join` waits in the monitor of the thread, which the machine itself notifies. One that has ended in the model
-/// needs a moment more in the machine: that is no wait, whatever the machine thinks.
-fn join(env: Env, thread: Object, child: u32, milliseconds: i64) {
-    let known = agent().known();
-    if threads::enter(env, |inside| inside.is_alive(child)) == Some(true) {
-        let lock = known.known_address(env, thread);
-        let depth = leave_monitor(env, thread);
-        threads::enter(env, |inside| {
-            stacks::at_call(inside, |token, pc| {
-                let held = lock != 0 && token.owner(lock) == token.id();
-                if held {
-                    release(token, pc, lock);
-                }
-                token.me().wait.cancelled.set(false);
-                let deadline = deadline(token, milliseconds);
-                if shown_as(token, waiting(milliseconds), |token| token.join(pc, child, deadline)) == Wakeup::Granted {
-                    token.me().row.joined.set(child + 1);
-                }
-                token.me().wait.cancelled.set(false);
-                if held {
-                    acquire(token, pc, lock);
-                }
-            });
-        });
-        enter_monitor(env, thread, depth);
-    }
-    if threads::enter(env, |inside| inside.is_alive(child)) == Some(false) {
-        while known.is_alive(env, thread) {
-            // SAFETY: the machine's own function, in the monitor.
-            unsafe { (replaced::real().monitor_wait)(env, thread, 1) };
-            if env.clear() {
-                break;
-            }
-        }
-    }
-    if known.interrupted(env) {
-        throw_interrupted(env);
-    }
 }
 
 /// Leaves a monitor altogether; returns how often it was really entered, which compiled code may do less often than the
 /// program says.
-fn leave_monitor(env: Env, object: Object) -> u32 {
+pub fn leave_monitor(env: Env, object: Object) -> u32 {
     let mut depth = 0;
     while agent().known().holds_lock(env, object) {
         // SAFETY: a monitor that this thread is in.
@@ -141,7 +120,7 @@ fn leave_monitor(env: Env, object: Object) -> u32 {
     depth
 }
 
-fn enter_monitor(env: Env, object: Object, depth: u32) {
+pub fn enter_monitor(env: Env, object: Object, depth: u32) {
     for _ in 0..depth {
         // SAFETY: a valid reference.
         unsafe { env.monitor_enter(object) };

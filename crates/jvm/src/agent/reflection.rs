@@ -83,14 +83,7 @@ unsafe fn is_own(env: Env, reflected: &Reflected, fields: Object, place: i32) ->
 
 /// Where a static field lies.
 pub unsafe extern "system" fn static_address(env: Env, _: Class, declaring: Class, name: Object) -> u64 {
-    // SAFETY: a string, and room for its bytes and a zero behind them.
-    let name = unsafe {
-        let length = env.get_string_utf_length(name);
-        let mut text = vec![0_u8; length as usize + 1];
-        env.get_string_utf_region(name, 0, length, text.as_mut_ptr().cast());
-        text.truncate(length as usize);
-        String::from_utf8_lossy(&text).into_owned()
-    };
+    let name = env.text(name);
     threads::aside(|| resolve::static_place(env, declaring, &name))
 }
 

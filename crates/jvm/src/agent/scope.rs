@@ -98,14 +98,14 @@ pub fn scope(name: &[u8]) -> Option<Scope<'static>> {
     if collections::holds(name) {
         return Some(Scope::Collections);
     }
-    if GUARDED.iter().any(|prefix| starts(prefix)) {
+    if GUARDED.iter().any(starts) {
         return Some(Scope::Guarded);
     }
-    if SYNCHRONIZING.iter().any(|prefix| starts(prefix)) {
+    if SYNCHRONIZING.iter().any(starts) {
         return Some(Scope::Synchronization);
     }
     let below = |handle: &&[u8]| name.strip_prefix(*handle).is_some_and(|rest| rest.starts_with(b"$"));
-    if BELOW_HANDLES.iter().any(|handle| below(handle)) {
+    if BELOW_HANDLES.iter().any(below) {
         return Some(Scope::Synchronization);
     }
     QUIET.iter().find(|(class, _)| *class == name).map(|(_, methods)| Scope::Quiet(methods))

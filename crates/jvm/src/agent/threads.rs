@@ -2,8 +2,8 @@
 
 use super::jni::{Env, Object};
 use super::jvmti::{Jvmti, ThreadInfo};
-use super::{agent, replaced, stacks, status};
-use reweave_guest::model::{Addr, Op, ThreadId};
+use super::{agent, failures, joins, replaced, stacks, status};
+use reweave_guest::model::{Op, ThreadId};
 use reweave_guest::words::{Long, Word};
 use reweave_guest::{Deadline, Inside, NewThread, Pause, Thread, Token, World};
 use std::cell::Cell;
@@ -275,9 +275,10 @@ pub unsafe extern "system" fn thread_end(_: Jvmti, env: Env, _: Object) {
     let Some(mut inside) = (unsafe { Inside::enter(&agent().conductor, row) }) else { return };
     inside.point();
     let last = (inside.id() == MAIN).then(|| fork_last(&mut inside));
+    let thread = inside.me().row.thread.get() as Object;
+    joins::ends(&mut inside, agent().known().known_address(env, thread));
     inside.step(0, Op::End);
     ROW.set(None);
-    let thread = inside.me().row.thread.get() as Object;
     keeping_alive().remove(&inside.id());
     inside.into_token().retire();
     // SAFETY: the reference was this row's.
@@ -321,8 +322,13 @@ fn await_others(last: NewThread<Jvm>) {
     let id = ThreadId(inside.id());
     inside.event(0, Op::ThreadName { thread: id, name: b"DestroyJavaVM" });
     loop {
-        let next = keeping_alive().first().copied();
+        let next = {
+            let others = keeping_alive();
+            // One that another thread waits for comes last: a trace has one join of each thread.
+            others.iter().copied().find(|own| joins::is_unasked(*own)).or_else(|| others.first().copied())
+        };
         let Some(next) = next else { break };
+        joins::is_first(next);
         inside.join(0, next, Deadline::Never);
     }
 }
@@ -355,20 +361,10 @@ pub fn exits(env: Env, status: i32) {
     });
 }
 
-/// An exception that nobody caught was seen.
-static FAILED: AtomicBool = AtomicBool::new(false);
-
-pub unsafe extern "system" fn fails(env: Env, _: Object, _: Object) {
-    if is_managed() {
-        FAILED.store(true, Ordering::Relaxed);
-        enter(env, |inside| inside.event(0, Op::Fatal { number: libc::SIGABRT as u32, addr: Addr(0) }));
-    }
-}
-
 /// The machine ends by itself. If an exception ended a thread, the program has failed, whatever the machine would
 /// return: its status only tells of the main thread.
 pub unsafe extern "system" fn vm_death(_: Jvmti, env: Env) {
-    let failed = FAILED.load(Ordering::Relaxed);
+    let failed = failures::has_failed();
     exits(env, i32::from(failed));
     if failed {
         // SAFETY: everything of the program has ended, and its output is written without a buffer.

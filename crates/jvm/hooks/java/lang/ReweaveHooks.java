@@ -950,8 +950,11 @@ public final class ReweaveHooks {
         }
     }
 
+    /** The machine lets a thread end with this exception. The program may have said what is to be done then. */
     public static void uncaught(Throwable exception) {
-        if (exception != null && !(exception instanceof ThreadDeath)) {
+        if (exception != null && !(exception instanceof ThreadDeath)
+                && Thread.currentThread().getUncaughtExceptionHandler().getClass() == ThreadGroup.class
+                && Thread.getDefaultUncaughtExceptionHandler() == null) {
             fails(exception);
         }
     }

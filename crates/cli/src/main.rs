@@ -43,6 +43,7 @@ enum Command {
     Cc(Compiler),
     #[command(name = "c++")]
     Cxx(Compiler),
+    Fc(Compiler),
     Test(commands::test::Args),
     Record(commands::record::Args),
     Watch(commands::watch::Args),
@@ -65,8 +66,9 @@ enum Command {
 
 /// Compile like gcc or clang, adding what reweave needs
 ///
-/// All arguments go to the compiler as they are. REWEAVE_CC and REWEAVE_CXX choose it (gcc and g++ by default). Called
-/// as `reweave-cc` or `reweave-c++` the same file is a drop-in CC or CXX for make, CMake, autotools and meson.
+/// All arguments go to the compiler as they are. REWEAVE_CC, REWEAVE_CXX and REWEAVE_FC choose it (gcc, g++ and gfortran
+/// by default). Called as `reweave-cc`, `reweave-c++` or `reweave-fc` the same file is a drop-in CC, CXX or FC for make,
+/// CMake, autotools and meson.
 #[derive(clap::Args)]
 #[command(disable_help_flag = true, after_help = "Example:\n  reweave cc -g -o bank bank.c -lpthread")]
 struct Compiler {
@@ -80,6 +82,7 @@ fn main() -> ExitCode {
     let by_word = match args.get(1).and_then(|word| word.to_str()) {
         Some("cc") => Some(Language::C),
         Some("c++") => Some(Language::Cxx),
+        Some("fc") => Some(Language::Fortran),
         _ => None,
     };
     // Before the parser: every argument, `--help` included, is the compiler's.
@@ -104,6 +107,7 @@ fn main() -> ExitCode {
     code(match cli.command {
         Command::Cc(compiler) => compiler::run(Language::C, compiler.args),
         Command::Cxx(compiler) => compiler::run(Language::Cxx, compiler.args),
+        Command::Fc(compiler) => compiler::run(Language::Fortran, compiler.args),
         Command::Test(args) => commands::test::run(args),
         Command::Record(args) => commands::record::run(args),
         Command::Watch(args) => commands::watch::run(args),

@@ -27,7 +27,7 @@ const COMMANDS: [&str; 12] = [
 fn help_lists_every_command_and_the_exit_codes() {
     let scratch = Scratch::new("cli");
     let help = scratch.run(["--help"]).expect(0).stdout;
-    for part in COMMANDS.iter().copied().chain(["cc", "c++", "Examples:", "Exit codes: 0", "reweave replay"]) {
+    for part in COMMANDS.iter().copied().chain(["cc", "c++", "fc", "Examples:", "Exit codes: 0", "reweave replay"]) {
         assert!(help.contains(part), "no `{part}` in {help}");
     }
     for command in COMMANDS {

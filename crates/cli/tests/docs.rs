@@ -51,7 +51,7 @@ fn the_command_reference_is_what_help_says() {
     text += &format!("```text\n{}```\n", help(&["--help"]));
     for name in commands() {
         // All words behind these are the compiler's.
-        if name == "cc" || name == "c++" {
+        if ["cc", "c++", "fc"].contains(&name.as_str()) {
             let about = help(&["help", &name]);
             text += &format!("\n## reweave {name}\n\n```text\n{about}```\n");
             continue;

@@ -221,6 +221,49 @@ fn what_starts_no_ranks_was_not_checked() {
         .says("not checked: no process of it called MPI_Init or shmem_init");
 }
 
+#[test]
+fn fortran_is_seen_through_both_modules_and_told_at_its_own_lines() {
+    if !OPEN_MPI.is_here() || !has("mpifort.openmpi") || !has("gfortran") {
+        return skip("ranks", "no Fortran for Open MPI (mpifort.openmpi, gfortran)");
+    }
+    let scratch = Scratch::new("ranks");
+    for (name, code) in [("put_load_bad", 1), ("put_load_ok", 0), ("put_load_08_bad", 1), ("put_load_08_ok", 0)] {
+        let source = golden().join(format!("fortran/{name}.f90"));
+        let mut build = scratch.reweave(["fc", "-g", "-o", name]);
+        run_with(build.arg(source).env("REWEAVE_FC", "mpifort.openmpi"), None, LIMIT).expect(0);
+        let told = OPEN_MPI.test(&scratch, name).expect(code);
+        if code == 1 {
+            told.says(&format!("{name}.f90")).says("put by rank 1 at ").says("[1] confirmed");
+        }
+    }
+}
+
+/// Each rank waits for the other one's message first.
+const HANGS: &str = "
+#include <mpi.h>
+int main(int argc, char **argv) {
+  MPI_Init(&argc, &argv);
+  int rank, got;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  if (rank == 0) MPI_Recv(&got, 1, MPI_INT, 1, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  MPI_Barrier(MPI_COMM_WORLD);
+  MPI_Finalize();
+  return 0;
+}
+";
+
+#[test]
+fn a_run_that_hangs_says_who_waits_for_whom() {
+    if !OPEN_MPI.is_here() {
+        return skip("ranks", "no Open MPI (mpicc.openmpi)");
+    }
+    let scratch = Scratch::new("ranks");
+    scratch.file("hangs.c", HANGS);
+    run_with(scratch.command(OPEN_MPI.compiler).args(["-g", "-o", "hangs", "hangs.c"]), None, LIMIT).expect(0);
+    let told = OPEN_MPI.test(&scratch, "hangs").expect(2);
+    told.says("rank 0 waits at hangs.c:7").says("for a message from rank 1").says("that rank 0 has not entered");
+}
+
 /// One rank ends as it should not, behind everything that could race.
 const ENDS: &str = "
 #include <mpi.h>

@@ -133,6 +133,8 @@ pub struct Operation {
     pub through: Through,
     /// What it writes, if that is one element and known.
     pub value: Option<u64>,
+    /// Of a compare-and-swap: what it compares with, if known.
+    pub compare: Option<u64>,
 }
 
 /// Who waits for whom in a collective operation (R14, R21).

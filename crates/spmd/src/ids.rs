@@ -33,6 +33,51 @@ ids! {
     Datatype(u16);
 }
 
+impl Datatype {
+    /// The type of that name: a number that means the same on every rank. Never 0, which is no type (FNV-1a, folded).
+    pub fn named(name: &[u8]) -> Datatype {
+        let hash = name
+            .iter()
+            .fold(0xcbf2_9ce4_8422_2325u64, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3));
+        Datatype(((hash ^ (hash >> 16) ^ (hash >> 32) ^ (hash >> 48)) as u16).max(1))
+    }
+
+    /// Is it one of the integers whose sums wrap around?
+    pub fn is_integer(self) -> bool {
+        const NAMES: [&str; 26] = [
+            "MPI_INT",
+            "MPI_UNSIGNED",
+            "MPI_LONG",
+            "MPI_UNSIGNED_LONG",
+            "MPI_LONG_LONG",
+            "MPI_LONG_LONG_INT",
+            "MPI_UNSIGNED_LONG_LONG",
+            "MPI_SHORT",
+            "MPI_UNSIGNED_SHORT",
+            "MPI_INT8_T",
+            "MPI_INT16_T",
+            "MPI_INT32_T",
+            "MPI_INT64_T",
+            "MPI_UINT8_T",
+            "MPI_UINT16_T",
+            "MPI_UINT32_T",
+            "MPI_UINT64_T",
+            "MPI_AINT",
+            "MPI_OFFSET",
+            "MPI_COUNT",
+            "MPI_INTEGER",
+            "MPI_INTEGER8",
+            "signed 4",
+            "signed 8",
+            "unsigned 4",
+            "unsigned 8",
+        ];
+        static NUMBERS: std::sync::OnceLock<Vec<Datatype>> = std::sync::OnceLock::new();
+        let numbers = NUMBERS.get_or_init(|| NAMES.iter().map(|name| Datatype::named(name.as_bytes())).collect());
+        numbers.contains(&self)
+    }
+}
+
 impl Window {
     pub const SYMMETRIC: Window = Window(u32::MAX);
 }

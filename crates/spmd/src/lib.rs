@@ -21,6 +21,7 @@
 
 pub mod access;
 pub mod event;
+pub mod hang;
 #[cfg(all(not(reweave_runtime), feature = "front-end"))]
 pub mod host;
 pub mod ids;

@@ -3,9 +3,10 @@
 use std::path::Path;
 
 use crate::event::{Logged, Logs};
+use crate::ids::Rank;
 use crate::wire::decode;
 
-pub const MAGIC: &[u8; 8] = b"rwspmd01";
+pub const MAGIC: &[u8; 8] = b"rwspmd02";
 /// Bytes before the first entry.
 pub const HEADER: usize = 24;
 
@@ -87,7 +88,7 @@ pub struct Notes {
     /// Ranks whose loads and stores were seen.
     pub instrumented: usize,
     /// Ranks that came to their end.
-    pub finished: usize,
+    pub finished: Vec<Rank>,
     /// Entries that did not fit.
     pub dropped: u64,
     /// Calls that were not understood.
@@ -100,14 +101,14 @@ pub fn read_notes(folder: &Path, ranks: usize) -> Notes {
     for rank in 0..ranks {
         let text = std::fs::read_to_string(folder.join(notes_name(rank as u32))).unwrap_or_default();
         for line in text.lines() {
-            notes.take(line);
+            notes.take(Rank(rank as u32), line);
         }
     }
     notes
 }
 
 impl Notes {
-    fn take(&mut self, line: &str) {
+    fn take(&mut self, rank: Rank, line: &str) {
         let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
         match word {
             "module" => {
@@ -121,7 +122,7 @@ impl Notes {
             }
             "instrumented" => self.instrumented += 1,
             "finished" => {
-                self.finished += 1;
+                self.finished.push(rank);
                 self.dropped += rest.parse().unwrap_or(0);
             }
             _ => {

@@ -54,11 +54,18 @@ pub fn analyse(logs: &Logs, strict: bool) -> Races {
     for (rank, lowering) in lowerings.iter().enumerate() {
         let findings = of_owner(rank, lowering, &parts, &known);
         races.given_up += findings.given_up;
-        for found in findings.pairs.into_values() {
-            let witness = (is_race(found.verdict, strict))
-                .then(|| witness::build(logs, known.order(), &parts[rank].owned, &found))
-                .flatten()
-                .filter(|witness| checker.check(witness, strict).is_ok());
+        let Findings { pairs, mut others, .. } = findings;
+        for (statements, found) in pairs {
+            let accepted = |found: &Found| {
+                let all = witness::candidates(logs, known.order(), &parts[rank].owned, found);
+                all.into_iter().find(|witness| checker.check(witness, strict).is_ok())
+            };
+            let judged = |found: Found| accepted(&found).map(|witness| (found, witness));
+            let others = others.remove(&statements).into_iter().flatten();
+            let shown = (is_race(found.verdict, strict))
+                .then(|| std::iter::once(found.clone()).chain(others).find_map(judged))
+                .flatten();
+            let (found, witness) = shown.map_or((found, None), |(found, witness)| (found, Some(witness)));
             races.found.push(found);
             races.witnesses.push(witness);
         }

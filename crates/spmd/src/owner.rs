@@ -42,10 +42,15 @@ impl Found {
 /// counted; strided accesses of one statement that meet that often are in order or not alike.
 const MEETINGS: usize = 4096;
 
+/// Further pairs of the same statements that are kept.
+const OTHERS: usize = 12;
+
 /// The findings of a sweep, one for each pair of statements.
 #[derive(Default)]
 pub struct Findings {
     pub pairs: BTreeMap<(Statement, Statement), Found>,
+    /// Further pairs of the same statements that race: one of them may have a witness where another one has none.
+    pub others: BTreeMap<(Statement, Statement), Vec<Found>>,
     pub given_up: usize,
 }
 
@@ -85,10 +90,15 @@ pub fn check(accesses: &mut [Placed], known: &Known, owned: &Owned) -> Findings 
     sweep(accesses, &mut given_up, |a, b| {
         let (one, other) = ((a.1.site, a.1.role), (b.1.site, b.1.role));
         let key = if one <= other { (one, other) } else { (other, one) };
-        if findings.pairs.get(&key).is_some_and(|found| found.verdict == Verdict::Race) {
+        let raced = findings.pairs.get(&key).is_some_and(|found| found.verdict == Verdict::Race);
+        if raced && findings.others.get(&key).is_some_and(|others| others.len() == OTHERS) {
             return false;
         }
         if let Some(found) = matches(known, owned, a, b, &mut findings.given_up) {
+            if raced && found.verdict == Verdict::Race {
+                findings.others.entry(key).or_default().push(found);
+                return false;
+            }
             let better = findings.pairs.get(&key).is_none_or(|earlier| earlier.verdict < found.verdict);
             if better {
                 findings.pairs.insert(key, found);

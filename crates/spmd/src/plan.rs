@@ -7,7 +7,7 @@
 use std::str::FromStr;
 
 use crate::access::{Access, Role};
-use crate::event::{Event, Logged, Logs, Place};
+use crate::event::{Buffer, Event, Logged, Logs, Piece, Place};
 use crate::ids::{Rank, Site, Window};
 
 /// What kind of thing a step is.
@@ -21,6 +21,16 @@ pub enum What {
     BufferWrite,
 }
 
+/// What an address of a plan is measured from: memory that may lie elsewhere in the next run.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Anchor {
+    Fixed,
+    /// The owner's part of the window, which began there.
+    Window(Window, u64),
+    /// The n-th buffer of the other access, which began there.
+    Buffer(u32, u64),
+}
+
 /// One access of a plan.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Step {
@@ -32,6 +42,7 @@ pub struct Step {
     pub execution: u64,
     /// Of a load or store: a byte that it touches; of memory of another rank: where it lies in the window.
     pub address: u64,
+    pub anchor: Anchor,
 }
 
 /// The bytes that both touch, in the owner's memory as the recorded run had it.
@@ -40,6 +51,7 @@ pub struct Memory {
     pub rank: Rank,
     pub address: u64,
     pub len: u64,
+    pub anchor: Anchor,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -53,6 +65,35 @@ pub struct Plan {
     pub patience: u64,
 }
 
+impl std::fmt::Display for Anchor {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Anchor::Fixed => write!(f, "-"),
+            Anchor::Window(window, base) => write!(f, "w{:x}.{base:x}", window.0),
+            Anchor::Buffer(number, base) => write!(f, "b{number:x}.{base:x}"),
+        }
+    }
+}
+
+impl FromStr for Anchor {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Anchor, ()> {
+        if text == "-" {
+            return Ok(Anchor::Fixed);
+        }
+        let (kind, rest) = text.split_at_checked(1).ok_or(())?;
+        let (number, base) = rest.split_once('.').ok_or(())?;
+        let number = u32::from_str_radix(number, 16).map_err(drop)?;
+        let base = u64::from_str_radix(base, 16).map_err(drop)?;
+        match kind {
+            "w" => Ok(Anchor::Window(Window(number), base)),
+            "b" => Ok(Anchor::Buffer(number, base)),
+            _ => Err(()),
+        }
+    }
+}
+
 impl std::fmt::Display for Step {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let what = match self.what {
@@ -61,7 +102,8 @@ impl std::fmt::Display for Step {
             What::BufferRead => 'r',
             What::BufferWrite => 'w',
         };
-        write!(f, "{what},{:x},{},{},{:x}", self.site.0, self.rank, self.execution, self.address)
+        let Step { site, rank, execution, address, anchor, .. } = self;
+        write!(f, "{what},{:x},{rank},{execution},{address:x},{anchor}", site.0)
     }
 }
 
@@ -70,7 +112,7 @@ impl FromStr for Step {
 
     fn from_str(text: &str) -> Result<Step, ()> {
         let parts: Vec<&str> = text.split(',').collect();
-        let [what, site, rank, execution, address] = parts[..] else { return Err(()) };
+        let [what, site, rank, execution, address, anchor] = parts[..] else { return Err(()) };
         let what = match what {
             "o" => What::Operation,
             "l" => What::Local,
@@ -84,15 +126,16 @@ impl FromStr for Step {
             rank: Rank(rank.parse().map_err(drop)?),
             execution: execution.parse().map_err(drop)?,
             address: u64::from_str_radix(address, 16).map_err(drop)?,
+            anchor: anchor.parse()?,
         })
     }
 }
 
 impl std::fmt::Display for Plan {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Memory { rank, address, len } = self.memory;
+        let Memory { rank, address, len, anchor } = self.memory;
         let threads = u8::from(self.threads);
-        write!(f, "{};{};{rank},{address:x},{len};{threads};{}", self.first, self.second, self.patience)
+        write!(f, "{};{};{rank},{address:x},{len},{anchor};{threads};{}", self.first, self.second, self.patience)
     }
 }
 
@@ -103,11 +146,12 @@ impl FromStr for Plan {
         let parts: Vec<&str> = text.split(';').collect();
         let [first, second, memory, threads, patience] = parts[..] else { return Err(()) };
         let memory: Vec<&str> = memory.split(',').collect();
-        let [rank, address, len] = memory[..] else { return Err(()) };
+        let [rank, address, len, anchor] = memory[..] else { return Err(()) };
         let memory = Memory {
             rank: Rank(rank.parse().map_err(drop)?),
             address: u64::from_str_radix(address, 16).map_err(drop)?,
             len: len.parse().map_err(drop)?,
+            anchor: anchor.parse()?,
         };
         let patience = patience.parse().map_err(drop)?;
         Ok(Plan { first: first.parse()?, second: second.parse()?, memory, threads: threads == "1", patience })
@@ -116,19 +160,21 @@ impl FromStr for Plan {
 
 /// The step that an access of a log is; `address`: the byte that matters, as its owner has it. `None`: it is not made by
 /// a statement that can be steered.
-pub fn step(logs: &Logs, access: &Access, block: u32, address: u64) -> Option<Step> {
+pub fn step(logs: &Logs, access: &Access, block: u32, address: u64, other: (&Access, u32)) -> Option<Step> {
     let moment = access.start_of(block);
     let (rank, site) = (moment.strand.rank, access.site);
     let (_, index) = crate::witness::entry(logs, access, block)?;
     let log = &logs[rank.0 as usize];
     let before = || log[..=index].iter().filter(|logged| logged.site == site);
-    let step = |what, execution: usize, address| Some(Step { what, site, rank, execution: execution as u64, address });
+    let step = |what, execution: usize, address, anchor| {
+        Some(Step { what, site, rank, execution: execution as u64, address, anchor })
+    };
     match access.role {
         Role::Load | Role::Store => {
             // Memory of others is named by where it lies in the window.
-            let address = match access.place {
-                Place::Window { window, .. } => address.wrapping_sub(base(logs, access.owner, window)),
-                Place::Address(_) => address,
+            let (address, anchor) = match access.place {
+                Place::Window { window, .. } => (address.wrapping_sub(base(logs, access.owner, window)), Anchor::Fixed),
+                Place::Address(_) => (address, anchor(logs, other)),
             };
             let there = |logged: &&Logged| match logged.event {
                 Event::Local { place, len, write, .. } => {
@@ -140,20 +186,44 @@ pub fn step(logs: &Logs, access: &Access, block: u32, address: u64) -> Option<St
                 }
                 _ => false,
             };
-            step(What::Local, before().filter(there).count(), address)
+            step(What::Local, before().filter(there).count(), address, anchor)
         }
         Role::SendBuffer | Role::ReceiveBuffer => {
             let alike =
                 |logged: &&Logged| matches!(logged.event, Event::Buffer { write, .. } if write == access.writes);
             let what = if access.writes { What::BufferWrite } else { What::BufferRead };
-            step(what, before().filter(alike).count(), 0)
+            step(what, before().filter(alike).count(), 0, Anchor::Fixed)
         }
         Role::Free | Role::Wait => None,
         _ => {
             let operations = before().filter(|logged| matches!(logged.event, Event::Operation(_)));
-            step(What::Operation, operations.count(), 0)
+            step(What::Operation, operations.count(), 0, Anchor::Fixed)
         }
     }
+}
+
+/// What memory is measured from that this access touches.
+pub fn anchor(logs: &Logs, (access, block): (&Access, u32)) -> Anchor {
+    let start = match access.place {
+        Place::Window { window: Window::SYMMETRIC, .. } => return Anchor::Fixed,
+        Place::Window { window, .. } => return Anchor::Window(window, base(logs, access.owner, window)),
+        Place::Address(start) => start,
+    };
+    let Some((rank, index)) = crate::witness::entry(logs, access, block) else { return Anchor::Fixed };
+    let buffers: Vec<&Buffer> = match &logs[rank][index].event {
+        Event::Operation(operation) => operation.reads.iter().chain(&operation.writes).collect(),
+        Event::Buffer { buffer, .. } => vec![buffer],
+        _ => return Anchor::Fixed,
+    };
+    let holds = |buffer: &&Buffer| {
+        let begins = |piece: &Piece| {
+            let last = piece.stride * i64::from(piece.count - 1);
+            buffer.address.wrapping_add_signed(piece.offset + last.min(0))
+        };
+        buffer.pieces.iter().any(|piece| begins(piece) == start)
+    };
+    let found = buffers.iter().position(holds);
+    found.map_or(Anchor::Fixed, |number| Anchor::Buffer(number as u32, buffers[number].address))
 }
 
 /// Where the owner's part of the window begins.

@@ -12,7 +12,8 @@ use std::time::{Duration, Instant};
 
 use crate::event::Logs;
 use crate::owner::Found;
-use crate::plan::{Memory, Plan, Said, Step, step};
+use crate::plan::{Anchor, Memory, Plan, Said, Step, What, anchor, step};
+use crate::{hang, logfile};
 
 /// How long one access of a pair waits for the other one.
 const PATIENCE: u64 = 400;
@@ -31,6 +32,8 @@ pub struct Program {
     pub limit: Duration,
     /// Bytes that the log of one rank may take.
     pub max_log: Option<u64>,
+    /// It is ended when all ranks wait for each other for some seconds.
+    pub ends_when_stuck: bool,
     /// Whether somebody wants it to end now.
     pub interrupted: fn() -> bool,
 }
@@ -88,11 +91,12 @@ impl Program {
         }
         let mut child = command.spawn()?;
         let until = Instant::now() + self.limit;
+        let mut progress = Progress { bytes: 0, since: Instant::now() };
         let (status, timed_out) = loop {
             if let Some(status) = child.try_wait()? {
                 break (status, false);
             }
-            if Instant::now() > until || (self.interrupted)() {
+            if Instant::now() > until || (self.interrupted)() || (self.ends_when_stuck && progress.is_stuck(folder)) {
                 break (end(&mut child)?, true);
             }
             std::thread::sleep(Duration::from_millis(5));
@@ -110,6 +114,35 @@ impl Program {
             all.push(others);
         }
         all
+    }
+}
+
+/// How long nobody logs anything before it is asked whether everybody waits.
+const STUCK: Duration = Duration::from_secs(5);
+
+/// Whether a run goes on.
+struct Progress {
+    bytes: u64,
+    since: Instant,
+}
+
+impl Progress {
+    /// Has nobody logged anything for a while, and does everybody wait for somebody?
+    fn is_stuck(&mut self, folder: &Path) -> bool {
+        if self.since.elapsed() < STUCK {
+            return false;
+        }
+        let Ok(logs) = logfile::read_all(folder) else { return false };
+        let bytes = logfile::size(folder, logs.len());
+        if std::mem::replace(&mut self.bytes, bytes) != bytes {
+            self.since = Instant::now();
+            return false;
+        }
+        let finished = logfile::read_notes(folder, logs.len()).finished;
+        let stuck = hang::waits(&logs, &finished).is_some();
+        // Asked again after as long.
+        self.since = Instant::now();
+        stuck
     }
 }
 
@@ -183,9 +216,20 @@ impl Confirmation {
 /// The plans for both orders of a pair. `None`: a part of it cannot be steered.
 pub fn plans(logs: &Logs, found: &Found) -> Option<[Plan; 2]> {
     let address = found.address;
-    let (a, b) = (step(logs, &found.a, found.i, address)?, step(logs, &found.b, found.j, address)?);
+    let (one, other) = ((&found.a, found.i), (&found.b, found.j));
+    let (a, b) = (step(logs, one.0, one.1, address, other)?, step(logs, other.0, other.1, address, one)?);
     let len = found.a.len.min(found.b.len).min(16);
-    let memory = Memory { rank: found.a.owner, address: found.address, len };
+    // Of two buffers nobody could say which one is meant.
+    let anchor = match (a.what == What::Local, b.what == What::Local) {
+        (true, _) => anchor(logs, other),
+        (_, true) => anchor(logs, one),
+        _ => [one, other]
+            .map(|access| anchor(logs, access))
+            .into_iter()
+            .find(|anchor| matches!(anchor, Anchor::Window(..)))
+            .unwrap_or(Anchor::Fixed),
+    };
+    let memory = Memory { rank: found.a.owner, address: found.address, len, anchor };
     let threads = a.rank == b.rank && found.a.strand != found.b.strand;
     let plan = |first, second| Plan { first, second, memory, threads, patience: PATIENCE };
     Some([plan(a, b), plan(b, a)])

@@ -174,7 +174,7 @@ structs! {
     Accumulates { ordered, same_operator }
     Piece { offset, len, stride, count, datatype, element }
     Buffer { address, pieces }
-    Operation { action, target, place, pieces, reads, writes, through, value }
+    Operation { action, target, place, pieces, reads, writes, through, value, compare }
     Logged { strand, site, event }
     Atomic { domain, datatype, element, operator }
     Held { lock, exclusive }

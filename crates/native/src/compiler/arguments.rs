@@ -27,6 +27,8 @@ enum Input {
     Source,
     Header,
     Preprocessed,
+    /// Fortran, for a Fortran compiler.
+    Fortran,
     /// Assembler, or a language whose compiler is not ours to instrument.
     Other,
     /// Objects, archives, libraries: for the linker.
@@ -159,7 +161,13 @@ impl Invocation {
             lto: false,
             fortified_by_preprocessor_flag: false,
         };
-        let mut reader = Reader { language: None, sanitizers: Vec::new(), pending: None, only_inputs: false };
+        let mut reader = Reader {
+            fortran: language == Language::Fortran,
+            language: None,
+            sanitizers: Vec::new(),
+            pending: None,
+            only_inputs: false,
+        };
         for argument in &given {
             match response::expand(argument) {
                 None => {
@@ -191,6 +199,7 @@ impl Invocation {
                 match language {
                     Language::C => "gcc or clang",
                     Language::Cxx => "g++ or clang++",
+                    Language::Fortran => "gfortran",
                 }
             ));
         }
@@ -217,10 +226,15 @@ impl Invocation {
         self.declined || self.freestanding
     }
 
-    /// Whether a C or C++ compiler proper will run.
+    /// Whether a compiler proper will run that we instrument.
     pub fn compiles(&self) -> bool {
-        let ours = [Input::Source, Input::Header, Input::Preprocessed];
+        let ours = [Input::Source, Input::Header, Input::Preprocessed, Input::Fortran];
         self.inputs.iter().any(|input| ours.contains(input))
+    }
+
+    /// Whether what is compiled is Fortran: flags for C only would make its compiler complain.
+    pub fn is_fortran(&self) -> bool {
+        self.inputs.contains(&Input::Fortran)
     }
 
     /// Whether a preprocessor will run on C or C++.
@@ -231,6 +245,8 @@ impl Invocation {
 
 /// The state that one argument leaves for the next.
 struct Reader {
+    /// For a Fortran compiler: Fortran is instrumented.
+    fortran: bool,
     /// `-x`, if it is not `none`.
     language: Option<String>,
     /// In force, in order of appearance.
@@ -342,6 +358,7 @@ impl Reader {
     fn input(&self, name: &str) -> Input {
         match &self.language {
             Some(language) => input_by_language(language),
+            None if self.fortran && is_fortran(name) => Input::Fortran,
             None => input_by_suffix(name),
         }
     }
@@ -369,6 +386,11 @@ fn input_by_language(language: &str) -> Input {
         }
         _ => Input::Other,
     }
+}
+
+fn is_fortran(name: &str) -> bool {
+    let suffixes = ["f", "for", "ftn", "fpp", "f77", "f90", "f95", "f03", "f08", "f18"];
+    name.rsplit_once('.').is_some_and(|(_, suffix)| suffixes.contains(&suffix.to_ascii_lowercase().as_str()))
 }
 
 fn input_by_suffix(name: &str) -> Input {

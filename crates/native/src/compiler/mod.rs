@@ -1,10 +1,10 @@
-//! `reweave cc` and `reweave c++`: drop-in compilers that instrument what they build.
+//! `reweave cc`, `reweave c++` and `reweave fc`: drop-in compilers that instrument what they build.
 //!
 //! They stand in front of gcc or clang. Each invocation is read ([`arguments`]), the real
 //! compiler is found ([`toolchain`]), flags are added ([`plan`]), and this process becomes that
 //! compiler, so its output, exit status and death by signal are its own.
 //!
-//! Guarantee: an invocation that compiles no C or C++ and links nothing (`--version`,
+//! Guarantee: an invocation that compiles no C, C++ or Fortran and links nothing (`--version`,
 //! `-print-…`, no input) reaches the compiler exactly as given.
 
 mod arguments;
@@ -30,6 +30,8 @@ pub enum Language {
     C,
     /// `reweave c++`
     Cxx,
+    /// `reweave fc`
+    Fortran,
 }
 
 impl Language {
@@ -38,6 +40,7 @@ impl Language {
         match Path::new(argv0).file_name()?.to_str()? {
             "reweave-cc" | "reweave-gcc" | "reweave-clang" => Some(Language::C),
             "reweave-c++" | "reweave-cxx" | "reweave-g++" | "reweave-clang++" => Some(Language::Cxx),
+            "reweave-fc" | "reweave-gfortran" => Some(Language::Fortran),
             _ => None,
         }
     }
@@ -46,6 +49,7 @@ impl Language {
         match self {
             Language::C => "reweave cc",
             Language::Cxx => "reweave c++",
+            Language::Fortran => "reweave fc",
         }
     }
 }

@@ -65,6 +65,10 @@ fn instrument(
         Family::Clang => front.extend([word("-Xclang"), word("-fsanitize=thread")]),
         Family::Foreign => unreachable!("foreign code is not instrumented"),
     }
+    if generates_code && family == Family::Gcc && invocation.is_fortran() {
+        front.push(word("-fno-store-merging"));
+        return;
+    }
     if generates_code && family == Family::Gcc {
         front.extend(CALLED_NOT_EXPANDED.map(|name| OsString::from(format!("-fno-builtin-{name}"))));
         // Comparisons with short constant strings are expanded too, at a length of our choice.
@@ -178,6 +182,20 @@ mod tests {
         }
         assert!(instruments(&planned("-x c -c a.s", Family::Gcc)));
         assert!(instruments(&planned("-x assembler a.c -x none -c b.c", Family::Gcc)));
+    }
+
+    #[test]
+    fn fortran_is_instrumented_for_its_compiler_without_flags_for_c() {
+        let installed = Installed {
+            root: PathBuf::from("/c"),
+            stubs: PathBuf::from("/c/stubs.a"),
+            include: PathBuf::from("/c/include"),
+            gcc_specs: PathBuf::from("/c/gcc.specs"),
+        };
+        let words = ["-c", "halo.f90"].map(OsString::from).to_vec();
+        let invocation = Invocation::read(words, Language::Fortran).expect("no other sanitizer");
+        let plan = arguments(&invocation, Family::Gcc, &installed);
+        assert_eq!(plan, ["-g", "-fsanitize=thread", "-fno-store-merging", "-c", "halo.f90"].map(OsString::from));
     }
 
     #[test]

@@ -41,6 +41,7 @@ pub fn find(language: Language) -> Result<Program, String> {
     let (variable, names) = match language {
         Language::C => ("REWEAVE_CC", ["gcc", "cc", "clang"]),
         Language::Cxx => ("REWEAVE_CXX", ["g++", "c++", "clang++"]),
+        Language::Fortran => ("REWEAVE_FC", ["gfortran", "f95", "f77"]),
     };
     let words = match env::var_os(variable).filter(|value| !value.is_empty()) {
         // A path with spaces in it is one word.
@@ -99,7 +100,7 @@ pub fn identify(program: &Program, cache_root: &Path) -> Result<Family, String> 
     let answer = ask(program)?;
     let family = from_macros(&answer).ok_or_else(|| {
         format!(
-            "{} is neither gcc nor clang: set REWEAVE_CC and REWEAVE_CXX to one of them",
+            "{} is neither gcc nor clang: set REWEAVE_CC and REWEAVE_CXX to one of them (REWEAVE_FC to gfortran)",
             program.words[0].display()
         )
     })?;

@@ -118,6 +118,7 @@ pub(super) fn program(command: &[OsString], cwd: &Path, unpacked: &Unpacked, lim
         runtime: unpacked.path(),
         limit,
         max_log: None,
+        ends_when_stuck: limit < FOREVER,
         interrupted: interrupt::asked,
     }
 }

@@ -19,6 +19,7 @@ use super::items::{self, Common};
 use super::places::Places;
 use super::recording::{self, Recording, Start};
 use crate::event::Logs;
+use crate::hang;
 use crate::logfile::Notes;
 use crate::offline::{self, Races};
 use crate::session::{self, Confirmation, Ended, Program};
@@ -99,12 +100,15 @@ pub fn record(start: Start<'_>, folder: &Path) -> Result<Recording> {
 pub fn predict(front_ends: FrontEnds, recording: &Recording, strict: bool) -> Tested {
     let races = offline::analyse(&recording.logs, strict);
     let findings = told(front_ends, &recording.logs, &recording.notes, &races);
-    tested(recording, &races, findings)
+    tested(front_ends, recording, &races, findings)
 }
 
-fn tested(recording: &Recording, races: &Races, findings: Vec<(Item, usize)>) -> Tested {
+fn tested(front_ends: FrontEnds, recording: &Recording, races: &Races, findings: Vec<(Item, usize)>) -> Tested {
     let items: Vec<Item> = findings.into_iter().map(|(item, _)| item).collect();
-    let report = report(recording, items, races);
+    let mut report = report(recording, items, races);
+    if recording.ended.timed_out {
+        report.unchecked = hangs(front_ends, recording).or(report.unchecked);
+    }
     Tested { notes: remarks(&report, &recording.notes, recording.logs.len()), report }
 }
 
@@ -118,7 +122,7 @@ fn settle(request: &Request, recording: &Recording, end: Instant, watch: &mut dy
     let unpacked = Unpacked::new()?;
     let program = recording::program(&request.command, &request.cwd, &unpacked, limit);
     confirm(request, &program, &recording.logs, &races, &mut findings, end, watch)?;
-    let tested = tested(recording, &races, findings);
+    let tested = tested(request.front_ends, recording, &races, findings);
     let path = request.folder.join(REPORT);
     fs::write(&path, tested.report.to_json()).map_err(Error::output("write", &path))?;
     Ok(tested)
@@ -247,6 +251,17 @@ fn report(recording: &Recording, findings: Vec<Item>, races: &Races) -> Report {
     }
 }
 
+/// Who waits for whom, if everybody does.
+fn hangs(front_ends: FrontEnds, recording: &Recording) -> Option<String> {
+    let waits = hang::waits(&recording.logs, &recording.notes.finished)?;
+    let places = Places::new(front_ends, &recording.notes, waits.iter().map(|waits| waits.site));
+    let told = |waits: &hang::Waits| {
+        format!("rank {} waits at {} for {}", waits.rank, places.of(waits.site).short(), waits.on)
+    };
+    let told: Vec<String> = waits.iter().map(told).collect();
+    Some(format!("the program hangs: {}", told.join("; ")))
+}
+
 /// Why no findings mean nothing.
 fn unchecked(logs: &Logs, races: &Races, notes: &Notes, ended: &Ended) -> Option<String> {
     if logs.iter().all(Vec::is_empty) {
@@ -263,7 +278,7 @@ fn unchecked(logs: &Logs, races: &Races, notes: &Notes, ended: &Ended) -> Option
     if missing > 0 {
         return Some(format!("{missing} of {} ranks left no log", logs.len()));
     }
-    let cut = logs.len().saturating_sub(notes.finished);
+    let cut = logs.len().saturating_sub(notes.finished.len());
     if cut > 0 {
         return Some(format!("{cut} of {} ranks did not come to MPI_Finalize or shmem_finalize", logs.len()));
     }

@@ -41,8 +41,7 @@ pub fn abi() -> &'static Abi {
 
 fn symbol(name: &str) -> Handle {
     let Ok(name) = std::ffi::CString::new(name) else { return 0 };
-    // SAFETY: a zero-terminated name.
-    unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) as usize }
+    super::modules::variable(&name) as usize
 }
 
 const OPERATORS: [(&str, u32, Operator); 12] = [

@@ -157,8 +157,8 @@ pub(super) fn uneven<F>(
     call: &Call<F>,
     comm: Handle,
     shape: impl FnOnce(&Comm, Rank) -> Uneven,
-    request: Option<*const u8>,
-    go: impl FnOnce() -> i32,
+    request: Option<*mut u8>,
+    go: impl FnOnce(*mut u8) -> i32 + 'static,
 ) -> i32 {
     steer::release_collectives();
     let entered = call.with(|state, pc| {
@@ -173,8 +173,10 @@ pub(super) fn uneven<F>(
         }
         Some((collective, named))
     });
-    // Nonblocking ones are not kept: they are looked at where they are issued.
-    let result = steer::blocking(go);
+    let result = match request {
+        Some(request) => steer::nonblocking(steer::Sort::Collective, request, go),
+        None => steer::blocking(|| go(std::ptr::null_mut())),
+    };
     let Some(Some((collective, named))) = entered else { return result };
     call.with(|state, pc| match request {
         Some(request) => {
@@ -296,10 +298,14 @@ unsafe fn alltoallv(
 macro_rules! uneven_collectives {
     ($(($name:ident, $nonblocking:ident)($($arg:ident: $type:ty),*) |$comm:ident, $me:ident| $shape:expr;)*) => {$(
         interpose! { "P"
-            fn $name($($arg: $type,)* comm: Handle) -> i32 { |call|
-                uneven(&call, comm, |$comm, $me| $shape, None, || (call.real)($($arg,)* comm)) }
-            fn $nonblocking($($arg: $type,)* comm: Handle, request: *mut u8) -> i32 { |call|
-                uneven(&call, comm, |$comm, $me| $shape, Some(request), || (call.real)($($arg,)* comm, request)) }
+            fn $name($($arg: $type,)* comm: Handle) -> i32 { |call| {
+                let real = call.real;
+                uneven(&call, comm, |$comm, $me| $shape, None, move |_| (real)($($arg,)* comm))
+            } }
+            fn $nonblocking($($arg: $type,)* comm: Handle, request: *mut u8) -> i32 { |call| {
+                let real = call.real;
+                uneven(&call, comm, |$comm, $me| $shape, Some(request), move |request| (real)($($arg,)* comm, request))
+            } }
         }
     )*};
 }

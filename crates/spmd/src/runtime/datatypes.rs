@@ -145,12 +145,9 @@ fn named(datatype: Handle) -> Piece {
     Piece { offset: 0, len: u64::from(bytes), stride: 0, count: 1, datatype: Datatype(number), element: bytes }
 }
 
-/// FNV-1a, folded; never 0, which is no type.
+/// A number for a name.
 pub fn number(name: &[u8]) -> u16 {
-    let hash = name
-        .iter()
-        .fold(0xcbf2_9ce4_8422_2325u64, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3));
-    ((hash ^ (hash >> 16) ^ (hash >> 32) ^ (hash >> 48)) as u16).max(1)
+    Datatype::named(name).0
 }
 
 fn flatten(datatype: Handle, offset: i64, parts: &mut Parts) {

@@ -139,6 +139,12 @@ pub fn access(pc: u64, address: u64, len: u32, write: bool) {
         };
         let site = state.site(pc);
         state.local(site, (owner, place), address, u64::from(len), write);
+        if let (Some(range), false, true) = (found.0, write, len <= 8)
+            && range.owner == state.me
+            && (range.lo..range.hi).contains(&(address + u64::from(len) - 1))
+        {
+            state.polled(pc, range.window, address, u64::from(len));
+        }
         let named = match place {
             Place::Address(address) => address,
             Place::Window { bytes, .. } => bytes as u64,

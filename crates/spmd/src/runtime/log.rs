@@ -2,22 +2,56 @@
 //!
 //! | bytes | what |
 //! | --- | --- |
-//! | 0..8 | magic, `rwspmd01` |
+//! | 0..8 | magic, `rwspmd02` |
 //! | 8..16 | bytes of entries that are whole (little endian) |
 //! | 16..20 | rank |
 //! | 20..24 | ranks |
 //! | 24.. | entries, as [`crate::wire`] has them |
 
+use std::collections::VecDeque;
 use std::ffi::CString;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::event::Logged;
+use crate::event::{Event, Logged};
 use crate::logfile::{HEADER, MAGIC};
 use crate::wire::Wire;
 
 /// The file grows by that much.
 const STEP: usize = 1 << 20;
+
+/// Entries of the longest loop that is known to poll.
+const LOOP: usize = 8;
+
+/// What an entry is to a loop that polls.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Poll {
+    /// A value came back: what led to it may be left out if it says the same again.
+    Sees,
+    /// Changes nothing.
+    Harmless,
+    /// Part of such a loop only if a value comes back.
+    Maybe,
+    Never,
+}
+
+impl Poll {
+    fn of(event: &Event) -> Poll {
+        match event {
+            Event::Returned { .. } => Poll::Sees,
+            Event::Lock { .. }
+            | Event::Unlock { .. }
+            | Event::LockAll { .. }
+            | Event::UnlockAll { .. }
+            | Event::Flush { .. }
+            | Event::Quiet { .. }
+            | Event::Local { write: false, .. } => Poll::Harmless,
+            Event::Operation(operation) if !operation.action.writes() => Poll::Harmless,
+            Event::Operation(operation) if operation.action.returns() => Poll::Maybe,
+            _ => Poll::Never,
+        }
+    }
+}
 
 pub struct Log {
     file: i32,
@@ -26,6 +60,8 @@ pub struct Log {
     used: usize,
     limit: usize,
     scratch: Vec<u8>,
+    /// The last entries: where each begins, and what it is to a loop that polls.
+    recent: VecDeque<(usize, Poll)>,
     /// Entries that did not fit.
     pub dropped: u64,
 }
@@ -43,8 +79,16 @@ impl Log {
         if file < 0 {
             return None;
         }
-        let mut log =
-            Log { file, map: std::ptr::null_mut(), mapped: 0, used: HEADER, limit, scratch: Vec::new(), dropped: 0 };
+        let mut log = Log {
+            file,
+            map: std::ptr::null_mut(),
+            mapped: 0,
+            used: HEADER,
+            limit,
+            scratch: Vec::new(),
+            recent: VecDeque::new(),
+            dropped: 0,
+        };
         log.grow(HEADER).then_some(())?;
         // SAFETY: the header lies in the map.
         unsafe {
@@ -92,9 +136,42 @@ impl Log {
         // SAFETY: there is room. The length is published after the bytes.
         unsafe {
             std::ptr::copy_nonoverlapping(self.scratch.as_ptr(), self.map.add(self.used), self.scratch.len());
+            self.recent.push_back((self.used, Poll::of(&logged.event)));
+            if self.recent.len() > 2 * LOOP {
+                self.recent.pop_front();
+            }
             self.used = end;
-            let whole = &*self.map.add(8).cast::<AtomicU64>();
-            whole.store((end - HEADER) as u64, Ordering::Release);
+            self.publish();
+        }
+    }
+
+    fn publish(&self) {
+        // SAFETY: the header lies in the map.
+        let whole = unsafe { &*self.map.add(8).cast::<AtomicU64>() };
+        whole.store((self.used - HEADER) as u64, Ordering::Release);
+    }
+
+    /// A loop that polls does the same again and again, and nothing else: what is exactly what came before it is taken
+    /// back.
+    pub fn take_back(&mut self) {
+        let known = self.recent.len();
+        for len in 1..=LOOP.min(known / 2) {
+            let (second, first) = (known - len, known - 2 * len);
+            let block = || self.recent.range(second..).map(|(_, poll)| *poll);
+            let polls = block().all(|poll| poll != Poll::Never)
+                && (block().any(|poll| poll == Poll::Sees) || block().all(|poll| poll == Poll::Harmless));
+            let (start, middle) = (self.recent[first].0, self.recent[second].0);
+            if !polls || middle - start != self.used - middle {
+                continue;
+            }
+            // SAFETY: whole entries in the map.
+            let bytes = |from: usize, to: usize| unsafe { std::slice::from_raw_parts(self.map.add(from), to - from) };
+            if bytes(start, middle) == bytes(middle, self.used) {
+                self.used = middle;
+                self.recent.truncate(second);
+                self.publish();
+                return;
+            }
         }
     }
 }

@@ -18,6 +18,7 @@ mod local;
 mod log;
 mod memory;
 mod messages;
+mod modules;
 mod neighbours;
 mod objects;
 mod operations;
@@ -67,7 +68,7 @@ impl<F> Call<F> {
             return None;
         }
         let outer = INSIDE.try_with(|inside| !inside.replace(true)).unwrap_or(false);
-        outer.then_some(Call { real, pc })
+        outer.then(|| Call { real, pc: modules::statement(pc) })
     }
 
     pub fn log(&self, event: Event) {

@@ -89,12 +89,14 @@ macro_rules! among_neighbours {
             fn $name($($arg: $type,)* comm: Handle) -> i32 { |call| {
                 let $found = neighbours(comm);
                 let buffers: Vec<Touched> = $buffers;
-                uneven(&call, comm, |comm, _| among(comm, &$found, buffers), None, || (call.real)($($arg,)* comm))
+                let real = call.real;
+                uneven(&call, comm, |comm, _| among(comm, &$found, buffers), None, move |_| (real)($($arg,)* comm))
             } }
             fn $nonblocking($($arg: $type,)* comm: Handle, request: *mut u8) -> i32 { |call| {
                 let $found = neighbours(comm);
                 let buffers: Vec<Touched> = $buffers;
-                uneven(&call, comm, |comm, _| among(comm, &$found, buffers), Some(request), || (call.real)($($arg,)* comm, request))
+                let real = call.real;
+                uneven(&call, comm, |comm, _| among(comm, &$found, buffers), Some(request), move |request| (real)($($arg,)* comm, request))
             } }
         }
     )*};
@@ -169,16 +171,24 @@ unsafe fn reduce_scatter(comm: &Comm, me: Rank, s: *const u8, r: *const u8, coun
 }
 
 interpose! { "P"
-    fn MPI_Alltoallw(s: *const u8, sc: *const i32, sp: *const i32, st: *const u8, r: *mut u8, rc: *const i32, rp: *const i32, rt: *const u8, comm: Handle) -> i32 { |call|
+    fn MPI_Alltoallw(s: *const u8, sc: *const i32, sp: *const i32, st: *const u8, r: *mut u8, rc: *const i32, rp: *const i32, rt: *const u8, comm: Handle) -> i32 { |call| {
+        let real = call.real;
         uneven(&call, comm, |comm, _| alltoallw(comm, Each(s, sc, sp, st), Each(r, rc, rp, rt)), None,
-            || (call.real)(s, sc, sp, st, r, rc, rp, rt, comm)) }
-    fn MPI_Ialltoallw(s: *const u8, sc: *const i32, sp: *const i32, st: *const u8, r: *mut u8, rc: *const i32, rp: *const i32, rt: *const u8, comm: Handle, request: *mut u8) -> i32 { |call|
+            move |_| (real)(s, sc, sp, st, r, rc, rp, rt, comm))
+    } }
+    fn MPI_Ialltoallw(s: *const u8, sc: *const i32, sp: *const i32, st: *const u8, r: *mut u8, rc: *const i32, rp: *const i32, rt: *const u8, comm: Handle, request: *mut u8) -> i32 { |call| {
+        let real = call.real;
         uneven(&call, comm, |comm, _| alltoallw(comm, Each(s, sc, sp, st), Each(r, rc, rp, rt)), Some(request),
-            || (call.real)(s, sc, sp, st, r, rc, rp, rt, comm, request)) }
-    fn MPI_Reduce_scatter(s: *const u8, r: *mut u8, counts: *const i32, t: Handle, op: Handle, comm: Handle) -> i32 { |call|
+            move |request| (real)(s, sc, sp, st, r, rc, rp, rt, comm, request))
+    } }
+    fn MPI_Reduce_scatter(s: *const u8, r: *mut u8, counts: *const i32, t: Handle, op: Handle, comm: Handle) -> i32 { |call| {
+        let real = call.real;
         uneven(&call, comm, |comm, me| reduce_scatter(comm, me, s, r, counts, t), None,
-            || (call.real)(s, r, counts, t, op, comm)) }
-    fn MPI_Ireduce_scatter(s: *const u8, r: *mut u8, counts: *const i32, t: Handle, op: Handle, comm: Handle, request: *mut u8) -> i32 { |call|
+            move |_| (real)(s, r, counts, t, op, comm))
+    } }
+    fn MPI_Ireduce_scatter(s: *const u8, r: *mut u8, counts: *const i32, t: Handle, op: Handle, comm: Handle, request: *mut u8) -> i32 { |call| {
+        let real = call.real;
         uneven(&call, comm, |comm, me| reduce_scatter(comm, me, s, r, counts, t), Some(request),
-            || (call.real)(s, r, counts, t, op, comm, request)) }
+            move |request| (real)(s, r, counts, t, op, comm, request))
+    } }
 }

@@ -28,6 +28,8 @@ pub struct State {
     /// By strand.
     gathers: HashMap<u32, Gather>,
     calls: HashMap<u32, u64>,
+    /// What a statement of a strand loaded last: the address, and the value.
+    loaded: HashMap<(u32, Site), (u64, u64)>,
     /// Results of operations that are under way and fetch one element.
     pub fetches: Vec<Fetched>,
     /// Calls that are not understood, by name.
@@ -127,6 +129,7 @@ impl State {
             notes,
             gathers: HashMap::new(),
             calls: HashMap::new(),
+            loaded: HashMap::new(),
             fetches: Vec::new(),
             not_understood: HashMap::new(),
         }
@@ -138,7 +141,14 @@ impl State {
         self.flush(strand);
         *self.calls.entry(strand).or_default() += 1;
         let site = self.site(pc);
+        if super::steer::active() {
+            super::steer::logged(&event);
+        }
+        let ends = matches!(event, Event::Returned { .. } | Event::Unlock { .. } | Event::Flush { .. });
         self.log.push(&Logged { strand, site, event });
+        if ends {
+            self.log.take_back();
+        }
     }
 
     /// Logs a load or store of this process's memory at the address.
@@ -148,6 +158,28 @@ impl State {
         if let Some((site, event)) = gather.take((site, owner, write), place, address, len) {
             self.log.push(&Logged { strand, site, event });
         }
+    }
+
+    /// A statement loads a word of this rank's part of a window, maybe again: a loop that waits for another value has seen
+    /// who wrote it. Loops over arrays load another word each time, and say nothing.
+    pub fn polled(&mut self, pc: u64, window: Window, address: u64, len: u64) {
+        let mut bytes = [0u8; 8];
+        // SAFETY: the program is about to load these bytes.
+        unsafe { std::ptr::copy_nonoverlapping(address as *const u8, bytes.as_mut_ptr(), len.min(8) as usize) };
+        let value = u64::from_le_bytes(bytes);
+        let key = (super::threads::strand(), self.site(pc));
+        let before = self.loaded.insert(key, (address, value));
+        if before.is_none_or(|before| before.0 != address || before.1 == value) {
+            return;
+        }
+        let place = match self.windows.values().find(|win| win.id == window) {
+            Some(win) => {
+                let (distance, unit) = (address.wrapping_sub(win.base) as i64, i64::from(win.unit));
+                Place::Window { window, units: distance / unit, bytes: distance % unit }
+            }
+            None => Place::Window { window, units: address as i64, bytes: 0 },
+        };
+        self.log(pc, Event::Returned { owner: self.me, place, value });
     }
 
     fn flush(&mut self, strand: u32) {

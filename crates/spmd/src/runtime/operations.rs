@@ -43,6 +43,8 @@ fn issue<F>(call: &Call<F>, asked: Asked, with_request: bool) -> Option<Request>
             local::pending(buffer);
         }
         let value = value(&asked, &reads, &pieces);
+        // The second buffer of a compare-and-swap.
+        let compare = asked.compare.and_then(|_| reads.get(1)).and_then(one_element);
         let place = Place::Window { window: win.id, units: asked.displacement, bytes: 0 };
         let owner = win.comm.rank(asked.target);
         if let (Some(Buffer { address, pieces: filled }), [target]) = (&writes, &pieces[..])
@@ -64,6 +66,7 @@ fn issue<F>(call: &Call<F>, asked: Asked, with_request: bool) -> Option<Request>
             writes,
             through: Through::Window { window: win.id, request },
             value,
+            compare,
         };
         state.log(pc, Event::Operation(Box::new(operation)));
         request
@@ -73,8 +76,14 @@ fn issue<F>(call: &Call<F>, asked: Asked, with_request: bool) -> Option<Request>
 /// What a single element that is written will be.
 fn value(asked: &Asked, reads: &[Buffer], pieces: &[crate::event::Piece]) -> Option<u64> {
     let ([buffer, ..], [target]) = (reads, pieces) else { return None };
+    let alike = matches!(buffer.pieces[..], [piece] if piece.len == target.len) && target.count == 1;
+    if alike && asked.action.writes() { one_element(buffer) } else { None }
+}
+
+/// What a buffer of one element holds.
+fn one_element(buffer: &Buffer) -> Option<u64> {
     let [piece] = buffer.pieces[..] else { return None };
-    if !asked.action.writes() || piece.count != 1 || piece.len != target.len || target.count != 1 || piece.len > 8 {
+    if piece.count != 1 || piece.len > 8 {
         return None;
     }
     let mut bytes = [0u8; 8];

@@ -10,8 +10,7 @@ pub fn find(cell: &AtomicPtr<c_void>, name: &str) -> Option<*mut c_void> {
         return Some(known);
     }
     let name = CString::new(name).ok()?;
-    // SAFETY: a zero-terminated name.
-    let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
+    let found = super::modules::function(&name);
     cell.store(found, Ordering::Relaxed);
     (!found.is_null()).then_some(found)
 }
@@ -51,16 +50,56 @@ macro_rules! caller {
     }};
 }
 
-/// Exports functions under the library's names. `|call| body`: `call.real` is the library's function,
-/// `call.site` the statement. Calls from inside another one, and all calls while nobody listens, go
-/// straight through.
+/// Exports functions under the library's names. `|call| body`: `call.real` is the library's function. Calls from inside
+/// another one, and all calls while nobody listens, go straight through. MPI's profiling names (`PMPI_x`) are exported
+/// too, for libraries that pass the program's calls on to them; everybody else's go straight through.
 macro_rules! interpose {
+    ("P" $(fn $name:ident($($arg:ident: $type:ty),*) -> $result:ty { |$call:ident| $body:expr })*) => {$(
+        const _: () = {
+            shared! { "P" fn $name($($arg: $type),*) -> $result { |$call| $body } }
+
+            /// # Safety
+            /// As the library has it.
+            #[unsafe(export_name = concat!("P", stringify!($name)))]
+            pub unsafe extern "C" fn passed_on($($arg: $type),*) -> $result {
+                let pc = caller!();
+                let real = real!(concat!("P", stringify!($name)), unsafe extern "C" fn($($type),*) -> $result);
+                if !$crate::runtime::modules::passes_on(pc) {
+                    // SAFETY: somebody else's call.
+                    return unsafe { real($($arg),*) };
+                }
+                // SAFETY: the contract is that of the function replaced.
+                unsafe { looked_at(pc, real, $($arg),*) }
+            }
+        };
+    )*};
     ($prefix:literal $(fn $name:ident($($arg:ident: $type:ty),*) -> $result:ty { |$call:ident| $body:expr })*) => {$(
+        const _: () = {
+            shared! { $prefix fn $name($($arg: $type),*) -> $result { |$call| $body } }
+        };
+    )*};
+}
+
+/// The function under its own name, and what it does.
+macro_rules! shared {
+    ($prefix:literal fn $name:ident($($arg:ident: $type:ty),*) -> $result:ty { |$call:ident| $body:expr }) => {
+        /// # Safety
+        /// As the library has it.
         #[unsafe(no_mangle)]
-        #[allow(non_snake_case, clippy::too_many_arguments, clippy::missing_safety_doc, reason = "as the library has it")]
+        #[allow(non_snake_case, clippy::too_many_arguments, reason = "as the library has it")]
         pub unsafe extern "C" fn $name($($arg: $type),*) -> $result {
             let pc = caller!();
             let real = real!(concat!($prefix, stringify!($name)), unsafe extern "C" fn($($type),*) -> $result);
+            // SAFETY: the contract is that of the function replaced.
+            unsafe { looked_at(pc, real, $($arg),*) }
+        }
+
+        #[allow(clippy::too_many_arguments, reason = "as the library has it")]
+        unsafe fn looked_at(
+            pc: u64,
+            real: unsafe extern "C" fn($($type),*) -> $result,
+            $($arg: $type),*
+        ) -> $result {
             let Some($call) = $crate::runtime::Call::enter(pc, real) else {
                 // SAFETY: the program's own call.
                 return unsafe { real($($arg),*) };
@@ -69,5 +108,5 @@ macro_rules! interpose {
             #[allow(unused_unsafe, reason = "a few bodies are safe")]
             unsafe { $body }
         }
-    )*};
+    };
 }

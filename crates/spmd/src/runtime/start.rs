@@ -94,6 +94,13 @@ pub unsafe extern "C" fn MPI_Init(argc: *mut i32, argv: *mut u8) -> i32 {
     })
 }
 
+/// As Open MPI's Fortran layer calls it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PMPI_Init(argc: *mut i32, argv: *mut u8) -> i32 {
+    // SAFETY: the same contract; once begun, nothing begins again.
+    unsafe { MPI_Init(argc, argv) }
+}
+
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn MPI_Init_thread(argc: *mut i32, argv: *mut u8, wanted: i32, provided: *mut i32) -> i32 {
     quietly(|| {
@@ -103,6 +110,13 @@ pub unsafe extern "C" fn MPI_Init_thread(argc: *mut i32, argv: *mut u8, wanted: 
         begin();
         result
     })
+}
+
+/// As Open MPI's Fortran layer calls it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn PMPI_Init_thread(argc: *mut i32, argv: *mut u8, wanted: i32, provided: *mut i32) -> i32 {
+    // SAFETY: the same contract.
+    unsafe { MPI_Init_thread(argc, argv, wanted, provided) }
 }
 
 interpose! { "P"

@@ -5,6 +5,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use super::explain::Words;
 use super::{At, Witness};
 use crate::event::{Collective, Event, Flow, Logs, Operator, Place};
 use crate::ids::{Communicator, Object, Rank, Request, Window};
@@ -14,6 +15,8 @@ use crate::ids::{Communicator, Object, Rank, Request, Window};
 pub enum Rejected {
     /// No run comes to the cut.
     Unreachable,
+    /// There, a value was returned that nobody can have written.
+    Unexplained,
     /// There, one of the two has not begun or is over.
     NotUnderWay,
     /// They do not touch a common byte, or nobody writes.
@@ -40,25 +43,31 @@ enum Lock {
 pub struct Checker<'a> {
     logs: &'a Logs,
     needs: HashMap<At, Need>,
+    words: Words,
 }
 
 pub(super) struct World<'a> {
     pub(super) logs: &'a Logs,
     pub(super) needs: &'a HashMap<At, Need>,
-    pub(super) done: Vec<Vec<bool>>,
+    /// When each entry was done, counted from 1; 0: not yet.
+    done: Vec<Vec<u32>>,
+    last: u32,
     held: HashMap<Lock, Vec<Holder>>,
 }
 
 impl<'a> Checker<'a> {
     pub fn new(logs: &'a Logs) -> Checker<'a> {
-        Checker { logs, needs: needs(logs) }
+        Checker { logs, needs: needs(logs), words: Words::new(logs) }
     }
 
     /// Judges a witness. `letter`: by the letter of the standard, where practice is kinder.
     pub fn check(&self, witness: &Witness, letter: bool) -> Result<(), Rejected> {
-        let done = self.logs.iter().map(|log| vec![false; log.len()]).collect();
-        let mut world = World { logs: self.logs, needs: &self.needs, done, held: HashMap::new() };
+        let done = self.logs.iter().map(|log| vec![0; log.len()]).collect();
+        let mut world = World { logs: self.logs, needs: &self.needs, done, last: 0, held: HashMap::new() };
         world.advance(&witness.cut)?;
+        if !self.words.explained(|at| world.done[at.0][at.1]) {
+            return Err(Rejected::Unexplained);
+        }
         if !world.conflict(&witness.parties) {
             return Err(Rejected::NoConflict);
         }
@@ -85,7 +94,8 @@ impl World<'_> {
                     if !self.ready(at) {
                         break;
                     }
-                    self.done[at.0][at.1] = true;
+                    self.last += 1;
+                    self.done[at.0][at.1] = self.last;
                     *next += 1;
                     moved = true;
                 }
@@ -100,7 +110,7 @@ impl World<'_> {
     }
 
     pub(super) fn is_done(&self, at: At) -> bool {
-        self.done[at.0][at.1]
+        self.done[at.0][at.1] > 0
     }
 
     pub(super) fn event(&self, at: At) -> &Event {

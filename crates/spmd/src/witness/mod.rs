@@ -10,6 +10,7 @@
 //! returns; pairs that need more are left potential.
 
 mod check;
+mod explain;
 mod lasting;
 
 pub use check::{Checker, Rejected};
@@ -72,6 +73,30 @@ pub fn entry(logs: &Logs, access: &Access, block: u32) -> Option<At> {
         }
     }
     None
+}
+
+/// Points at which both may be under way: the least that must have happened, and with one of them as late as it is under
+/// way, which is what values may ask for that the other one has seen.
+pub fn candidates(logs: &Logs, order: &Order, owned: &Owned, found: &Found) -> Vec<Witness> {
+    let Some(least) = build(logs, order, owned, found) else { return Vec::new() };
+    let mut all = vec![least.clone()];
+    for (access, block) in [(&found.a, found.i), (&found.b, found.j)] {
+        let last = match access.end {
+            End::At(end) if end.strand == access.strand => end.at - 1,
+            End::Open => u32::MAX,
+            End::At(_) | End::AtStart | End::Owners(_) | End::Past => continue,
+        };
+        let mut later = least.clone();
+        let moment = Moment { strand: access.start_of(block).strand, at: last };
+        include(logs, &mut later.cut, moment.strand.rank, moment.strand.number, last);
+        for (strand, known) in order.past(moment) {
+            include(logs, &mut later.cut, strand.rank, strand.number, known);
+        }
+        if !all.contains(&later) {
+            all.push(later);
+        }
+    }
+    all
 }
 
 /// The least that must have happened for both to be under way.

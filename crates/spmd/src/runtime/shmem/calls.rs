@@ -10,8 +10,8 @@ use crate::runtime::Call;
 
 /// A call in which everybody of a set waits for everybody.
 fn meeting<F>(call: &Call<F>, set: Option<(Comm, Collective)>, completes: bool, go: impl FnOnce()) {
-    steer::shmem_completing();
     if completes {
+        steer::shmem_completing(None);
         quiet(call, Context::DEFAULT, true);
     }
     if let Some((comm, collective)) = &set {
@@ -136,22 +136,22 @@ interpose! { "p"
         meeting(&call, set, false, || (call.real)(first, stride, size, sync))
     } }
     fn shmem_quiet() -> () { |call| {
-        steer::shmem_completing();
+        steer::shmem_completing(Some(Context::DEFAULT));
         (call.real)();
         quiet(&call, Context::DEFAULT, false);
     } }
     fn shmem_fence() -> () { |call| {
-        steer::shmem_completing();
+        steer::shmem_fenced();
         (call.real)();
         call.log(Event::ContextFence { context: Context::DEFAULT });
     } }
     fn shmem_ctx_quiet(handle: usize) -> () { |call| {
-        steer::shmem_completing();
+        steer::shmem_completing(Some(context(handle)));
         (call.real)(handle);
         quiet(&call, context(handle), false);
     } }
     fn shmem_ctx_fence(handle: usize) -> () { |call| {
-        steer::shmem_completing();
+        steer::shmem_fenced();
         (call.real)(handle);
         call.log(Event::ContextFence { context: context(handle) });
     } }
@@ -191,12 +191,12 @@ interpose! { "p"
         result
     } }
     fn shmem_ctx_destroy(handle: usize) -> () { |call| {
-        steer::shmem_completing();
+        steer::shmem_completing(None);
         quiet(&call, context(handle), false);
         (call.real)(handle)
     } }
     fn shmem_set_lock(lock: *mut i64) -> () { |call| {
-        steer::shmem_completing();
+        steer::shmem_completing(None);
         (call.real)(lock);
         call.log(Event::SetLock { word: lock as u64 });
     } }
@@ -208,7 +208,7 @@ interpose! { "p"
         result
     } }
     fn shmem_clear_lock(lock: *mut i64) -> () { |call| {
-        steer::shmem_completing();
+        steer::shmem_completing(None);
         (call.real)(lock);
         quiet(&call, Context::DEFAULT, false);
         call.log(Event::ClearLock { word: lock as u64 });
@@ -217,6 +217,7 @@ interpose! { "p"
 
 /// Symmetric memory is given back: everybody waits for everybody, and then it is gone (R12).
 fn freed<F>(call: &Call<F>, address: *mut u8) {
+    steer::shmem_completing(None);
     let set = members(call, Set::Everybody);
     meeting(call, set, false, || ());
     let len = local::forget(address as u64);
@@ -226,6 +227,7 @@ fn freed<F>(call: &Call<F>, address: *mut u8) {
 }
 
 fn allocate<F>(call: &Call<F>, size: usize, go: impl FnOnce() -> *mut u8) -> *mut u8 {
+    steer::shmem_completing(None);
     let set = members(call, Set::Everybody);
     let mut made = std::ptr::null_mut();
     meeting(call, set, false, || made = go());

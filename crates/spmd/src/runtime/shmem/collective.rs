@@ -95,7 +95,7 @@ pub(super) fn collective<F, R>(
             (collective, request)
         })
     });
-    steer::shmem_completing();
+    steer::shmem_completing(None);
     let result = steer::blocking(go);
     if let Some((collective, request)) = entered {
         call.with(|state, pc| {

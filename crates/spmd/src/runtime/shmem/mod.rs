@@ -37,7 +37,7 @@ fn made<T>(body: impl FnOnce(&mut Made) -> T) -> T {
 }
 
 /// The context that a handle stands for. Handles that are not known are the default one.
-fn context(handle: usize) -> Context {
+pub fn context(handle: usize) -> Context {
     made(|made| Context(made.contexts.get(&handle).map_or(0, |(number, _)| *number)))
 }
 
@@ -99,7 +99,21 @@ fn signalled<F>(
     });
     let context = own.0 as usize;
     let (there, here) = ((to, 1), (from, 1));
-    transfer(call, Transfer { action: Action::Put, pe, there, here, count, elements, context, blocking, value: None });
+    transfer(
+        call,
+        Transfer {
+            action: Action::Put,
+            pe,
+            there,
+            here,
+            count,
+            elements,
+            context,
+            blocking,
+            value: None,
+            compare: None,
+        },
+    );
     call.log(Event::ContextFence { context: own });
     let operator = if operator == SIGNAL_SET { Operator::Replace } else { ADD };
     atomic(call, Action::Accumulate(operator), context, signal, typed::elements::<u64>("uint64"), value, pe);
@@ -154,6 +168,7 @@ struct Transfer {
     context: usize,
     blocking: bool,
     value: Option<u64>,
+    compare: Option<u64>,
 }
 
 /// Logs the transfer, and says what a plan wants to become of it.
@@ -187,6 +202,7 @@ fn transfer<F>(call: &Call<F>, transfer: Transfer) -> Decision {
         writes,
         through,
         value: transfer.value,
+        compare: transfer.compare,
     };
     call.log(Event::Operation(Box::new(operation)));
     if !steer::active() {
@@ -233,10 +249,22 @@ fn atomic<F>(
     pe: i32,
 ) -> Decision {
     let value = Some(value).filter(|_| action.writes());
-    transfer(
-        call,
-        Transfer { action, pe, there: (there, 1), here: (0, 1), count: 1, elements, context, blocking: true, value },
-    )
+    let (there, here, compare) = ((there, 1), (0, 1), None);
+    transfer(call, Transfer { action, pe, there, here, count: 1, elements, context, blocking: true, value, compare })
+}
+
+/// A compare-and-swap: what it compares with, and what it writes then.
+fn compare_swap<F>(
+    call: &Call<F>,
+    context: usize,
+    there: u64,
+    elements: Elements,
+    (old, new): (u64, u64),
+    pe: i32,
+) -> Decision {
+    let action = Action::Fetch(Operator::CompareAndSwap);
+    let (there, here, value, compare) = ((there, 1), (0, 1), Some(new), Some(old));
+    transfer(call, Transfer { action, pe, there, here, count: 1, elements, context, blocking: true, value, compare })
 }
 
 /// What an atomic operation brought back.

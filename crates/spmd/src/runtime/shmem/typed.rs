@@ -4,7 +4,7 @@
 //! first. The list says which calls there are, not which this library has: each is looked up when it is called.
 
 use super::waits::{Many, satisfied};
-use super::{ADD, Elements, Transfer, atomic, element, returned, signalled, transfer, waited};
+use super::{ADD, Elements, Transfer, atomic, compare_swap, element, returned, signalled, transfer, waited};
 use crate::event::{Action, Operator};
 use crate::runtime::Call;
 use crate::runtime::steer::{self, Decision};
@@ -59,13 +59,30 @@ fn put<F>(call: &Call<F>, elements: Elements, (to, from, count, pe): (u64, u64, 
     let value = unsafe { element(from, elements, count) };
     let (there, here) = ((to, how.strides.0), (from, how.strides.1));
     let How { context, blocking, .. } = how;
-    transfer(call, Transfer { action: Action::Put, pe, there, here, count, elements, context, blocking, value })
+    transfer(
+        call,
+        Transfer { action: Action::Put, pe, there, here, count, elements, context, blocking, value, compare: None },
+    )
 }
 
 fn get<F>(call: &Call<F>, elements: Elements, (to, from, count, pe): (u64, u64, u64, i32), how: How) -> Decision {
     let (there, here) = ((from, how.strides.0), (to, how.strides.1));
     let How { context, blocking, .. } = how;
-    transfer(call, Transfer { action: Action::Get, pe, there, here, count, elements, context, blocking, value: None })
+    transfer(
+        call,
+        Transfer {
+            action: Action::Get,
+            pe,
+            there,
+            here,
+            count,
+            elements,
+            context,
+            blocking,
+            value: None,
+            compare: None,
+        },
+    )
 }
 
 /// A value that is put, without memory of this rank.
@@ -73,7 +90,18 @@ fn put_value<F>(call: &Call<F>, elements: Elements, context: usize, to: u64, val
     let (there, here, value) = ((to, 1), (0, 1), Some(value));
     transfer(
         call,
-        Transfer { action: Action::Put, pe, there, here, count: 1, elements, context, blocking: true, value },
+        Transfer {
+            action: Action::Put,
+            pe,
+            there,
+            here,
+            count: 1,
+            elements,
+            context,
+            blocking: true,
+            value,
+            compare: None,
+        },
     )
 }
 
@@ -81,7 +109,18 @@ fn get_value<F>(call: &Call<F>, elements: Elements, context: usize, from: u64, p
     let (there, here) = ((from, 1), (0, 1));
     transfer(
         call,
-        Transfer { action: Action::Get, pe, there, here, count: 1, elements, context, blocking: true, value: None },
+        Transfer {
+            action: Action::Get,
+            pe,
+            there,
+            here,
+            count: 1,
+            elements,
+            context,
+            blocking: true,
+            value: None,
+            compare: None,
+        },
     )
 }
 
@@ -95,13 +134,16 @@ fn fetch_later<F>(
 ) -> Decision {
     let (result, there, pe) = at;
     let (there, here, action) = ((there, 1), (result, 1), Action::Fetch(operator));
-    transfer(call, Transfer { action, pe, there, here, count: 1, elements, context, blocking: false, value: None })
+    transfer(
+        call,
+        Transfer { action, pe, there, here, count: 1, elements, context, blocking: false, value: None, compare: None },
+    )
 }
 
 /// The operation is issued later.
 fn kept(decision: Decision, go: impl FnOnce() + 'static) {
-    if decision == Decision::Late {
-        steer::shmem_keep(go);
+    if let Decision::Late(context) = decision {
+        steer::shmem_keep(context, go);
     }
 }
 
@@ -217,7 +259,7 @@ kinds! {
         |call, context| atomic(&call, Action::Fetch(ADD), context, to, elements::<T>(L), 1, pe);
         |value| returned(&call, to, pe, value.word());
     compare_swap<L, T>(to: u64, old: T, new: T, pe: i32) -> T;
-        |call, context| atomic(&call, Action::Fetch(Operator::CompareAndSwap), context, to, elements::<T>(L), new.word(), pe);
+        |call, context| compare_swap(&call, context, to, elements::<T>(L), (old.word(), new.word()), pe);
         |value| returned(&call, to, pe, value.word());
     and<L, T>(to: u64, with: T, pe: i32) -> ();
         |call, context| atomic(&call, Action::Accumulate(Operator::BitAnd), context, to, elements::<T>(L), with.word(), pe);
@@ -261,9 +303,9 @@ pub(super) const NOT_EQUAL: i32 = 1;
 // Waits and tests.
 kinds! {
     wait<L, T>(word: u64, than: T) -> ();
-        |call, context| steer::shmem_completing(); |done| waited(&call, word, elements::<T>(L), NOT_EQUAL, than.word() as i64);
+        |call, context| steer::shmem_completing(None); |done| waited(&call, word, elements::<T>(L), NOT_EQUAL, than.word() as i64);
     wait_until<L, T>(word: u64, how: i32, wanted: T) -> ();
-        |call, context| steer::shmem_completing(); |done| waited(&call, word, elements::<T>(L), how, wanted.word() as i64);
+        |call, context| steer::shmem_completing(None); |done| waited(&call, word, elements::<T>(L), how, wanted.word() as i64);
     test<L, T>(word: u64, how: i32, wanted: T) -> i32;
         |call, context| (); |yes| if yes != 0 { waited(&call, word, elements::<T>(L), how, wanted.word() as i64) };
     wait_until_all<L, T>(words: u64, n: u64, skip: *const i32, how: i32, wanted: T) -> ();

@@ -10,6 +10,7 @@
 //! stops one-sided operations of others. There is no central rank. Deviation from Algorithm 7.4: the
 //! pair is named with its execution, so there is no random choice and no back-off.
 
+mod memory;
 mod requests;
 mod shmem;
 
@@ -22,10 +23,13 @@ use std::time::{Duration, Instant};
 
 use super::abi::{Handle, abi};
 use crate::ids::{Rank, Site};
-use crate::plan::{Memory, Plan, Said, Step, What};
+use crate::plan::{Anchor, Plan, Said, Step, What};
 
+pub use memory::logged;
 pub use requests::{Sort, nonblocking, release, release_collectives, resolve, window_request};
-pub use shmem::{Decision, shmem_after, shmem_completed, shmem_completing, shmem_keep, shmem_operation};
+pub use shmem::{Decision, shmem_after, shmem_completed, shmem_completing, shmem_fenced, shmem_keep, shmem_operation};
+
+use memory::text;
 
 const PLAN: &str = "REWEAVE_SPMD_PLAN";
 /// Tags of our messages.
@@ -49,6 +53,10 @@ struct Steering {
     comm: Handle,
     twins: HashMap<Handle, Handle>,
     executions: HashMap<(What, Site), u64>,
+    /// How far memory lies from where the plan has it: that of the first, of the second, and of both.
+    shifts: [i64; 3],
+    /// Buffers of the call that was logged last.
+    buffers: Vec<u64>,
     /// Loads and stores of the pair, first and second: how often they were made, and at which call last.
     locals: [(u64, u64); 2],
     /// The first access of the pair has happened.
@@ -98,6 +106,8 @@ pub fn begin(folder: &std::path::Path, me: Rank) {
         comm,
         twins: HashMap::new(),
         executions: HashMap::new(),
+        shifts: [0; 3],
+        buffers: Vec::new(),
         locals: [(0, u64::MAX); 2],
         first_happened: false,
         kept: Vec::new(),
@@ -113,8 +123,7 @@ pub fn begin(folder: &std::path::Path, me: Rank) {
 
 /// Is there MPI, and has it begun?
 fn has_messages() -> bool {
-    // SAFETY: a zero-terminated name.
-    let there = unsafe { !libc::dlsym(libc::RTLD_DEFAULT, c"PMPI_Initialized".as_ptr()).is_null() };
+    let there = !super::modules::function(c"PMPI_Initialized").is_null();
     let mut begun = 0i32;
     there && pmpi!(PMPI_Initialized(&mut begun => *mut i32)) == 0 && begun != 0
 }
@@ -151,14 +160,24 @@ impl Steering {
         let count = self.executions.entry((what, site)).or_default();
         *count += 1;
         let (rank, execution) = (self.me, *count);
-        self.place(|step| (step.what, step.site, step.rank, step.execution) == (what, site, rank, execution))
+        let found =
+            self.place(|step| (step.what, step.site, step.rank, step.execution) == (what, site, rank, execution));
+        if found.is_some() {
+            let buffers = std::mem::take(&mut self.buffers);
+            self.shift(|anchor| match anchor {
+                Anchor::Buffer(number, base) => Some((*buffers.get(number as usize)?, base)),
+                Anchor::Fixed | Anchor::Window(..) => None,
+            });
+        }
+        found
     }
 
     /// Is this load or store one of the pair, the first time that it is made between these calls?
     fn local_role(&mut self, site: Site, calls: u64, address: u64, len: u32) -> Option<bool> {
         let me = self.me;
         for (number, step) in [self.plan.first, self.plan.second].into_iter().enumerate() {
-            let there = step.address.wrapping_sub(address) < u64::from(len);
+            let wanted = step.address.wrapping_add_signed(self.shifts[number]);
+            let there = wanted.wrapping_sub(address) < u64::from(len);
             if step.what != What::Local || step.site != site || step.rank != me || !there {
                 continue;
             }
@@ -188,15 +207,6 @@ impl Steering {
 
     fn other(&self, first: bool) -> Rank {
         if first { self.plan.second.rank } else { self.plan.first.rank }
-    }
-
-    /// What lies at the place in question, on the rank that owns it.
-    fn say_left(&mut self) {
-        let Memory { rank, address, len } = self.plan.memory;
-        if rank == self.me {
-            let bytes = text(address, len);
-            self.say(Said::Left { bytes });
-        }
     }
 
     fn say(&mut self, said: Said) {
@@ -428,17 +438,6 @@ pub fn completed(window: Handle) {
         }
     }
     steering.say_left();
-}
-
-/// Bytes of this process, at most 16; empty if there are none.
-fn text(address: u64, len: u64) -> String {
-    let mut bytes = [0u8; 16];
-    let len = len.min(16) as usize;
-    let here = libc::iovec { iov_base: bytes.as_mut_ptr().cast(), iov_len: len };
-    let there = libc::iovec { iov_base: address as *mut _, iov_len: len };
-    // SAFETY: the kernel checks both. Reading like this cannot fault.
-    let read = unsafe { libc::process_vm_readv(libc::getpid(), &here, 1, &there, 1, 0) };
-    bytes[..read.max(0) as usize].iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// The program is about to load or store.

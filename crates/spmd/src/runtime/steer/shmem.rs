@@ -1,13 +1,18 @@
 //! Operations of SHMEM in a plan: early ones are followed by a quiet, late ones are kept until the context's.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use super::{Handle, PENDING, Said, alone_meets, hear, meet_after, meet_before, said, steering};
 use crate::event::Action;
-use crate::ids::Site;
+use crate::ids::{Context, Site};
 use crate::plan::What;
 use crate::runtime::steer::{DONE, active, completed, completing};
 
 /// Stands for symmetric memory where others have a window.
 const KEY: Handle = usize::MAX;
+
+/// A fence was called, and nothing since.
+static FENCED: AtomicBool = AtomicBool::new(false);
 
 /// What becomes of an operation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -18,8 +23,8 @@ pub enum Decision {
     Early(usize),
     /// It happens where it stands: whether it comes first, and whether the order is known.
     Point(bool, bool),
-    /// To be kept by [`shmem_keep`].
-    Late,
+    /// To be kept by [`shmem_keep`], for its context.
+    Late(i32),
     /// Kept already.
     Kept,
 }
@@ -33,7 +38,7 @@ impl From<()> for Decision {
 impl Decision {
     /// Does the library's function have to wait?
     pub fn waits(self) -> bool {
-        matches!(self, Decision::Late | Decision::Kept)
+        matches!(self, Decision::Late(_) | Decision::Kept)
     }
 }
 
@@ -46,6 +51,10 @@ pub fn shmem_operation(
     fills: Option<(u64, u64)>,
     (to, pe): (u64, i32),
 ) -> Decision {
+    // Behind a fence nothing overtakes what was kept.
+    if FENCED.swap(false, Ordering::Relaxed) {
+        shmem_completing(None);
+    }
     let role = steering().and_then(|mut steering| Some((steering.role(What::Operation, site)?, steering.alone())));
     let Some((first, alone)) = role else { return Decision::Now };
     if let (Some(mut steering), Some((address, len))) = (steering(), fills) {
@@ -67,10 +76,11 @@ pub fn shmem_operation(
     } else if let Some(steering) = steering() {
         steering.announce(false, PENDING);
     }
-    let (Some((address, len)), true) = (source, blocking) else { return Decision::Late };
+    let number = crate::runtime::shmem::context(context).0 as i32;
+    let (Some((address, len)), true) = (source, blocking) else { return Decision::Late(number) };
     // SAFETY: the source of the program's put, which may be changed when the call comes back.
     let bytes = unsafe { std::slice::from_raw_parts(address as *const u8, len as usize) }.to_vec();
-    shmem_keep(move || {
+    shmem_keep(number, move || {
         let put = real!("pshmem_putmem", unsafe extern "C" fn(u64, *const u8, usize, i32));
         // SAFETY: the program's own destination.
         unsafe { put(to, bytes.as_ptr(), bytes.len(), pe) };
@@ -79,14 +89,14 @@ pub fn shmem_operation(
     Decision::Kept
 }
 
-/// Keeps an operation.
-pub fn shmem_keep(go: impl FnOnce() + 'static) {
+/// Keeps an operation of a context.
+pub fn shmem_keep(context: i32, go: impl FnOnce() + 'static) {
     let go = move |_: Handle| {
         go();
         0
     };
     if let Some(mut steering) = steering() {
-        steering.late.push((KEY, -1, Box::new(go)));
+        steering.late.push((KEY, context, Box::new(go)));
     }
 }
 
@@ -118,15 +128,20 @@ pub fn shmem_after(decision: Decision) {
             completed(KEY);
             meet_after(first, in_order);
         }
-        Decision::Now | Decision::Late | Decision::Kept => {}
+        Decision::Now | Decision::Late(_) | Decision::Kept => {}
     }
 }
 
-/// A call that completes operations, or waits for others.
-pub fn shmem_completing() {
+/// A call that completes operations of a context (all of them, if it says none), or waits for others.
+pub fn shmem_completing(context: Option<Context>) {
     if active() {
-        completing(KEY, None);
+        completing(KEY, context.map(|context| context.0 as i32));
     }
+}
+
+/// A fence: completes nothing, but what was kept comes before the next operation.
+pub fn shmem_fenced() {
+    FENCED.store(active(), Ordering::Relaxed);
 }
 
 pub fn shmem_completed() {

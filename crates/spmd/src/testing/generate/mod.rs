@@ -206,7 +206,8 @@ impl Maker {
             self.writes.push((target, place, value));
         }
         let target = Rank(target as u32);
-        let operation = Operation { action, target, place, pieces: vec![piece], reads, writes, through, value };
+        let operation =
+            Operation { action, target, place, pieces: vec![piece], reads, writes, through, value, compare: None };
         self.log(rank, strand, Event::Operation(Box::new(operation)));
     }
 

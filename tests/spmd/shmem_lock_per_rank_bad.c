@@ -1,0 +1,19 @@
+// A sum that everybody adds to under a lock of its own (FT in the paper, chapter 8).
+#include <shmem.h>
+#include <stdio.h>
+
+static long locks[8];
+static int sum;
+
+int main(void) {
+  shmem_init();
+  int rank = shmem_my_pe();
+  shmem_barrier_all();
+  shmem_set_lock(&locks[rank]);
+  int value = shmem_int_g(&sum, 0);
+  shmem_int_p(&sum, value + rank, 0);
+  shmem_clear_lock(&locks[rank]);
+  shmem_barrier_all();
+  shmem_finalize();
+  return 0;
+}

@@ -1,0 +1,20 @@
+// The lock is given back while the put is under way: no quiet (values).
+#include <shmem.h>
+#include <stdio.h>
+
+static long lock;
+static int counter;
+
+int main(void) {
+  shmem_init();
+  int rank = shmem_my_pe();
+  shmem_barrier_all();
+  while (shmem_long_atomic_compare_swap(&lock, 0, 1, 0) != 0) {
+  }
+  int value = shmem_int_g(&counter, 0);
+  shmem_int_p(&counter, value + 1, 0);
+  shmem_long_atomic_set(&lock, 0, 0);
+  shmem_barrier_all();
+  shmem_finalize();
+  return 0;
+}

@@ -142,6 +142,45 @@ fn a_destructor_that_joins_is_where_it_waits() {
     assert_eq!(report["bugs"][0]["pattern"], "woken-for-another", "{report:#}");
 }
 
+const SCALER: &str = "#include <cassert>
+#include <mutex>
+#include <thread>
+struct Config {
+    std::mutex door;
+    int width = 1, height = 1;
+    int get_width() { std::lock_guard<std::mutex> guard(door); return width; }
+    int get_height() { std::lock_guard<std::mutex> guard(door); return height; }
+    void reload(int size) { std::lock_guard<std::mutex> guard(door); width = height = size; }
+};
+struct Scaler {
+    Config &config;
+    int scale() { int w = config.get_width(); int h = config.get_height(); assert(w == h); return w * h; }
+};
+int main() {
+    Config config;
+    Scaler scaler{config};
+    std::thread reader([&] { scaler.scale(); });
+    std::thread writer([&] { config.reload(2); });
+    reader.join();
+    writer.join();
+}
+";
+
+/// All of it is compiled into one function of the library's, which nobody has heard of.
+#[test]
+fn a_torn_block_is_named_after_the_users_function() {
+    if !has("g++") {
+        skip("blocks of C++ in reports", "no g++");
+        return;
+    }
+    let (_scratch, report) = report_of(SCALER, &["--budget", "20s"]);
+    let findings = report["findings"].as_array().expect("findings");
+    let torn = findings.iter().find(|finding| finding["kind"] == "atomicity").expect("a torn block");
+    let summary = torn["summary"].as_str().expect("a summary");
+    assert!(summary.starts_with("inferred atomic block in Scaler::scale (prog.cpp:13)"), "{summary}");
+    assert_eq!(torn["block_at"]["label"], Value::Null, "{torn:#}");
+}
+
 const STREAM: &str = "#include <sstream>
 #include <thread>
 static std::ostringstream out;

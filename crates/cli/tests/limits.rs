@@ -28,6 +28,30 @@ fn many_threads_stay_within_the_memory_that_is_allowed() {
     assert!(said.stdout.contains("memory was at its limit"), "{said:?}");
 }
 
+/// Two at a time, thousands in all: what they did is ordered by the thread that joined them.
+fn coming_and_going(threads: usize) -> String {
+    let mut text = String::new();
+    for n in (1..=threads).step_by(2) {
+        let _ = writeln!(text, "T0|fork(T{n})|1\nT0|fork(T{})|2", n + 1);
+        for (thread, outer, inner, line) in [(n, "A", "B", 10), (n + 1, "B", "A", 20)] {
+            let _ = writeln!(text, "T{thread}|acq({outer})|{line}\nT{thread}|acq({inner})|{}", line + 1);
+            let _ = writeln!(text, "T{thread}|r(V)|{}\nT{thread}|w(V)|{}", line + 2, line + 3);
+            let _ = writeln!(text, "T{thread}|rel({inner})|{}\nT{thread}|rel({outer})|{}", line + 4, line + 5);
+        }
+        let _ = writeln!(text, "T0|join(T{n})|3\nT0|join(T{})|4", n + 1);
+    }
+    text
+}
+
+#[test]
+fn threads_that_have_ended_cost_no_memory() {
+    let lab = Lab::new();
+    std::fs::write(lab.path("going.std"), coming_and_going(4000)).expect("written");
+    let said = lab.reweave(&["predict", "going.std", "--max-memory", "250M", "--budget", "120s"]);
+    assert_eq!(said.code, 1, "the deadlock is found: {said:?}");
+    assert!(!said.stdout.contains("memory was at its limit"), "{said:?}");
+}
+
 #[test]
 fn where_everything_races_with_everything_some_of_it_is_shown() {
     let lab = Lab::new();

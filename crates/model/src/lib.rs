@@ -23,7 +23,7 @@ pub use event::{
 };
 pub use finding::{
     AccessOp, Accessor, AtomicBlock, Awaited, Before, BlockSource, Evidence, Feeds, Finding, Harm, Kind, Novelty,
-    OpName, Place, Sighted, Sighting, StaticAccess, Strength, View, Witness,
+    OpName, Place, Sighted, Sighting, StaticAccess, Strength, TurningPoint, View, Witness,
 };
 pub use ids::{Addr, EventId, ObjectId, Pc, ProcessId, StackId, ThreadId, module_id};
 pub use locks::{HeldLocks, LockChange};

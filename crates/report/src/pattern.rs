@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use reweave_model::{Kind, OpName};
+use reweave_model::{Kind, OpName, Strength, TurningPoint};
 use serde::{Deserialize, Serialize};
 
 use crate::data::{AccessItem, Item, Operation};
@@ -18,6 +18,8 @@ pub enum Pattern {
     DoubleCheckedLocking,
     LockOrderInversion,
     LostWakeUp,
+    WokenForAnother,
+    Aba,
     LostUpdate,
     CheckThenAct,
 }
@@ -32,7 +34,14 @@ impl Pattern {
             () if is_in_library(group.lead) => Some(Self::UnguardedContainer),
             () if any(frees) => Some(Self::UseAfterFree),
             () if any(inverts) => Some(Self::LockOrderInversion),
-            () if any(waits_for_notify) => Some(Self::LostWakeUp),
+            () if any(waits_for_notify) => match group.items().find_map(|item| item.turn) {
+                Some(TurningPoint::NotifyForAnother) => Some(Self::WokenForAnother),
+                Some(TurningPoint::NotifyTooEarly) => Some(Self::LostWakeUp),
+                // What a run did, it did for another reason.
+                _ if group.lead.strength == Strength::Confirmed => None,
+                _ => Some(Self::LostWakeUp),
+            },
+            () if any(|item| item.turn == Some(TurningPoint::Aba)) => Some(Self::Aba),
             () if any(updates) => Some(Self::LostUpdate),
             () if any(checks_and_acts) => Some(Self::CheckThenAct),
             () => None,
@@ -47,6 +56,8 @@ impl Pattern {
             Self::DoubleCheckedLocking => "double-checked locking",
             Self::LockOrderInversion => "lock-order inversion",
             Self::LostWakeUp => "lost wake-up",
+            Self::WokenForAnother => "notify for another",
+            Self::Aba => "ABA",
             Self::LostUpdate => "lost update",
             Self::CheckThenAct => "check-then-act",
         }
@@ -74,6 +85,14 @@ impl Pattern {
             }
             Self::LostWakeUp => {
                 "the notify can come before the wait: change the condition under the lock, and check it in a loop before waiting"
+            }
+            Self::WokenForAnother => {
+                "the notify woke another thread, and nobody told this one: notify all of them, or give those who wait for \
+                 different things conditions of their own"
+            }
+            Self::Aba => {
+                "a pointer was changed and changed back before it was compared, so that the comparison noticed nothing: count \
+                 the changes beside the pointer, or let nobody reuse what others may still look at"
             }
             Self::LostUpdate => {
                 "it is read, changed and written back in steps: do all of it under one lock, or by one atomic operation"
@@ -177,8 +196,6 @@ fn checks_and_acts(item: &Item) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use reweave_model::Strength;
-
     use super::*;
     use crate::data::{HeldLock, Location};
     use crate::memory::MemoryItem;
@@ -230,8 +247,16 @@ mod tests {
         let waits = |thread, lock: &str, held| access(thread, Operation::WaitForLock(lock.into()), held, "", None);
         let circle = (Kind::Deadlock, vec![waits(1, "a", &["b"]), waits(2, "b", &["a"])]);
         assert_eq!(pattern(&[circle]), Some(Pattern::LockOrderInversion));
-        let notify = access(1, Operation::WaitFor("a notify on ready".into()), &[], "", None);
-        assert_eq!(pattern(&[(Kind::Deadlock, vec![notify])]), Some(Pattern::LostWakeUp));
+        let waiting = |turn| {
+            let notify = access(1, Operation::WaitFor("a notify on ready".into()), &[], "", None);
+            let item = Item { accesses: vec![notify], turn, ..Item::new(Kind::Deadlock, Strength::Confirmed) };
+            Pattern::of(&Group { lead: &item, others: Vec::new() })
+        };
+        assert_eq!(waiting(Some(TurningPoint::NotifyTooEarly)), Some(Pattern::LostWakeUp));
+        assert_eq!(waiting(Some(TurningPoint::NotifyForAnother)), Some(Pattern::WokenForAnother));
+        assert_eq!(waiting(None), None, "nobody ever told it");
+        let failed = Item { turn: Some(TurningPoint::Aba), ..Item::new(Kind::Failure, Strength::Confirmed) };
+        assert_eq!(Pattern::of(&Group { lead: &failed, others: Vec::new() }), Some(Pattern::Aba));
         let update = vec![plain(1, read()), plain(2, write()), plain(1, write())];
         assert_eq!(pattern(&[(Kind::Atomicity, update)]), Some(Pattern::LostUpdate));
         let act = vec![plain(1, read()), plain(2, write()), access(1, write(), &[], "other", None)];

@@ -81,3 +81,128 @@ fn findings_stand_in_the_users_own_code() {
     let story = reweave(folder, &["explain", &format!("out/{id}")]).stdout;
     assert!(story.contains("T1 (lambda in main)") && !story.contains("libstdc++"), "{story}");
 }
+
+/// The report of a test of such a program, as optimised code has it.
+fn report_of(source: &str, arguments: &[&str]) -> (tempfile::TempDir, Value) {
+    let scratch = tempfile::tempdir().expect("a temporary folder");
+    let folder = scratch.path();
+    fs::write(folder.join("prog.cpp"), source).expect("written");
+    let built = reweave(folder, &["c++", "-g", "-O1", "-o", "prog", "prog.cpp", "-pthread"]);
+    assert_eq!(built.code, 0, "{}", built.stderr);
+    let all: Vec<&str> = ["test", "-o", "out"].iter().chain(arguments).chain(&["--", "./prog"]).copied().collect();
+    let tested = reweave(folder, &all);
+    assert_eq!(tested.code, 1, "{}", tested.stderr);
+    let text = fs::read_to_string(folder.join("out/report.json")).expect("a report");
+    let report = serde_json::from_str(&text).expect("JSON");
+    (scratch, report)
+}
+
+const POOL: &str = "#include <condition_variable>
+#include <mutex>
+#include <thread>
+#include <vector>
+struct Pool {
+    std::mutex door;
+    std::condition_variable bell;
+    bool stop = false;
+    std::vector<std::thread> threads;
+    Pool() {
+        for (int i = 0; i < 2; i++) threads.emplace_back([this] { work(); });
+    }
+    void work() {
+        std::unique_lock<std::mutex> guard(door);
+        while (!stop) bell.wait(guard);
+    }
+    ~Pool() {
+        {
+            std::lock_guard<std::mutex> guard(door);
+            stop = true;
+        }
+        bell.notify_one();
+        for (auto &thread : threads) thread.join();
+    }
+};
+int main() { Pool pool; }
+";
+
+/// The join happens in the library, for the destructor; and the notify was not too early, but for one of two.
+#[test]
+fn a_destructor_that_joins_is_where_it_waits() {
+    if !has("g++") {
+        skip("joins of C++ in reports", "no g++");
+        return;
+    }
+    let (_scratch, report) = report_of(POOL, &["--budget", "20s"]);
+    let hang = &report["findings"][0];
+    assert_eq!((&hang["kind"], &hang["strength"]), (&"deadlock".into(), &"confirmed".into()), "{report:#}");
+    let joins = &hang["accesses"][0];
+    assert_eq!(joins["location"]["line"], 23, "{hang:#}");
+    assert!(joins["location"]["function"].as_str().is_some_and(|name| name.contains("~Pool")), "{hang:#}");
+    assert_eq!(hang["turn"], "notify for another", "{hang:#}");
+    assert_eq!(report["bugs"][0]["pattern"], "woken-for-another", "{report:#}");
+}
+
+const SCALER: &str = "#include <cassert>
+#include <mutex>
+#include <thread>
+struct Config {
+    std::mutex door;
+    int width = 1, height = 1;
+    int get_width() { std::lock_guard<std::mutex> guard(door); return width; }
+    int get_height() { std::lock_guard<std::mutex> guard(door); return height; }
+    void reload(int size) { std::lock_guard<std::mutex> guard(door); width = height = size; }
+};
+struct Scaler {
+    Config &config;
+    int scale() { int w = config.get_width(); int h = config.get_height(); assert(w == h); return w * h; }
+};
+int main() {
+    Config config;
+    Scaler scaler{config};
+    std::thread reader([&] { scaler.scale(); });
+    std::thread writer([&] { config.reload(2); });
+    reader.join();
+    writer.join();
+}
+";
+
+/// All of it is compiled into one function of the library's, which nobody has heard of.
+#[test]
+fn a_torn_block_is_named_after_the_users_function() {
+    if !has("g++") {
+        skip("blocks of C++ in reports", "no g++");
+        return;
+    }
+    let (_scratch, report) = report_of(SCALER, &["--budget", "20s"]);
+    let findings = report["findings"].as_array().expect("findings");
+    let torn = findings.iter().find(|finding| finding["kind"] == "atomicity").expect("a torn block");
+    let summary = torn["summary"].as_str().expect("a summary");
+    assert!(summary.starts_with("inferred atomic block in Scaler::scale (prog.cpp:13)"), "{summary}");
+    assert_eq!(torn["block_at"]["label"], Value::Null, "{torn:#}");
+}
+
+const STREAM: &str = "#include <sstream>
+#include <thread>
+static std::ostringstream out;
+static void say(int number) {
+    out << \"line \" << number;
+}
+int main() {
+    std::thread one(say, 1), two(say, 2);
+    one.join();
+    two.join();
+}
+";
+
+/// The library moves the end of the text long before it could be seen: somebody else has to come first.
+#[test]
+fn two_threads_that_use_one_stream_are_made_to_meet() {
+    if !has("g++") {
+        skip("streams of C++", "no g++");
+        return;
+    }
+    let (_scratch, report) = report_of(STREAM, &["--budget", "20s", "--fail-fast"]);
+    let race = &report["findings"][0];
+    assert_eq!((&race["kind"], &race["strength"]), (&"race".into(), &"confirmed".into()), "{report:#}");
+    assert_eq!(race["accesses"][0]["location"]["line"], 5, "{race:#}");
+}

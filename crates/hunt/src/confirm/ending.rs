@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use reweave_model::Harm;
-use reweave_predict::endings::Freed;
+use reweave_model::{Harm, TurningPoint};
+use reweave_predict::endings::{self, Freed};
 use reweave_report::describe;
 use reweave_trace::{Language, Outcome, Trace};
 
@@ -19,6 +19,8 @@ pub struct Ending {
     pub outcome: Outcome,
     pub harm: Harm,
     pub text: String,
+    /// What it turned on, if something went wrong.
+    pub turn: Option<TurningPoint>,
 }
 
 impl Ending {
@@ -64,14 +66,14 @@ impl Ending {
         {
             text = format!("{text}; it printed something else: {line}");
         }
-        if harm != Harm::Nothing || normal.is_none() {
-            return Ok(Self { outcome: outcome.clone(), harm, text });
-        }
         let (harm, text) = match difference {
+            _ if harm != Harm::Nothing || normal.is_none() => (harm, text),
             Some(line) => (Harm::OtherOutput, format!("{text}; it printed something else: {line}")),
             None => (harm, format!("{text}; nothing visible")),
         };
-        Ok(Self { outcome: outcome.clone(), harm, text })
+        let wrong = harm != Harm::Nothing && *outcome != Outcome::Unknown;
+        let turn = if wrong { endings::turn(trace)? } else { None };
+        Ok(Self { outcome: outcome.clone(), harm, text, turn })
     }
 }
 

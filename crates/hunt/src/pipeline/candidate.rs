@@ -234,6 +234,7 @@ impl Candidate {
                 schedule: self.confirmed().map(|_| format!("{}/{}", self.id, confirm::SCHEDULE)),
                 outcome: Some(done.ending.text.clone()),
                 harm: Some(done.ending.harm),
+                turn: done.ending.turn,
                 why_unconfirmed: self.why_not_repeated(done.repeats),
                 preemptions: done.preemptions,
                 facts: Facts { ended: done.ending.by_itself(), ..item.facts.clone() },

@@ -41,7 +41,7 @@ pub fn endless(id: u32, trace: &Trace, places: Vec<Accessor>, folder: &Path) -> 
     let mut candidate = recorded(id, trace, &finding, &Outcome::Unknown, Repeats::Untried, folder)?;
     if let State::Done(done) = &mut candidate.state {
         let text = "did not end: its threads go round loops, and nothing changes any more".into();
-        done.ending = Ending { harm: Harm::Hang, text, outcome: Outcome::Unknown };
+        done.ending = Ending { harm: Harm::Hang, text, outcome: Outcome::Unknown, turn: None };
     }
     Ok(Candidate { account: Account::Endless, ..candidate })
 }

@@ -190,6 +190,9 @@ impl Verifier<'_> {
             self.hunt.alternatives(run, watch)?;
             self.hunt.other_schedules(run, watch)?;
         }
+        if !self.is_settled() {
+            self.hunt.catch_up(watch)?;
+        }
         Ok(())
     }
 
@@ -356,8 +359,18 @@ impl Verifier<'_> {
         if before.len() > 1 && now.len() == 1 {
             return Some("only one thread comes to these places any more".into());
         }
-        let untried = tried.schedule.is_none() && tried.steered == 0 && self.hunt.left().is_zero();
-        untried.then(|| "the time was used up before it was tried: raise it with --budget".into())
+        let over = self.hunt.left().is_zero();
+        let untried = tried.schedule.is_none() && tried.steered == 0 && over;
+        // A fix may only have moved it to other places: without other schedules nobody has looked there.
+        let unsearched =
+            over && self.hunt.schedules == 0 && !self.explored.as_ref().is_some_and(|explored| explored.complete);
+        match (untried, unsearched) {
+            (true, _) => Some("the time was used up before it was tried: raise it with --budget".into()),
+            (_, true) => Some(
+                "the time was used up before it was looked for under other schedules: raise it with --budget".into(),
+            ),
+            _ => None,
+        }
     }
 }
 

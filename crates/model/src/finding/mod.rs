@@ -46,6 +46,18 @@ named! {
 }
 
 named! {
+    /// What a run that went wrong turned on.
+    pub enum TurningPoint {
+        /// A notify found nobody waiting, and somebody waits for it since.
+        NotifyTooEarly = "notify too early",
+        /// A notify woke one thread, and another one still waits.
+        NotifyForAnother = "notify for another",
+        /// A pointer was changed and changed back while a thread took it for unchanged.
+        Aba = "aba",
+    }
+}
+
+named! {
     /// What becomes of a value that was read, as far as the trace can tell.
     pub enum Feeds {
         Unknown = "unknown",

@@ -125,6 +125,12 @@ pub fn instrumented_code(pc: u64) -> bool {
     INSTRUMENTED.iter().any(|place| place.contains(pc))
 }
 
+/// The same without our own: a library that we call for the program may come back to us.
+pub fn program_code(pc: u64) -> bool {
+    let ours = super::register::__reweave_register as *const () as u64;
+    INSTRUMENTED.iter().any(|place| place.contains(pc) && !place.contains(ours))
+}
+
 /// Remembers the code of the module around `marker`.
 pub fn registered(marker: u64) {
     let Some(mut inside) = enter() else { return };

@@ -162,6 +162,24 @@ unsafe fn play_epoll(
     true
 }
 
+type Poll = unsafe extern "C-unwind" fn(*mut pollfd, nfds_t, c_int) -> c_int;
+
+/// A poll that waits until then.
+///
+/// # Safety
+/// The program's own array of so many.
+unsafe fn poll_until(inside: &mut Inside, pc: u64, set: *mut pollfd, count: nfds_t, deadline: Deadline) -> c_int {
+    // SAFETY: by the contract.
+    unsafe {
+        let mut own = if set.is_null() { Vec::new() } else { std::slice::from_raw_parts(set, count as usize).to_vec() };
+        let ask = || real!(poll: Poll)(set, count, 0);
+        let play = |_: &mut Token<'_>, _, bytes: &[u8]| play_poll(set, count, bytes);
+        let result = polled(inside, pc, &mut own, deadline, ask, |_, _| tell_poll(set, count), play);
+        ranges::wrote(inside, set.cast(), count as usize * size_of::<pollfd>(), pc);
+        result
+    }
+}
+
 fn bits(set: *const fd_set, count: c_int, events: i16, into: &mut Vec<pollfd>) {
     if !set.is_null() {
         // SAFETY: descriptors below FD_SETSIZE, as select demands.
@@ -172,16 +190,12 @@ fn bits(set: *const fd_set, count: c_int, events: i16, into: &mut Vec<pollfd>) {
 
 interpose! {
     fn poll(set: *mut pollfd, count: nfds_t, timeout: c_int; pc) -> c_int {
-        let poll = real!(poll: unsafe extern "C-unwind" fn(*mut pollfd, nfds_t, c_int) -> c_int);
         match enter() {
             Some(mut inside) => {
                 let deadline = milliseconds(&inside, timeout);
-                let mut own = if set.is_null() { Vec::new() } else { std::slice::from_raw_parts(set, count as usize).to_vec() };
-                let result = polled(&mut inside, pc, &mut own, deadline, || poll(set, count, 0), |_, _| tell_poll(set, count), |_, _, bytes| play_poll(set, count, bytes));
-                ranges::wrote(&mut inside, set.cast(), count as usize * size_of::<pollfd>(), pc);
-                result
+                poll_until(&mut inside, pc, set, count, deadline)
             }
-            None => poll(set, count, timeout),
+            None => real!(poll: Poll)(set, count, timeout),
         }
     }
 
@@ -190,11 +204,7 @@ interpose! {
         match enter() {
             Some(mut inside) if mask.is_null() => {
                 let deadline = span(&inside, timeout);
-                let mut own = if set.is_null() { Vec::new() } else { std::slice::from_raw_parts(set, count as usize).to_vec() };
-                let poll = real!(poll: unsafe extern "C-unwind" fn(*mut pollfd, nfds_t, c_int) -> c_int);
-                let result = polled(&mut inside, pc, &mut own, deadline, || poll(set, count, 0), |_, _| tell_poll(set, count), |_, _, bytes| play_poll(set, count, bytes));
-                ranges::wrote(&mut inside, set.cast(), count as usize * size_of::<pollfd>(), pc);
-                result
+                poll_until(&mut inside, pc, set, count, deadline)
             }
             // Another signal mask while waiting: only the kernel can do that atomically.
             Some(mut inside) => system::blocking(&mut inside, pc, libc::SYS_ppoll as u32, || real!(ppoll: Ppoll)(set, count, timeout, mask)),

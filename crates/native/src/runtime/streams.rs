@@ -4,7 +4,7 @@
 //! The library is called without the token, as it may write to a file. Afterwards the place is recorded as written if it
 //! has moved; who asks for the text of a stream reads it.
 
-use super::{enter, ranges};
+use super::{enter, modules, ranges};
 
 /// `std::basic_ostream<char>`, or what is derived from it.
 pub type Stream = *mut *const isize;
@@ -34,10 +34,17 @@ unsafe fn next(stream: Stream) -> Option<*mut usize> {
 /// # Safety
 /// A stream.
 unsafe fn inserting(stream: Stream, pc: u64, insert: impl FnOnce() -> Stream) -> Stream {
+    // The library calls these itself, too: what the program asks for is recorded once, where it does.
     // SAFETY: by the contract.
-    let next = unsafe { next(stream) };
+    let next = unsafe { next(stream) }.filter(|_| modules::program_code(pc));
     // SAFETY: a word of the buffer.
     let before = next.map(|next| unsafe { *next });
+    if let Some(next) = next.filter(|_| before != Some(0))
+        && let Some(mut inside) = enter()
+    {
+        // The library moves it before anybody is asked again: here somebody else can still come first.
+        ranges::writes(&mut inside, next.cast(), size_of::<usize>(), pc);
+    }
     let stream = insert();
     if let Some(next) = next
         // SAFETY: the buffer is still there.

@@ -337,7 +337,7 @@ pub fn cancel_point() {
 type Join = unsafe extern "C-unwind" fn(pthread_t, *mut *mut c_void) -> c_int;
 
 /// The handle in a `std::thread` is gone.
-fn forgotten(handle: *mut c_void, pc: u64) {
+fn forgotten(handle: *mut pthread_t, pc: u64) {
     if let Some(mut inside) = enter() {
         super::ranges::wrote(&mut inside, handle.cast(), size_of::<pthread_t>(), pc);
     }
@@ -460,14 +460,23 @@ interpose! {
         }
     }
 
-    /// What `std::thread` knows its thread by, it forgets inside the C++ library.
-    fn _ZNSt6thread4joinEv(this: *mut c_void; pc) {
-        real!(_ZNSt6thread4joinEv: unsafe extern "C-unwind" fn(*mut c_void))(this);
+    /// Joins where the program asks for it: the library's own place says nothing to anybody. What is refused, the
+    /// library throws for.
+    fn _ZNSt6thread4joinEv(this: *mut pthread_t; pc) {
+        if *this != 0 && pthread_join::body(*this, std::ptr::null_mut(), pc) == 0 {
+            *this = 0;
+        } else {
+            real!(_ZNSt6thread4joinEv: unsafe extern "C-unwind" fn(*mut pthread_t))(this);
+        }
         forgotten(this, pc);
     }
 
-    fn _ZNSt6thread6detachEv(this: *mut c_void; pc) {
-        real!(_ZNSt6thread6detachEv: unsafe extern "C-unwind" fn(*mut c_void))(this);
+    fn _ZNSt6thread6detachEv(this: *mut pthread_t; pc) {
+        if *this != 0 && pthread_detach::body(*this, pc) == 0 {
+            *this = 0;
+        } else {
+            real!(_ZNSt6thread6detachEv: unsafe extern "C-unwind" fn(*mut pthread_t))(this);
+        }
         forgotten(this, pc);
     }
 

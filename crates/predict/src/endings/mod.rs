@@ -6,10 +6,12 @@ mod freed;
 mod last_places;
 mod spinning;
 mod stuck;
+mod turn;
 mod waits;
 
 pub use freed::Freed;
 pub use last_places::{LastAct, LastPlace, SignalKinds, circle, last_places};
 pub use spinning::{Spinning, spinning};
 pub use stuck::{StuckAt, stuck};
+pub use turn::turn;
 pub use waits::{Wait, Waits};

@@ -21,7 +21,7 @@ use reweave_trace::{Result, Trace};
 
 use crate::history::*;
 use crate::lower::{Lowered, Windows};
-pub use context::{Context, all_are_near, near};
+pub use context::{Context, KeptOrder, all_are_near, near};
 pub use paths::{Path, witnesses};
 pub use stages::{Stage, Stages};
 pub use ways::along;

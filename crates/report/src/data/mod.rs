@@ -6,7 +6,7 @@ mod operation;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use reweave_model::{BlockSource, Feeds, Harm, Kind, Novelty, Strength};
+use reweave_model::{BlockSource, Feeds, Harm, Kind, Novelty, Strength, TurningPoint};
 use reweave_trace::Language;
 use serde::{Deserialize, Serialize};
 
@@ -99,6 +99,9 @@ pub struct Item {
     /// How bad that is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub harm: Option<Harm>,
+    /// What the run that did it turned on, if that has a name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub turn: Option<TurningPoint>,
     pub why_unconfirmed: Option<String>,
     /// Switches away from a thread that could have gone on, in the schedule that replays it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -144,6 +147,7 @@ impl Item {
             schedule: None,
             outcome: None,
             harm: None,
+            turn: None,
             why_unconfirmed: None,
             preemptions: None,
             tries: None,

@@ -21,7 +21,8 @@ pub fn block_item(block: &AtomicBlock, accesses: &[Accessor], source: &dyn Sourc
             break;
         }
     }
-    let label = block.label.clone();
+    // Nobody named a block that was guessed: what its code was compiled into is chance.
+    let label = block.label.clone().filter(|_| block.declared);
     // The function that the user named.
     let named = |frames: &[Location]| frames.iter().find(|frame| Some(&frame.function) == label.as_ref()).cloned();
     let first = |frames: &[Location]| frames.first().cloned().unwrap_or_default();

@@ -22,8 +22,12 @@ pub(super) fn text(report: &Report) -> Option<String> {
             (Some(_), None) => "all of them",
             (Some(_), Some(_)) => "all that schedules make; weaker memory orders allow more",
         };
-        let word = if classes == 1 { "class" } else { "classes" };
-        parts.push(format!("{classes} {word} of executions ({all}) explored in {}", many(runs, "run")));
+        // None were told apart: what runs did was not followed to its end.
+        parts.push(match classes {
+            0 => format!("{} of exploration", many(runs, "run")),
+            1 => format!("1 class of executions ({all}) explored in {}", many(runs, "run")),
+            _ => format!("{classes} classes of executions ({all}) explored in {}", many(runs, "run")),
+        });
     }
     Some(parts.join(", "))
 }
@@ -52,5 +56,7 @@ mod tests {
         let explored = [("recorded_events", 1), ("explored_runs", 5), ("explored_classes", 3), ("explored_all", 1)];
         let told = "1 event in the recorded run, 3 classes of executions (all of them) explored in 5 runs";
         assert_eq!(of(&explored).as_deref(), Some(told));
+        let unknown = [("recorded_events", 1), ("explored_runs", 5)];
+        assert_eq!(of(&unknown).as_deref(), Some("1 event in the recorded run, 5 runs of exploration"));
     }
 }

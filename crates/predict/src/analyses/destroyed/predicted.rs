@@ -88,7 +88,7 @@ impl Search<'_> {
             if !end.created && self.trace.symbols().variable(Addr(end.object.0)).is_none() {
                 continue;
             }
-            let uses = candidates(window, end, &context, &free);
+            let uses = candidates(window, end, &context);
             if uses.is_empty() {
                 continue;
             }
@@ -149,14 +149,14 @@ fn let_go(history: &mut History, end: &Destroyed) {
 
 /// Uses by other threads that no fork or join keeps before the end, the latest first; before those that let go of
 /// something, because who takes it has not got it yet.
-fn candidates(window: &Lowered, end: &Destroyed, context: &Context, free: &History) -> Vec<Pos> {
+fn candidates(window: &Lowered, end: &Destroyed, context: &Context) -> Vec<Pos> {
     let history = &window.history;
     let thread = history.step(end.pos).thread;
     let mut alike: HashMap<Pc, usize> = HashMap::new();
     let mut uses: Vec<Pos> = Vec::new();
     for &used in end.uses.iter().rev() {
         let step = history.step(used);
-        if step.thread == thread || step.event.is_none() || context.ordered(free, used, end.pos) {
+        if step.thread == thread || step.event.is_none() || context.ordered(used, end.pos) {
             continue;
         }
         let same = alike.entry(window.origin(used).pc).or_default();

@@ -120,7 +120,7 @@ impl<'h> Cycles<'h> {
                 continue;
             }
             for entry in self.near(exit, &mut found) {
-                if !entries.insert(entry) || self.context.ordered(self.history, entry, exit) {
+                if !entries.insert(entry) || self.context.ordered(entry, exit) {
                     continue;
                 }
                 let allowed = wanted(entry, 0);
@@ -180,7 +180,7 @@ impl<'h> Cycles<'h> {
                 return;
             }
             if let Some(exit) = self.depend.first_before(thread, from, back)
-                && !self.context.ordered(self.history, back, exit)
+                && !self.context.ordered(back, exit)
             {
                 let edges: Vec<(Pos, Pos)> = way.edges.iter().copied().chain([(exit, back)]).collect();
                 if !self.sections.forbid(&edges) && way.seen.insert(edges.clone()) {
@@ -199,7 +199,7 @@ impl<'h> Cycles<'h> {
                 if self.asked.get() >= way.until {
                     break;
                 }
-                if self.enough(way.found) || !entries.insert(next) || self.context.ordered(self.history, next, exit) {
+                if self.enough(way.found) || !entries.insert(next) || self.context.ordered(next, exit) {
                     continue;
                 }
                 way.edges.push((exit, next));

@@ -245,7 +245,12 @@ impl Search<'_> {
         cycles.retain(|cycle| {
             let is_triple = || cycle.edges.len() == 2 && cycle.is_data(history);
             let begins = || history.step(cycle.edges[0].0).event == Some(span.first);
-            (self.pattern != Pattern::Triple || is_triple()) && (!span.update || begins())
+            // Another block that only goes on between two parts of this one is not the one that is torn apart: whoever
+            // guessed at it should not hear of it.
+            let is_torn = || cycle.edges.last().is_some_and(|(_, back)| cycle.edges[0].0 < *back);
+            (self.pattern != Pattern::Triple || is_triple())
+                && (!span.update || begins())
+                && (span.block.declared || is_torn())
         });
         let part = at.windows.and_then(|windows| self.part(at.window, windows, &cycles));
         let nearby = part.as_ref().map(|part| Nearby::new(part, self.transactions(part)));

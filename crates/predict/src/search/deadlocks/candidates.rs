@@ -8,6 +8,7 @@ use reweave_model::{LockMode, Pc};
 use super::relation::{Dependency, Id, Moded, Relation};
 use crate::feasible::Index;
 use crate::history::*;
+use crate::search::KeptOrder;
 
 /// Questions per set of code positions; what is no deadlock by so many tries is given up (and counted).
 const TRIES: usize = 100;
@@ -32,37 +33,6 @@ pub struct Group {
 
 /// Requests that are alike: thread, locks held, lock wanted, code position.
 type Key = (Thread, Vec<Moded>, Moded, Pc);
-
-/// How many events of each thread come before an event, itself included, in every reordering.
-pub struct Before {
-    clocks: Vec<Vec<u32>>,
-}
-
-impl Before {
-    pub fn new(history: &History, index: &Index<'_>) -> Self {
-        let threads = history.threads.len();
-        let mut last: Vec<Vec<u32>> = vec![vec![0; threads]; threads];
-        let mut clocks: Vec<Vec<u32>> = Vec::with_capacity(history.steps.len());
-        for pos in history.positions() {
-            let thread = history.step(pos).thread.index();
-            for &before in index.needs(pos) {
-                last[thread]
-                    .iter_mut()
-                    .zip(&clocks[before.index()])
-                    .for_each(|(mine, other)| *mine = (*mine).max(*other));
-            }
-            last[thread][thread] += 1;
-            clocks.push(last[thread].clone());
-        }
-        Self { clocks }
-    }
-
-    /// Whether the first comes before the second in every reordering.
-    pub fn ordered(&self, history: &History, first: Pos, second: Pos) -> bool {
-        let thread = history.step(first).thread.index();
-        self.clocks[first.index()][thread] <= self.clocks[second.index()][thread]
-    }
-}
 
 /// What an event that waits for a lock wants.
 pub fn wanted(step: &Step) -> Option<(Lock, LockMode)> {
@@ -129,7 +99,7 @@ pub fn groups(history: &History, index: &Index<'_>, pc_of: &dyn Fn(Pos) -> Pc) -
     if patterns.is_empty() {
         return (Vec::new(), given_up);
     }
-    let before = Before::new(history, index);
+    let before = KeptOrder::new(history, index);
     let mut groups: BTreeMap<Vec<Pc>, Group> = BTreeMap::new();
     for mut pattern in patterns {
         // It begins with the thread that came first.
@@ -141,7 +111,7 @@ pub fn groups(history: &History, index: &Index<'_>, pc_of: &dyn Fn(Pos) -> Pc) -
         let lists: Vec<&[Pos]> = pattern.iter().map(|&id| instances[id].as_slice()).collect();
         let mut more = false;
         let left_out = tuples(&lists, &mut |cycle| {
-            let apart = |&one: &Pos| cycle.iter().any(|&two| one != two && before.ordered(history, one, two));
+            let apart = |&one: &Pos| cycle.iter().any(|&two| one != two && before.ordered(one, two));
             if group.cycles.len() >= MAX_CYCLES {
                 more = true;
             } else if !cycle.iter().any(apart) {

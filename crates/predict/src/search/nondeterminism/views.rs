@@ -207,10 +207,10 @@ impl<'h> Views<'h> {
             list[..list.partition_point(|&writer| place(writer) < before)].last().copied()
         };
         let Some(writer) = writer else { return lists.iter().all(|list| certain(list).is_none()) };
-        if writer == read || self.order.ordered(self.history, read, writer) {
+        if writer == read || self.order.ordered(read, writer) {
             return false;
         }
-        let overwrites = |other: Pos| other != writer && self.order.ordered(self.history, writer, other);
+        let overwrites = |other: Pos| other != writer && self.order.ordered(writer, other);
         if lists.iter().filter_map(certain).any(overwrites) {
             return false;
         }

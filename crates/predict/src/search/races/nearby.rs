@@ -115,7 +115,7 @@ impl Asker<'_> {
             let index = Index::new(history);
             let context = Context::new(history, &index);
             let excluded = context.excluded(context.locks(one), context.locks(two));
-            (index, excluded || context.ordered(history, one, two))
+            (index, excluded || context.ordered(one, two))
         });
         if is_apart {
             return None;

@@ -8,7 +8,7 @@ use reweave_model::Pc;
 
 use crate::feasible::Index;
 use crate::history::*;
-use crate::linear::{FastMap, FastSet};
+use crate::linear::FastSet;
 use crate::lower::Lowered;
 use crate::search::{Context, SearchLimits, all_are_near, near};
 
@@ -25,6 +25,33 @@ pub(super) struct Group {
     pub more: bool,
 }
 
+impl Group {
+    /// The pairs of what two threads do, unless they are ordered anyway.
+    fn add(
+        &mut self,
+        context: &Context,
+        (thread, ones): (Thread, &[Pos]),
+        (other, twos): (Thread, &[Pos]),
+        seen: &mut FastSet<(Pos, Pos)>,
+    ) {
+        let apart = |ones: &[Pos], twos: &[Pos]| context.ordered(ones[ones.len() - 1], twos[0]);
+        if thread == other || apart(ones, twos) || apart(twos, ones) {
+            return;
+        }
+        self.more |= !all_are_near(ones, twos, TRIES);
+        for (first, second) in near(ones, twos, TRIES) {
+            if self.pairs.len() >= TRIES {
+                self.more = true;
+                break;
+            }
+            let pair = (first.min(second), first.max(second));
+            if seen.insert(pair) && !context.ordered(pair.0, pair.1) {
+                self.pairs.push(pair);
+            }
+        }
+    }
+}
+
 /// Accesses that are alike: code position, thread, whether they write, whether they are plain, set of locks held.
 type Alike = (Pc, Thread, bool, bool, u32);
 
@@ -39,31 +66,12 @@ pub(super) struct Groups {
     pub left_out: u64,
 }
 
-/// Users of a cell, by thread: how many there are, and how many of them write.
-#[derive(Default)]
-struct Users(FastMap<Thread, [u64; 2]>);
+/// What can be said of accesses that are alike, whichever thread makes them: code position, whether they write, whether
+/// they are plain, set of locks held.
+type Sort = (Pc, bool, bool, u32);
 
-impl Users {
-    fn of<'u>(users: impl Iterator<Item = &'u Alike>) -> Self {
-        let mut counts: FastMap<Thread, [u64; 2]> = FastMap::default();
-        for (_, thread, writes, ..) in users {
-            let count = counts.entry(*thread).or_default();
-            count[0] += 1;
-            count[1] += u64::from(*writes);
-        }
-        Self(counts)
-    }
-
-    /// Takes one away, and says with how many of the others it can conflict.
-    fn without(&mut self, (_, thread, writes, ..): &Alike) -> u64 {
-        if let Some(count) = self.0.get_mut(thread) {
-            count[0] -= 1;
-            count[1] -= u64::from(*writes);
-        }
-        let others = self.0.iter().filter(|(other, _)| *other != thread);
-        others.map(|(_, count)| count[usize::from(!writes)]).sum()
-    }
-}
+/// Users of a cell of one sort, by thread.
+type Users<'u> = BTreeMap<Sort, Vec<(Thread, &'u [Pos])>>;
 
 /// The groups of a window that are wanted.
 pub(super) fn groups(
@@ -99,37 +107,38 @@ pub(super) fn groups(
     let now = Instant::now();
     let half = limits.deadline.map(|deadline| now + deadline.saturating_duration_since(now) / 2);
     let limits = SearchLimits { deadline: half, ..*limits };
-    for users in &cells {
-        let mut later = Users::of(users.keys());
+    for cell in &cells {
+        let mut users = Users::new();
+        for ((pc, thread, writes, plain, locks), all) in cell {
+            users.entry((*pc, *writes, *plain, *locks)).or_default().push((*thread, all));
+        }
+        // Threads come and go by the thousand: what their locks keep apart is settled once for all of them.
         let users: Vec<_> = users.iter().collect();
-        for (i, (user, ones)) in users.iter().enumerate() {
-            let possible = later.without(user);
+        let mut later = [users.len(), users.iter().filter(|((_, writes, ..), _)| *writes).count()];
+        for (i, ((pc, writes, plain, locks), ones)) in users.iter().enumerate() {
+            let possible = later[usize::from(!*writes)] as u64;
+            later = [later[0] - 1, later[1] - usize::from(*writes)];
             if limits.is_over() || groups.len() >= MOST {
                 // Nobody could ask about more: of the rest it is counted how many there can be.
                 left_out += possible;
                 continue;
             }
-            let (pc, thread, writes, plain, locks) = user;
-            for ((other_pc, other_thread, other_writes, other_plain, other_locks), twos) in &users[i + 1..] {
+            for ((other_pc, other_writes, other_plain, other_locks), twos) in &users[i..] {
                 let pcs = (*pc.min(other_pc), *pc.max(other_pc));
                 let conflict = (*writes || *other_writes) && (*plain || *other_plain);
-                if thread == other_thread || !conflict || !wanted(&pcs) || context.excluded(*locks, *other_locks) {
-                    continue;
-                }
-                let apart = |ones: &[Pos], twos: &[Pos]| context.ordered(history, ones[ones.len() - 1], twos[0]);
-                if apart(ones, twos) || apart(twos, ones) {
+                if !conflict || !wanted(&pcs) || context.excluded(*locks, *other_locks) {
                     continue;
                 }
                 let group = groups.entry(pcs).or_insert(Group { pcs, pairs: Vec::new(), more: false });
-                group.more |= !all_are_near(ones, twos, TRIES);
-                for (first, second) in near(ones, twos, TRIES) {
-                    if group.pairs.len() >= TRIES {
+                for (at, one) in ones.iter().enumerate() {
+                    if group.pairs.len() >= TRIES || limits.is_over() {
                         group.more = true;
                         break;
                     }
-                    let pair = (first.min(second), first.max(second));
-                    if seen.insert(pair) && !context.ordered(history, pair.0, pair.1) {
-                        group.pairs.push(pair);
+                    // Those of one sort meet each other, each pair of threads once.
+                    let same = std::ptr::eq(*ones, *twos);
+                    for two in &twos[if same { at + 1 } else { 0 }..] {
+                        group.add(&context, *one, *two, &mut seen);
                     }
                 }
             }

@@ -205,7 +205,8 @@ fn many_threads_of_one_site() {
     assert!(analysed.skeleton.threads[1].is_many);
     assert_eq!(kinds(&analysed, &verdicts, "x"), [(7, "choice")]);
     assert!(!races(&analysed).is_empty());
-    let worker = Projection { threads: Some([ThreadId(1)].into()), steps: Some([Step::Ends].into()), ..Projection::default() };
+    let worker =
+        Projection { threads: Some([ThreadId(1)].into()), steps: Some([Step::Ends].into()), ..Projection::default() };
     assert!(memories(&analysed).is_deterministic(Reading::Printed, &worker), "one abstract thread, one writer");
     assert!(!memories(&analysed).is_deterministic(Reading::Corrected, &worker));
 }

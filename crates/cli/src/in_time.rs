@@ -1,5 +1,5 @@
-//! Work that may take too long: somebody waits for it beside it, and goes on without it when time, memory or patience are
-//! over. What is left running ends with the process.
+//! Work that may take too long: somebody waits for it beside it, and goes on without it when time, memory or patience
+//! are over. What is left running ends with the process.
 
 use std::panic::{self, UnwindSafe};
 use std::sync::atomic::Ordering;

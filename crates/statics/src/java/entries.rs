@@ -1,8 +1,8 @@
 //! Programs without a `main`: methods that others may call at any time.
 //!
 //! A made-up `main` makes one object of every class that has such methods, then starts threads that call them, any
-//! number of each, in any order: every entry may run in parallel with itself and with the others, on the shared objects.
-//! What they are given are inputs; objects that they are given may be the same for several of them.
+//! number of each, in any order: every entry may run in parallel with itself and with the others, on the shared
+//! objects. What they are given are inputs; objects that they are given may be the same for several of them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;

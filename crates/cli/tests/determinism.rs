@@ -86,6 +86,64 @@ fn what_can_differ_is_written_in_other_forms() {
     assert!(std::fs::read_to_string(scratch.join("a.html")).expect("a page").contains("</html>"));
 }
 
+#[test]
+fn some_threads_locations_and_states_are_judged() {
+    let scratch = Scratch::new("determinism");
+    let withdraw = script("withdraw2.rwi");
+    let required = ["--require", "deterministic:amount"];
+    let judge = |only: &str, code: i32| {
+        scratch.run(["determinism", &withdraw, "--only", only, required[0], required[1]]).expect(code);
+    };
+    judge("locations=amount", 1);
+    judge("threads=nobody", 0);
+    judge("states=nowhere", 0);
+    judge("colour=red", 2);
+    let other = scratch.run(["determinism", &withdraw, "--only", "locations=nothing"]).expect(0);
+    assert!(!other.stdout.contains("amount"), "{}", other.stdout);
+    scratch
+        .run(["determinism", &withdraw, "--rule", "paper", "--only", "threads=nobody", required[0], required[1]])
+        .expect(0);
+    scratch.run(["determinism", &withdraw, "--rule", "paper", required[0], required[1]]).expect(1);
+}
+
+#[test]
+fn facts_are_for_the_code_that_they_are_about() {
+    let scratch = Scratch::new("determinism");
+    let text = std::fs::read_to_string(script("withdraw2.rwi")).expect("a program");
+    std::fs::write(scratch.join("prog.rwi"), &text).expect("a program");
+    scratch.run(["determinism", "prog.rwi", "--facts", "facts.json"]).expect(0);
+    let facts = std::fs::read_to_string(scratch.join("facts.json")).expect("facts");
+    assert!(facts.contains("\"prog.rwi:"), "{facts}");
+    scratch.run(["test", "--hints", "facts.json", "--facts", "facts.json", "-o", "out", "--", "./prog.rwi"]).expect(0);
+    std::fs::write(scratch.join("prog.rwi"), text + "\n").expect("a program");
+    let stale = scratch.run(["test", "--facts", "facts.json", "-o", "out", "--", "./prog.rwi"]).expect(2);
+    assert!(stale.stderr.contains("about other code"), "{}", stale.stderr);
+    scratch.run(["test", "--facts", "prog.rwi", "-o", "out", "--", "./prog.rwi"]).expect(2);
+}
+
+const LIBRARY: &str = "public class Account {\n    private int amount;\n    private int total;\n    \
+    public synchronized void deposit(int money) { total += money; }\n    \
+    public void set(int money) { amount = money; }\n    public int amount() { return amount; }\n}\n";
+
+#[test]
+fn a_library_is_called_by_anybody() {
+    if !has("javac") {
+        return skip("a_library_is_called_by_anybody", "no JDK (javac)");
+    }
+    let scratch = Scratch::new("determinism");
+    std::fs::write(scratch.join("Account.java"), LIBRARY).expect("a class");
+    common::run(scratch.command("javac").args(["-g", "-d", "classes", "Account.java"])).expect(0);
+    let all = scratch.run(["determinism", "classes", "--calls", "calls.txt"]).expect(0);
+    assert!(all.stdout.contains("Account.set (many)"), "{}", all.stdout);
+    assert!(all.stdout.contains("CAN DIFFER  Account.amount"), "{}", all.stdout);
+    let calls = std::fs::read_to_string(scratch.join("calls.txt")).expect("calls");
+    assert!(calls.contains("-> Account.set"), "{calls}");
+    let one = ["determinism", "classes", "--entry", "Account.deposit", "--require", "deterministic:Account.total"];
+    scratch.run(one).expect(0);
+    scratch.run(["determinism", "classes", "--entry", "Account.nothing"]).expect(2);
+    scratch.run(["determinism", "classes", "--barrier", "Account.nothing"]).expect(2);
+}
+
 const CALLS: &str = "global x: i32\nglobal y: i32\n\nfunc one() {\nentry:\n  store x, 1\n  return\n}\n\n\
     func two() {\nentry:\n  store y, 2\n  return\n}\n\nfunc three() {\nentry:\n  %a: i32 = load y\n  \
     store x, %a\n  return\n}\n\nfunc main() {\nentry:\n  call one()\n  call two()\n  call three()\n  \

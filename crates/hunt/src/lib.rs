@@ -10,6 +10,7 @@ mod correspond;
 pub mod debugger;
 pub mod explore;
 mod jobs;
+pub mod known;
 pub mod names;
 mod outside;
 pub mod pipeline;

@@ -20,8 +20,7 @@ pub mod related;
 pub mod resolve;
 pub mod rules;
 pub mod sarif;
-#[cfg(test)]
-mod sha256;
+pub mod sha256;
 pub mod source;
 pub mod story;
 pub mod suppress;

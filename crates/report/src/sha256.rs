@@ -1,4 +1,4 @@
-//! SHA-256 (FIPS 180-4), for the tests alone: what the content security policy of the page must say.
+//! SHA-256 (FIPS 180-4): whether code is still the same, and what the content security policy of the page must say.
 
 pub fn sha256(message: &[u8]) -> [u8; 32] {
     let primes: Vec<u32> =

@@ -42,6 +42,15 @@ impl Expected {
         }
     }
 
+    /// Lines where every read always sees the same write.
+    pub fn fixed(&self) -> impl Iterator<Item = &Line> {
+        let same = |line: &Line| self.same_valued.iter().any(|all| all.contains(line));
+        let is_fixed = move |line: &&Line| {
+            !self.blind && !self.doubtful.contains(*line) && !self.unknown.contains(*line) && !same(line)
+        };
+        self.reads.iter().filter(is_fixed)
+    }
+
     /// Whether a line is one of the analysed program at all.
     pub fn is_of_program(&self, line: &Line) -> bool {
         let is_same = |known: &Line| known.0 == line.0;

@@ -35,6 +35,7 @@ pub mod frames;
 pub mod graph;
 pub mod java;
 pub mod locks;
+pub mod only;
 pub mod order_free;
 pub mod paper;
 pub mod parallel;

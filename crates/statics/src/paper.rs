@@ -33,7 +33,7 @@ pub type Level1 = BTreeMap<LocationId, BTreeMap<Writer, Value>>;
 pub type Level2 = BTreeMap<LocationId, (Value, BTreeSet<Writer>)>;
 
 /// What a thread does at a state.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Step {
     Reads,
     Writes,
@@ -61,7 +61,9 @@ pub struct Projection {
     /// None: all.
     pub threads: Option<BTreeSet<ThreadId>>,
     pub locations: Option<BTreeSet<LocationId>>,
-    pub steps: Option<Step>,
+    pub steps: Option<BTreeSet<Step>>,
+    /// States there only.
+    pub points: Option<BTreeSet<Point>>,
 }
 
 pub struct Memories {
@@ -139,7 +141,8 @@ impl Memories {
     ) -> impl Iterator<Item = (&'a State, LocationId, &'a BTreeMap<Writer, Value>)> {
         let states = self.states.iter().filter(move |state| {
             projection.threads.as_ref().is_none_or(|threads| threads.contains(&state.thread))
-                && projection.steps.is_none_or(|step| step == state.step)
+                && projection.steps.as_ref().is_none_or(|steps| steps.contains(&state.step))
+                && projection.points.as_ref().is_none_or(|points| points.contains(&state.at))
         });
         let locations = states.flat_map(|state| state.memory.iter().map(move |(at, writers)| (state, *at, writers)));
         locations.filter(move |(state, location, writers)| {

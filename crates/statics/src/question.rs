@@ -6,6 +6,7 @@ use reweave_report::determinism::{Determinism, LocationItem, OutputItem, Require
 use reweave_script::language::Test;
 
 use crate::domain::views::Partition;
+use crate::only::Only;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Rule {
@@ -23,6 +24,11 @@ pub struct Question {
     pub required: Vec<Requirement>,
     /// The class whose `main` is run.
     pub main: Option<String>,
+    /// Methods that others call at any time, instead of a `main`.
+    pub entries: Vec<String>,
+    pub only: Only,
+    /// Methods of the program that are barriers.
+    pub barriers: Vec<String>,
     pub context: Option<usize>,
     /// Names and texts of files with models.
     pub models: Vec<(String, String)>,
@@ -111,7 +117,7 @@ pub fn requirement(text: &str) -> Result<Requirement, String> {
 
 /// Whether a name fits what was asked for: the name itself or its end behind a dot, `*` for anything; what a container
 /// holds belongs to the field that holds it.
-fn fits(wanted: &str, name: &str) -> bool {
+pub fn fits(wanted: &str, name: &str) -> bool {
     let name = name.strip_suffix(CONTENTS).unwrap_or(name);
     let ends = name.strip_suffix(wanted).is_some_and(|before| before.ends_with(['.', '/']));
     name == wanted || ends || wanted.contains('*') && glob(wanted.as_bytes(), name.as_bytes())
@@ -126,6 +132,17 @@ fn glob(pattern: &[u8], text: &[u8]) -> bool {
         Some((b'*', rest)) => (0..=text.len()).any(|at| glob(rest, &text[at..])),
         Some((one, rest)) => text.first() == Some(one) && glob(rest, &text[1..]),
     }
+}
+
+/// What can be said if the analysis did not come to an end: nothing.
+pub fn unfinished(question: &Question, why: String) -> Determinism {
+    let unknown = |one: &Requirement| RequiredItem {
+        what: one.text.clone(),
+        verdict: Verdict::Unknown,
+        because: vec!["the analysis did not end".to_owned()],
+    };
+    let required = question.required.iter().map(unknown).collect();
+    Determinism { required, gave_up: Some(why), ..Determinism::default() }
 }
 
 /// Judges what is required. `weak` says of a location, by its number, whether all its values lie in one class.

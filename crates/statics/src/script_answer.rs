@@ -9,7 +9,8 @@ use reweave_script::language::{self, StatementKind};
 
 use crate::domain::views::Partition;
 use crate::frames::Point;
-use crate::paper::{Projection, Reading};
+use crate::only::{Only, State};
+use crate::paper::{Projection, Reading, Step};
 use crate::question::{Question, Rule, judge};
 use crate::values::locations::LocationId;
 use crate::values::state::Source;
@@ -34,10 +35,12 @@ pub fn answer(program: &language::Program, question: &Question) -> Result<Determ
         return Err(format!("the solution does not hold at {} places: this is our bug", analysed.lacking.len()));
     }
     let verdicts = Verdicts::new(&analysed);
-    let answer = Answer { program: &analysed, verdicts: &verdicts, rule: question.rule };
+    let answer = Answer { program: &analysed, verdicts: &verdicts, rule: question.rule, only: &question.only };
     let mut determinism = answer.everything(question);
     let weak = |at: usize, by: Partition| answer.is_weak(LocationId(at as u32), by);
+    question.only.apply(&mut determinism, question.rule == Rule::Sources);
     judge(&mut determinism, &question.required, &weak)?;
+    question.only.leave_out(&mut determinism);
     Ok(determinism)
 }
 
@@ -45,6 +48,7 @@ struct Answer<'a, 'p> {
     program: &'a Program<'p>,
     verdicts: &'a Verdicts,
     rule: Rule,
+    only: &'a Only,
 }
 
 impl Answer<'_, '_> {
@@ -115,7 +119,7 @@ impl Answer<'_, '_> {
             Rule::Sources => self.verdicts.location(location).into(),
             Rule::Paper => {
                 let Some(memories) = &self.program.memories else { return Said::Unknown };
-                let projection = Projection { locations: Some([location].into()), ..Projection::default() };
+                let projection = self.projection(location);
                 match memories.is_deterministic(Reading::Corrected, &projection) {
                     true => Said::Proved,
                     false => Said::CanDiffer,
@@ -124,10 +128,41 @@ impl Answer<'_, '_> {
         }
     }
 
+    /// What of the published rule's states was asked for.
+    fn projection(&self, location: LocationId) -> Projection {
+        let skeleton = &self.program.skeleton;
+        let mut projection = Projection { locations: Some([location].into()), ..Projection::default() };
+        if !self.only.threads.is_empty() {
+            let meant = skeleton.thread_ids().filter(|id| self.only.has_thread(&skeleton.name(*id)));
+            projection.threads = Some(meant.collect());
+        }
+        let steps = self.only.states.iter().filter_map(|state| match state {
+            State::Reads => Some(Step::Reads),
+            State::Writes => Some(Step::Writes),
+            State::At(_) => None,
+        });
+        let steps: BTreeSet<Step> = steps.collect();
+        let places = self.only.states.iter().filter_map(|state| match state {
+            State::At(place) => Some(place),
+            _ => None,
+        });
+        let places: Vec<&String> = places.collect();
+        if !places.is_empty() {
+            let states = self.program.memories.iter().flat_map(|memories| &memories.states);
+            let meant = |at: &Point| {
+                let access = self.access(*at);
+                places.iter().any(|place| Only::is_place(&access, place))
+            };
+            projection.points = Some(states.map(|state| state.at).filter(meant).collect());
+        }
+        projection.steps = (!steps.is_empty()).then_some(steps);
+        projection
+    }
+
     fn is_weak(&self, location: LocationId, by: Partition) -> bool {
         match (self.rule, &self.program.memories) {
             (Rule::Paper, Some(memories)) => {
-                let projection = Projection { locations: Some([location].into()), ..Projection::default() };
+                let projection = self.projection(location);
                 memories.is_weakly_deterministic(Reading::Corrected, &projection, by)
             }
             _ => self.verdicts.is_weakly_deterministic(self.program, location, by),

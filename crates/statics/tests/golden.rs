@@ -129,7 +129,8 @@ fn account_by_signs() {
     let at = Projection {
         threads: Some([ThreadId::MAIN].into()),
         locations: Some([location(&signs, "amount")].into()),
-        steps: Some(Step::Reads),
+        steps: Some([Step::Reads].into()),
+        points: None,
     };
     // Unknown equals unknown: read literally, this is weakly deterministic.
     assert!(memories(&signs).is_weakly_deterministic(Reading::Printed, &at, Partition::Sign));
@@ -204,7 +205,8 @@ fn many_threads_of_one_site() {
     assert!(analysed.skeleton.threads[1].is_many);
     assert_eq!(kinds(&analysed, &verdicts, "x"), [(7, "choice")]);
     assert!(!races(&analysed).is_empty());
-    let worker = Projection { threads: Some([ThreadId(1)].into()), steps: Some(Step::Ends), ..Projection::default() };
+    let worker =
+        Projection { threads: Some([ThreadId(1)].into()), steps: Some([Step::Ends].into()), ..Projection::default() };
     assert!(memories(&analysed).is_deterministic(Reading::Printed, &worker), "one abstract thread, one writer");
     assert!(!memories(&analysed).is_deterministic(Reading::Corrected, &worker));
 }

@@ -1,21 +1,24 @@
 //! `reweave determinism`
 
 use std::collections::BTreeMap;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use std::{fs, panic};
 
 use reweave_launch::{Error, exit, memory};
 use reweave_report::determinism::{self, Determinism, Shown, Verdict};
 use reweave_report::resolve::{self, ProgramText};
 use reweave_report::{Report, data, html, sarif};
+use reweave_statics::expected::{self, Expected};
 use reweave_statics::java::{self, NoAnswer};
-use reweave_statics::question::{Assumption, Question, Requirement, Rule, assumption, partition, requirement};
-use reweave_statics::{expected, findings, script_answer};
+use reweave_statics::only::{Only, only};
+use reweave_statics::question::{self, Assumption, Question, Requirement, Rule, assumption, partition, requirement};
+use reweave_statics::{findings, script_answer};
 use reweave_trace::Language;
 
+use crate::in_time::{self, Done};
 use crate::size::{parse_size, parse_time};
-use crate::{against, output};
+use crate::{against, facts, output};
 
 /// Say what can differ between two runs, and what cannot, without running anything
 ///
@@ -35,6 +38,15 @@ pub struct Args {
     /// The class whose main method starts the program [default: that of the manifest, or the only one]
     #[arg(long, value_name = "CLASS")]
     main: Option<String>,
+    /// A method that others call at any time, with itself and other entries [default without a main: all public ones]
+    #[arg(long, value_name = "METHOD", conflicts_with = "main")]
+    entry: Vec<String>,
+    /// A method of the program that is a barrier: no thread leaves it before all others are there
+    #[arg(long, value_name = "CLASS.METHOD")]
+    barrier: Vec<String>,
+    /// Judge only some states: threads=NAME, locations=LOCATION, states=reads|writes|FILE:LINE|METHOD, with commas
+    #[arg(long, value_name = "WHICH", value_parser = only)]
+    only: Vec<Only>,
     /// What must be proved: deterministic:LOCATION, weak(PARTITION):LOCATION, no-output-differs, no-race
     #[arg(long, value_name = "WHAT", value_parser = requirement)]
     require: Vec<Requirement>,
@@ -66,6 +78,12 @@ pub struct Args {
     /// What to take for granted: limits (waits of a second or more do not run out; Java only)
     #[arg(long, value_name = "WHAT", value_parser = assumption)]
     assume: Vec<Assumption>,
+    /// Also write what is known of reads, for `reweave test --hints` and `--facts`
+    #[arg(long, value_name = "FILE")]
+    facts: Option<PathBuf>,
+    /// Also write who calls whom, as the analysis sees it (Java only)
+    #[arg(long, value_name = "FILE")]
+    calls: Option<PathBuf>,
     /// Compare with a trace, or with the folder of a `reweave test`: what a run did must be possible
     #[arg(long, value_name = "PATH")]
     against: Vec<PathBuf>,
@@ -94,18 +112,21 @@ pub fn run(args: &Args) -> i32 {
         Ok(question) => question,
         Err(why) => return usage(&why),
     };
-    let answered = panic::catch_unwind(|| answer(args, &asked));
-    let determinism = match answered {
-        Ok(Ok(determinism)) => determinism,
-        Ok(Err(NoAnswer::Usage(why))) => return usage(&why),
-        Ok(Err(NoAnswer::Nothing(why))) => {
+    let (paths, question) = (args.paths.clone(), asked.clone());
+    // What it has settled by then is worth a moment.
+    let most = args.budget + args.budget / 10 + Duration::from_millis(500);
+    let determinism = match in_time::answer(most, move || answer(&paths, &question)) {
+        Done::Answer(Ok(determinism)) => determinism,
+        Done::Answer(Err(NoAnswer::Usage(why))) => return usage(&why),
+        Done::Answer(Err(NoAnswer::Nothing(why))) => {
             eprintln!("reweave: nothing to analyse: {why}");
             return exit::CANNOT_RUN;
         }
-        Err(_) => {
+        Done::Panicked => {
             eprintln!("reweave: the analysis failed: this is a bug in reweave");
             return exit::INTERNAL;
         }
+        Done::Unfinished(why) => question::unfinished(&asked, why),
     };
     if let Err(error) = write_forms(args, &determinism) {
         return output::fail(&error);
@@ -123,7 +144,10 @@ pub fn run(args: &Args) -> i32 {
         };
         eprintln!("reweave: required: {}: {answer}", required.what);
     }
-    match compare(args, &asked, &determinism) {
+    if determinism.gave_up.is_none() && determinism.locations.iter().any(|item| item.verdict == Verdict::CanDiffer) {
+        eprintln!("reweave: try what can differ: reweave test -- {}", command(args));
+    }
+    match keep_facts(args, &asked, &determinism).and_then(|()| compare(args, &asked, &determinism)) {
         Ok(true) if determinism.is_satisfied() => exit::CLEAN,
         Ok(true) => exit::FINDINGS,
         Ok(false) => exit::INTERNAL,
@@ -131,16 +155,58 @@ pub fn run(args: &Args) -> i32 {
     }
 }
 
+/// What runs may do, by lines.
+fn expected(args: &Args, question: &Question, determinism: &Determinism) -> Result<Expected, Error> {
+    let not = |why: String| Error::NotReplayable { path: args.paths.first().cloned().unwrap_or_default(), why };
+    match &args.paths[..] {
+        [script] if is_script(script) => {
+            Ok(expected::of_script(&parsed(script).map_err(|_| not("no program".to_owned()))?, determinism))
+        }
+        paths => java::expected(paths, question).map_err(|why| not(format!("{why:?}"))),
+    }
+}
+
+/// How the program is run, as far as that is known.
+fn command(args: &Args) -> String {
+    let paths: Vec<String> = args.paths.iter().map(|path| path.display().to_string()).collect();
+    match (&args.paths[..], &args.main) {
+        ([script], _) if is_script(script) => paths.concat(),
+        ([jar], None) if jar.extension().is_some_and(|ending| ending == "jar") => {
+            format!("java -jar {}", paths.concat())
+        }
+        (_, main) => format!("java -cp {} {}", paths.join(":"), main.as_deref().unwrap_or("MAIN")),
+    }
+}
+
+fn keep_calls(args: &Args, question: &Question) -> Result<(), Error> {
+    let Some(path) = args.calls.as_ref().filter(|_| !args.paths.iter().any(|path| is_script(path))) else {
+        return Ok(());
+    };
+    let not = |why| Error::NotReplayable { path: path.clone(), why: format!("{why:?}") };
+    let lines = java::call_graph(&args.paths, question).map_err(not)?;
+    let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
+    fs::write(path, text).map_err(Error::output("write", path))
+}
+
+fn keep_facts(args: &Args, question: &Question, determinism: &Determinism) -> Result<(), Error> {
+    if determinism.gave_up.is_some() {
+        return Ok(());
+    }
+    keep_calls(args, question)?;
+    let Some(path) = &args.facts else { return Ok(()) };
+    facts::write(path, &args.paths, &expected(args, question, determinism)?)
+}
+
 /// Whether nothing happened in the runs that the analysis excludes.
 fn compare(args: &Args, question: &Question, determinism: &Determinism) -> Result<bool, Error> {
-    let Some(first) = args.against.first() else { return Ok(true) };
-    let not = |why: String| Error::NotReplayable { path: first.clone(), why };
-    let expected = match &args.paths[..] {
-        [script] if is_script(script) => {
-            expected::of_script(&parsed(script).map_err(|_| not("no program".to_owned()))?, determinism)
-        }
-        paths => java::expected(paths, question).map_err(|why| not(format!("{why:?}")))?,
-    };
+    if args.against.is_empty() {
+        return Ok(true);
+    }
+    if determinism.gave_up.is_some() {
+        eprintln!("reweave: nothing to compare with: the analysis did not end");
+        return Ok(true);
+    }
+    let expected = expected(args, question, determinism)?;
     let mut fits = true;
     for path in &args.against {
         let compared = against::compare(&expected, path)?;
@@ -189,6 +255,12 @@ fn ask(args: &Args) -> Result<Question, String> {
         weak: args.weak.as_deref().map(partition).transpose()?,
         required: args.require.clone(),
         main: args.main.clone(),
+        entries: args.entry.clone(),
+        barriers: args.barrier.clone(),
+        only: args.only.iter().cloned().fold(Only::default(), |mut all, one| {
+            all.add(one);
+            all
+        }),
         context: args.context.map(usize::from),
         models: models.collect::<Result<_, String>>()?,
         budget: Some(args.budget),
@@ -196,14 +268,14 @@ fn ask(args: &Args) -> Result<Question, String> {
     })
 }
 
-fn answer(args: &Args, question: &Question) -> Result<Determinism, NoAnswer> {
-    match &args.paths[..] {
+fn answer(paths: &[PathBuf], question: &Question) -> Result<Determinism, NoAnswer> {
+    match paths {
         [script] if is_script(script) => script_file(script, question),
         paths if paths.iter().any(|path| is_script(path)) => {
             Err(NoAnswer::Usage("a .rwi program is one file: give it alone".to_owned()))
         }
         paths => {
-            if args.rule == RuleName::Paper || args.weak.is_some() {
+            if question.rule == Rule::Paper || question.weak.is_some() {
                 let what = "--rule paper and --weak need ranges of values, which are computed for .rwi programs only";
                 return Err(NoAnswer::Usage(what.to_owned()));
             }

@@ -60,6 +60,12 @@ pub struct Args {
     /// Functions that should be atomic: a file with one name per line (# begins a comment)
     #[arg(long, value_name = "FILE")]
     atomic: Option<PathBuf>,
+    /// Try reads first that can differ according to this file of `reweave determinism --facts`
+    #[arg(long, value_name = "FILE")]
+    hints: Option<PathBuf>,
+    /// Look for no alternatives of reads that are fixed according to this file of `reweave determinism --facts`
+    #[arg(long, value_name = "FILE")]
+    facts: Option<PathBuf>,
     /// Also fail (exit code 1) if there are findings of this kind
     #[arg(long, value_enum, value_name = "KIND")]
     deny: Option<Deny>,
@@ -99,6 +105,10 @@ pub fn run(args: Args) -> i32 {
     plan.options.isolate = args.isolate;
     match args.atomic.as_deref().map(crate::atomic::function_names).transpose() {
         Ok(names) => plan.atomic = names.unwrap_or_default(),
+        Err(error) => return output::fail(&error),
+    }
+    match crate::facts::read(args.hints.as_deref(), args.facts.as_deref()) {
+        Ok(known) => plan.known = known,
         Err(error) => return output::fail(&error),
     }
     args.scheduling.apply(&mut plan.options);

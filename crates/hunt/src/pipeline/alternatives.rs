@@ -15,6 +15,7 @@ use reweave_trace::Trace;
 
 use super::hunt::{Hunt, Scrutiny};
 use super::{Stage, left};
+use crate::known::KnownReads;
 use crate::{budget, explore};
 use reweave_launch::Result;
 use reweave_launch::folder::PrivateFolder;
@@ -45,6 +46,7 @@ impl Hunt<'_> {
                 &trace,
                 Instant::now() + (left(until) / budget::ALTERNATIVES_PER_RUN).max(budget::LEAST_PREDICTION),
                 &mut asked,
+                &self.plan.known,
             )? {
                 if Instant::now() + first.took >= until || interrupt::asked() || self.enough().is_some() {
                     break;
@@ -68,14 +70,20 @@ impl Hunt<'_> {
     }
 }
 
-/// Ways to other values, as far as nobody has asked for them before.
-fn ask(trace: &Trace, deadline: Instant, asked: &mut HashSet<Question>) -> Result<Vec<Schedule>> {
+/// Ways to other values, as far as nobody has asked for them before; those of reads that are said to differ first, none
+/// of reads that are proved not to.
+fn ask(trace: &Trace, deadline: Instant, asked: &mut HashSet<Question>, known: &KnownReads) -> Result<Vec<Schedule>> {
     let options = reweave_predict::Options {
         analyses: vec![&NondeterministicReads],
         limits: SearchLimits { deadline: Some(deadline), memory: Some(memory::flag()), ..SearchLimits::default() },
         ..reweave_predict::Options::default()
     };
-    let findings = reweave_predict::predict(trace, &options, &mut |_, _| {})?.findings;
+    let mut findings = reweave_predict::predict(trace, &options, &mut |_, _| {})?.findings;
+    if !known.is_empty() {
+        let read = |finding: &Finding| finding.accesses().get(finding.view?.read?).map(|access| access.pc);
+        findings.retain(|finding| read(finding).is_none_or(|pc| !known.is_fixed(trace, pc)));
+        findings.sort_by_key(|finding| !read(finding).is_some_and(|pc| known.is_doubtful(trace, pc)));
+    }
     let news = findings.into_iter().filter(|finding| question(trace, finding).is_some_and(|one| asked.insert(one)));
     Ok(news.filter_map(|finding| Some(finding.into_witness()?.schedule())).collect())
 }

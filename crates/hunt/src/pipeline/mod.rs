@@ -36,6 +36,7 @@ use reweave_trace::Trace;
 use crate::budget;
 use crate::confirm::{self, BreakpointResult, Line, RunSettings};
 use crate::explore::Explored;
+use crate::known::KnownReads;
 pub use confirm_again::{ConfirmRequest, confirm_again};
 pub use enough::{Ends, Enough};
 pub use folder::{load_report, save_report};
@@ -70,6 +71,8 @@ pub struct Plan {
     pub jobs: usize,
     /// … also of a program that deals with files, sockets or other processes, where runs can get into each other's way.
     pub jobs_asked_for: bool,
+    /// What is known of reads without running the program.
+    pub known: KnownReads,
 }
 
 impl Plan {
@@ -84,6 +87,7 @@ impl Plan {
             ends: Ends::WhenQuiet,
             jobs: 1,
             jobs_asked_for: false,
+            known: KnownReads::default(),
         }
     }
 

@@ -1,5 +1,6 @@
 //! From paths to an answer.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::time::Instant;
 
@@ -8,6 +9,7 @@ use reweave_report::determinism::{AccessAt, Determinism, LocationItem, NotUnders
 
 use super::classes::{Classes, MethodId};
 use super::code::Name;
+use super::entries;
 use super::judge::Facts;
 use super::load::load;
 use super::models::Models;
@@ -30,7 +32,9 @@ pub fn answer(paths: &[PathBuf], question: &Question) -> Result<Determinism, NoA
     let (mut determinism, damage) = analyse(paths, question, judged)?;
     let damaged = damage.into_iter().map(|what| NotUnderstood { what, at: "not read".to_owned() });
     determinism.not_understood.extend(damaged);
+    question.only.apply(&mut determinism, true);
     judge(&mut determinism, &question.required, &|_, _| false).map_err(NoAnswer::Usage)?;
+    question.only.leave_out(&mut determinism);
     Ok(determinism)
 }
 
@@ -43,6 +47,11 @@ pub fn expected(paths: &[PathBuf], question: &Question) -> Result<Expected, NoAn
     analyse(paths, question, lines).map(|(expected, _)| expected)
 }
 
+/// Who calls whom, a line each.
+pub fn call_graph(paths: &[PathBuf], question: &Question) -> Result<BTreeSet<String>, NoAnswer> {
+    analyse(paths, question, |solver| solver.call_graph()).map(|(lines, _)| lines)
+}
+
 /// What is wanted of the solved program, and which files could not be read.
 fn analyse<T>(
     paths: &[PathBuf],
@@ -51,17 +60,19 @@ fn analyse<T>(
 ) -> Result<(T, Vec<String>), NoAnswer> {
     let loaded = load(paths).map_err(NoAnswer::Usage)?;
     let mut damage = loaded.damage;
-    let classes = Classes::new(&loaded.classes, &mut damage);
+    let mut classes = Classes::new(&loaded.classes, &mut damage);
     if classes.all.is_empty() {
         let why = damage.first().map_or_else(String::new, |first| format!(" ({first})"));
         return Err(NoAnswer::Nothing(format!("no class was found{why}")));
     }
-    let main = find_main(&classes, question.main.as_deref().or(loaded.main.as_deref()))?;
+    let (main, made_up) = beginning(&mut classes, question, loaded.main.as_deref())?;
     let mut models = Models::built_in();
     for (file, text) in &question.models {
         models.add(file, text).map_err(NoAnswer::Usage)?;
     }
     let mut solver = Solver::new(classes, models, question.context.map_or(1, |context| context as u32));
+    solver.barriers = barriers(&solver.classes, &question.barriers)?;
+    solver.made_up = made_up.then_some(main);
     solver.limits_hold = question.assumed.contains(&Assumption::Limits);
     solver.deadline = question.budget.map(|budget| Instant::now() + budget);
     solver.run(main);
@@ -84,31 +95,89 @@ fn unfinished(solver: &Solver<'_>) -> Determinism {
     }
 }
 
-/// `public static void main(String[])` of the class that was named, or of the only one that has it.
-fn find_main(classes: &Classes<'_>, wanted: Option<&str>) -> Result<MethodId, NoAnswer> {
-    let is_main = |method: &super::classes::Method| {
-        classes.names.text(method.name) == "main"
-            && classes.names.text(method.descriptor) == "([Ljava/lang/String;)V"
-            && method.flags & access::STATIC != 0
+/// The methods that are barriers, as a user says.
+fn barriers(classes: &Classes<'_>, wanted: &[String]) -> Result<BTreeSet<MethodId>, NoAnswer> {
+    let mut all = BTreeSet::new();
+    for name in wanted {
+        let fits = |method: &super::classes::Method| {
+            let class = classes.names.text(method.class_name).replace(['/', '$'], ".");
+            let own = format!("{class}.{}", classes.names.text(method.name));
+            own == *name || own.strip_suffix(name.as_str()).is_some_and(|before| before.ends_with('.'))
+        };
+        let found = classes.methods.iter().enumerate().filter(|(_, method)| fits(method));
+        let before = all.len();
+        all.extend(found.map(|(at, _)| MethodId(at as u32)));
+        if all.len() == before {
+            return Err(NoAnswer::Usage(format!("no method is named `{name}` (--barrier CLASS.METHOD)")));
+        }
+    }
+    Ok(all)
+}
+
+/// Where the program begins, and whether that is made up: a `main`, or methods that others call.
+fn beginning(
+    classes: &mut Classes<'_>,
+    question: &Question,
+    of_manifest: Option<&str>,
+) -> Result<(MethodId, bool), NoAnswer> {
+    let found = match question.entries.is_empty() {
+        true => find_main(classes, question.main.as_deref().or(of_manifest)),
+        false => Ok(None),
     };
-    let all: Vec<MethodId> =
-        (0..classes.methods.len()).filter(|at| is_main(&classes.methods[*at])).map(|at| MethodId(at as u32)).collect();
+    if let Some(main) = found? {
+        let method = classes.method(main);
+        let (is_static, class) = (method.flags & access::STATIC != 0, method.class_name);
+        return Ok((if is_static { main } else { entries::add_launcher(classes, class, main) }, false));
+    }
+    let entries = entries::find(classes, &question.entries)?;
+    let main = entries::add_main(classes, &entries);
+    let nothing = || NoAnswer::Nothing("no class has a main method, and no public class a public method".to_owned());
+    main.map(|main| (main, true)).ok_or_else(nothing)
+}
+
+/// `main` of the class that was named, or of the only one that has it.
+fn find_main(classes: &Classes<'_>, wanted: Option<&str>) -> Result<Option<MethodId>, NoAnswer> {
+    // Static ones with arguments come first; the others begin programs since Java 25.
+    let rank = |method: &super::classes::Method| {
+        let is_static = method.flags & access::STATIC != 0;
+        match (classes.names.text(method.name), classes.names.text(method.descriptor)) {
+            _ if method.flags & (access::ABSTRACT | access::PRIVATE) != 0 => None,
+            ("main", "([Ljava/lang/String;)V") => Some(if is_static { 0 } else { 2 }),
+            ("main", "()V") => Some(if is_static { 1 } else { 3 }),
+            _ => None,
+        }
+    };
+    let mut all: Vec<(MethodId, u8)> = Vec::new();
+    for (at, method) in classes.methods.iter().enumerate() {
+        let Some(own) = rank(method) else { continue };
+        let modern = own == 0 || classes.all[method.class].file.major >= JAVA_25;
+        match all.iter_mut().find(|(known, _)| classes.method(*known).class == method.class) {
+            _ if !modern => {}
+            Some(known) if known.1 > own => *known = (MethodId(at as u32), own),
+            Some(_) => {}
+            None => all.push((MethodId(at as u32), own)),
+        }
+    }
+    let all: Vec<MethodId> = all.into_iter().map(|(id, _)| id).collect();
     let name = |id: &MethodId| classes.names.text(classes.method(*id).class_name).replace('/', ".");
     if let Some(wanted) = wanted {
         let fits = |id: &&MethodId| {
             let name = name(id);
             name == wanted || name.rsplit('.').next() == Some(wanted)
         };
-        return all.iter().find(fits).copied().ok_or_else(|| {
+        return all.iter().find(fits).copied().map(Some).ok_or_else(|| {
             NoAnswer::Usage(format!("there is no class `{wanted}` with a main method: {}", list(&all, &name)))
         });
     }
     match all[..] {
-        [only] => Ok(only),
-        [] => Err(NoAnswer::Nothing("no class has a main method".to_owned())),
+        [only] => Ok(Some(only)),
+        [] => Ok(None),
         _ => Err(NoAnswer::Usage(format!("say which class to start with --main: {}", list(&all, &name)))),
     }
 }
+
+/// Version of class files.
+const JAVA_25: u16 = 69;
 
 fn list(all: &[MethodId], name: &dyn Fn(&MethodId) -> String) -> String {
     let names: Vec<String> = all.iter().take(12).map(name).collect();
@@ -143,7 +212,7 @@ impl Solver<'_> {
             }
         }
         self.solve();
-        while !self.gave_up && self.lost_streams() {
+        while !self.gave_up && (self.lost_streams() || self.take_back()) {
             self.solve();
         }
     }

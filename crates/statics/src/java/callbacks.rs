@@ -236,13 +236,42 @@ impl Solver<'_> {
         }
     }
 
+    /// An object whose class says what to do when nobody refers to it any more: that may be done at any time.
+    pub(super) fn finalised(&mut self, object: ObjectId) {
+        let class = self.objects[object.index()].class;
+        let (Some(name), Some(nothing)) = (self.classes.names.get("finalize"), self.classes.names.get("()V")) else {
+            return;
+        };
+        let Some(method) = self.classes.dispatch(class, name, nothing) else { return };
+        let thread = self.thread(Birth::Anywhere, None);
+        let Some(frame) = self.frame(method, thread, Some(object)) else { return };
+        if !self.threads[thread.index()].entries.contains(&frame) {
+            self.threads[thread.index()].entries.push(frame);
+        }
+        if let Some(this) = self.frames[frame.index()].body.code.parameters.first().copied() {
+            let node = self.value_node(frame, this);
+            self.add_one(node, object);
+        }
+    }
+
     /// A class is used: its initialiser runs once, before.
     pub(super) fn initialise(&mut self, class: Name) {
         if !self.classes.is_loaded(class) || !self.initialised.insert(class) {
             return;
         }
-        if let Some(parent) = self.classes.class(class).and_then(|class| class.parent) {
+        let known = self.classes.class(class);
+        let is_interface = known.is_some_and(|class| class.file.is(access::INTERFACE));
+        if let Some(parent) = known.and_then(|class| class.parent) {
             self.initialise(parent);
+        }
+        // Interfaces come before a class only if they have code for its objects (JLS 12.4.1).
+        if !is_interface {
+            for above in self.classes.above(class) {
+                let interface = self.classes.class(above).is_some_and(|above| above.file.is(access::INTERFACE));
+                if interface && self.classes.has_own_code(above) {
+                    self.initialise(above);
+                }
+            }
         }
         let (name, descriptor) = (self.classes.names.add("<clinit>"), self.classes.names.add("()V"));
         let Some(method) = self.classes.own_method(class, name, descriptor) else { return };

@@ -39,7 +39,10 @@ impl Solver<'_> {
                 self.initialise(call.method.class);
                 match self.classes.dispatch(call.method.class, call.method.name, call.method.descriptor) {
                     Some(method) => self.invoke(at, method, None),
-                    None => self.library(at, None, call.method.class),
+                    None => {
+                        let class = self.classes.library_parent(call.method.class).unwrap_or(call.method.class);
+                        self.library(at, None, class);
+                    }
                 }
             }
             How::Special | How::Virtual => {
@@ -182,6 +185,12 @@ impl Solver<'_> {
                 .into_iter()
                 .filter_map(|class| self.classes.dispatch(class, name, descriptor))
                 .collect();
+            if possible.is_empty() && self.classes.is_loaded(declared) {
+                let class = self.classes.names.text(declared).replace('/', ".");
+                let name = self.classes.names.text(name).to_owned();
+                self.not_understood(at, format!("{class}.{name} of an object that is not known"));
+                return self.opaque(at);
+            }
             for method in possible {
                 self.invoke(at, method, Some(OPAQUE));
             }

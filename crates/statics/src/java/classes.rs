@@ -336,11 +336,26 @@ impl<'a> Classes<'a> {
                 }
             }
         }
+        let declaring: Vec<Name> =
+            self.above(class).into_iter().filter(|at| self.own_method(*at, name, descriptor).is_some()).collect();
+        // Of several defaults the one counts that no other interface overrides.
+        let is_overridden = |at: &Name| declaring.iter().any(|other| other != at && self.above(*other).contains(at));
+        let most = declaring.iter().filter(|at| !is_overridden(at));
         let concrete = |at: &Name| {
             let found = self.own_method(*at, name, descriptor)?;
             (self.method(found).flags & access::ABSTRACT == 0).then_some(found)
         };
-        self.above(class).iter().find_map(concrete)
+        most.into_iter().find_map(concrete)
+    }
+
+    /// Whether a class has code that is called on its objects: methods that are neither abstract nor static.
+    pub fn has_own_code(&self, class: Name) -> bool {
+        self.class(class).is_some_and(|own| {
+            own.methods.iter().any(|(name, descriptor)| {
+                let method = self.own_method(class, *name, *descriptor);
+                method.is_some_and(|method| self.method(method).flags & (access::ABSTRACT | access::STATIC) == 0)
+            })
+        })
     }
 
     /// The first class of the line that is not loaded: where the library begins.

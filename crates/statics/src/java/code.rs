@@ -196,7 +196,7 @@ pub struct Code {
     pub blocks: Vec<BlockCode>,
     pub values: Vec<Info>,
     pub parameters: Vec<Value>,
-    /// Handlers that catch nothing but `InterruptedException`.
+    /// Handlers that catch nothing but `InterruptedException` and what comes of one at a barrier.
     pub for_interrupts: Vec<Block>,
     /// Bytecodes.
     pub instructions: u32,

@@ -1,8 +1,10 @@
 //! Pairs of accesses to one location whose order differs between executions, and which of them matter to a read.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Instant;
 
 use super::accesses::{Access, Accesses, Location};
+use super::barriers::Barriers;
 use super::code::{Constant, Value};
 use super::owned::Owned;
 use super::signals::Signals;
@@ -22,9 +24,10 @@ pub struct Conflicts {
 const MOST: usize = 2_000;
 
 impl Conflicts {
-    pub fn new(solver: &Solver<'_>, threads: &Threads, owned: &Owned, accesses: &Accesses, signals: &Signals) -> Self {
+    pub fn new(slices: &Slices<'_, '_>, signals: &Signals, barriers: &Barriers) -> Self {
         let mut pairs = BTreeMap::new();
-        let meet = Meet { solver, threads, owned, signals, slices: Slices { solver, threads, accesses, owned } };
+        let &Slices { solver, threads, accesses, owned, .. } = slices;
+        let meet = Meet { solver, threads, owned, signals, barriers, slices };
         for (location, all) in &accesses.by_location {
             let (mut found, count) = (Vec::new(), all.len());
             for (at, one) in all.iter().enumerate() {
@@ -34,7 +37,9 @@ impl Conflicts {
                         found.push((*one, *other));
                     }
                 }
-                if found.len() > MOST * 4 {
+                let late = solver.deadline.is_some_and(|deadline| Instant::now() > deadline);
+                if found.len() > MOST * 4 || late {
+                    rest(accesses, all, &mut found);
                     break;
                 }
             }
@@ -46,12 +51,20 @@ impl Conflicts {
     }
 }
 
+/// Too many pairs: everything that has none is said to conflict with a write.
+fn rest(accesses: &Accesses, all: &[AccessId], found: &mut Vec<(AccessId, AccessId)>) {
+    let known: BTreeSet<AccessId> = found.iter().flat_map(|(one, other)| [*one, *other]).collect();
+    let Some(write) = all.iter().copied().find(|id| accesses.all[*id].writes) else { return };
+    found.extend(all.iter().filter(|id| !known.contains(id)).map(|id| (write, *id)));
+}
+
 struct Meet<'s, 'a> {
     solver: &'s Solver<'a>,
     threads: &'s Threads,
     owned: &'s Owned,
     signals: &'s Signals,
-    slices: Slices<'s, 'a>,
+    barriers: &'s Barriers,
+    slices: &'s Slices<'s, 'a>,
 }
 
 impl Meet<'_, '_> {
@@ -63,6 +76,7 @@ impl Meet<'_, '_> {
             && !other.initialises
             && self.threads.parallel(self.solver, one.at, other.at)
             && !self.signals.order(one.at, other.at)
+            && !self.barriers.order(self.solver, one.at, other.at)
             && !self.are_apart(one, other)
             && !self.slices.are_apart(one, other)
     }

@@ -27,14 +27,16 @@ impl Solver<'_> {
                     self.watch(from, Watch::Filter(*class, node));
                 }
                 Def::Constant(Constant::Text(name)) => {
-                    let object = self.object(Origin::Constant(*name), *name, None);
+                    let class = self.classes.names.add("java/lang/String");
+                    let object = self.object(Origin::Constant(*name), class, None);
                     self.add_one(node, object);
                 }
                 Def::Constant(Constant::Class(name)) => {
                     // Told apart from a text with the same letters.
                     let own = format!("class {}", self.classes.names.text(*name));
                     let own = self.classes.names.add(&own);
-                    let object = self.object(Origin::Constant(own), own, None);
+                    let class = self.classes.names.add("java/lang/Class");
+                    let object = self.object(Origin::Constant(own), class, None);
                     self.add_one(node, object);
                 }
                 Def::Constant(Constant::Dynamic) => self.add_one(node, OPAQUE),
@@ -64,6 +66,7 @@ impl Solver<'_> {
                         let method = self.frames[frame.index()].method;
                         let object = self.object(Origin::Site(method, pc, 0), *class, Some((frame, at.block)));
                         self.add_one(node, object);
+                        self.finalised(object);
                     }
                     Def::Array(class, lengths) => self.array(at, pc, *class, lengths.len(), node),
                     Def::Load(Place::Static(member)) => {
@@ -78,6 +81,12 @@ impl Solver<'_> {
                         let field = self.classes.field(*member);
                         let base = self.value_node(frame, *base);
                         self.watch(base, Watch::Load(field, node));
+                    }
+                    Def::Load(Place::Element(..)) if self.stored_before(frame, *value).is_some() => {
+                        let Some(stored) = self.stored_before(frame, *value) else { return };
+                        let from = self.value_node(frame, stored);
+                        self.forwards.insert((frame, *value), stored);
+                        self.copy(from, node);
                     }
                     Def::Load(Place::Element(base, _)) => {
                         let base = self.value_node(frame, *base);

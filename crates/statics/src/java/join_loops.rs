@@ -99,12 +99,15 @@ impl Finder<'_, '_> {
             Def::Load(Place::Element(array, index)) => {
                 let object = self.only(at.frame, *array)?;
                 let bound = bound_of(code, (from, to, test), *index)?;
-                (induction(code, around, code.plain(*index))? == (0, 1)).then_some(())?;
+                let (first, step) = induction(code, around, code.plain(*index))?;
+                (first >= 0 && step == 1).then_some(())?;
                 let puts = self.stores(object);
                 let whole = self.covers(object, at.frame, bound);
-                let covered = |put: &Put| whole || self.same_bound(put, at.frame, bound);
-                let threads = self.threads(object, self.solver.element, &puts)?;
-                puts.iter().all(covered).then_some(((from, to), threads))
+                let is_there = |put: &Put| {
+                    let covered = whole || self.same_bound(put, at.frame, bound);
+                    covered && self.begins(put) >= Some(first) && self.stays(put, &puts, (at.frame, around))
+                };
+                Some(((from, to), self.threads(object, self.solver.element, &puts, &is_there)?))
             }
             Def::Result => {
                 let (_, maker) = self.maker(at.frame, receiver)?;
@@ -134,7 +137,7 @@ impl Finder<'_, '_> {
                 };
                 let object = self.only(at.frame, list)?;
                 let puts = self.additions(object)?;
-                Some(((from, to), self.threads(object, self.solver.content, &puts)?))
+                Some(((from, to), self.threads(object, self.solver.content, &puts, &|_| true)?))
             }
             _ => None,
         }
@@ -186,23 +189,28 @@ impl Finder<'_, '_> {
         Some(puts)
     }
 
-    /// The threads in a container, if all of them, once started, are there for good.
-    fn threads(&self, object: ObjectId, field: FieldId, puts: &[Put]) -> Option<Vec<ThreadId>> {
+    /// The threads in a container that, once started, are there until all of them are waited for.
+    fn threads(
+        &self,
+        object: ObjectId,
+        field: FieldId,
+        puts: &[Put],
+        is_there: &dyn Fn(&Put) -> bool,
+    ) -> Option<Vec<ThreadId>> {
         let node = self.solver.field_nodes.get(&(object, field))?;
         let mut threads = Vec::new();
         for member in self.solver.points_to[*node as usize].iter().map(|at| ObjectId(at as u32)) {
             for thread in super::threads::threads_of(self.solver, member) {
                 let own = &self.solver.threads[thread.index()];
                 let is_task = matches!(own.birth, Birth::Task(..));
-                let put =
-                    puts.iter().find(|put| self.solver.refers(put.at.frame, put.value).contains(member.index()))?;
+                let holds = |put: &&Put| self.solver.refers(put.at.frame, put.value).contains(member.index());
+                let Some(put) = puts.iter().find(holds) else { continue };
                 let alone = self.solver.refers(put.at.frame, put.value).iter().count() == 1;
-                let fits = alone && self.is_fresh(put, member, is_task) && self.stays(put, puts);
+                let fits = alone && self.is_fresh(put, member, is_task) && is_there(put);
                 let every = own.starts.iter().all(|start| self.is_put(*start, put, object, is_task));
-                if !fits || !every || own.is_folded {
-                    return None;
+                if fits && every && !own.is_folded {
+                    threads.push(thread);
                 }
-                threads.push(thread);
             }
         }
         (!threads.is_empty()).then_some(threads)
@@ -223,8 +231,39 @@ impl Finder<'_, '_> {
         is_new && made && self.graph(put.at.frame).same_loop(block, put.at.block)
     }
 
-    /// No other put takes its place.
-    fn stays(&self, put: &Put, puts: &[Put]) -> bool {
+    /// The first place that is put to.
+    fn begins(&self, put: &Put) -> Option<i64> {
+        let index = put.index?;
+        let code = self.code(put.at.frame);
+        if let Some(Constant::Whole(own)) = code.constant(index) {
+            return Some(own);
+        }
+        let graph = self.graph(put.at.frame);
+        induction(code, &graph.loops[graph.innermost[put.at.block as usize]?], code.plain(index))
+            .map(|(first, _)| first)
+    }
+
+    /// Another put is over before this one begins, or begins after a loop that waits.
+    fn is_apart(&self, other: &Put, put: &Put, (frame, waits): (FrameId, &Loop)) -> bool {
+        if other.at.frame != frame || put.at.frame != frame {
+            return false;
+        }
+        let graph = self.graph(frame);
+        let around = |block: Block| graph.loops.iter().filter(move |one| one.blocks.contains(&block));
+        let (Some(own), None) = (around(put.at.block).next(), around(put.at.block).nth(1)) else { return false };
+        let mut others = around(other.at.block);
+        let (theirs, alone) = (others.next(), others.next().is_none());
+        let head = theirs.map_or(other.at.block, |one| one.head);
+        let outside = |one: &Loop, block: Block| !one.blocks.contains(&block);
+        let known = theirs.is_some() || !graph.in_loop[other.at.block as usize];
+        let before =
+            outside(own, head) && theirs.is_none_or(|one| outside(one, own.head)) && graph.dominates(head, own.head);
+        let after = outside(waits, head) && graph.dominates(waits.head, head);
+        alone && known && around(waits.head).count() == 1 && (before || after)
+    }
+
+    /// No other put takes its place before a loop has waited for it.
+    fn stays(&self, put: &Put, puts: &[Put], waits: (FrameId, &Loop)) -> bool {
         let Some(index) = put.index else { return true };
         let code = self.code(put.at.frame);
         let graph = self.graph(put.at.frame);
@@ -240,8 +279,7 @@ impl Finder<'_, '_> {
         }
         let around: Vec<&Loop> = graph.loops.iter().filter(|one| one.blocks.contains(&put.at.block)).collect();
         let &[around] = &around[..] else { return false };
-        puts.len() == 1
-            && around.blocks.len() < usize::MAX
+        puts.iter().all(|other| other.at == put.at || self.is_apart(other, put, waits))
             && induction(code, around, code.plain(index)).is_some_and(|(first, step)| first >= 0 && step == 1)
     }
 
@@ -335,11 +373,14 @@ impl Finder<'_, '_> {
         }
     }
 
-    /// Nothing is stored in a field between two loads: only initialisers and constructors do, or before both.
+    /// Nothing is stored in a field between two loads: only initialisers do (of objects: constructors), or before both.
     fn is_stable(&self, one: (FrameId, Value), other: (FrameId, Value)) -> bool {
         let Def::Load(Place::Static(member) | Place::Field(_, member)) = self.code(one.0).def(one.1) else {
             return false;
         };
+        let thread = |frame: FrameId| self.solver.frames[frame.index()].thread;
+        let below = self.solver.below(one.0);
+        let is_static = matches!(self.code(one.0).def(one.1), Def::Load(Place::Static(_)));
         self.solver.points().all(|at| {
             let Kind::Store(Place::Static(stored) | Place::Field(_, stored), _) = &self.solver.statement_at(at).kind
             else {
@@ -351,13 +392,25 @@ impl Finder<'_, '_> {
             let method = self.solver.classes.method(self.solver.frames[at.frame.index()].method).name;
             let graph = self.graph(at.frame);
             let before = |load: (FrameId, Value)| {
-                let block = self.code(load.0).values[load.1.index()].block;
-                load.0 == at.frame
-                    && block != at.block
-                    && graph.dominates(at.block, block)
-                    && !graph.in_loop[at.block as usize]
+                if load.0 != at.frame || graph.in_loop[at.block as usize] {
+                    return false;
+                }
+                let code = self.code(load.0);
+                let block = code.values[load.1.index()].block;
+                let statements = &code.blocks[block as usize].statements;
+                let index = statements.iter().position(|one| matches!(one.kind, Kind::Define(own) if own == load.1));
+                match block == at.block {
+                    true => index.is_some_and(|index| (at.index as usize) < index),
+                    false => graph.dominates(at.block, block),
+                }
             };
-            matches!(self.solver.classes.names.text(method), "<clinit>" | "<init>") || (before(one) && before(other))
+            let first = match is_static {
+                true => self.solver.classes.names.text(method) == "<clinit>",
+                false => self.solver.classes.names.text(method) == "<init>",
+            };
+            // The same activation makes both loads, and calls nothing that stores.
+            let elsewhere = one.0 == other.0 && thread(at.frame) == thread(one.0) && !below.contains(&at.frame);
+            first || elsewhere || before(one) && before(other)
         })
     }
 }

@@ -1,5 +1,6 @@
 //! What is said about a Java program, as data for reports.
 
+use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use reweave_report::determinism::{
@@ -7,6 +8,7 @@ use reweave_report::determinism::{
 };
 
 use super::accesses::{Access, Accesses, Location};
+use super::barriers::Barriers;
 use super::code::{Kind, Value};
 use super::conflicts::{AccessId, Choices, Conflicts, OrderFree};
 use super::models::Word;
@@ -14,6 +16,7 @@ use super::monitors::Monitors;
 use super::names::Naming;
 use super::owned::Owned;
 use super::signals::Signals;
+use super::slices::Slices;
 use super::solve::{Birth, Point, Solver, ThreadId};
 use super::taint::Taint;
 use super::threads::Threads;
@@ -27,6 +30,7 @@ pub struct Facts<'s, 'a> {
     pub monitors: Monitors,
     pub accesses: Accesses,
     pub signals: Signals,
+    pub barriers: Barriers,
     pub conflicts: Conflicts,
 }
 
@@ -44,8 +48,11 @@ impl<'s, 'a> Facts<'s, 'a> {
         let owned = Owned::new(solver, &threads, &fixed);
         let monitors = Monitors::new(solver, &threads);
         let signals = Signals::new(solver, &threads, &accesses, &monitors);
-        let conflicts = Conflicts::new(solver, &threads, &owned, &accesses, &signals);
-        Self { solver, threads, monitors, accesses, signals, conflicts }
+        let slices =
+            Slices { solver, threads: &threads, accesses: &accesses, owned: &owned, puts: OnceCell::default() };
+        let barriers = Barriers::new(solver, &slices);
+        let conflicts = Conflicts::new(&slices, &signals, &barriers);
+        Self { solver, threads, monitors, accesses, signals, barriers, conflicts }
     }
 
     pub fn judge(&self) -> Determinism {
@@ -135,7 +142,12 @@ impl Judge<'_, '_, '_> {
             if matches!(thread.birth, Birth::Initialiser(_) | Birth::Anywhere) {
                 continue;
             }
-            let started = thread.starts.first().map(|start| solver.place(*start));
+            let made_up = |start: &&Point| Some(solver.frames[start.frame.index()].method) == solver.made_up;
+            let started = match (thread.birth, thread.starts.len()) {
+                // Where it is made tells more than one of many places that start it.
+                (Birth::Started(object), 2..) => self.naming.made(object),
+                _ => thread.starts.first().filter(|start| !made_up(start)).map(|start| solver.place(*start)),
+            };
             let name = self.naming.thread(ThreadId(at as u32));
             threads.push(ThreadItem { name, started, many: self.facts.threads.many[at] });
         }
@@ -341,7 +353,9 @@ impl Judge<'_, '_, '_> {
             let callees = solver.callees.get(at).into_iter().flatten();
             let shown = callees.into_iter().any(|callee| self.taint.returns_tainted(*callee));
             let either = |other: &&Point| {
-                self.facts.threads.parallel(solver, *at, **other) && !self.facts.signals.order(*at, **other)
+                self.facts.threads.parallel(solver, *at, **other)
+                    && !self.facts.signals.order(*at, **other)
+                    && !self.facts.barriers.order(solver, *at, **other)
             };
             let order = all.iter().find(either);
             let tainted = arguments || held || shown || self.taint.is_decided(*at);

@@ -132,7 +132,9 @@ impl Layout {
 
     fn for_interrupts(&self, class: &ClassFile<'_>, raw: &RawCode<'_>) -> Vec<Block> {
         let is_interrupt = |caught: u16| {
-            caught != 0 && class.pool.class_name(caught).is_ok_and(|name| name == b"java/lang/InterruptedException")
+            let name = if caught == 0 { None } else { class.pool.class_name(caught).ok() };
+            let all: [&[u8]; 2] = [b"java/lang/InterruptedException", b"java/util/concurrent/BrokenBarrierException"];
+            name.is_some_and(|name| all.contains(&name))
         };
         let only = |pc: u32| {
             let mut there = raw.handlers.iter().filter(|one| u32::from(one.target) == pc).peekable();

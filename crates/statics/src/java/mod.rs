@@ -15,13 +15,17 @@
 
 pub mod accesses;
 mod answer;
+pub mod barriers;
+mod call_graph;
 mod callbacks;
 mod calls;
 pub mod classes;
 pub mod code;
 pub mod conflicts;
 mod constraints;
-pub mod flow_graph;
+mod entries;
+mod flow_graph;
+mod forwarding;
 mod instructions;
 pub mod join_loops;
 pub mod judge;
@@ -43,7 +47,8 @@ mod streams;
 mod stubs;
 pub mod taint;
 pub mod threads;
+mod uniform;
 pub mod updates;
 pub mod zip;
 
-pub use answer::{NoAnswer, answer, expected};
+pub use answer::{NoAnswer, answer, call_graph, expected};

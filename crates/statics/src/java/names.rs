@@ -6,7 +6,7 @@ use reweave_report::determinism::AccessAt;
 
 use super::accesses::Location;
 use super::classes::FieldId;
-use super::code::Name;
+use super::code::{Kind, Name};
 use super::solve::{Birth, ObjectId, Origin, Point, Solver, ThreadId};
 use crate::question::CONTENTS;
 
@@ -101,7 +101,7 @@ impl<'s, 'a> Naming<'s, 'a> {
         }
     }
 
-    fn made(&self, object: ObjectId) -> Option<String> {
+    pub fn made(&self, object: ObjectId) -> Option<String> {
         let own = &self.solver.objects[object.index()];
         let Origin::Site(_, pc, _) = own.origin else { return None };
         let (frame, _) = own.made.first()?;
@@ -132,10 +132,25 @@ impl<'s, 'a> Naming<'s, 'a> {
                 let entry = own.entries.first().and_then(|entry| self.solver.frames[entry.index()].receiver);
                 match entry.map(|entry| &self.solver.objects[entry.index()]) {
                     Some(entry) if entry.lambda.is_none() => short(entry.class),
-                    _ => "lambda".to_owned(),
+                    _ => self.entry(thread).unwrap_or_else(|| "lambda".to_owned()),
                 }
             }
         }
+    }
+
+    /// The method that a thread of a made-up `main` calls.
+    fn entry(&self, thread: ThreadId) -> Option<String> {
+        let own = &self.solver.threads[thread.index()];
+        let start = own.starts.first()?;
+        (Some(self.solver.frames[start.frame.index()].method) == self.solver.made_up).then_some(())?;
+        let stub = &self.solver.frames[own.entries.first()?.index()].body.code;
+        let mut calls = stub.blocks.iter().flat_map(|block| &block.statements).filter_map(|one| match &one.kind {
+            Kind::Call(call) => Some(call.method),
+            _ => None,
+        });
+        let method = calls.next()?;
+        let class = self.class(method.class);
+        Some(format!("{}.{}", class.rsplit('.').next()?, self.solver.classes.names.text(method.name)))
     }
 
     /// With where it was started, if others have the same name.

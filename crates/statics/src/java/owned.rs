@@ -313,6 +313,11 @@ fn made_once(solver: &Solver<'_>, object: ObjectId) -> bool {
 
 /// A value of a statement is an object that is made in the same turn of the same loop.
 fn is_made_beside(solver: &Solver<'_>, at: Point, value: Value, object: ObjectId) -> bool {
+    let value = solver.code(at).plain(value);
+    is_new_beside(solver, at, value, object) && uses(solver, at.frame, value) == 1
+}
+
+fn is_new_beside(solver: &Solver<'_>, at: Point, value: Value, object: ObjectId) -> bool {
     let body = &solver.frames[at.frame.index()].body;
     let value = body.code.plain(value);
     let is_new = match body.code.def(value) {
@@ -326,7 +331,6 @@ fn is_made_beside(solver: &Solver<'_>, at: Point, value: Value, object: ObjectId
         && solver.objects_of(at.frame, value) == [object]
         && solver.objects[object.index()].made.contains(&(at.frame, block))
         && body.graph.same_loop(block, at.block)
-        && uses(solver, at.frame, value) == 1
 }
 
 /// Calls that are given a value as more than their receiver.
@@ -367,7 +371,22 @@ fn goes_with(solver: &Solver<'_>, given: ObjectId, thread: ObjectId) -> bool {
         && solver.objects[thread.index()].made.contains(&(at.frame, code.values[this.index()].block));
     constructors.next().is_none()
         && together
-        && call.arguments.iter().skip(1).any(|argument| is_made_beside(solver, *at, *argument, given))
+        && call.arguments.iter().skip(1).any(|argument| {
+            let stored = solver.forwarded(at.frame, *argument);
+            is_made_beside(solver, *at, *argument, given)
+                || stored.is_some_and(|stored| {
+                    is_new_beside(solver, *at, stored, given) && runs_alone(solver, given, thread)
+                })
+        })
+}
+
+/// No other thread is given the same object to run.
+fn runs_alone(solver: &Solver<'_>, given: ObjectId, thread: ObjectId) -> bool {
+    solver.threads.iter().all(|one| {
+        let is_this = matches!(one.birth, Birth::Started(object) if object == thread);
+        let runs = |entry: &FrameId| solver.frames[entry.index()].receiver == Some(given);
+        is_this || !one.entries.iter().any(runs)
+    })
 }
 
 /// What is stored in a field of an object, where; whether that is surely done.

@@ -83,6 +83,11 @@ impl Poly {
         })
     }
 
+    /// Whether it is another one in every instance, as far as one can see.
+    pub fn names_id(&self) -> bool {
+        self.has_id() || self.hides_id()
+    }
+
     fn has_id(&self) -> bool {
         self.0.keys().flatten().any(|atom| matches!(atom, Atom::Id(..)))
     }

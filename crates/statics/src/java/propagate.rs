@@ -78,7 +78,8 @@ impl Solver<'_> {
             return true;
         }
         let is_known = self.classes.is_loaded(own.class);
-        !is_known && !self.classes.names.text(own.class).starts_with("java")
+        let text = self.classes.names.text(own.class);
+        !is_known && !text.starts_with("java") && !text.starts_with('[')
             || self.classes.above(own.class).contains(&class)
     }
 }

@@ -7,6 +7,9 @@
 //!
 //! Assumption: these computations do not overflow.
 
+use std::cell::OnceCell;
+use std::collections::HashMap;
+
 use super::accesses::{Access, Accesses, Location};
 use super::classes::FieldId;
 use super::code::{Block, Code, Constant, Def, Kind, Op, Place, Test, Value};
@@ -22,7 +25,12 @@ pub struct Slices<'f, 'a> {
     pub threads: &'f Threads,
     pub accesses: &'f Accesses,
     pub owned: &'f Owned,
+    /// What is stored into arrays, by array.
+    pub puts: OnceCell<HashMap<ObjectId, Vec<Put>>>,
 }
+
+/// Where, at which place, and what.
+pub type Put = (Point, Value, Value);
 
 /// Where an index may lie, both ends included.
 #[derive(Clone, Debug)]
@@ -59,14 +67,7 @@ impl Slices<'_, '_> {
         let [holder] = self.solver.objects_of(frame, *outer)[..] else { return None };
         let Location::Field(object, _) = access.location else { return None };
         let is_row = matches!(self.solver.objects[object.index()].origin, Origin::Site(_, _, 1..100));
-        let mut puts = self.solver.points().filter_map(|at| match &self.solver.statement_at(at).kind {
-            Kind::Store(Place::Element(base, index), value)
-                if self.solver.refers(at.frame, *base).contains(holder.index()) =>
-            {
-                Some((at, *index, *value))
-            }
-            _ => None,
-        });
+        let mut puts = self.puts.get_or_init(|| self.all_puts()).get(&holder).into_iter().flatten().copied();
         let single = self.threads.is_single(self.solver, holder);
         let unknown = self.accesses.unknown_objects.contains(holder.index());
         let filled_by_library =
@@ -78,6 +79,18 @@ impl Slices<'_, '_> {
             Some(put) => puts.next().is_none() && !is_row && self.puts_new(put),
         };
         (single && !unknown && !filled_by_library && apart).then_some((holder, *index))
+    }
+
+    fn all_puts(&self) -> HashMap<ObjectId, Vec<Put>> {
+        let mut all: HashMap<ObjectId, Vec<Put>> = HashMap::new();
+        for at in self.solver.points() {
+            if let Kind::Store(Place::Element(base, index), value) = &self.solver.statement_at(at).kind {
+                for object in self.solver.objects_of(at.frame, *base) {
+                    all.entry(object).or_default().push((at, *index, *value));
+                }
+            }
+        }
+        all
     }
 
     /// Stores another new object at every place that a loop counts.

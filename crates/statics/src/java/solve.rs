@@ -199,6 +199,12 @@ pub struct Solver<'a> {
     pub deadline: Option<Instant>,
     /// Waits with a long limit are taken to end because of what they wait for.
     pub limits_hold: bool,
+    /// Loads from arrays that find what was stored there before.
+    pub(super) forwards: BTreeMap<(FrameId, Value), Value>,
+    /// Methods that are barriers, as a user says.
+    pub barriers: BTreeSet<MethodId>,
+    /// A `main` that no class has: it calls the entries.
+    pub made_up: Option<MethodId>,
 }
 
 impl<'a> Solver<'a> {
@@ -260,6 +266,9 @@ impl<'a> Solver<'a> {
             gave_up: false,
             deadline: None,
             limits_hold: false,
+            forwards: BTreeMap::new(),
+            barriers: BTreeSet::new(),
+            made_up: None,
         };
         let escaped = solver.field_node(OPAQUE, content);
         solver.watches[escaped as usize].push(Watch::Escapes);

@@ -308,8 +308,11 @@ pub fn gathered(solver: &Solver<'_>, object: ObjectId) -> Option<Vec<ObjectId>> 
     (code.values[array.index()].block == block).then_some(all)
 }
 
-/// Whether anybody may interrupt a thread.
+/// Whether anybody may interrupt a thread, or a limit at a barrier run out.
 pub fn interrupts(solver: &Solver<'_>) -> bool {
     let may = |used: &super::solve::Used| used.model.has(Word::Interrupt) || used.model.has(Word::Opaque);
-    solver.used.values().flatten().any(may) || solver.blind
+    let breaks = |(at, used): (&Point, &Vec<super::solve::Used>)| {
+        used.iter().any(|one| one.model.has(Word::Meets)) && !solver.waits_for_good(*at)
+    };
+    solver.used.values().flatten().any(may) || solver.used.iter().any(breaks) || solver.blind
 }

@@ -1,12 +1,12 @@
 //! Updates whose order does not matter: `x = x ⊕ e` under one lock, or atomic, with one operator family throughout.
 //!
 //! A location is order-free if everything that is written there in parallel is such an update and none of them (whether
-//! it happens, what `e` is) depends on a choice. Whole numbers wrap around, so order never matters; of floats it does.
+//! it happens, what `e` is) depends on a choice. The least and the greatest count, too (`Math.min`). Whole numbers wrap around, so order never matters; of floats it does.
 
 use std::collections::{BTreeMap, HashMap};
 
 use super::accesses::Location;
-use super::code::{Code, Def, How, Kind, Op, Place, Value};
+use super::code::{Code, Def, How, Kind, Op, Place, Statement, Value};
 use super::conflicts::{AccessId, Choices, OrderFree};
 use super::monitors::Monitors;
 use super::solve::{FrameId, Point};
@@ -19,6 +19,8 @@ enum Family {
     And,
     Or,
     Xor,
+    Least,
+    Greatest,
 }
 
 #[derive(Clone, Debug)]
@@ -107,27 +109,20 @@ fn plain(
         Def::Narrow(inner) if once(value) => *inner,
         _ => value,
     };
-    let Def::Binary { op, float: false, left, right } = code.def(computed) else { return };
+    let before = &code.blocks[at.block as usize].statements[..at.index as usize];
+    let Some((family, left, right, swaps)) = operation(choices, code, computed, before) else { return };
     let is_load = |value: Value| matches!(code.def(value), Def::Load(loaded) if same_place(loaded, place));
-    let (old, operand) = match (is_load(*left), is_load(*right)) {
-        (true, false) => (*left, *right),
-        (false, true) if *op != Op::Sub => (*right, *left),
+    let (old, operand) = match (is_load(left), is_load(right)) {
+        (true, false) => (left, right),
+        (false, true) if swaps => (right, left),
         _ => return,
     };
-    let family = match op {
-        Op::Add | Op::Sub => Family::Sum,
-        Op::Mul => Family::Product,
-        Op::And => Family::And,
-        Op::Or => Family::Or,
-        Op::Xor => Family::Xor,
-        Op::Other => return,
-    };
-    let before = &code.blocks[at.block as usize].statements[..at.index as usize];
     let Some(load) = before.iter().rposition(|one| matches!(one.kind, Kind::Define(value) if value == old)) else {
         return;
     };
-    let quiet = before[load + 1..].iter().all(|one| match one.kind {
-        Kind::Define(value) => matches!(code.def(value), Def::Load(_)),
+    let quiet = before[load + 1..].iter().all(|one| match &one.kind {
+        Kind::Define(value) => matches!(code.def(*value), Def::Load(_)),
+        Kind::Call(call) => call.to == Some(computed),
         _ => false,
     });
     if !quiet || !once(old) || !once(computed) || !once(value) {
@@ -142,6 +137,39 @@ fn plain(
             all.entry(location).or_default().push(Update { family, load, store, operand: Some(operand) });
         }
     }
+}
+
+/// What is computed of two whole numbers, and whether they may stand in either order.
+fn operation(
+    choices: &Choices<'_, '_>,
+    code: &Code,
+    computed: Value,
+    before: &[Statement],
+) -> Option<(Family, Value, Value, bool)> {
+    if let Def::Binary { op, float: false, left, right } = code.def(computed) {
+        let family = match op {
+            Op::Add | Op::Sub => Family::Sum,
+            Op::Mul => Family::Product,
+            Op::And => Family::And,
+            Op::Or => Family::Or,
+            Op::Xor => Family::Xor,
+            Op::Other => return None,
+        };
+        return Some((family, *left, *right, *op != Op::Sub));
+    }
+    let call = before.iter().find_map(|one| match &one.kind {
+        Kind::Call(call) if call.to == Some(computed) && call.how == How::Static => Some(call),
+        _ => None,
+    })?;
+    let name = |name| choices.solver.classes.names.text(name);
+    let is_whole = ["(II)I", "(JJ)J"].contains(&name(call.method.descriptor));
+    let family = match (name(call.method.class), name(call.method.name)) {
+        ("java/lang/Math", "min") if is_whole => Family::Least,
+        ("java/lang/Math", "max") if is_whole => Family::Greatest,
+        _ => return None,
+    };
+    let &[left, right] = &call.arguments[..] else { return None };
+    Some((family, left, right, true))
 }
 
 fn same_place(one: &Place, other: &Place) -> bool {

@@ -245,12 +245,7 @@ impl Search<'_> {
         cycles.retain(|cycle| {
             let is_triple = || cycle.edges.len() == 2 && cycle.is_data(history);
             let begins = || history.step(cycle.edges[0].0).event == Some(span.first);
-            // Another block that only goes on between two parts of this one is not the one that is torn apart: whoever
-            // guessed at it should not hear of it.
-            let is_torn = || cycle.edges.last().is_some_and(|(_, back)| cycle.edges[0].0 < *back);
-            (self.pattern != Pattern::Triple || is_triple())
-                && (!span.update || begins())
-                && (span.block.declared || is_torn())
+            (self.pattern != Pattern::Triple || is_triple()) && (!span.update || begins())
         });
         let part = at.windows.and_then(|windows| self.part(at.window, windows, &cycles));
         let nearby = part.as_ref().map(|part| Nearby::new(part, self.transactions(part)));
@@ -316,6 +311,10 @@ impl Search<'_> {
                 match self.limits.timed(Stage::Check, check) {
                     Ok(()) => {
                         self.unknown.remove(&place);
+                        // A circle of two guessed blocks is told of the one that is torn apart.
+                        if !span.block.declared && !is_torn(&order, cycle) {
+                            return true;
+                        }
                         let found = FoundViolation { place, ..found(at.window, &order, cycle, span) };
                         self.found.insert(place, found);
                         return true;
@@ -326,6 +325,16 @@ impl Search<'_> {
         }
         false
     }
+}
+
+/// Whether something else of the cycle comes between the two events of its block: where it all comes before or after
+/// them, another block is torn apart by this one.
+fn is_torn(order: &[Pos], cycle: &Cycle) -> bool {
+    let at = |pos: Pos| order.iter().position(|other| *other == pos);
+    let ends = cycle.edges.last().map(|&(_, back)| (at(cycle.edges[0].0), at(back)));
+    let Some((Some(one), Some(two))) = ends else { return true };
+    let others = cycle.edges.iter().flat_map(|&(from, to)| [from, to]).filter_map(at);
+    others.into_iter().any(|other| one.min(two) < other && other < one.max(two))
 }
 
 /// Whether a block begins in the two middle quarters of a window, or near an end of the trace.

@@ -277,7 +277,7 @@ fn test(rest: &[String]) -> bool {
     if !clean {
         return false;
     }
-    let mut arguments = vec!["test", "--workspace"];
+    let mut arguments = vec!["test", "--workspace", "--no-fail-fast"];
     arguments.extend(rest.iter().map(String::as_str));
     let passed = cargo(&arguments);
     // Said again at the end, where it is seen.

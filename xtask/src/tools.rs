@@ -137,11 +137,14 @@ fn provide_packages() {
         command.args(&prefix[1..]).args(arguments).env("DEBIAN_FRONTEND", "noninteractive");
         command.stdout(Stdio::null()).status().is_ok_and(|status| status.success())
     };
-    let mut install = vec!["install", "-y", "-q", "--no-install-recommends"];
-    install.extend(&packages);
-    // The package lists of a fresh image are empty, those of an old one out of date: refresh only if needed.
-    if !apt(&install) {
-        let _ = apt(&["update", "-q"]) && apt(&install);
+    let install = |packages: &[&str]| apt(&[&["install", "-y", "-q", "--no-install-recommends"], packages].concat());
+    // The package lists of a fresh image are empty, those of an old one out of date: refresh only if needed. One package
+    // that cannot be had must not cost the others.
+    let all = install(&packages) || apt(&["update", "-q"]) && install(&packages);
+    if !all {
+        for package in &packages {
+            install(&[package]);
+        }
     }
 }
 

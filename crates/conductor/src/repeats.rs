@@ -207,6 +207,6 @@ mod tests {
                 }
             }
         }
-        assert!(hits > 10_000, "{hits}");
+        assert!(hits > 5_000, "{hits}");
     }
 }

@@ -131,14 +131,7 @@ fn body(name: &str, descriptor: &str, call: Option<UnsafeCall>, pool: &mut Pool<
         let count = parsed.parameters().count();
         let mut local = 1;
         for parameter in parsed.parameters().take(count - 1).skip(1) {
-            let load = match parameter[0] {
-                b'J' => LLOAD,
-                b'F' => FLOAD,
-                b'D' => DLOAD,
-                b'L' => ALOAD,
-                _ => ILOAD,
-            };
-            body.extend([load, local]);
+            body.extend([load_of(parameter[0]), local]);
             local += if matches!(parameter[0], b'J' | b'D') { 2 } else { 1 };
         }
         method(INVOKEVIRTUAL, class, &unsafe_name(&call), &call.descriptor(), &mut body);
@@ -149,6 +142,12 @@ fn body(name: &str, descriptor: &str, call: Option<UnsafeCall>, pool: &mut Pool<
         body.push(ACONST_NULL);
     } else if name == "checkedAlive" {
         body.extend([ILOAD, 1]);
+    } else if name == "clonedArray" {
+        body.push(ALOAD_0);
+        method(INVOKEVIRTUAL, "java/lang/Object", "clone", "()Ljava/lang/Object;", &mut body);
+    } else if name == "gotReflected" {
+        // What was read, after the object and its field.
+        body.extend([load_of(parsed.result[0]), 2]);
     } else if parsed.result == b"I" {
         body.push(ICONST_0);
     }
@@ -161,6 +160,17 @@ fn body(name: &str, descriptor: &str, call: Option<UnsafeCall>, pool: &mut Pool<
         _ => IRETURN,
     });
     body
+}
+
+/// The instruction that loads a local variable of this type.
+const fn load_of(letter: u8) -> u8 {
+    match letter {
+        b'J' => LLOAD,
+        b'F' => FLOAD,
+        b'D' => DLOAD,
+        b'L' => ALOAD,
+        _ => ILOAD,
+    }
 }
 
 fn unsafe_name(call: &UnsafeCall) -> String {

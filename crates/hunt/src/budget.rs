@@ -95,8 +95,10 @@ pub const QUIET_SHARE: u32 = 2;
 pub const EXPLORING_SHARE: u32 = 2;
 /// Classes of executions that are all predicted from; of others only those that come to something new.
 pub const CLASSES_PREDICTED_FROM: usize = 64;
-/// States of one search. Each takes some hundred bytes.
+/// States of one search …
 pub const SEARCH_STATES: usize = 300_000;
+/// … and what they may take: a state of a program with many shared words is some kilobytes large.
+pub const SEARCH_BYTES: usize = 256 << 20;
 /// Runs after one search, at first.
 pub const SEARCH_TARGETS: usize = 8;
 /// Longer runs are not explored: their model would take minutes to search.

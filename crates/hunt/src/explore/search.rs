@@ -9,6 +9,7 @@ use reweave_model::{Schedule, ThreadId};
 use super::futures::Futures;
 use super::state::{Slots, State};
 use super::tree::{NodeId, Request, StepResult, Tree, Who};
+use crate::budget;
 use crate::classes::Class;
 use crate::names::Code;
 use reweave_launch::{interrupt, memory};
@@ -93,9 +94,10 @@ pub struct Search<'t> {
 pub type Choice = (Who, NodeId, StepResult);
 
 impl<'t> Search<'t> {
-    pub fn new(tree: &'t Tree, tried: &'t HashSet<Goal>, limits: SearchBounds) -> Self {
+    pub fn new(tree: &'t Tree, tried: &'t HashSet<Goal>, mut limits: SearchBounds) -> Self {
         let futures = Futures::new(tree);
         let slots = Slots::new(tree, |thing| futures.is_shared(thing));
+        limits.states = limits.states.min(budget::SEARCH_BYTES / slots.bytes());
         let foreign = tree.unexplained.iter().any(|&word| slots.keeps(word)) || slots.is_told_otherwise(tree);
         Self {
             tree,

@@ -58,6 +58,11 @@ impl Slots {
         })
     }
 
+    /// What a state takes at least: the words that it keeps.
+    pub fn bytes(&self) -> usize {
+        size_of::<State>() + size_of_val(&self.initial[..])
+    }
+
     fn get(&self, word: Thing) -> Option<usize> {
         Some(self.of[word as usize] as usize).filter(|slot| *slot != PRIVATE as usize)
     }

@@ -25,9 +25,11 @@ use reweave_launch::interrupt;
 use reweave_launch::session::Run;
 
 /// Numbers that mean nothing if those of several traces are added up: what was not settled in one run is what was not
-/// in another.
+/// in another. They are those of the recorded run, which gets the time that settling takes; other runs are counted.
 const PER_TRACE: [&str; 6] =
     ["windows", "cut_short", "unknown_pairs", "unknown_deadlocks", "stalls_not_looked_for", "atomicity_unknown"];
+/// Runs under other schedules in which something was not settled.
+const PARTLY_LOOKED_AT: &str = "partly_looked_at";
 
 impl Hunt<'_> {
     /// Predicts from the traces of a run and confirms what is new. Says whether it did something no run did before.
@@ -134,10 +136,19 @@ impl Hunt<'_> {
         let deadline = began + self.time_to_look(self.least_prediction) * 2 / 3;
         let answer = predict(trace, deadline, &self.plan.atomic, watch)?;
         let unknown = ("unknown_pairs".to_owned(), answer.unknown_pairs);
+        let mut settled = true;
         for (key, value) in answer.stats.into_iter().chain([unknown]) {
-            let sum = self.stats.entry(key.clone()).or_default();
+            let per_trace = PER_TRACE.contains(&key.as_str());
+            if per_trace && self.others.is_some() {
+                settled &= value == 0 || key == "windows";
+                continue;
+            }
+            let sum = self.stats.entry(key).or_default();
             // Of one trace, or of none.
-            *sum = if PER_TRACE.contains(&key.as_str()) { value.max(*sum) } else { *sum + value };
+            *sum = if per_trace { value.max(*sum) } else { *sum + value };
+        }
+        if !settled {
+            *self.stats.entry(PARTLY_LOOKED_AT.into()).or_default() += 1;
         }
         let mut findings = answer.findings;
         // Reported already, with both places.

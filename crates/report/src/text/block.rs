@@ -43,7 +43,8 @@ impl Page<'_> {
         if known.is_some() || !group.others.is_empty() || self.findings.len() > MOST {
             return known;
         }
-        let bugs = related::groups(self.findings.iter().filter(|item| !item.is_information()));
+        // What is merely potential gives nothing that a run did its name.
+        let bugs = related::folded(self.findings);
         bugs.iter().find(|bug| bug.items().any(|item| item.id == group.lead.id)).and_then(Pattern::of)
     }
 

@@ -224,6 +224,11 @@ pub(crate) fn write_unsettled(report: &Report, out: &mut dyn Write) -> io::Resul
             n => writeln!(out, "{n} atomic blocks (with places that may interfere) were not settled")?,
         }
     }
+    match if stat("explored_all") > 0 { 0 } else { stat("partly_looked_at") } {
+        0 => {}
+        1 => writeln!(out, "1 run under another schedule was looked at only in part (see --budget)")?,
+        n => writeln!(out, "{n} runs under other schedules were looked at only in part (see --budget)")?,
+    }
     if stat("windows") > 1 {
         writeln!(
             out,

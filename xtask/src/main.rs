@@ -181,7 +181,7 @@ const CHORES: &[Chore] = &[
         "classes",
         "[JAR…]",
         "every class of these jars (default: those that Debian installs) rewritten, loaded and verified",
-        |rest| cargo(&["build", "--release", "--package", "reweave"]) && told(classes::run(&root(), rest)),
+        |rest| cargo(&["build", "--release", "--package", "reweave"]) && print_error(classes::run(&root(), rest)),
     ),
     chore(
         "survey",
@@ -281,7 +281,7 @@ fn test(rest: &[String]) -> bool {
     arguments.extend(rest.iter().map(String::as_str));
     let passed = cargo(&arguments);
     // Said again at the end, where it is seen.
-    tools::tell_missing(&root());
+    tools::print_missing(&root());
     passed
 }
 
@@ -289,26 +289,26 @@ fn bench() -> bool {
     if !cargo(&["build", "--release", "--package", "reweave"]) {
         return false;
     }
-    told(bench::run(&root()).map(|()| true))
+    print_error(bench::run(&root()).map(|()| true))
 }
 
 fn bench_on_java() -> bool {
-    cargo(&["build", "--release", "--package", "reweave"]) && told(bench_java::run(&root()).map(|()| true))
+    cargo(&["build", "--release", "--package", "reweave"]) && print_error(bench_java::run(&root()).map(|()| true))
 }
 
 fn soak_watch(rest: &[String]) -> bool {
     let millions = rest.iter().find_map(|word| word.parse().ok()).unwrap_or(500);
     let sample = rest.iter().any(|word| word == "--sample");
-    cargo(&["build", "--release", "--package", "reweave"]) && told(watch::soak(&root(), millions, sample))
+    cargo(&["build", "--release", "--package", "reweave"]) && print_error(watch::soak(&root(), millions, sample))
 }
 
 fn bench_watch() -> bool {
     cargo(&["build", "--release", "--package", "reweave"])
         && cargo(&["build", "--release", "--package", "reweave-predict", "--example", "watch"])
-        && told(watch::bench(&root()).map(|()| true))
+        && print_error(watch::bench(&root()).map(|()| true))
 }
 
-fn told(done: std::io::Result<bool>) -> bool {
+fn print_error(done: std::io::Result<bool>) -> bool {
     done.unwrap_or_else(|error| {
         eprintln!("xtask: {error}");
         false
@@ -318,9 +318,9 @@ fn told(done: std::io::Result<bool>) -> bool {
 fn bench_predict(rest: &[String]) -> bool {
     let build = || cargo(&["build", "--release", "--package", "reweave"]);
     match rest.first().map(String::as_str) {
-        Some("--peer") => build() && told(whole::peer(&root())),
-        Some("--whole") => build() && told(whole::growth(&root())),
-        _ => bench_engines() && build() && told(whole::growth(&root())),
+        Some("--peer") => build() && print_error(whole::peer(&root())),
+        Some("--whole") => build() && print_error(whole::growth(&root())),
+        _ => bench_engines() && build() && print_error(whole::growth(&root())),
     }
 }
 

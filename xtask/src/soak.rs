@@ -11,7 +11,7 @@ pub fn golden(schedules: &str) -> bool {
     tools::provide(&root());
     let what = ["runs", "events", "inconsistencies", "unexplained reads", "failures"];
     let passed = soak("reweave", "golden", ("REWEAVE_SOAK", schedules), &what);
-    tools::tell_missing(&root());
+    tools::print_missing(&root());
     passed
 }
 
@@ -19,7 +19,7 @@ pub fn golden(schedules: &str) -> bool {
 pub fn replay(schedules: &str) -> bool {
     tools::provide(&root());
     let passed = soak("reweave", "replay", ("REWEAVE_SOAK", schedules), &["seeds"]);
-    tools::tell_missing(&root());
+    tools::print_missing(&root());
     passed
 }
 

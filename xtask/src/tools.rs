@@ -161,7 +161,7 @@ fn privilege() -> Option<Vec<&'static str>> {
 }
 
 /// Says what the tests had to do without.
-pub fn tell_missing(root: &Path) {
+pub fn print_missing(root: &Path) {
     let missing = missing();
     let (mdbook, old_java) = (!has_mdbook(root), newer_java_program(root).is_none());
     if missing.is_empty() && !mdbook && !old_java {

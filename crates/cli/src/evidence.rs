@@ -10,7 +10,7 @@ use reweave_hunt::pipeline::RECORDING;
 use reweave_hunt::replay::Recording;
 use reweave_launch::Error;
 use reweave_model::EventId;
-use reweave_report::view::{Evidence, Limits, build, marks};
+use reweave_report::view::{Evidence, ViewLimits, build, marks};
 use reweave_report::{Item, Report};
 use reweave_spmd::host::RANKS;
 use reweave_trace::reorder::{self, Reordered};
@@ -27,7 +27,7 @@ const LINES: usize = 4;
 const LONGEST_LINE: usize = 200;
 
 /// What the runs show of one finding. A finding without a run of its own has only the recorded one.
-pub fn of(item: &Item, folder: &Path, limits: Limits) -> Result<Evidence, Error> {
+pub fn of(item: &Item, folder: &Path, limits: ViewLimits) -> Result<Evidence, Error> {
     let own = folder.join(item.id.to_string());
     if folder.join(RANKS).is_dir() {
         // Ranks leave logs, not traces: there are no lanes to show.
@@ -83,10 +83,10 @@ fn observed(folder: &Path, recording: Option<&Recording>) -> Option<Trace> {
 
 /// What the runs show of all findings. A run that cannot be read is left out, and said.
 pub fn of_all(report: &Report, folder: &Path) -> BTreeMap<u32, Evidence> {
-    let rows = (ROWS / (2 * report.findings.len()).max(1)).clamp(FEWEST, Limits::default().rows);
+    let rows = (ROWS / (2 * report.findings.len()).max(1)).clamp(FEWEST, ViewLimits::default().rows);
     let mut all = BTreeMap::new();
     for item in &report.findings {
-        match of(item, folder, Limits { rows }) {
+        match of(item, folder, ViewLimits { rows }) {
             Ok(evidence) => drop(all.insert(item.id, evidence)),
             Err(error) => eprintln!("reweave: warning: no view of finding {}: {error}", item.id),
         }

@@ -15,7 +15,7 @@ const EVERY: Duration = Duration::from_millis(20);
 const STACK: usize = 256 << 20;
 
 /// What became of the work.
-pub enum Done<T> {
+pub enum TimedResult<T> {
     Answer(T),
     Panicked,
     /// Why it was given up.
@@ -23,21 +23,24 @@ pub enum Done<T> {
 }
 
 /// Does it, at most for this long.
-pub fn answer<T: Send + 'static>(most: Duration, work: impl FnOnce() -> T + Send + UnwindSafe + 'static) -> Done<T> {
+pub fn answer<T: Send + 'static>(
+    most: Duration,
+    work: impl FnOnce() -> T + Send + UnwindSafe + 'static,
+) -> TimedResult<T> {
     let (send, receive) = mpsc::channel();
     let worker = thread::Builder::new().name("analysis".to_owned()).stack_size(STACK).spawn(move || {
         // Nobody may be waiting any more.
         let _ = send.send(panic::catch_unwind(work));
     });
     if worker.is_err() {
-        return Done::Unfinished("no thread could be started".to_owned());
+        return TimedResult::Unfinished("no thread could be started".to_owned());
     }
     let stop = interrupt::asked_to_stop();
     let began = Instant::now();
     loop {
         match receive.recv_timeout(EVERY) {
-            Ok(Ok(answer)) => return Done::Answer(answer),
-            Ok(Err(_)) | Err(RecvTimeoutError::Disconnected) => return Done::Panicked,
+            Ok(Ok(answer)) => return TimedResult::Answer(answer),
+            Ok(Err(_)) | Err(RecvTimeoutError::Disconnected) => return TimedResult::Panicked,
             Err(RecvTimeoutError::Timeout) => {}
         }
         let why = match () {
@@ -46,6 +49,6 @@ pub fn answer<T: Send + 'static>(most: Duration, work: impl FnOnce() -> T + Send
             () if began.elapsed() > most => format!("its time of {} s is over (--budget)", most.as_secs_f64()),
             () => continue,
         };
-        return Done::Unfinished(why);
+        return TimedResult::Unfinished(why);
     }
 }

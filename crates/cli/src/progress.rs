@@ -47,7 +47,7 @@ impl Bar {
     }
 
     /// A line that stays, above the bar; a plain line where nobody watches.
-    pub fn tell(&self, line: &str) {
+    pub fn print_line(&self, line: &str) {
         self.0.suspend(|| eprintln!("{line}"));
     }
 

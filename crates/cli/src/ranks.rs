@@ -9,15 +9,15 @@ use reweave_launch::{Error, PrivateFolder, exit, human_size};
 use reweave_report::{Report, Style, text};
 use reweave_spmd::host::{self, Again, Recording, Request, Stage, Start};
 
-use crate::commands::test::Passing;
+use crate::commands::test::ExitRule;
 use crate::front_ends::FRONT_ENDS;
 use crate::output::{self, counted, grouped};
 use crate::progress::Bar;
-use crate::triage::Judge;
+use crate::triage::TriageFiles;
 
 /// Runs the test and tells what it found.
-pub fn test(request: &Request, judge: &Judge, detail: text::Detail, passing: Passing) -> i32 {
-    tell(request, false, judge, detail, passing)
+pub fn test(request: &Request, judge: &TriageFiles, detail: text::Detail, passing: ExitRule) -> i32 {
+    print_result(request, false, judge, detail, passing)
 }
 
 /// Tries to make happen what the recording in the folder shows. An empty command: the recorded one.
@@ -37,7 +37,7 @@ pub fn confirm(folder: &Path, command: &[OsString], budget: Duration) -> i32 {
         strict: false,
         fail_fast: false,
     };
-    tell(&request, true, &Judge::default(), text::Detail::Full, Passing::default())
+    print_result(&request, true, &TriageFiles::default(), text::Detail::Full, ExitRule::default())
 }
 
 /// Runs the program and keeps the logs of its ranks in the folder; gives the program's status.
@@ -100,7 +100,13 @@ fn notes(notes: &[String]) {
     }
 }
 
-fn tell(request: &Request, recorded: bool, judge: &Judge, detail: text::Detail, passing: Passing) -> i32 {
+fn print_result(
+    request: &Request,
+    recorded: bool,
+    judge: &TriageFiles,
+    detail: text::Detail,
+    passing: ExitRule,
+) -> i32 {
     let loud = detail > text::Detail::Quiet;
     let mut bar: Option<Bar> = None;
     let deadline = std::time::Instant::now() + request.budget;
@@ -119,7 +125,7 @@ fn tell(request: &Request, recorded: bool, judge: &Judge, detail: text::Detail, 
         Stage::Found(item) if loud && judge.is_news(item) => {
             let line = Style::for_stderr().wrap(&format!("reweave: confirmed {}", text::headline(item)), 4);
             match &bar {
-                Some(bar) => bar.tell(&line),
+                Some(bar) => bar.print_line(&line),
                 None => eprintln!("{line}"),
             }
         }

@@ -19,14 +19,14 @@ pub struct Triage {
 
 /// The files, read.
 #[derive(Default)]
-pub struct Judge {
+pub struct TriageFiles {
     suppressions: Option<Suppressions>,
     earlier: Option<(String, Report)>,
 }
 
 impl Triage {
     /// Reads the files: before a long test, so that a mistake in one shows at once.
-    pub fn judge(&self) -> Result<Judge, Error> {
+    pub fn judge(&self) -> Result<TriageFiles, Error> {
         let mut suppressions = Suppressions::default();
         for path in &self.suppress {
             let text = fs::read_to_string(path).map_err(Error::io("read", path))?;
@@ -47,11 +47,11 @@ impl Triage {
                 Some((path.display().to_string(), Report::from_json(&text).map_err(wrong)?))
             }
         };
-        Ok(Judge { suppressions: (!self.suppress.is_empty()).then_some(suppressions), earlier })
+        Ok(TriageFiles { suppressions: (!self.suppress.is_empty()).then_some(suppressions), earlier })
     }
 }
 
-impl Judge {
+impl TriageFiles {
     /// Whether somebody has to look at a finding.
     pub fn is_news(&self, item: &Item) -> bool {
         let mut alone = Report { findings: vec![item.clone()], ..Report::default() };

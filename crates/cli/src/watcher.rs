@@ -9,10 +9,10 @@ use reweave_report::{Item, Style, related};
 
 use crate::output::{self, counted};
 use crate::progress::Bar;
-use crate::triage::Judge;
+use crate::triage::TriageFiles;
 
 pub struct Watcher<'a> {
-    judge: &'a Judge,
+    judge: &'a TriageFiles,
     detail: Detail,
     deadline: Instant,
     /// From the recorded run on: until then the terminal is the program's.
@@ -23,7 +23,7 @@ pub struct Watcher<'a> {
 }
 
 impl<'a> Watcher<'a> {
-    pub fn new(plan: &Plan, judge: &'a Judge, detail: Detail) -> Self {
+    pub fn new(plan: &Plan, judge: &'a TriageFiles, detail: Detail) -> Self {
         let deadline = Instant::now() + plan.budget;
         Self { judge, detail, deadline, bar: None, within: None, announced: Vec::new() }
     }
@@ -57,9 +57,9 @@ impl<'a> Watcher<'a> {
                 self.phase("other schedules", done.as_millis() as u64, total.as_millis() as u64, "");
             }
             Stage::Stopped(error) => {
-                self.tell(&format!("reweave: warning: no further schedules were tried: {error}"));
+                self.print_line(&format!("reweave: warning: no further schedules were tried: {error}"));
             }
-            Stage::Found(item) => self.found(item),
+            Stage::NewFinding(item) => self.found(item),
         }
     }
 
@@ -75,9 +75,9 @@ impl<'a> Watcher<'a> {
         }
     }
 
-    fn tell(&self, line: &str) {
+    fn print_line(&self, line: &str) {
         match &self.bar {
-            Some(bar) => bar.tell(line),
+            Some(bar) => bar.print_line(line),
             None => eprintln!("{line}"),
         }
     }
@@ -92,7 +92,7 @@ impl<'a> Watcher<'a> {
         }
         // What is one bug with something that was told is known, and so is what is one bug with that.
         if !self.announced.iter().any(same) {
-            self.tell(&Style::for_stderr().wrap(&format!("reweave: confirmed {}", text::headline(item)), 4));
+            self.print_line(&Style::for_stderr().wrap(&format!("reweave: confirmed {}", text::headline(item)), 4));
         }
         self.announced.push(item.clone());
     }

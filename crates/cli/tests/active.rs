@@ -9,18 +9,18 @@ mod common;
 use common::golden::{Program, folders, programs};
 use common::{FRONT_ENDS, Scratch, root};
 use reweave_hunt::confirm::RunSettings;
-use reweave_hunt::confirm::active::{Abstraction, Manner, trial};
+use reweave_hunt::confirm::active::{Abstraction, ActiveSettings, trial};
 use reweave_launch::{Input, Options, Output, session};
 use reweave_model::{Finding, Kind};
 use reweave_trace::Trace;
 
-const VARIANTS: [(&str, Manner); 6] = [
-    ("sites", Manner { abstraction: Abstraction::Sites, ..Manner::PRECISE }),
-    ("indexing", Manner::PRECISE),
-    ("names", Manner { abstraction: Abstraction::Name, ..Manner::PRECISE }),
-    ("no abstraction", Manner { abstraction: Abstraction::Trivial, ..Manner::PRECISE }),
-    ("no context", Manner { context: false, ..Manner::PRECISE }),
-    ("no yielding", Manner { yields: false, ..Manner::PRECISE }),
+const VARIANTS: [(&str, ActiveSettings); 6] = [
+    ("sites", ActiveSettings { abstraction: Abstraction::Sites, ..ActiveSettings::PRECISE }),
+    ("indexing", ActiveSettings::PRECISE),
+    ("names", ActiveSettings { abstraction: Abstraction::Name, ..ActiveSettings::PRECISE }),
+    ("no abstraction", ActiveSettings { abstraction: Abstraction::Trivial, ..ActiveSettings::PRECISE }),
+    ("no context", ActiveSettings { context: false, ..ActiveSettings::PRECISE }),
+    ("no yielding", ActiveSettings { yields: false, ..ActiveSettings::PRECISE }),
 ];
 
 /// Deadlocks of a program that a recorded run predicts: the run, and each finding.
@@ -40,7 +40,7 @@ fn deadlocks(program: &Program, scratch: &Scratch) -> (Trace, Vec<Finding>) {
 }
 
 /// Runs that did it, and pauses in vain.
-fn measure(trace: &Trace, finding: &Finding, manner: Manner, runs: u64) -> (u64, u64) {
+fn measure(trace: &Trace, finding: &Finding, manner: ActiveSettings, runs: u64) -> (u64, u64) {
     let settings = RunSettings { front_ends: FRONT_ENDS, ..RunSettings::default() };
     (1..=runs).fold((0, 0), |(done, thrashes), seed| {
         let one = trial(trace, finding, manner, seed, &settings).expect("a run");
@@ -55,8 +55,8 @@ fn yielding_makes_the_deadlock_of_program_5_2() {
     let program = Program::read(&root().join("tests/papers/program_5_2.c"));
     let (trace, found) = deadlocks(&program, &scratch);
     let [deadlock] = &found[..] else { panic!("one deadlock: {found:?}") };
-    let (with, thrashes) = measure(&trace, deadlock, Manner::PRECISE, 10);
-    let (without, more) = measure(&trace, deadlock, Manner { yields: false, ..Manner::PRECISE }, 10);
+    let (with, thrashes) = measure(&trace, deadlock, ActiveSettings::PRECISE, 10);
+    let (without, more) = measure(&trace, deadlock, ActiveSettings { yields: false, ..ActiveSettings::PRECISE }, 10);
     assert_eq!((with, thrashes), (10, 0), "with yielding");
     assert!(without < with && more > 0, "without yielding {without} of 10, {more} pauses in vain");
 }

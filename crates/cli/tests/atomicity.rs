@@ -130,7 +130,7 @@ fn blocks_of_text_traces() {
 
 /// A name that no event is in is told.
 #[test]
-fn unknown_functions_are_told() {
+fn unknown_functions_are_reported() {
     let scratch = Scratch::new("unknown");
     let (trace, names) = (scratch.join("t.std"), scratch.join("names"));
     fs::write(&trace, "T0|w(x)|1\n").expect("writable");

@@ -53,7 +53,7 @@ fn tested(scratch: &Scratch) -> Done {
 }
 
 #[test]
-fn a_replay_tells_other_values_and_another_build() {
+fn a_replay_reports_other_values_and_another_build() {
     let scratch = Scratch::new("verify");
     tested(&scratch);
     scratch.run(["replay", "out/1"]).expect(1).says("events identically");
@@ -75,7 +75,7 @@ fn what_is_confirmed_is_so_of_the_program_that_is_there() {
 }
 
 #[test]
-fn a_fixed_program_is_told_from_one_that_is_not() {
+fn a_fixed_program_is_distinguished_from_one_that_is_not() {
     let scratch = Scratch::new("verify");
     tested(&scratch);
     let same = scratch.run(["verify", "out"]).expect(1).says("the program is the one that was recorded");

@@ -89,7 +89,7 @@ int main(int count, char **words) {
 ";
 
 #[test]
-fn a_race_is_told_before_the_program_ends() {
+fn a_race_is_reported_before_the_program_ends() {
     let lab = Lab::new();
     lab.build_text(WAITS, "waits");
     let mut watching = Watching::start(&lab, &["--json", "findings.json", "--", "./waits"]);
@@ -108,7 +108,7 @@ fn a_race_is_told_before_the_program_ends() {
 }
 
 #[test]
-fn each_pair_of_places_is_told_once() {
+fn each_pair_of_places_is_reported_once() {
     let lab = Lab::new();
     lab.build("golden/mutex/bank_bad.c", "bank");
     let said = lab.reweave(&["watch", "--", "./bank"]);
@@ -319,7 +319,7 @@ int main(void) {
 ";
 
 #[test]
-fn a_lock_order_inversion_is_told_as_a_deadlock_while_the_program_runs() {
+fn a_lock_order_inversion_is_reported_as_a_deadlock_while_the_program_runs() {
     let lab = Lab::new();
     lab.build_text(INVERTS, "inverts");
     let mut watching = Watching::start(&lab, &["--json", "findings.json", "--analysis", "goodlock", "--", "./inverts"]);
@@ -348,7 +348,7 @@ fn a_lock_order_inversion_is_told_as_a_deadlock_while_the_program_runs() {
 /// What locks ordered in this run only is a race by lock histories; what their order keeps apart in every run is left
 /// to locksets. No analysis runs twice for that, and no pair is told twice.
 #[test]
-fn lock_histories_tell_races_that_happens_before_misses() {
+fn lock_histories_find_races_that_happens_before_misses() {
     let lab = Lab::new();
     lab.build_text(INVERTS, "inverts");
     let said = lab.shell(

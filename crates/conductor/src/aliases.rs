@@ -56,7 +56,7 @@ impl<W: World> Recorder<W> {
         let aliases = &self.region().header().aliases;
         let count = aliases.count.load(Ordering::Relaxed);
         let Some(row) = aliases.rows.get(count as usize) else { return };
-        self.settle(thread);
+        self.fill_pending_write(thread);
         self.publish(thread);
         for (word, value) in [
             (&row.from, from),
@@ -83,7 +83,7 @@ impl<W: World> Recorder<W> {
         if !region.header().aliases.rows().iter().any(|row| ends(&row)) {
             return;
         }
-        self.settle(thread);
+        self.fill_pending_write(thread);
         self.publish(thread);
         for row in region.header().aliases.rows().iter().filter(ends) {
             row.until.store(self.sequence.into(), Ordering::Release);

@@ -10,10 +10,10 @@ use std::sync::atomic::Ordering;
 
 impl<W: World> Token<'_, W> {
     #[cold]
-    pub(crate) fn come_back(&mut self) {
+    pub(crate) fn rejoin(&mut self) {
         self.conductor().announce_arrival(self.me());
         self.conductor().await_turn(self.me());
-        self.settle_in();
+        self.begin_slice();
     }
 
     /// Lets the scheduler decide; returns when this thread holds the token again, or, if it leaves, at once.
@@ -27,13 +27,13 @@ impl<W: World> Token<'_, W> {
         self.pass_on(status, why == Pause::Yield, stays);
         if stays {
             self.conductor().await_turn(self.me());
-            self.settle_in();
+            self.begin_slice();
         }
     }
 
     /// Ends the slice, unless the thread is to go on without asking the scheduler.
     fn comes_to_rest(&mut self, why: Pause) -> bool {
-        self.settle();
+        self.fill_pending_write();
         let (conductor, state, me) = self.parts();
         if state.stops_here(me) {
             conductor.world.stop_for_debugger();
@@ -231,6 +231,6 @@ struct Outside<'t, 'a, W: World>(&'t mut Token<'a, W>);
 
 impl<W: World> Drop for Outside<'_, '_, W> {
     fn drop(&mut self) {
-        self.0.come_back();
+        self.0.rejoin();
     }
 }

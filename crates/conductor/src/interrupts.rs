@@ -7,7 +7,7 @@
 //! Interruptions that the program sends itself need none of it: they come where they are sent.
 
 use crate::conductor::{Conductor, State};
-use crate::policy::replay::{Place, RecordedInterrupt};
+use crate::policy::replay::{RecordedInterrupt, ThreadActivity};
 use crate::thread::{NEVER, Status, Thread};
 use crate::world::World;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -81,9 +81,9 @@ impl<W: World> State<W> {
         }
         let interrupt = self.policy.replay()?.interrupt(thread.replay.scheduled_as.get())?;
         let here = match interrupt.place {
-            Place::Running => !waiting,
-            Place::Waiting => waiting,
-            Place::Anywhere => true,
+            ThreadActivity::Running => !waiting,
+            ThreadActivity::Waiting => waiting,
+            ThreadActivity::Anywhere => true,
         };
         // A call outside may unblock it for as long as it lasts. A timer that is not armed does not fire, whatever the
         // schedule says: that is what keeps a steered run one that the program could do.

@@ -181,15 +181,15 @@ impl<W: World> Recorder<W> {
 
     /// Fills in the value of the write that this thread's last hook announced.
     #[inline(always)]
-    pub fn settle(&mut self, thread: &Thread<W::Row>) {
+    pub fn fill_pending_write(&mut self, thread: &Thread<W::Row>) {
         if !thread.own.pending.get().is_null() {
-            self.settle_now(thread);
+            self.fill_pending_now(thread);
         }
     }
 
     /// The same without calling anything; false if the write is too long for that.
     #[inline(always)]
-    pub fn settle_word(&mut self, thread: &Thread<W::Row>) -> bool {
+    pub fn fill_pending_word(&mut self, thread: &Thread<W::Row>) -> bool {
         let (pending, addr, size) = thread.own.announced();
         if pending.is_null() {
             return true;
@@ -203,21 +203,21 @@ impl<W: World> Recorder<W> {
         };
         // SAFETY: `pending` points into the chunk being filled.
         unsafe { *pending = value };
-        self.settled(thread);
+        self.clear_pending(thread);
         true
     }
 
     #[inline(always)]
-    fn settled(&mut self, thread: &Thread<W::Row>) {
+    fn clear_pending(&mut self, thread: &Thread<W::Row>) {
         thread.own.pending.set(std::ptr::null_mut());
         self.region.header().pending.store(0, Ordering::Relaxed);
     }
 
-    fn settle_now(&mut self, thread: &Thread<W::Row>) {
+    fn fill_pending_now(&mut self, thread: &Thread<W::Row>) {
         let (pending, addr, size) = thread.own.announced();
         // SAFETY: `pending` points into the chunk being filled, with room for the payload.
         unsafe { copy_words::<W>(addr, size, pending) };
-        self.settled(thread);
+        self.clear_pending(thread);
     }
 
     /// Records one event of `thread`, which holds the token.
@@ -243,12 +243,12 @@ impl<W: World> Recorder<W> {
     #[inline(always)]
     pub fn pass_over(&mut self, thread: &Thread<W::Row>) {
         if !thread.own.pending.get().is_null() {
-            self.settled(thread);
+            self.clear_pending(thread);
         }
     }
 
     pub fn record(&mut self, thread: &Thread<W::Row>, record: &Record<'_>) {
-        self.settle(thread);
+        self.fill_pending_write(thread);
         // Two words of context may come first.
         let words = record.words_needed() + 4;
         if self.cursor.wrapping_add(words) > self.limit {
@@ -327,7 +327,7 @@ impl<W: World> Recorder<W> {
         let room = if write { 2 * (words + 8) } else { words + 8 };
         let full = self.cursor.wrapping_add(room) > self.limit;
         if full || !keep {
-            self.settle(thread);
+            self.fill_pending_write(thread);
         }
         if full {
             self.publish(thread);

@@ -233,7 +233,7 @@ fn who_waits_in_the_scheduler_keeps_the_token() {
 }
 
 /// Random priorities as in the paper, kept for ever.
-struct Plain {
+struct PaperPriorities {
     dice: Dice,
     priorities: Vec<u64>,
 }
@@ -242,7 +242,7 @@ struct Plain {
 fn priorities_of_threads_that_are_gone_are_forgotten_and_the_others_stay() {
     let seed = 7;
     let mut pct = Pct::new(seed, 1, 1);
-    let mut plain = Plain { dice: Dice::new(seed), priorities: Vec::new() };
+    let mut plain = PaperPriorities { dice: Dice::new(seed), priorities: Vec::new() };
     let mut choices = Dice::new(seed + 1);
     let (mut first, mut end) = (1, 1);
     for _ in 0..20_000 {

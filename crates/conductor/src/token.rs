@@ -72,12 +72,12 @@ impl<'a, W: World> Token<'a, W> {
         conductor.await_turn(unsafe { row.as_ref() });
         // SAFETY: by the contract, and it has just got the token.
         let mut token = unsafe { Self::assume(conductor, row) };
-        token.settle_in();
+        token.begin_slice();
         token
     }
 
     /// Right after the token was received.
-    pub(crate) fn settle_in(&mut self) {
+    pub(crate) fn begin_slice(&mut self) {
         let (conductor, state, me) = self.parts();
         if me.own.budget.get() == 0 {
             // Passed on without a slice of its own (after a kick).
@@ -193,9 +193,9 @@ impl<'a, W: World> Token<'a, W> {
 impl<W: World> Token<'_, W> {
     /// Fills in the value of the write that this thread announced last.
     #[inline(always)]
-    pub fn settle(&mut self) {
+    pub fn fill_pending_write(&mut self) {
         let (recorder, me) = self.recorder();
-        recorder.settle(me);
+        recorder.fill_pending_write(me);
     }
 
     /// Records what is no step.
@@ -249,7 +249,7 @@ impl<W: World> Token<'_, W> {
     #[inline(always)]
     pub fn keep(&mut self) {
         if self.conductor.holder() != self.id() {
-            self.come_back();
+            self.rejoin();
         }
     }
 

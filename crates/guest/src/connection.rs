@@ -26,7 +26,7 @@ pub(crate) fn environment(name: &str) -> Option<&'static [u8]> {
 }
 
 /// Whether the launcher wants this process although it was not made to be recorded.
-pub fn wanted_plain() -> bool {
+pub fn wants_uninstrumented() -> bool {
     let number = environment(ENV_PLAIN).and_then(|value| std::str::from_utf8(value).ok()?.parse::<i32>().ok());
     // SAFETY: getppid cannot fail.
     number.is_some_and(|pid| pid == unsafe { libc::getppid() })

@@ -17,12 +17,12 @@ pub unsafe fn hold<W: World>(conductor: &Conductor<W>, row: NonNull<Thread<W::Ro
         unsafe { Token::assume(conductor, row) }
     } else {
         // SAFETY: by the contract.
-        unsafe { come_back(conductor, row) }
+        unsafe { rejoin(conductor, row) }
     }
 }
 
 #[cold]
-unsafe fn come_back<W: World>(conductor: &Conductor<W>, row: NonNull<Thread<W::Row>>) -> Token<'_, W> {
+unsafe fn rejoin<W: World>(conductor: &Conductor<W>, row: NonNull<Thread<W::Row>>) -> Token<'_, W> {
     // SAFETY: by the contract of `hold`.
     let own = unsafe { &row.as_ref().own };
     let inside = own.inside.replace(1);
@@ -54,7 +54,7 @@ impl<'a, W: World> Inside<'a, W> {
         own.inside.set(1);
         // SAFETY: by the contract.
         let mut token = unsafe { hold(conductor, row) };
-        token.settle();
+        token.fill_pending_write();
         Some(Self { token })
     }
 
@@ -66,7 +66,7 @@ impl<'a, W: World> Inside<'a, W> {
 
     /// Runs code of the program from within the runtime.
     pub fn call_back<R>(&mut self, code: impl FnOnce() -> R) -> R {
-        self.token.settle();
+        self.token.fill_pending_write();
         self.me().own.inside.set(0);
         let result = code();
         // It comes back with or without the token.

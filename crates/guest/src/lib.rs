@@ -52,7 +52,7 @@ mod tests;
 
 pub use guarded::Guarded;
 pub use inside::{Inside, hold};
-pub use process::{Child, Entered, Guest, NewGuest, Plain, Process};
+pub use process::{Child, Entered, Guest, NewGuest, Process, ThreadsOnlyWorld};
 pub use reweave_conductor::policy::Next;
 pub use reweave_conductor::shared::POLICY_REPLAY;
 pub use reweave_conductor::words;

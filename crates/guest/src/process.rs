@@ -12,14 +12,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
 /// The world of such a process: nothing outside of its threads matters to it.
-pub struct Plain;
+pub struct ThreadsOnlyWorld;
 
-impl World for Plain {
+impl World for ThreadsOnlyWorld {
     type Row = ();
 }
 
 struct Shared {
-    conductor: Conductor<Plain>,
+    conductor: Conductor<ThreadsOnlyWorld>,
     stacks: Guarded<StackTree>,
 }
 
@@ -39,7 +39,7 @@ pub struct Guest {
 }
 
 /// What [`Guest::enter`] gives: the token, until it is dropped.
-pub type Entered<'a> = Inside<'a, Plain>;
+pub type Entered<'a> = Inside<'a, ThreadsOnlyWorld>;
 
 /// A thread that was made by [`Guest::spawn`].
 #[derive(Debug)]
@@ -66,10 +66,10 @@ impl Process {
     pub fn with_region(region: Region) -> Self {
         // SAFETY: reached through `Guest`s of this process, which have the token of its one conductor.
         let stacks = unsafe { Guarded::new(StackTree::new()) };
-        Self { shared: Arc::new(Shared { conductor: Conductor::new(region, Plain), stacks }) }
+        Self { shared: Arc::new(Shared { conductor: Conductor::new(region, ThreadsOnlyWorld), stacks }) }
     }
 
-    pub fn conductor(&self) -> &Conductor<Plain> {
+    pub fn conductor(&self) -> &Conductor<ThreadsOnlyWorld> {
         &self.shared.conductor
     }
 
@@ -111,7 +111,7 @@ impl Guest {
         let start = |new: NewGuest| {
             let id = new.id();
             let run = move || {
-                let mut ends = Ends(Some(new.begin(begins)));
+                let mut ends = EndOnDrop(Some(new.begin(begins)));
                 if let Some(guest) = &mut ends.0 {
                     code(guest);
                 }
@@ -211,9 +211,9 @@ impl Guest {
 }
 
 /// The thread ends with this, also if its code panics.
-struct Ends(Option<Guest>);
+struct EndOnDrop(Option<Guest>);
 
-impl Drop for Ends {
+impl Drop for EndOnDrop {
     fn drop(&mut self) {
         if let Some(guest) = self.0.take() {
             guest.end(0);
@@ -226,10 +226,10 @@ pub struct NewGuest {
     process: Process,
     id: u32,
     /// Taken by the new thread when it begins, or by its maker if it could not be made.
-    new: Arc<Mutex<Option<NewThread<Plain>>>>,
+    new: Arc<Mutex<Option<NewThread<ThreadsOnlyWorld>>>>,
 }
 
-fn take(new: &Mutex<Option<NewThread<Plain>>>) -> Option<NewThread<Plain>> {
+fn take(new: &Mutex<Option<NewThread<ThreadsOnlyWorld>>>) -> Option<NewThread<ThreadsOnlyWorld>> {
     new.lock().unwrap_or_else(PoisonError::into_inner).take()
 }
 

@@ -65,9 +65,9 @@ pub const ENDLESS_REPLAY: Duration = Duration::from_secs(4);
 
 /// Schedules that are tried before anything else: each goes through the program in another way, so that what one run is
 /// looked at for closely is not what chance made of the first …
-pub const GLIMPSES: u32 = 9;
+pub const FIRST_SCHEDULES: u32 = 9;
 /// … and their share.
-pub const GLIMPSES_SHARE: u32 = 5;
+pub const FIRST_SCHEDULES_SHARE: u32 = 5;
 /// Threads that are kept from running, each in its turn.
 pub const STARVED_THREADS: u64 = 8;
 /// So many schedules in a row, over this share of the whole budget, may show nothing new.

@@ -36,7 +36,7 @@ impl Digest {
     }
 
     /// A thread was told something at some place.
-    pub fn told(&mut self, kind: u64, code: Code, value: u64) {
+    pub fn add(&mut self, kind: u64, code: Code, value: u64) {
         self.word(kind);
         self.word(code.module);
         self.word(code.offset);
@@ -104,7 +104,7 @@ pub fn class_of(trace: &Trace) -> Result<Class> {
             Op::Blocked { .. } | Op::Wait { .. } | Op::BarrierArrive { .. } => drop(waits.insert(event.thread, code)),
             Op::Hang => {
                 for (thread, code) in &waits {
-                    threads.entry(*thread).or_insert(Digest::NEW).told(13, *code, 0);
+                    threads.entry(*thread).or_insert(Digest::NEW).add(13, *code, 0);
                 }
             }
             op if op.is_step() => drop(waits.remove(&event.thread)),

@@ -57,7 +57,7 @@ pub fn debug(recording: &Recording, extra: &[OsString]) -> Result<i32> {
 
 /// What threads are called: `T1 (deposit)`.
 fn thread_names(recording: &Recording) -> Result<Vec<String>> {
-    let run = view::build(&recording.trace, &view::Marks::new(), view::Limits::default())?;
+    let run = view::build(&recording.trace, &view::Marks::new(), view::ViewLimits::default())?;
     Ok((0..run.lanes.len() as u32).map(|thread| run.thread_name(thread)).collect())
 }
 

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use reweave_conductor::interrupts::{interrupt_channel, timer_channel};
-use reweave_conductor::policy::replay::{Place, RecordedInput, RecordedInterrupt, WAITED};
+use reweave_conductor::policy::replay::{RecordedInput, RecordedInterrupt, ThreadActivity, WAITED};
 use reweave_model::{BlockedOn, InputSource, Op, RefusedWhy, ThreadId};
 use reweave_trace::Trace;
 
@@ -17,7 +17,7 @@ struct Reader {
     /// Steps that are no waiting: see `reweave_conductor::Thread::position`.
     position: u64,
     /// What its last step says about where it is.
-    place: Option<Place>,
+    place: Option<ThreadActivity>,
     /// That step was the end of a wait which a signal cut short, and which comes before the signal.
     cut_short: bool,
     /// A signal whose next step will tell where it came from.
@@ -35,7 +35,7 @@ impl Reader {
             _ => Some(signal),
         });
         if let Op::Signal { number } = *op {
-            let place = self.place.unwrap_or(Place::Running);
+            let place = self.place.unwrap_or(ThreadActivity::Running);
             let position = self.position - u64::from(self.cut_short);
             self.signal = Some(RecordedInterrupt { thread: thread.0, number, timer: false, place, position });
         }
@@ -44,10 +44,12 @@ impl Reader {
         self.cut_short =
             matches!(op, Op::Refused { on: BlockedOn::Semaphore | BlockedOn::Futex, why: RefusedWhy::Interrupted, .. });
         self.place = Some(match op {
-            Op::Blocked { .. } | Op::Wait { .. } | Op::BarrierArrive { .. } | Op::Leave { .. } => Place::Waiting,
-            Op::SignalReturn { .. } => Place::Anywhere,
-            _ if self.cut_short => Place::Waiting,
-            _ => Place::Running,
+            Op::Blocked { .. } | Op::Wait { .. } | Op::BarrierArrive { .. } | Op::Leave { .. } => {
+                ThreadActivity::Waiting
+            }
+            Op::SignalReturn { .. } => ThreadActivity::Anywhere,
+            _ if self.cut_short => ThreadActivity::Waiting,
+            _ => ThreadActivity::Running,
         });
         came
     }
@@ -104,7 +106,7 @@ mod tests {
 
     const ALARM: u32 = 14;
 
-    fn came(ops: &[Op<'_>]) -> Vec<(u64, Place, bool)> {
+    fn came(ops: &[Op<'_>]) -> Vec<(u64, ThreadActivity, bool)> {
         let mut reader = Reader::default();
         let signals = ops.iter().filter_map(|op| reader.step(ThreadId(0), op));
         signals.map(|signal| (signal.position, signal.place, signal.timer)).collect()
@@ -118,8 +120,11 @@ mod tests {
     fn signals_of_the_program_itself_are_left_out() {
         let signal = Op::Signal { number: ALARM };
         assert_eq!(came(&[Op::Begin, signal, receive(interrupt_channel(ALARM))]), []);
-        assert_eq!(came(&[Op::Begin, signal, receive(timer_channel(ALARM))]), [(1, Place::Running, true)]);
-        assert_eq!(came(&[Op::Begin, signal, Op::SignalReturn { number: ALARM }]), [(1, Place::Running, false)]);
+        assert_eq!(came(&[Op::Begin, signal, receive(timer_channel(ALARM))]), [(1, ThreadActivity::Running, true)]);
+        assert_eq!(
+            came(&[Op::Begin, signal, Op::SignalReturn { number: ALARM }]),
+            [(1, ThreadActivity::Running, false)]
+        );
     }
 
     #[test]
@@ -129,10 +134,10 @@ mod tests {
         let blocked = |on| Op::Blocked { on, object: ObjectId(8) };
         let lock = blocked(BlockedOn::LockExclusive);
         let waits = [Op::Begin, lock, signal, tick, back, signal, tick];
-        assert_eq!(came(&waits), [(1, Place::Waiting, true), (4, Place::Anywhere, true)]);
+        assert_eq!(came(&waits), [(1, ThreadActivity::Waiting, true), (4, ThreadActivity::Anywhere, true)]);
         let why = RefusedWhy::Interrupted;
         let given_up = Op::Refused { object: ObjectId(8), on: BlockedOn::Semaphore, why };
         let gives_up = [Op::Begin, blocked(BlockedOn::Semaphore), given_up, signal, tick];
-        assert_eq!(came(&gives_up), [(1, Place::Waiting, true)]);
+        assert_eq!(came(&gives_up), [(1, ThreadActivity::Waiting, true)]);
     }
 }

@@ -9,7 +9,7 @@ use std::sync::{Mutex, PoisonError};
 
 use reweave_guest::restart::{ENV_RESTART, SEPARATOR};
 use reweave_launch::cache;
-use reweave_launch::front_end::{FrontEnd, Invocation, Process, Recognition, Seen, Variables, Visibility};
+use reweave_launch::front_end::{Coverage, FrontEnd, Invocation, Process, Recognition, Variables, Visibility};
 use reweave_launch::target::Program;
 use reweave_launch::{Error, Result};
 use reweave_model::Pc;
@@ -105,7 +105,7 @@ impl FrontEnd for Jvm {
         }
     }
 
-    fn shortcoming(&self, seen: &Seen<'_>) -> String {
+    fn shortcoming(&self, seen: &Coverage<'_>) -> String {
         let name = seen.program.name.display();
         format!(
             "{name} did not load the agent, so nothing was recorded: is it a HotSpot machine, JDK {OLDEST} or later?"

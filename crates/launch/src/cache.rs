@@ -326,7 +326,7 @@ mod tests {
     }
 
     /// Makes the file look as if it had lain there for a while, and seals it.
-    fn settle(path: &Path) {
+    fn let_time_pass(path: &Path) {
         let wait = TICK + Duration::from_millis(50);
         std::thread::sleep(wait);
         own_file(path, CONTENT).unwrap();
@@ -338,14 +338,14 @@ mod tests {
         let root = scratch("seal");
         let file = unpack_into(&root).unwrap();
         assert_eq!(seal_of(&file), None, "a change in the same tick would go unseen");
-        settle(&file);
+        let_time_pass(&file);
         let sealed = seal_of(&file).unwrap();
         // Of the same length: only the stamp tells.
         fs::write(&file, vec![b'x'; CONTENT.len()]).unwrap();
         unpack_into(&root).unwrap();
         assert_eq!(fs::read(&file).unwrap(), CONTENT);
         // An old time of modification does not hide a change: nobody can set the other one.
-        settle(&file);
+        let_time_pass(&file);
         let modified = fs::metadata(&file).unwrap().modified().unwrap();
         fs::write(&file, vec![b'y'; CONTENT.len()]).unwrap();
         let opened = OpenOptions::new().write(true).open(&file).unwrap();
@@ -360,7 +360,7 @@ mod tests {
     fn a_seal_that_others_could_have_made_counts_for_nothing() {
         let root = scratch("forged");
         let file = unpack_into(&root).unwrap();
-        settle(&file);
+        let_time_pass(&file);
         let place = place_of_seal(&file);
         fs::set_permissions(&place, fs::Permissions::from_mode(0o722)).unwrap();
         assert_eq!(seal_of(&file), None);

@@ -19,7 +19,7 @@ use reweave_trace::{Outcome, ProcessTrace};
 use crate::pidfd::PidFd;
 use crate::region::Mapping;
 use crate::registry::lock;
-use crate::sink::{End, Open, Sink, Stalls, Totals, Trouble};
+use crate::sink::{End, OpenSink, Sink, SinkProblem, Stalls, Totals};
 use crate::watchdog::{TICK, Watchdog};
 
 /// A process that hangs gets this long to be looked at before it is ended.
@@ -56,7 +56,7 @@ impl Signals {
         }
     }
 
-    pub fn tell_status(&self, status: ExitStatus) {
+    pub fn set_status(&self, status: ExitStatus) {
         *lock(&self.status) = Some(status);
         self.status_known.notify_all();
         // It would look by itself at its next tick; but runs are many and short.
@@ -68,7 +68,7 @@ impl Signals {
 pub struct Job {
     pub pid: u32,
     pub process: PidFd,
-    pub sink: Open,
+    pub sink: OpenSink,
     pub path: PathBuf,
     pub replaying: bool,
     /// A debugger is in charge: neither take the token away nor end a hanging process.
@@ -262,15 +262,15 @@ impl Collector {
             0 => self.sink.take(words, ThreadId(thread), stalls),
             _ => self.sink.more(words, stalls),
         }));
-        let taken = taken.unwrap_or_else(|_| Err(Trouble::Stop("an internal error: please report it".into())));
+        let taken = taken.unwrap_or_else(|_| Err(SinkProblem::Stop("an internal error: please report it".into())));
         if self.sink.has_forgotten() {
             region.header().forgot.fetch_add(1, Ordering::Relaxed);
         }
         self.remember_last_words(words);
         match taken {
             Ok(()) => {}
-            Err(Trouble::Warning(warning)) => self.warnings.push(warning),
-            Err(Trouble::Stop(why)) => self.stop(why),
+            Err(SinkProblem::Warning(warning)) => self.warnings.push(warning),
+            Err(SinkProblem::Stop(why)) => self.stop(why),
         }
     }
 

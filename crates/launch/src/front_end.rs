@@ -122,7 +122,7 @@ pub struct Debugger {
 
 /// What became of a program of which not everything was seen.
 #[derive(Clone, Copy, Debug)]
-pub struct Seen<'a> {
+pub struct Coverage<'a> {
     pub program: &'a Program,
     /// Some process of it was recorded, if only its synchronization.
     pub recorded: bool,
@@ -201,7 +201,7 @@ pub trait FrontEnd: Debug + Send + Sync {
     fn symbols(&self, modules: &[Module], pcs: &[Pc]) -> Symbols;
 
     /// What the user should know if nothing was recorded, or only synchronization: completes `reweave: …`.
-    fn shortcoming(&self, seen: &Seen<'_>) -> String;
+    fn shortcoming(&self, seen: &Coverage<'_>) -> String;
 
     /// What cannot be seen of a program although it was built for us: completes `reweave: …`.
     fn blind_spot(&self, executable: &Path) -> Option<String> {

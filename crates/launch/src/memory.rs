@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn who_takes_more_is_told_until_it_is_given_back() {
+    fn a_request_over_the_limit_is_reported_until_it_is_given_back() {
         let (before, taken) = (times(), taken().expect("statm"));
         look(taken + (1 << 40));
         assert!(!is_over());

@@ -28,12 +28,12 @@ use crate::{Error, Result, beside, handshake};
 
 /// How many collectors are done.
 #[derive(Default)]
-pub struct Done {
+pub struct FinishedCount {
     count: Mutex<usize>,
     more: Condvar,
 }
 
-impl Done {
+impl FinishedCount {
     /// Waits until there are so many; whether there were in time.
     pub fn wait_for(&self, count: usize, deadline: Instant) -> bool {
         let wait = deadline.saturating_duration_since(Instant::now());
@@ -46,9 +46,9 @@ impl Done {
 }
 
 /// Tells that one more is done when it is dropped, which a panic does, too.
-struct OneMore(Arc<Done>);
+struct CountOnDrop(Arc<FinishedCount>);
 
-impl Drop for OneMore {
+impl Drop for CountOnDrop {
     fn drop(&mut self) {
         *lock(&self.0.count) += 1;
         self.0.more.notify_all();
@@ -65,7 +65,7 @@ pub struct Registry {
     pub jobs: Vec<(u32, Arc<Signals>, JoinHandle<Collected>)>,
     /// Jobs that began, and those of them that are done.
     pub begun: usize,
-    pub done: Arc<Done>,
+    pub done: Arc<FinishedCount>,
     /// Of jobs that are over.
     pub collected: Vec<Collected>,
     pub warnings: Vec<String>,
@@ -201,9 +201,9 @@ impl Registry {
         }
         let (pid, signals) = (job.pid, job.signals.clone());
         if let Some(status) = self.root_status.filter(|_| job.is_root) {
-            signals.tell_status(status);
+            signals.set_status(status);
         }
-        let one_more = OneMore(Arc::clone(&self.done));
+        let one_more = CountOnDrop(Arc::clone(&self.done));
         self.begun += 1;
         let run = move || {
             let _one_more = one_more;

@@ -16,13 +16,13 @@ use reweave_trace::{Aslr, ProcessTrace, RunSet, set};
 use crate::collector::Collected;
 use crate::family;
 use crate::folder::{PrivateFolder, beside};
-use crate::front_end::{FrontEnds, Seen};
+use crate::front_end::{Coverage, FrontEnds};
 use crate::interrupt;
 use crate::pidfd::PidFd;
 use crate::region::Policy;
 use crate::registry::{Registry, listen, lock, lost};
 use crate::sink::Watcher;
-use crate::target::{Input, Output, Program, Start, Started};
+use crate::target::{Input, Output, Program, StartOptions, Started};
 use crate::{Error, Result};
 
 /// Steps of a slice while only recording: long enough that hand-overs cost little.
@@ -167,7 +167,7 @@ impl Session {
         registry.root_status = Some(status);
         for (pid, signals, _) in &registry.jobs {
             if *pid == registry.root_pid {
-                signals.tell_status(status);
+                signals.set_status(status);
             }
         }
     }
@@ -251,7 +251,7 @@ pub fn run(options: &Options) -> Result<Run> {
     let guard = interrupt::Guard::new(options.watcher.is_some());
     let began = Instant::now();
     let mut started = session.start(|| {
-        let started = Start {
+        let started = StartOptions {
             invocation: &invocation,
             cwd,
             env: &options.env,
@@ -284,7 +284,7 @@ pub fn run(options: &Options) -> Result<Run> {
     let (mut processes, mut warnings) = session.finish(survivors);
     timed_out |= processes.iter().any(|process| process.too_long);
     if options.watcher.is_none() {
-        settle_names(&options.trace, &mut processes, &mut warnings);
+        keep_one_uninstrumented(&options.trace, &mut processes, &mut warnings);
         if let Some(set) = set_of(&options.trace, &processes)
             && let Err(error) = set.save()
         {
@@ -327,7 +327,7 @@ fn set_of(trace: &Path, processes: &[Collected]) -> Option<RunSet> {
 }
 
 /// A process without instrumentation is kept only if nothing better was recorded.
-fn settle_names(trace: &Path, processes: &mut Vec<Collected>, warnings: &mut Vec<String>) {
+fn keep_one_uninstrumented(trace: &Path, processes: &mut Vec<Collected>, warnings: &mut Vec<String>) {
     let any_instrumented = processes.iter().any(|process| process.instrumented);
     let mut kept = false;
     processes.retain_mut(|process| {
@@ -377,6 +377,6 @@ impl Run {
             let name = self.program.name.display();
             return Some(format!("{name} was ended before it began: it needs more time (see --budget)"));
         }
-        Some(self.program.front_end.shortcoming(&Seen { program: &self.program, recorded: first.is_some() }))
+        Some(self.program.front_end.shortcoming(&Coverage { program: &self.program, recorded: first.is_some() }))
     }
 }

@@ -14,7 +14,7 @@ use crate::symbols::symbols;
 
 /// What taking a chunk came to, if not just done.
 #[derive(Debug)]
-pub enum Trouble {
+pub enum SinkProblem {
     /// Something is missing; the rest goes on.
     Warning(String),
     /// Nothing more can be taken, and why.
@@ -24,7 +24,7 @@ pub enum Trouble {
 /// One end of a recording. It lives in the thread that collects.
 pub trait Sink {
     /// The records of one chunk, the first ones performed by `thread`, and how much the program waited for us so far.
-    fn take(&mut self, words: &[u64], thread: ThreadId, stalls: Stalls) -> std::result::Result<(), Trouble>;
+    fn take(&mut self, words: &[u64], thread: ThreadId, stalls: Stalls) -> std::result::Result<(), SinkProblem>;
 
     /// Whether it takes a chunk in pieces, while it is being filled: then [`Sink::more`] brings the later ones.
     fn takes_pieces(&self) -> bool {
@@ -32,7 +32,7 @@ pub trait Sink {
     }
 
     /// Further records of the chunk taken last.
-    fn more(&mut self, words: &[u64], stalls: Stalls) -> std::result::Result<(), Trouble> {
+    fn more(&mut self, words: &[u64], stalls: Stalls) -> std::result::Result<(), SinkProblem> {
         let _ = (words, stalls);
         Ok(())
     }
@@ -76,7 +76,7 @@ pub struct Totals {
 }
 
 /// Opens a sink in the thread that collects.
-pub type Open = Box<dyn FnOnce() -> Box<dyn Sink> + Send>;
+pub type OpenSink = Box<dyn FnOnce() -> Box<dyn Sink> + Send>;
 
 /// Who wants the records of a run, if they do not go into traces.
 pub trait Watcher: Debug + Send + Sync {
@@ -86,7 +86,7 @@ pub trait Watcher: Debug + Send + Sync {
     }
 
     /// A process of the program joins in.
-    fn admit(&self, process: &Meta, front_end: &'static dyn FrontEnd) -> Open;
+    fn admit(&self, process: &Meta, front_end: &'static dyn FrontEnd) -> OpenSink;
 }
 
 /// Into a trace file.
@@ -97,25 +97,25 @@ pub struct ToTrace {
 }
 
 impl ToTrace {
-    pub fn open(path: &Path, meta: &Meta, max_bytes: u64, front_end: &'static dyn FrontEnd) -> Result<Open> {
+    pub fn open(path: &Path, meta: &Meta, max_bytes: u64, front_end: &'static dyn FrontEnd) -> Result<OpenSink> {
         let writer = Writer::create(path, meta)?;
         Ok(Box::new(move || Box::new(Self { writer, max_bytes, front_end })))
     }
 }
 
 impl Sink for ToTrace {
-    fn take(&mut self, words: &[u64], thread: ThreadId, _: Stalls) -> std::result::Result<(), Trouble> {
+    fn take(&mut self, words: &[u64], thread: ThreadId, _: Stalls) -> std::result::Result<(), SinkProblem> {
         let taken = self.writer.event_words(words, thread);
         if let Err(error) = taken {
             if let reweave_trace::Error::BadRecord { .. } = error {
-                return Err(Trouble::Warning(error.to_string()));
+                return Err(SinkProblem::Warning(error.to_string()));
             }
             let next = if error.is_disk_full() { ": make room, or record elsewhere with -o" } else { "" };
-            return Err(Trouble::Stop(format!("{error}{next}")));
+            return Err(SinkProblem::Stop(format!("{error}{next}")));
         }
         if self.writer.bytes_written() > self.max_bytes {
             let size = human_size(self.max_bytes);
-            return Err(Trouble::Stop(format!("the trace reached its limit of {size}: raise it with --max-trace")));
+            return Err(SinkProblem::Stop(format!("the trace reached its limit of {size}: raise it with --max-trace")));
         }
         Ok(())
     }

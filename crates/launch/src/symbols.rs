@@ -14,7 +14,7 @@ use crate::registry::lock;
 /// Programs whose symbols are kept.
 const KEPT: usize = 8;
 
-struct Known {
+struct KnownSymbols {
     front_end: &'static str,
     modules: Vec<Module>,
     files: Vec<Stamp>,
@@ -27,7 +27,7 @@ struct Known {
 type Stamp = Option<(u64, u64, u64, i64)>;
 
 // The last used at the end.
-static KNOWN: Mutex<Vec<Known>> = Mutex::new(Vec::new());
+static KNOWN: Mutex<Vec<KnownSymbols>> = Mutex::new(Vec::new());
 
 /// Symbols for these return addresses (sorted), and for those that earlier runs of the same program came to.
 pub fn symbols(front_end: &dyn FrontEnd, modules: &[Module], pcs: &[Pc]) -> Arc<Symbols> {
@@ -52,7 +52,7 @@ pub fn symbols(front_end: &dyn FrontEnd, modules: &[Module], pcs: &[Pc]) -> Arc<
     if all.len() == KEPT {
         all.remove(0);
     }
-    all.push(Known {
+    all.push(KnownSymbols {
         front_end: front_end.name(),
         modules: modules.to_vec(),
         files,

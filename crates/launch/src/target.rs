@@ -157,7 +157,7 @@ fn pass_on(numbers: &[i32]) {
     }
 }
 
-pub struct Start<'a> {
+pub struct StartOptions<'a> {
     pub invocation: &'a Invocation,
     pub cwd: &'a Path,
     pub env: &'a [(String, String)],
@@ -167,7 +167,7 @@ pub struct Start<'a> {
     pub descriptors: Option<&'a [i32]>,
 }
 
-impl Start<'_> {
+impl StartOptions<'_> {
     pub fn start(&self) -> Result<Started> {
         let Invocation { path, name, args, env } = self.invocation;
         let mut command = Command::new(path);
@@ -292,7 +292,7 @@ pub fn environment_for_replay(front_ends: FrontEnds) -> Vec<(String, String)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::front_end::{Process, Seen};
+    use crate::front_end::{Coverage, Process};
     use reweave_model::Pc;
     use reweave_trace::{Language, Module, Symbols};
 
@@ -343,7 +343,7 @@ mod tests {
             Symbols::default()
         }
 
-        fn shortcoming(&self, _: &Seen<'_>) -> String {
+        fn shortcoming(&self, _: &Coverage<'_>) -> String {
             String::new()
         }
     }

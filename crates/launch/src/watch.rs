@@ -24,7 +24,7 @@ use crate::front_end::FrontEnd;
 use crate::interrupt;
 use crate::registry::lock;
 use crate::session::{self, Options, Run};
-use crate::sink::{End, Open, Sink, Stalls, Totals, Trouble, Watcher};
+use crate::sink::{End, OpenSink, Sink, SinkProblem, Stalls, Totals, Watcher};
 use crate::symbols::symbols;
 
 /// Findings told one by one; further ones are counted.
@@ -43,8 +43,8 @@ pub struct Plan {
 }
 
 /// What the watcher hears while the program runs.
-pub enum News<'a> {
-    Found(&'a Item),
+pub enum WatchEvent<'a> {
+    NewFinding(&'a Item),
     /// The program waits for the analysis: told once.
     Slowed,
     /// Memory is at its limit: told once.
@@ -57,7 +57,7 @@ pub struct Watched {
     pub totals: live::Totals,
     pub stalls: Stalls,
     /// Findings beyond the limit.
-    pub untold: u64,
+    pub unreported: u64,
     /// Those that were not told because another one about the same variable or locks was.
     pub alike: u64,
     pub peak_memory: u64,
@@ -79,7 +79,7 @@ enum Message {
 /// Hands out sinks and gathers what they come to.
 struct Hub {
     plan: Plan,
-    teller: SyncSender<Message>,
+    announcer: SyncSender<Message>,
     slowed: AtomicBool,
     forgot: AtomicBool,
     sums: Mutex<(live::Totals, Stalls)>,
@@ -100,7 +100,7 @@ impl Watcher for Admission {
         self.0.plan.options.allows_skipping_repeats()
     }
 
-    fn admit(&self, _: &Meta, front_end: &'static dyn FrontEnd) -> Open {
+    fn admit(&self, _: &Meta, front_end: &'static dyn FrontEnd) -> OpenSink {
         let hub = Arc::clone(&self.0);
         Box::new(move || {
             let live = Live::new(&hub.plan.options);
@@ -132,7 +132,7 @@ struct ToAnalysis {
 }
 
 impl ToAnalysis {
-    fn tell(&mut self, sightings: Vec<Sighting>) {
+    fn send(&mut self, sightings: Vec<Sighting>) {
         if sightings.is_empty() {
             return;
         }
@@ -141,21 +141,21 @@ impl ToAnalysis {
         }
         let modules = Arc::clone(&self.modules);
         // It goes before us only by a panic.
-        let _ = self.hub.teller.send(Message::Sightings { front_end: self.front_end, modules, sightings });
+        let _ = self.hub.announcer.send(Message::Sightings { front_end: self.front_end, modules, sightings });
     }
 
     fn taken(
         &mut self,
         news: reweave_trace::Result<Vec<Sighting>>,
         stalls: Stalls,
-    ) -> std::result::Result<(), Trouble> {
+    ) -> std::result::Result<(), SinkProblem> {
         match news {
-            Ok(sightings) => self.tell(sightings),
-            Err(error) => return Err(Trouble::Stop(format!("the analysis cannot go on: {error}"))),
+            Ok(sightings) => self.send(sightings),
+            Err(error) => return Err(SinkProblem::Stop(format!("the analysis cannot go on: {error}"))),
         }
         self.mind_memory();
         if stalls.times > 0 && !self.hub.slowed.swap(true, Ordering::Relaxed) {
-            let _ = self.hub.teller.send(Message::Slowed);
+            let _ = self.hub.announcer.send(Message::Slowed);
         }
         Ok(())
     }
@@ -167,18 +167,18 @@ impl ToAnalysis {
         if memory("VmRSS:") > self.hub.plan.max_memory {
             self.started = self.chunks;
             let last = self.live.start_over();
-            self.tell(last);
+            self.send(last);
             // SAFETY: gives free pages back; there is nothing it could break.
             unsafe { libc::malloc_trim(0) };
             if !self.hub.forgot.swap(true, Ordering::Relaxed) {
-                let _ = self.hub.teller.send(Message::Forgot);
+                let _ = self.hub.announcer.send(Message::Forgot);
             }
         }
     }
 }
 
 impl Sink for ToAnalysis {
-    fn take(&mut self, words: &[u64], thread: ThreadId, stalls: Stalls) -> std::result::Result<(), Trouble> {
+    fn take(&mut self, words: &[u64], thread: ThreadId, stalls: Stalls) -> std::result::Result<(), SinkProblem> {
         let news = self.live.chunk(words, thread);
         self.chunks += 1;
         self.taken(news, stalls)
@@ -189,7 +189,7 @@ impl Sink for ToAnalysis {
         true
     }
 
-    fn more(&mut self, words: &[u64], stalls: Stalls) -> std::result::Result<(), Trouble> {
+    fn more(&mut self, words: &[u64], stalls: Stalls) -> std::result::Result<(), SinkProblem> {
         let news = self.live.more(words);
         self.taken(news, stalls)
     }
@@ -205,7 +205,7 @@ impl Sink for ToAnalysis {
 
     fn finish(&mut self, end: &End<'_>) -> Vec<String> {
         let last = self.live.finish();
-        self.tell(last);
+        self.send(last);
         let mut sums = lock(&self.hub.sums);
         sums.0.add(&self.live.totals());
         sums.1.times += end.stalls.times;
@@ -220,12 +220,12 @@ impl Sink for ToAnalysis {
 }
 
 /// Resolves, sifts and tells.
-struct Teller<'a> {
-    tell: &'a mut (dyn FnMut(News<'_>) + Send),
+struct Announcer<'a> {
+    on_event: &'a mut (dyn FnMut(WatchEvent<'_>) + Send),
     items: Vec<Item>,
     /// Where each item is, and what the analysis behind it claims.
     by_fingerprint: HashMap<String, (usize, Claim)>,
-    untold: u64,
+    unreported: u64,
     /// What was told already is about these: variables, locks, or the functions that use memory without a name.
     subjects: HashMap<String, u32>,
     /// Findings about what another one was told about: they are in the report.
@@ -234,12 +234,12 @@ struct Teller<'a> {
     languages: BTreeMap<&'static str, Arc<Language>>,
 }
 
-impl Teller<'_> {
+impl Announcer<'_> {
     fn listen(&mut self, news: Receiver<Message>) {
         while let Ok(message) = news.recv() {
             match message {
-                Message::Slowed => (self.tell)(News::Slowed),
-                Message::Forgot => (self.tell)(News::Forgot),
+                Message::Slowed => (self.on_event)(WatchEvent::Slowed),
+                Message::Forgot => (self.on_event)(WatchEvent::Forgot),
                 Message::Sightings { front_end, modules, sightings } => {
                     self.sightings(front_end, &modules, &sightings);
                 }
@@ -268,7 +268,7 @@ impl Teller<'_> {
                 None if self.items.len() < MAX_TOLD => {
                     let others = self.subjects.entry(resolve::subject(&item)).or_default();
                     if *others == 0 {
-                        (self.tell)(News::Found(&item));
+                        (self.on_event)(WatchEvent::NewFinding(&item));
                     } else {
                         self.alike += 1;
                     }
@@ -276,36 +276,36 @@ impl Teller<'_> {
                     self.by_fingerprint.insert(item.fingerprint.clone(), (self.items.len(), claim));
                     self.items.push(item);
                 }
-                None => self.untold += 1,
+                None => self.unreported += 1,
             }
         }
     }
 }
 
 /// Runs the program to its end and tells what the analyses see meanwhile.
-pub fn watch(mut options: Options, plan: Plan, tell: &mut (dyn FnMut(News<'_>) + Send)) -> Result<Watched> {
+pub fn watch(mut options: Options, plan: Plan, on_event: &mut (dyn FnMut(WatchEvent<'_>) + Send)) -> Result<Watched> {
     let until_told = interrupt::Guard::around();
     // A few messages may wait; with more, the analysis waits for the teller.
     let (sender, receiver) = sync_channel(64);
     let hub = Arc::new(Hub {
         plan,
-        teller: sender,
+        announcer: sender,
         slowed: AtomicBool::new(false),
         forgot: AtomicBool::new(false),
         sums: Mutex::default(),
     });
     options.watcher = Some(Arc::new(Admission(Arc::clone(&hub))));
-    let mut teller = Teller {
-        tell,
+    let mut announcer = Announcer {
+        on_event,
         items: Vec::new(),
         by_fingerprint: HashMap::new(),
-        untold: 0,
+        unreported: 0,
         subjects: HashMap::new(),
         alike: 0,
         languages: BTreeMap::new(),
     };
     let (run, totals, stalls) = std::thread::scope(|scope| {
-        let told = scope.spawn(|| teller.listen(receiver));
+        let told = scope.spawn(|| announcer.listen(receiver));
         let run = session::run(&options);
         options.watcher = None;
         let (totals, stalls) = *lock(&hub.sums);
@@ -315,7 +315,7 @@ pub fn watch(mut options: Options, plan: Plan, tell: &mut (dyn FnMut(News<'_>) +
         (run, totals, stalls)
     });
     let run = run?;
-    let Teller { items, untold, alike, languages, .. } = teller;
+    let Announcer { items, unreported, alike, languages, .. } = announcer;
     // Advice is one page of a report: where programs of several kinds were watched, that of the first.
     let language = languages.into_values().next().unwrap_or_default();
     let peak_memory = memory("VmHWM:");
@@ -338,7 +338,7 @@ pub fn watch(mut options: Options, plan: Plan, tell: &mut (dyn FnMut(News<'_>) +
         ("recycled_threads", totals.recycled_threads),
         ("dropped", totals.dropped),
         ("forgotten_lock_operations", totals.forgotten),
-        ("untold_findings", untold),
+        ("unreported_findings", unreported),
         ("alike_findings", alike),
         ("unknown_pairs", 0),
     ];
@@ -354,7 +354,7 @@ pub fn watch(mut options: Options, plan: Plan, tell: &mut (dyn FnMut(News<'_>) +
         determinism: None,
         language,
     };
-    Ok(Watched { run, report, totals, stalls, untold, alike, peak_memory, _until_told: until_told })
+    Ok(Watched { run, report, totals, stalls, unreported, alike, peak_memory, _until_told: until_told })
 }
 
 /// A line of our own status, in bytes.

@@ -22,8 +22,8 @@ pub use event::{
     ObjectKind, Op, RefusedWhy, Remote, Value, WakeReason,
 };
 pub use finding::{
-    AccessOp, Accessor, AtomicBlock, Awaited, Before, BlockSource, Evidence, Feeds, Finding, Harm, Kind, Novelty,
-    OpName, Place, Sighted, Sighting, StaticAccess, Strength, TurningPoint, View, Witness,
+    AccessOp, Accessor, AtomicBlock, Awaited, BlockSource, Evidence, Feeds, Finding, Harm, Kind, Novelty, OpName,
+    Place, SchedulePrefix, Sighted, Sighting, StaticAccess, Strength, TurningPoint, View, Witness,
 };
 pub use ids::{Addr, EventId, ObjectId, Pc, ProcessId, StackId, ThreadId, module_id};
 pub use locks::{HeldLocks, LockChange};

@@ -13,7 +13,7 @@ use std::sync::{Mutex, PoisonError};
 use object::{Object as _, ObjectSection as _};
 use reweave_conductor::shared::ENV_PLAIN;
 use reweave_launch::front_end::{
-    Debugger, Debugging, FrontEnd, Invocation, Process, Recognition, Seen, Variables, Visibility, WatchedMemory,
+    Coverage, Debugger, Debugging, FrontEnd, Invocation, Process, Recognition, Variables, Visibility, WatchedMemory,
 };
 use reweave_launch::target::Program;
 use reweave_launch::{Error, Result, identity};
@@ -85,7 +85,7 @@ impl FrontEnd for Native {
         symbols::resolve(modules, pcs)
     }
 
-    fn shortcoming(&self, seen: &Seen<'_>) -> String {
+    fn shortcoming(&self, seen: &Coverage<'_>) -> String {
         let name = seen.program.name.display();
         let build = "build it with `reweave cc` or `reweave c++` (CC=reweave-cc make)";
         match seen.program.visibility {

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use reweave_model::Novelty;
 
-use crate::data::{Against, Gone, Item, Report};
+use crate::data::{ComparedReport, GoneFinding, Item, Report};
 
 /// Marks the findings of a report by an earlier one, which was read from `file`.
 pub fn compare(report: &mut Report, earlier: &Report, file: &str) {
@@ -18,12 +18,12 @@ pub fn compare(report: &mut Report, earlier: &Report, file: &str) {
         item.baseline = Some(if is_known { Novelty::Known } else { Novelty::New });
     }
     let here = |fingerprint: &str| report.findings.iter().any(|item| item.fingerprint == fingerprint);
-    let gone = earlier.findings.iter().filter(|item| !here(&item.fingerprint)).map(|item| Gone {
+    let gone = earlier.findings.iter().filter(|item| !here(&item.fingerprint)).map(|item| GoneFinding {
         fingerprint: item.fingerprint.clone(),
         kind: item.kind,
         summary: item.summary.clone(),
     });
-    report.baseline = Some(Against { file: file.to_owned(), gone: gone.collect() });
+    report.baseline = Some(ComparedReport { file: file.to_owned(), gone: gone.collect() });
 }
 
 #[cfg(test)]

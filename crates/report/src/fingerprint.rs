@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn equal_lines_of_a_function_are_told_apart() {
+    fn equal_lines_of_a_function_are_distinguished() {
         assert_ne!(of(BANK, [4, 4]), of(BANK, [4, 5]));
         assert_ne!(of(BANK, [4, 4]), of(BANK, [5, 5]));
         assert_eq!(of(BANK, [4, 5]), of(BANK, [5, 4]), "in no order");

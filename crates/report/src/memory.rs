@@ -25,7 +25,7 @@ pub struct MemoryItem {
 }
 
 /// Where an address lies that no variable has.
-enum Spot<'a> {
+enum MemoryArea<'a> {
     Block(&'a Block),
     Stack(u32),
 }
@@ -42,15 +42,15 @@ impl<'a> Describer<'a> {
         if when == EventId::default() { self } else { Self { when, ..self } }
     }
 
-    fn spot(&self, addr: Addr) -> Option<Spot<'a>> {
+    fn spot(&self, addr: Addr) -> Option<MemoryArea<'a>> {
         let trace = self.trace?;
         if let Some(block) = trace.blocks().at(addr, self.when) {
-            return Some(if block.is_stack { Spot::Stack(block.thread.0) } else { Spot::Block(block) });
+            return Some(if block.is_stack { MemoryArea::Stack(block.thread.0) } else { MemoryArea::Block(block) });
         }
         // The words of the command line lie right above main's stack.
         let begin = trace.meta().other.get(ARGUMENTS)?.get(0)?.as_u64()?;
         let reach = trace.language().stacks?.reach * 2;
-        (addr.0 < begin && begin - addr.0 < reach).then_some(Spot::Stack(0))
+        (addr.0 < begin && begin - addr.0 < reach).then_some(MemoryArea::Stack(0))
     }
 
     /// `pool.cpp:41`, in the program's own code.
@@ -102,8 +102,8 @@ impl<'a> Describer<'a> {
             return Some(local.to_owned());
         }
         match self.spot(addr)? {
-            Spot::Stack(thread) => Some(format!("{:#x} on the stack of T{thread}", addr.0)),
-            Spot::Block(block) => {
+            MemoryArea::Stack(thread) => Some(format!("{:#x} on the stack of T{thread}", addr.0)),
+            MemoryArea::Block(block) => {
                 let place = self.allocated_at(block)?;
                 let alike = self.trace.map_or(1, |trace| trace.blocks().alike(block));
                 let class = self.made(block).0;
@@ -119,7 +119,7 @@ impl<'a> Describer<'a> {
 
     /// All of the block that begins there: `the Job from pool.cpp:41`.
     pub(crate) fn whole(&self, addr: Addr) -> String {
-        let Some(Spot::Block(block)) = self.spot(addr) else { return self.address(addr) };
+        let Some(MemoryArea::Block(block)) = self.spot(addr) else { return self.address(addr) };
         let Some(place) = self.allocated_at(block) else { return self.address(addr) };
         let class = self.symbols.part_of_block(block.pc, block.size, 0).map_or("block", |(name, _)| name);
         let alike = self.trace.map_or(1, |trace| trace.blocks().alike(block));
@@ -131,7 +131,7 @@ impl<'a> Describer<'a> {
 
     /// The same for who reads it first: `byte 8 of the block of 64 bytes allocated at pool.cpp:41 by T0`.
     pub fn in_full(&self, addr: Addr) -> String {
-        let Some(Spot::Block(block)) = self.spot(addr).filter(|_| self.symbols.variable(addr).is_none()) else {
+        let Some(MemoryArea::Block(block)) = self.spot(addr).filter(|_| self.symbols.variable(addr).is_none()) else {
             return self.address(addr);
         };
         let (size, thread) = (block.size, block.thread);
@@ -146,8 +146,8 @@ impl<'a> Describer<'a> {
     /// What an access touched, and what the value there points to, as they are called in every run.
     pub fn memory(&self, addr: Addr, value: Option<u64>) -> Option<MemoryItem> {
         let holds = value.and_then(|value| match self.spot(Addr(value))? {
-            Spot::Block(block) => Some(self.object_of(block)),
-            Spot::Stack(_) => None,
+            MemoryArea::Block(block) => Some(self.object_of(block)),
+            MemoryArea::Stack(_) => None,
         });
         if let Some(variable) = self.symbols.variable(addr) {
             let part = any_element(&self.part(&variable));
@@ -158,11 +158,11 @@ impl<'a> Describer<'a> {
         }
         match self.spot(addr)? {
             // Without randomised addresses it is the same in every run of the same build.
-            Spot::Stack(thread) => {
+            MemoryArea::Stack(thread) => {
                 let (object, part) = (format!("stack of T{thread}"), format!("{:#x}", addr.0));
                 Some(MemoryItem { object, part, allocated: false, holds })
             }
-            Spot::Block(block) => {
+            MemoryArea::Block(block) => {
                 let offset = addr.0 - block.start.0;
                 let part = match self.symbols.part_of_block(block.pc, block.size, offset) {
                     Some((_, path)) => any_element(&path),

@@ -158,9 +158,9 @@ fn message(dossier: &Dossier<'_>, group: &Group<'_>) -> String {
         let place = if access.location.line == 0 { plain(&place) } else { format!("[{}]({number})", plain(&place)) };
         let through = access.library_function().map_or(String::new(), |name| format!(" in {}", plain(name)));
         let op = plain(&access.op.to_string());
-        text += &format!(" ({number}) {op} by {}{through} at {place}.", access.who());
+        text += &format!(" ({number}) {op} by {}{through} at {place}.", access.thread_label());
     }
-    for line in story::tell(item, &Evidence::default()).why {
+    for line in story::of_item(item, &Evidence::default()).why {
         text += &format!(" {}", plain(&line));
     }
     if let Some(outcome) = &item.outcome {
@@ -196,7 +196,7 @@ fn described(access: &AccessItem) -> String {
         _ => format!(", holding {}", access.held()),
     };
     let through = access.library_function().map_or(String::new(), |name| format!("{name}, called from "));
-    cut(&format!("{} by {} in {through}{}{held}", access.op, access.who(), access.location.function))
+    cut(&format!("{} by {} in {through}{}{held}", access.op, access.thread_label(), access.location.function))
 }
 
 fn artifact(dossier: &Dossier<'_>, file: &str) -> Value {
@@ -231,7 +231,7 @@ fn location(dossier: &Dossier<'_>, place: &Location, id: Option<usize>, text: Op
 fn stack(dossier: &Dossier<'_>, access: &AccessItem, number: usize) -> Value {
     let frames: Vec<Value> =
         access.frames().map(|frame| json!({ "location": location(dossier, frame, None, None) })).collect();
-    json!({ "message": { "text": format!("({number}) {}", access.who()) }, "frames": frames })
+    json!({ "message": { "text": format!("({number}) {}", access.thread_label()) }, "frames": frames })
 }
 
 /// The schedule: a flow for each thread, the order over all of them in `executionOrder`.

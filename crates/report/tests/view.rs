@@ -1,7 +1,7 @@
 //! Runs as people look at them, on traces made by hand: what is marked, what is folded away, what orders what.
 
 use reweave_model::{AccessFlags, Addr, BlockedOn, EventId, LockMode, ObjectId, Op, Pc, Place, ThreadId, Value};
-use reweave_report::view::{Class, Limits, LinkKind, Row, Run, build, marks};
+use reweave_report::view::{Class, LinkKind, Row, Run, ViewLimits, build, marks};
 use reweave_trace::{Footer, Meta, Outcome, Symbols, Trace, TraceBuilder};
 
 const X: Addr = Addr(0x1000);
@@ -60,7 +60,7 @@ impl Maker {
 /// The events of the accesses are given by their steps, counted from 1.
 fn shown(trace: &Trace, accesses: &[u64], rows: usize) -> Run {
     let marks = marks(accesses.iter().map(|step| Some(EventId(step - 1))));
-    build(trace, &marks, Limits { rows }).expect("readable")
+    build(trace, &marks, ViewLimits { rows }).expect("readable")
 }
 
 /// The numbers of the marked steps, by number of the access.

@@ -6,13 +6,13 @@ use std::process::ExitCode;
 
 use reweave_script::language::parse;
 use reweave_script::testing::enumerate::enumerate;
-use reweave_script::testing::random::{Limits, sketch};
+use reweave_script::testing::random::{ProgramSize, sketch};
 use reweave_script::testing::write;
 
 fn main() -> ExitCode {
     let what = env::args().nth(1).unwrap_or_default();
     let text = match what.parse() {
-        Ok(seed) => write(&sketch(seed, Limits::default())),
+        Ok(seed) => write(&sketch(seed, ProgramSize::default())),
         Err(_) => match std::fs::read_to_string(&what) {
             Ok(text) => text,
             Err(error) => {

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::io;
 use std::path::Path;
 
-use reweave_launch::front_end::{FrontEnd, Invocation, Process, Recognition, Seen, Visibility};
+use reweave_launch::front_end::{Coverage, FrontEnd, Invocation, Process, Recognition, Visibility};
 use reweave_launch::target::Program;
 use reweave_launch::{Error, Result};
 use reweave_model::Pc;
@@ -71,7 +71,7 @@ impl FrontEnd for Script {
         read.unwrap_or_default()
     }
 
-    fn shortcoming(&self, seen: &Seen<'_>) -> String {
+    fn shortcoming(&self, seen: &Coverage<'_>) -> String {
         format!("{} did not connect, so nothing was recorded: is it still the same file?", seen.program.name.display())
     }
 }

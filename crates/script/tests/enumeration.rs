@@ -6,7 +6,7 @@ use std::path::Path;
 
 use reweave_script::language::parse;
 use reweave_script::testing::enumerate::{Behaviours, enumerate};
-use reweave_script::testing::random::{Limits, sketch};
+use reweave_script::testing::random::{ProgramSize, sketch};
 use reweave_script::testing::shrink::shrink;
 use reweave_script::testing::write;
 
@@ -48,7 +48,7 @@ fn random_programs_are_programs_and_small_enough() {
     let (mut complete, mut failing, mut stuck, mut racy) = (0, 0, 0, 0);
     let count = 300;
     for seed in 0..count {
-        let text = write(&sketch(seed, Limits::default()));
+        let text = write(&sketch(seed, ProgramSize::default()));
         let program = parse("random.rwi", &text).unwrap_or_else(|error| panic!("seed {seed}: {error}\n{text}"));
         let all = enumerate(&program, 50_000);
         complete += u32::from(all.complete);
@@ -63,8 +63,8 @@ fn random_programs_are_programs_and_small_enough() {
 #[test]
 fn programs_get_smaller_and_stay_interesting() {
     let can_fail = |text: &str| !behaviours(text).failures.is_empty();
-    let seed = (0..).find(|seed| can_fail(&write(&sketch(*seed, Limits::default())))).unwrap();
-    let before = sketch(seed, Limits::default());
+    let seed = (0..).find(|seed| can_fail(&write(&sketch(*seed, ProgramSize::default())))).unwrap();
+    let before = sketch(seed, ProgramSize::default());
     let after = shrink(&before, |smaller| can_fail(&write(smaller)));
     assert!(can_fail(&write(&after)));
     assert!(write(&after).lines().count() < write(&before).lines().count());

@@ -29,7 +29,7 @@ pub fn along(trace: &Trace, schedule: &Schedule) -> Result<Option<Reordered>> {
     if trace.event_count() > LONGEST {
         return Ok(None);
     }
-    let mut recorded = Recorded::default();
+    let mut recorded = RecordedRun::default();
     let mut builder = TraceBuilder::new(trace.meta());
     for (stack, parent, pc) in trace.stacks().sorted() {
         builder.define_stack(stack, parent, pc)?;
@@ -88,7 +88,7 @@ struct Step {
 
 /// What the recording says.
 #[derive(Default)]
-struct Recorded {
+struct RecordedRun {
     words: Vec<u64>,
     steps: HashMap<ThreadId, Vec<Step>>,
     descent: Descent,
@@ -97,7 +97,7 @@ struct Recorded {
     seen: HashMap<EventId, Vec<Option<EventId>>>,
 }
 
-impl Recorded {
+impl RecordedRun {
     fn see(&mut self, event: &Event<'_>) {
         self.descent.see(event);
         if let Some((addr, size)) = read_of(&event.op) {
@@ -149,7 +149,7 @@ struct World {
 
 impl World {
     /// The operation with the values that it has in this order, as far as they are known.
-    fn step<'a>(&mut self, thread: ThreadId, id: EventId, mut op: Op<'a>, recorded: &Recorded) -> Op<'a> {
+    fn step<'a>(&mut self, thread: ThreadId, id: EventId, mut op: Op<'a>, recorded: &RecordedRun) -> Op<'a> {
         if let Some(waits) = self.waits(thread, &op) {
             return waits;
         }

@@ -10,13 +10,13 @@ use reweave_hunt::replay::{Recording, replay};
 use reweave_launch::{Error, PrivateFolder, exit};
 use reweave_model::{Harm, Kind};
 use reweave_report::text::Detail;
-use reweave_report::view::Limits;
+use reweave_report::view::ViewLimits;
 use reweave_report::{Report, story};
 
 use super::predict::Deny;
-use super::test::Passing;
+use super::test::ExitRule;
 use crate::front_ends::FRONT_ENDS;
-use crate::triage::Judge;
+use crate::triage::TriageFiles;
 use crate::{evidence, output};
 
 /// A small program with one bug.
@@ -251,8 +251,8 @@ fn test_and_replay(command: &str, kind: Kind, folder: &Path) -> Result<i32, Erro
     let out = folder.join("reweave-out");
     let mut plan = Plan::new(FRONT_ENDS, command.split(' ').map(OsString::from).collect(), out.clone());
     plan.options.cwd = folder.to_owned();
-    let passing = Passing { deny, ..Passing::default() };
-    if super::test::test(&plan, &Judge::default(), Detail::Normal, passing) != exit::FINDINGS {
+    let passing = ExitRule { deny, ..ExitRule::default() };
+    if super::test::test(&plan, &TriageFiles::default(), Detail::Normal, passing) != exit::FINDINGS {
         eprintln!("reweave: the demo should have found a bug: this is a bug in reweave or in its environment");
         return Ok(exit::INTERNAL);
     }
@@ -260,10 +260,10 @@ fn test_and_replay(command: &str, kind: Kind, folder: &Path) -> Result<i32, Erro
     let Some(item) = most_instructive(&report, kind) else { return Ok(exit::INTERNAL) };
     eprintln!("\nFinding {} can be had again at will:\n\n$ reweave replay reweave-out/{}", item.id, item.id);
     let replayed = replay(&Recording::open(FRONT_ENDS, &out.join(item.id.to_string()))?)?;
-    let again = super::replay::tell(&replayed) == exit::FINDINGS;
+    let again = super::replay::print_replay(&replayed) == exit::FINDINGS;
     eprintln!("\nAnd this is what happened:\n\n$ reweave explain reweave-out/{}", item.id);
-    let evidence = evidence::of(item, &out, Limits::default())?;
-    let _ = story::tell(item, &evidence).write(&mut std::io::stderr());
+    let evidence = evidence::of(item, &out, ViewLimits::default())?;
+    let _ = story::of_item(item, &evidence).write(&mut std::io::stderr());
     Ok(if again { exit::CLEAN } else { exit::INTERNAL })
 }
 

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use reweave_launch::{Error, exit, memory};
-use reweave_report::determinism::{self, Determinism, Shown, Verdict};
+use reweave_report::determinism::{self, Determinism, TextOptions, Verdict};
 use reweave_report::resolve::{self, ProgramText};
 use reweave_report::{Report, data, html, sarif};
 use reweave_statics::expected::{self, Expected};
@@ -16,7 +16,7 @@ use reweave_statics::question::{self, Assumption, Question, Requirement, Rule, a
 use reweave_statics::{findings, script_answer};
 use reweave_trace::Language;
 
-use crate::in_time::{self, Done};
+use crate::in_time::{self, TimedResult};
 use crate::size::{parse_size, parse_time};
 use crate::{against, facts, output};
 
@@ -116,22 +116,22 @@ pub fn run(args: &Args) -> i32 {
     // What it has settled by then is worth a moment.
     let most = args.budget + args.budget / 10 + Duration::from_millis(500);
     let determinism = match in_time::answer(most, move || answer(&paths, &question)) {
-        Done::Answer(Ok(determinism)) => determinism,
-        Done::Answer(Err(NoAnswer::Usage(why))) => return usage(&why),
-        Done::Answer(Err(NoAnswer::Nothing(why))) => {
+        TimedResult::Answer(Ok(determinism)) => determinism,
+        TimedResult::Answer(Err(NoAnswer::Usage(why))) => return usage(&why),
+        TimedResult::Answer(Err(NoAnswer::Nothing(why))) => {
             eprintln!("reweave: nothing to analyse: {why}");
             return exit::CANNOT_RUN;
         }
-        Done::Panicked => {
+        TimedResult::Panicked => {
             eprintln!("reweave: the analysis failed: this is a bug in reweave");
             return exit::INTERNAL;
         }
-        Done::Unfinished(why) => question::unfinished(&asked, why),
+        TimedResult::Unfinished(why) => question::unfinished(&asked, why),
     };
     if let Err(error) = write_forms(args, &determinism) {
         return output::fail(&error);
     }
-    let shown = Shown { all: args.all, explain: args.explain.clone() };
+    let shown = TextOptions { all: args.all, explain: args.explain.clone() };
     let code = output::print(|out| determinism::write(&determinism, &shown, out));
     if code != exit::CLEAN {
         return code;

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use reweave_hunt::pipeline;
 use reweave_launch::Error;
-use reweave_report::view::Limits;
+use reweave_report::view::ViewLimits;
 use reweave_report::{Sources, Style, story, text};
 
 use crate::{evidence, output};
@@ -38,7 +38,7 @@ fn explain(args: &Args) -> Result<Vec<u8>, Error> {
         let known = if known.is_empty() { "there are none".into() } else { format!("there are {}", known.join(", ")) };
         return Err(not(format!("the report has no finding {id}: {known}")));
     };
-    let evidence = evidence::of(item, folder, Limits::default())?;
+    let evidence = evidence::of(item, folder, ViewLimits::default())?;
     let mut out = Vec::new();
     // Writing to memory cannot fail.
     let page = text::Page {
@@ -49,7 +49,7 @@ fn explain(args: &Args) -> Result<Vec<u8>, Error> {
         findings: &report.findings,
     };
     let _ = page.write_item(item, &mut out);
-    let _ = story::tell(item, &evidence).write(&mut out);
+    let _ = story::of_item(item, &evidence).write(&mut out);
     if let (Some(steps), Some(run)) = (args.steps, evidence.happening().or(evidence.observed.as_ref())) {
         let _ = story::write_steps(run, steps, &mut out);
     }

@@ -105,7 +105,7 @@ fn answer(args: &Args, code: &language::Program) -> Result<i32, (String, i32)> {
     let printed = output::print(|out| {
         for (work, [first, second], answer) in &answers {
             let what = format!("{}:{} {} and {}:{} {}", code.file, first.0, first.2, code.file, second.0, second.2);
-            writeln!(out, "{what}: {} (each at least {work} statements)", told(answer))?;
+            writeln!(out, "{what}: {} (each at least {work} statements)", headline(answer))?;
         }
         Ok(())
     });
@@ -113,7 +113,7 @@ fn answer(args: &Args, code: &language::Program) -> Result<i32, (String, i32)> {
     Ok(if printed != exit::CLEAN || any { printed } else { exit::FINDINGS })
 }
 
-fn told(answer: &Answer) -> String {
+fn headline(answer: &Answer) -> String {
     match answer {
         Answer::Parallelisable { private, reductions } => {
             let of = |word: &str, names: &[String]| {

@@ -66,7 +66,7 @@ pub fn run(args: Args) -> i32 {
         return count(&recording, times).unwrap_or_else(|error| output::fail(&error));
     }
     match replay(&recording) {
-        Ok(replayed) => tell(&replayed),
+        Ok(replayed) => print_replay(&replayed),
         Err(error) => output::fail(&error),
     }
 }
@@ -78,14 +78,14 @@ fn count(recording: &Recording, times: u32) -> reweave_launch::Result<i32> {
     bar.done();
     eprintln!("reweave: it happened again in {happened} of {done} replays");
     Ok(match diverged {
-        Some(replayed) => tell(&replayed),
+        Some(replayed) => print_replay(&replayed),
         None if done > 0 && happened == done => exit::FINDINGS,
         None => exit::CLEAN,
     })
 }
 
 /// Says how a replay went and gives the exit code for it.
-pub fn tell(replayed: &Replayed) -> i32 {
+pub fn print_replay(replayed: &Replayed) -> i32 {
     for warning in &replayed.run.warnings {
         eprintln!("reweave: warning: {warning}");
     }
@@ -96,7 +96,7 @@ pub fn tell(replayed: &Replayed) -> i32 {
     if let Some(difference) = &replayed.comparison.difference {
         let same = counted(replayed.comparison.same, "identical event", "identical events");
         eprintln!("reweave: the replay diverged after {same}");
-        tell_difference(difference);
+        print_difference(difference);
         if let Some(why) = &replayed.diverged {
             eprintln!("  {why}");
         }
@@ -124,7 +124,7 @@ pub fn tell(replayed: &Replayed) -> i32 {
 }
 
 /// Two lines, or one where they would be the same, and then what it is that differs.
-fn tell_difference(difference: &Difference) {
+fn print_difference(difference: &Difference) {
     let text = |line: &Option<String>| line.clone().unwrap_or_else(|| "the end of the run".into());
     let (expected, got) = (text(&difference.expected), text(&difference.got));
     if expected == got {

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use reweave_hunt::explore::Explored;
-use reweave_hunt::pipeline::{self, Ends, Enough, Plan, Tested};
+use reweave_hunt::pipeline::{self, Plan, StopReason, StopRule, Tested};
 use reweave_launch::{exit, memory};
 use reweave_report::{Style, text};
 
@@ -17,7 +17,7 @@ use crate::classes::Classes;
 use crate::front_ends::FRONT_ENDS;
 use crate::output;
 use crate::size::{parse_size, parse_time};
-use crate::triage::{Judge, Triage};
+use crate::triage::{Triage, TriageFiles};
 use crate::watcher::Watcher;
 
 /// Record a run, predict what other interleavings would do, confirm it, and report
@@ -97,7 +97,7 @@ pub fn run(args: Args) -> i32 {
     plan.budget = args.budget;
     plan.explore = args.explore;
     if args.fail_fast {
-        plan.ends = Ends::AtFirstFailure;
+        plan.ends = StopRule::AtFirstFailure;
     }
     let _memory = memory::limit(args.max_memory.unwrap_or_else(memory::default_limit));
     plan.jobs = args.jobs.unwrap_or_else(cores).into();
@@ -115,7 +115,7 @@ pub fn run(args: Args) -> i32 {
     args.classes.apply(&mut plan.options);
     match args.triage.judge() {
         Ok(judge) => {
-            let passing = Passing { deny: args.deny, allow_unchecked: args.allow_unchecked };
+            let passing = ExitRule { deny: args.deny, allow_unchecked: args.allow_unchecked };
             test(&plan, &judge, args.verbosity.detail(), passing)
         }
         Err(error) => output::fail(&error),
@@ -138,7 +138,7 @@ fn test_ranks(args: Args, cwd: PathBuf) -> i32 {
         strict: args.strict,
         fail_fast: args.fail_fast,
     };
-    let passing = Passing { deny: args.deny, allow_unchecked: args.allow_unchecked };
+    let passing = ExitRule { deny: args.deny, allow_unchecked: args.allow_unchecked };
     crate::ranks::test(&request, &judge, args.verbosity.detail(), passing)
 }
 
@@ -148,13 +148,13 @@ pub fn cores() -> u16 {
 
 /// What passes that would not, or does not that would.
 #[derive(Clone, Copy, Default)]
-pub struct Passing {
+pub struct ExitRule {
     pub deny: Option<Deny>,
     pub allow_unchecked: bool,
 }
 
 /// Runs the pipeline and tells what it found.
-pub fn test(plan: &Plan, judge: &Judge, detail: text::Detail, passing: Passing) -> i32 {
+pub fn test(plan: &Plan, judge: &TriageFiles, detail: text::Detail, passing: ExitRule) -> i32 {
     let mut watcher = Watcher::new(plan, judge, detail);
     let tested = pipeline::test(plan, &mut |stage| watcher.see(stage));
     watcher.done();
@@ -204,9 +204,11 @@ pub fn test(plan: &Plan, judge: &Judge, detail: text::Detail, passing: Passing) 
 /// Why it ended when it did.
 fn early_end(tested: &Tested, plan: &Plan) -> Option<String> {
     let (took, budget) = (tested.took.as_secs_f64(), plan.budget.as_secs_f64());
-    match tested.enough {
-        Some(Enough::FirstFailure) => Some(format!("stopped after {took:.1} s, at the first failure (--fail-fast)")),
-        Some(Enough::Quiet(quiet)) => Some(format!(
+    match tested.ended_early {
+        Some(StopReason::FirstFailure) => {
+            Some(format!("stopped after {took:.1} s, at the first failure (--fail-fast)"))
+        }
+        Some(StopReason::Quiet(quiet)) => Some(format!(
             "stopped after {took:.0} s of {budget:.0} s: nothing else turned up for {:.0} s (--explore goes on)",
             quiet.as_secs_f64()
         )),

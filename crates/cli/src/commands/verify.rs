@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use reweave_hunt::pipeline::{self, Stage, Tried, Verdict, Verification, Verified, VerifyRequest};
+use reweave_hunt::pipeline::{self, Stage, Verdict, Verification, Verified, VerifyAttempts, VerifyRequest};
 use reweave_launch::exit;
 use reweave_report::text;
 
@@ -55,19 +55,19 @@ pub fn run(args: &Args) -> i32 {
     });
     bar.done();
     match verified {
-        Ok(verification) => tell(&verification),
+        Ok(verification) => print_verification(&verification),
         Err(error) => output::fail(&error),
     }
 }
 
 /// Says what became of each finding, and gives the exit code.
-pub fn tell(verification: &Verification) -> i32 {
+pub fn print_verification(verification: &Verification) -> i32 {
     match &verification.rebuilt {
         Some(rebuilt) => eprintln!("reweave: {rebuilt}"),
         None => eprintln!("reweave: the program is the one that was recorded"),
     }
     for verified in &verification.findings {
-        tell_one(verified, verification);
+        print_verdict(verified, verification);
     }
     for item in &verification.new {
         eprintln!("new: {}", text::headline(item));
@@ -77,7 +77,7 @@ pub fn tell(verification: &Verification) -> i32 {
     }
     let gone = verification.count(|verdict| *verdict == Verdict::Gone);
     let there = verification.count(|verdict| matches!(verdict, Verdict::StillThere { .. }));
-    let open = verification.count(|verdict| matches!(verdict, Verdict::CannotTell { .. }));
+    let open = verification.count(|verdict| matches!(verdict, Verdict::Undecided { .. }));
     let new = match verification.new.len() {
         0 => String::new(),
         new => format!(", {new} new"),
@@ -98,7 +98,7 @@ pub fn tell(verification: &Verification) -> i32 {
     }
 }
 
-fn tell_one(verified: &Verified, verification: &Verification) {
+fn print_verdict(verified: &Verified, verification: &Verification) {
     let headline = text::headline(&verified.item);
     match &verified.verdict {
         Verdict::Gone => {
@@ -118,7 +118,7 @@ fn tell_one(verified: &Verified, verification: &Verification) {
                 None => eprintln!("    predicted; no run did it"),
             }
         }
-        Verdict::CannotTell { why } => {
+        Verdict::Undecided { why } => {
             eprintln!("cannot tell: {headline}");
             eprintln!("    {why}");
         }
@@ -126,7 +126,7 @@ fn tell_one(verified: &Verified, verification: &Verification) {
 }
 
 /// What stands behind `gone`.
-fn tried(tried: &Tried, verification: &Verification) -> String {
+fn tried(tried: &VerifyAttempts, verification: &Verification) -> String {
     let mut parts = Vec::new();
     if let Some(schedule) = &tried.schedule {
         parts.push(format!("the recorded schedule, by name: {schedule}"));

@@ -5,7 +5,7 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::PathBuf;
 
-use reweave_launch::watch::{self, MAX_MEMORY, News, Plan, Watched};
+use reweave_launch::watch::{self, MAX_MEMORY, Plan, WatchEvent, Watched};
 use reweave_launch::{Error, Options, exit, human_size};
 use reweave_predict::{ANALYSES, AnalysisRef, Watching, live};
 use reweave_report::{Style, text};
@@ -126,11 +126,11 @@ pub fn run(args: Args) -> i32 {
         let mut out = io::stderr().lock();
         // Nobody may be there to read it; the program matters more.
         let _ = match news {
-            News::Found(item) => text::write_item(item, style, &mut out).and_then(|()| writeln!(out)),
-            News::Slowed => {
+            WatchEvent::NewFinding(item) => text::write_item(item, style, &mut out).and_then(|()| writeln!(out)),
+            WatchEvent::Slowed => {
                 writeln!(out, "reweave: the analysis is slower than the program, which waits for it: no event is lost")
             }
-            News::Forgot => writeln!(
+            WatchEvent::Forgot => writeln!(
                 out,
                 "reweave: memory is at its limit: what was seen so far is forgotten (--max-memory allows more)"
             ),
@@ -153,7 +153,7 @@ pub fn run(args: Args) -> i32 {
 }
 
 fn summary(watched: &Watched, checked: bool) {
-    let Watched { run, report, totals, stalls, untold, alike, peak_memory, .. } = watched;
+    let Watched { run, report, totals, stalls, unreported, alike, peak_memory, .. } = watched;
     output::run_warnings(run);
     let seconds = run.took.as_secs_f64().max(1e-9);
     eprintln!(
@@ -201,7 +201,7 @@ fn summary(watched: &Watched, checked: bool) {
         ),
         (totals.dropped, "accesses or pairs were beyond the limits of the analyses"),
         (totals.forgotten, "lock operations were too long ago, or of locks that are gone, to be looked at again"),
-        (*untold, "more findings were not reported"),
+        (*unreported, "more findings were not reported"),
         (*alike, "more findings are about the same variables or locks (--json has them)"),
     ] {
         if number > 0 {

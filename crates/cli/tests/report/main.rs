@@ -11,10 +11,10 @@ mod forms;
 mod hostile;
 mod known;
 mod names;
+mod printed;
 mod schema;
 mod stable;
 mod stories;
-mod told;
 
 use std::path::PathBuf;
 use std::process::Command;

@@ -100,13 +100,13 @@ fn every_field_is_in_the_published_schema() {
         }),
         preemptions: Some(1),
         harm: Some(reweave_model::Harm::Crash),
-        tries: Some(reweave_report::data::Tries::default()),
+        tries: Some(reweave_report::data::AttemptCounts::default()),
         suppressed: Some("why".into()),
         baseline: Some(reweave_model::Novelty::New),
         of_text: Some(reweave_report::data::StaticItem { why: "why".into() }),
         ..reweave_report::Item::new(reweave_model::Kind::Race, reweave_model::Strength::Confirmed)
     };
-    let gone = reweave_report::data::Gone {
+    let gone = reweave_report::data::GoneFinding {
         fingerprint: "0123456789abcdef".into(),
         kind: reweave_model::Kind::Race,
         summary: "s".into(),
@@ -117,7 +117,7 @@ fn every_field_is_in_the_published_schema() {
         program: vec!["./a".into()],
         findings: vec![item],
         stats: [("unknown_pairs".to_owned(), 0)].into(),
-        baseline: Some(reweave_report::data::Against { file: "b.json".into(), gone: vec![gone] }),
+        baseline: Some(reweave_report::data::ComparedReport { file: "b.json".into(), gone: vec![gone] }),
         ..reweave_report::Report::default()
     };
     let report: Value = serde_json::from_str(&report.to_json()).expect("JSON");

@@ -14,7 +14,7 @@ fn test(folder: &Path, source: &str, out: &str, more: &[&str]) -> super::Said {
 }
 
 #[test]
-fn a_line_above_keeps_it_known_and_mending_makes_it_gone() {
+fn a_line_above_keeps_it_known_and_fixing_makes_it_gone() {
     let scratch = tempfile::tempdir().expect("a temporary folder");
     let folder = scratch.path();
     let bank = fs::read_to_string(root().join("crates/cli/demo/bank.c")).expect("the demo");

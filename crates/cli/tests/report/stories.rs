@@ -113,7 +113,7 @@ fn a_torn_block_is_named_by_the_function_that_has_it_and_its_accesses_are_of_one
 }
 
 #[test]
-fn a_lost_wake_up_is_told_with_what_was_read_and_who_notified_in_vain() {
+fn a_lost_wake_up_is_explained_by_what_was_read_and_who_notified_in_vain() {
     let scratch = tempfile::tempdir().expect("a temporary folder");
     let stories = stories(scratch.path(), LOST, "-O0");
     let story = of_kind(&stories, "deadlock");

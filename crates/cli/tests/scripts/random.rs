@@ -4,7 +4,7 @@ use std::env;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use reweave_script::testing::random::{Limits, sketch};
+use reweave_script::testing::random::{ProgramSize, sketch};
 use reweave_script::testing::shrink::shrink;
 use reweave_script::testing::write;
 
@@ -33,7 +33,7 @@ fn exploration_finds_what_all_schedules_do() {
                         return;
                     }
                     let scratch = Scratch::new("script");
-                    let text = write(&sketch(seed, Limits::default()));
+                    let text = write(&sketch(seed, ProgramSize::default()));
                     let compared = compare(&text, scratch.path());
                     let mut sum = sum.lock().unwrap();
                     let Some(one) = compared else {
@@ -71,7 +71,7 @@ fn exploration_finds_what_all_schedules_do() {
             let scratch = Scratch::new("shrink");
             compare(text, scratch.path()).filter(|compared| !compared.differences.is_empty())
         };
-        let small = shrink(&sketch(*seed, Limits::default()), |smaller| differs(&write(smaller)).is_some());
+        let small = shrink(&sketch(*seed, ProgramSize::default()), |smaller| differs(&write(smaller)).is_some());
         let text = write(&small);
         println!("seed {seed}, made smaller:\n{text}\n{:?}", differs(&text));
     }

@@ -1,6 +1,6 @@
 //! Messages between threads, and what a replay knows of the world outside.
 
-use crate::policy::replay::Waited;
+use crate::policy::replay::RecordedWaitEnd;
 use crate::token::Token;
 use crate::world::World;
 use reweave_model::{InputSource, ObjectId, Op};
@@ -35,7 +35,7 @@ impl<W: World> Token<'_, W> {
     }
 
     /// Likewise whether it had to wait for the world outside.
-    pub fn recorded_wait(&mut self) -> Option<Waited> {
+    pub fn recorded_wait(&mut self) -> Option<RecordedWaitEnd> {
         let (_, state, me) = self.parts();
         state.policy.replay()?.waited(me.replay.scheduled_as.get())
     }

@@ -42,7 +42,7 @@ pub struct RecordedInput {
 /// What a thread was doing when an interruption came.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u32)]
-pub enum Place {
+pub enum ThreadActivity {
     Running = 0,
     /// In an operation that waits.
     Waiting = 1,
@@ -57,7 +57,7 @@ pub struct RecordedInterrupt {
     pub number: u32,
     /// From a timer; else from outside.
     pub timer: bool,
-    pub place: Place,
+    pub place: ThreadActivity,
     /// How far the thread had come, see [`Thread::position`](crate::Thread::position).
     pub position: u64,
 }
@@ -121,12 +121,12 @@ pub fn encode(
 
 /// How a wait for the world outside went in the recorded run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Waited {
-    /// It was ready.
-    Not,
-    ForIt,
-    /// Its time ran out.
-    InVain,
+pub enum RecordedWaitEnd {
+    /// At once.
+    WasReady,
+    /// After a while.
+    BecameReady,
+    TimedOut,
 }
 
 pub struct Replay {
@@ -227,9 +227,9 @@ impl Replay {
             number: self.word(at + 4),
             timer: self.word(at + 8) != 0,
             place: match self.word(at + 12) {
-                0 => Place::Running,
-                1 => Place::Waiting,
-                _ => Place::Anywhere,
+                0 => ThreadActivity::Running,
+                1 => ThreadActivity::Waiting,
+                _ => ThreadActivity::Anywhere,
             },
             position: u64::from(self.word(at + 16)) | u64::from(self.word(at + 20)) << 32,
         }
@@ -306,17 +306,17 @@ impl Replay {
     }
 
     /// Whether the recorded run had to wait for the world outside here, and whether in vain. `None`: nobody knows.
-    pub fn waited(&mut self, scheduled_as: u32) -> Option<Waited> {
+    pub fn waited(&mut self, scheduled_as: u32) -> Option<RecordedWaitEnd> {
         if self.diverged || !self.exact {
             return None;
         }
         let inputs = self.inputs.get_mut(scheduled_as as usize)?;
         let at = *inputs.last()?;
         if self.word(at + 4) != u32::from(WAITED) {
-            return Some(Waited::Not);
+            return Some(RecordedWaitEnd::WasReady);
         }
         self.inputs[scheduled_as as usize].pop();
-        Some(if self.word(at + 8) == 0 { Waited::ForIt } else { Waited::InVain })
+        Some(if self.word(at + 8) == 0 { RecordedWaitEnd::BecameReady } else { RecordedWaitEnd::TimedOut })
     }
 
     fn diverge(&mut self, why: u32, thread: u32) {

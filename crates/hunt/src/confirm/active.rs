@@ -12,7 +12,7 @@ use reweave_model::{Descent, EventId, Finding, Kind, ObjectId, Op, Schedule, Thr
 use reweave_predict::abstraction::{self, Index};
 use reweave_trace::{Trace, schedule_of};
 
-use super::{Attempt, Goal, RunSettings, Tries, run};
+use super::{Attempt, AttemptCounts, Goal, RunSettings, run};
 use crate::budget;
 use crate::names::{Code, Name, Names};
 use reweave_launch::Result;
@@ -36,7 +36,7 @@ pub enum Abstraction {
 
 /// How to look for it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Manner {
+pub struct ActiveSettings {
     pub abstraction: Abstraction,
     /// Only threads that hold locks taken where those of the finding were.
     pub context: bool,
@@ -44,7 +44,7 @@ pub struct Manner {
     pub yields: bool,
 }
 
-impl Manner {
+impl ActiveSettings {
     pub const PRECISE: Self = Self { abstraction: Abstraction::Index, context: true, yields: true };
     pub const COARSE: Self = Self { abstraction: Abstraction::Trivial, context: false, yields: false };
 }
@@ -54,8 +54,8 @@ impl Manner {
 pub(super) fn attempts(trace: &Trace, finding: &Finding, goal: &Goal) -> Result<Vec<Attempt>> {
     let mut attempts = Vec::new();
     for (manner, seeds) in [
-        (Manner::PRECISE, 1..=budget::ACTIVE_RUNS / 2),
-        (Manner::COARSE, budget::ACTIVE_RUNS / 2 + 1..=budget::ACTIVE_RUNS),
+        (ActiveSettings::PRECISE, 1..=budget::ACTIVE_RUNS / 2),
+        (ActiveSettings::COARSE, budget::ACTIVE_RUNS / 2 + 1..=budget::ACTIVE_RUNS),
     ] {
         let Some(plan) = plan(trace, finding, goal, manner)? else { break };
         let threads = schedule_of(trace)?.threads;
@@ -72,29 +72,29 @@ pub(super) fn attempts(trace: &Trace, finding: &Finding, goal: &Goal) -> Result<
 pub fn trial(
     trace: &Trace,
     finding: &Finding,
-    manner: Manner,
+    manner: ActiveSettings,
     seed: u64,
     settings: &RunSettings<'_>,
-) -> Result<Option<(bool, Tries)>> {
+) -> Result<Option<(bool, AttemptCounts)>> {
     let goal = Goal::of(trace, finding)?;
     let Some(plan) = plan(trace, finding, &goal, manner)? else { return Ok(None) };
     let schedule = Schedule { threads: schedule_of(trace)?.threads, segments: Vec::new() };
     let folder = PrivateFolder::new()?;
-    let mut tries = Tries { attempts: 1, ..Tries::default() };
+    let mut tries = AttemptCounts { attempts: 1, ..AttemptCounts::default() };
     let attempt = Attempt { schedule, plan: Some(plan), seed };
     let done = run(trace, &attempt, &goal, folder.path(), settings, budget::MEASURED_RUN, &mut tries)?;
     Ok(Some((done.is_ok(), tries)))
 }
 
 /// Who is to meet where, if pausing threads can help.
-pub fn plan(trace: &Trace, finding: &Finding, goal: &Goal, manner: Manner) -> Result<Option<MeetingPlan>> {
+pub fn plan(trace: &Trace, finding: &Finding, goal: &Goal, manner: ActiveSettings) -> Result<Option<MeetingPlan>> {
     let meeting = match finding.kind {
         Kind::Race if !goal.memory_order => Meeting::Race,
         Kind::Deadlock => Meeting::Together,
         Kind::Atomicity if goal.inferred => Meeting::Sequence,
         _ => return Ok(None),
     };
-    let recorded = Recorded::of(trace, manner.abstraction)?;
+    let recorded = RecordedRun::of(trace, manner.abstraction)?;
     let mut targets = Vec::new();
     for (place, (access, code)) in finding.accesses().iter().zip(&goal.accesses).enumerate() {
         let mut target = Target::anyone(*code, place as u32);
@@ -115,7 +115,7 @@ pub fn plan(trace: &Trace, finding: &Finding, goal: &Goal, manner: Manner) -> Re
 }
 
 /// What the recorded run knows of its threads and locks.
-struct Recorded {
+struct RecordedRun {
     abstraction: Abstraction,
     /// Index of each thread in the schedule, and its abstraction.
     threads: BTreeMap<ThreadId, (u32, Index)>,
@@ -126,7 +126,7 @@ struct Recorded {
     names: BTreeMap<ObjectId, (Object, Option<Index>)>,
 }
 
-impl Recorded {
+impl RecordedRun {
     fn of(trace: &Trace, abstraction: Abstraction) -> Result<Self> {
         let abstractions = abstraction::of_trace(trace, SITES)?;
         let shape = |index: &Index| match abstraction {

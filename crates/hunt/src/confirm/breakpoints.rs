@@ -11,7 +11,9 @@ use reweave_conductor::policy::meeting::{Meeting, MeetingPlan, Target};
 use reweave_model::{InputSource, Schedule};
 use reweave_trace::{Outcome, Trace, schedule_of};
 
-use super::{Breakpoint, COMMAND, Ending, Goal, GoalKind, OUTPUT, RunSettings, SCHEDULE, TRACE, Tries, same_program};
+use super::{
+    AttemptCounts, Breakpoint, COMMAND, Ending, Goal, GoalKind, OUTPUT, RunSettings, SCHEDULE, TRACE, same_program,
+};
 use crate::budget;
 use crate::names::{Code, Names};
 use crate::replay::{base_options, command_of, script};
@@ -59,10 +61,10 @@ pub enum BreakpointResult {
     /// They did, and the run went on to this.
     Reached {
         ending: Ending,
-        tries: Tries,
+        tries: AttemptCounts,
     },
     NotReached {
-        tries: Tries,
+        tries: AttemptCounts,
     },
 }
 
@@ -84,7 +86,7 @@ pub fn break_at(
         targets.extend(codes.into_iter().map(target));
     }
     let plan = MeetingPlan { meeting: Meeting::Together, targets };
-    let mut tries = Tries::default();
+    let mut tries = AttemptCounts::default();
     for seed in 1..=budget::BREAKPOINT_RUNS {
         let left = deadline.saturating_duration_since(Instant::now());
         if left.is_zero() {

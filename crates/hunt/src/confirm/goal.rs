@@ -17,7 +17,7 @@ use reweave_predict::linear::{self, Linear};
 use reweave_trace::{Outcome, Trace};
 use serde::{Deserialize, Serialize};
 
-use super::interleaved::{Wanted, interleaved};
+use super::interleaved::{WantedAccess, interleaved};
 use super::{ReadsFrom, last_places, spinning};
 use crate::names::{Code, Names};
 use crate::replay;
@@ -198,7 +198,7 @@ impl Goal {
         let ends = [self.accesses.len() - 1, 0];
         // Older findings say nothing about memory but that the last access is where the first one was.
         let memory = |at: usize| self.memory.get(at).copied().unwrap_or(ends.contains(&at).then_some(0));
-        let wanted = |at: usize| Wanted { code: self.accesses[at], thread: self.threads[at], memory: memory(at) };
+        let wanted = |at: usize| WantedAccess { code: self.accesses[at], thread: self.threads[at], memory: memory(at) };
         interleaved(trace, &(0..self.accesses.len()).map(wanted).collect::<Vec<_>>())
     }
 
@@ -261,7 +261,7 @@ where
 }
 
 #[derive(Clone, Copy)]
-struct Access {
+struct AccessSeen {
     thread: ThreadId,
     code: Code,
     event: EventId,
@@ -271,7 +271,7 @@ struct Access {
     atomic: bool,
 }
 
-impl Access {
+impl AccessSeen {
     fn races(&self, other: &Self) -> bool {
         self.thread != other.thread
             && (self.write || other.write)
@@ -285,7 +285,7 @@ impl Access {
 /// least one writing and one not atomic, follow each other. All that one library call does is one step here: no other
 /// thread can come in between.
 fn adjacent(trace: &Trace, one: Code, two: Code) -> Result<Option<Occurrence>> {
-    let (mut before, mut now): (Vec<Access>, Vec<Access>) = (Vec::new(), Vec::new());
+    let (mut before, mut now): (Vec<AccessSeen>, Vec<AccessSeen>) = (Vec::new(), Vec::new());
     // Who made the steps in `now`, and whether a library call did.
     let mut call: Option<(ThreadId, Code, bool)> = None;
     scan(trace, |event, names, steps| {
@@ -310,8 +310,8 @@ fn adjacent(trace: &Trace, one: Code, two: Code) -> Result<Option<Occurrence>> {
             call = Some((thread, code, library));
         }
         let (addr, size, write, atomic) = access?;
-        let access = Access { thread, code, event: event.id, addr: addr.0, size, write, atomic };
-        let wanted = |first: &&Access| {
+        let access = AccessSeen { thread, code, event: event.id, addr: addr.0, size, write, atomic };
+        let wanted = |first: &&AccessSeen| {
             ((first.code, code) == (one, two) || (first.code, code) == (two, one)) && first.races(&access)
         };
         if let Some(first) = before.iter().find(wanted) {

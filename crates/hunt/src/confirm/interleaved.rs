@@ -13,7 +13,7 @@ use reweave_launch::Result;
 
 /// One of the accesses.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Wanted {
+pub struct WantedAccess {
     pub code: Code,
     /// Who makes it, and where, numbered as they come.
     pub thread: u32,
@@ -32,7 +32,7 @@ struct Match {
 
 impl Match {
     /// Whether the next access may be at this address.
-    fn is_at(&self, wanted: &[Wanted], address: Option<u64>) -> bool {
+    fn is_at(&self, wanted: &[WantedAccess], address: Option<u64>) -> bool {
         let memory = wanted[self.found.len()].memory;
         let same = wanted.iter().zip(&self.found).filter(|(other, _)| memory.is_some() && other.memory == memory);
         same.into_iter().all(|(_, (_, other))| *other == address)
@@ -47,7 +47,7 @@ impl Match {
 
 /// Whether the accesses come in this order, by threads and at memory as numbered. Those of one thread belong together:
 /// it is not at one of its places out of turn before it has come to the last of them.
-pub fn interleaved(trace: &Trace, wanted: &[Wanted]) -> Result<Option<Occurrence>> {
+pub fn interleaved(trace: &Trace, wanted: &[WantedAccess]) -> Result<Option<Occurrence>> {
     // The last match of each length and by the same threads: who begins anew begins another one.
     let mut open: BTreeMap<(usize, Vec<ThreadId>), Match> = BTreeMap::new();
     scan(trace, |event, names, steps| {
@@ -63,7 +63,7 @@ pub fn interleaved(trace: &Trace, wanted: &[Wanted]) -> Result<Option<Occurrence
             let is_next = next.code == code && one.is_at(wanted, address);
             match who {
                 Some(number) => {
-                    let of_it = |access: &&Wanted| access.thread == number;
+                    let of_it = |access: &&WantedAccess| access.thread == number;
                     let over = !wanted[one.found.len()..].iter().any(|access| of_it(&access));
                     if is_next && next.thread == number {
                         matches.push(one.with(event.id, address));
@@ -122,8 +122,8 @@ mod tests {
     fn found(accesses: &[(u32, u64, u64)], wanted: &[(u32, u64)]) -> Option<Vec<u64>> {
         let module = reweave_model::module_id(b"a.out");
         let code = |pc: u64| Code { module, offset: pc - 0x1000 };
-        let wanted: Vec<Wanted> =
-            wanted.iter().map(|&(thread, pc)| Wanted { code: code(pc), thread, memory: Some(0) }).collect();
+        let wanted: Vec<WantedAccess> =
+            wanted.iter().map(|&(thread, pc)| WantedAccess { code: code(pc), thread, memory: Some(0) }).collect();
         let shown = interleaved(&trace(accesses), &wanted).expect("in memory")?;
         Some(shown.events.into_iter().map(|event| event.expect("all of them").0).collect())
     }

@@ -14,7 +14,7 @@ use std::time::Instant;
 use reweave_model::{Op, Schedule, Segment, ThreadId};
 use reweave_trace::{RunSet, Trace, schedule_of};
 
-use super::{Attempt, COMMAND, Goal, OUTPUT, RunSettings, SCHEDULE, TRACE, Tries, run};
+use super::{Attempt, AttemptCounts, COMMAND, Goal, OUTPUT, RunSettings, SCHEDULE, TRACE, run};
 use crate::budget;
 use crate::replay::same_outcome;
 use reweave_launch::interrupt;
@@ -75,7 +75,7 @@ impl Shrinking<'_> {
         fs::create_dir_all(&trial).map_err(Error::output("create", &trial))?;
         let attempt = Attempt { schedule, plan: None, seed: 0 };
         let left = self.deadline.saturating_duration_since(Instant::now());
-        let done = run(&self.best, &attempt, self.goal, &trial, self.settings, left, &mut Tries::default())?;
+        let done = run(&self.best, &attempt, self.goal, &trial, self.settings, left, &mut AttemptCounts::default())?;
         let Ok(new) = done else { return Ok(false) };
         let shorter = Trace::open(trial.join(&new.trace))?;
         let fewer = preemptions(&shorter)?;

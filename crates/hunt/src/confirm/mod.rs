@@ -34,7 +34,7 @@ pub use ends::{circle, last_places};
 pub use goal::{Breakpoint, Goal, GoalKind, Occurrence};
 pub use minimise::{Minimised, minimise, preemptions};
 pub use missed::{Missed, divergence_text};
-pub use reads_from::{OtherSource, ReadsFrom, Sights};
+pub use reads_from::{OtherSource, ReadsFrom, RunReads};
 use reweave_launch::collector::Collected;
 use reweave_launch::interrupt;
 use reweave_launch::session::{self, Options, Run};
@@ -56,7 +56,7 @@ pub enum Confirmation {
 
 /// How hard it was.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub struct Tries {
+pub struct AttemptCounts {
     pub attempts: u32,
     /// The first attempt that did it.
     pub first: Option<u32>,
@@ -109,8 +109,8 @@ pub fn confirm(
     folder: &Path,
     settings: &RunSettings<'_>,
     deadline: Instant,
-) -> Result<(Confirmation, Tries)> {
-    let mut tries = Tries::default();
+) -> Result<(Confirmation, AttemptCounts)> {
+    let mut tries = AttemptCounts::default();
     let mut goal = Goal::of(trace, finding)?;
     if let Some(command) = settings.command {
         goal.command = command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
@@ -186,7 +186,7 @@ fn run(
     folder: &Path,
     settings: &RunSettings<'_>,
     left: Duration,
-    tries: &mut Tries,
+    tries: &mut AttemptCounts,
 ) -> Result<std::result::Result<Goal, FailedAttempt>> {
     let schedule = &attempt.schedule;
     let lengths = schedule.lengths();

@@ -136,7 +136,7 @@ pub struct OtherSource {
 }
 
 /// What a read took its first byte from.
-struct Sight {
+struct ReadOccurrence {
     event: EventId,
     from: Option<Instance>,
     value: Option<u64>,
@@ -144,12 +144,12 @@ struct Sight {
 }
 
 /// The reads of a run, and its writes, by name.
-pub struct Sights {
-    reads: HashMap<Instance, Sight>,
+pub struct RunReads {
+    reads: HashMap<Instance, ReadOccurrence>,
     writes: HashMap<Instance, EventId>,
 }
 
-impl Sights {
+impl RunReads {
     pub fn of(trace: &Trace) -> Result<Self> {
         let mut sights = Self { reads: HashMap::new(), writes: HashMap::new() };
         let mut accesses = Accesses::default();
@@ -173,7 +173,7 @@ impl Sights {
             if let Some(value) = read {
                 let value = if let Value::Word(word) = value { Some(word) } else { None };
                 let from = last.get(&access.addr).copied();
-                sights.reads.insert(access.instance, Sight { event: event.id, from, value, steps_before });
+                sights.reads.insert(access.instance, ReadOccurrence { event: event.id, from, value, steps_before });
             }
             if writes {
                 sights.writes.insert(access.instance, event.id);
@@ -220,14 +220,14 @@ struct Accesses {
     passed: HashMap<(ThreadId, Code), u64>,
 }
 
-struct Access {
+struct NamedAccess {
     instance: Instance,
     addr: u64,
     size: u64,
 }
 
 impl Accesses {
-    fn see(&mut self, event: &Event<'_>) -> Option<Access> {
+    fn see(&mut self, event: &Event<'_>) -> Option<NamedAccess> {
         if matches!(event.op, Op::Module { .. }) {
             self.names.see(event);
         }
@@ -243,7 +243,7 @@ impl Accesses {
         let passed = self.passed.entry((event.thread, code)).or_default();
         let instance = Instance { thread: self.descents.name(event.thread), code, nth: *passed };
         *passed += 1;
-        Some(Access { instance, addr, size })
+        Some(NamedAccess { instance, addr, size })
     }
 }
 

@@ -5,7 +5,7 @@
 //! alone only if nothing that other threads can do before it, by all that is known, depends on it.
 
 use super::state::State;
-use super::tree::{NodeId, Request, Thing, Tree, Who, Whos};
+use super::tree::{NodeId, Request, Thing, ThreadNumber, ThreadSet, Tree};
 
 #[derive(Clone, PartialEq, Eq, Default)]
 struct Bits(Vec<u64>);
@@ -36,9 +36,9 @@ struct Future {
     changed: Bits,
     tried: Bits,
     /// Threads that are certainly joined before the process is ended here.
-    joined: Whos,
+    joined: ThreadSet,
     /// Threads whose end somebody asks for without waiting.
-    asked: Whos,
+    asked: ThreadSet,
 }
 
 /// How an operation uses a thing.
@@ -102,7 +102,8 @@ impl Futures {
         }
         let mut futures = Self { of: Vec::new(), number };
         let none = Bits::new(things as usize);
-        let nothing = Future { used: none.clone(), changed: none.clone(), tried: none, joined: Whos::MAX, asked: 0 };
+        let nothing =
+            Future { used: none.clone(), changed: none.clone(), tried: none, joined: ThreadSet::MAX, asked: 0 };
         // A child's future is its parent's too, until it is forked. First every thread by itself, then with its
         // children.
         let mut children: Vec<Future> = vec![nothing.clone(); tree.threads.len()];
@@ -181,7 +182,7 @@ impl Futures {
     }
 
     /// Whether nothing that others can still do before it depends on the next operation of this thread.
-    pub fn is_alone(&self, tree: &Tree, state: &State, who: Who, node: NodeId) -> bool {
+    pub fn is_alone(&self, tree: &Tree, state: &State, who: ThreadNumber, node: NodeId) -> bool {
         let mut uses = Vec::new();
         let mut ends = false;
         let mut next = Some(node);
@@ -219,10 +220,10 @@ impl Futures {
 }
 
 /// The thread of each node.
-fn owners(tree: &Tree) -> Vec<Who> {
+fn owners(tree: &Tree) -> Vec<ThreadNumber> {
     let mut owners = vec![0; tree.nodes.len()];
     for (who, &root) in tree.roots.iter().enumerate() {
-        owners[root as usize] = who as Who;
+        owners[root as usize] = who as ThreadNumber;
     }
     for (id, node) in tree.nodes.iter().enumerate() {
         for edge in &node.edges {
@@ -233,7 +234,7 @@ fn owners(tree: &Tree) -> Vec<Who> {
 }
 
 /// For each thing the threads that use it, a bit each, and whether anybody changes it.
-fn users(tree: &Tree, owners: &[Who]) -> (Vec<Whos>, Vec<bool>) {
+fn users(tree: &Tree, owners: &[ThreadNumber]) -> (Vec<ThreadSet>, Vec<bool>) {
     let (mut users, mut changers) = (vec![0; tree.things()], vec![false; tree.things()]);
     for (id, node) in tree.nodes.iter().enumerate() {
         for (thing, kind) in node.ask.iter().flat_map(|ask| uses(tree, ask)) {

@@ -8,7 +8,7 @@ use reweave_model::{Schedule, ThreadId};
 
 use super::futures::Futures;
 use super::state::{Slots, State};
-use super::tree::{NodeId, Request, StepResult, Tree, Who};
+use super::tree::{NodeId, Request, StepResult, ThreadNumber, Tree};
 use crate::budget;
 use crate::classes::Class;
 use crate::names::Code;
@@ -67,7 +67,7 @@ pub struct SearchResult {
 /// How a state was reached.
 struct Record {
     parent: u32,
-    moves: Vec<(Who, u32)>,
+    moves: Vec<(ThreadNumber, u32)>,
 }
 
 pub const ROOT: u32 = u32::MAX;
@@ -85,20 +85,20 @@ pub struct Search<'t> {
     visited: HashSet<u64>,
     records: Vec<Record>,
     /// States to go on from, by preemptions.
-    frontier: Vec<Vec<(State, u32, Option<Who>)>>,
+    frontier: Vec<Vec<(State, u32, Option<ThreadNumber>)>>,
     wanted: HashSet<Goal>,
     pub found: SearchResult,
 }
 
 /// What a thread is to be told next.
-pub type Choice = (Who, NodeId, StepResult);
+pub type Choice = (ThreadNumber, NodeId, StepResult);
 
 impl<'t> Search<'t> {
     pub fn new(tree: &'t Tree, tried: &'t HashSet<Goal>, mut limits: SearchBounds) -> Self {
         let futures = Futures::new(tree);
         let slots = Slots::new(tree, |thing| futures.is_shared(thing));
         limits.states = limits.states.min(budget::SEARCH_BYTES / slots.bytes());
-        let foreign = tree.unexplained.iter().any(|&word| slots.keeps(word)) || slots.is_told_otherwise(tree);
+        let foreign = tree.unexplained.iter().any(|&word| slots.keeps(word)) || slots.private_reads_differ(tree);
         Self {
             tree,
             tried,
@@ -117,7 +117,7 @@ impl<'t> Search<'t> {
     pub fn run(&mut self) {
         let mut moves = Vec::new();
         let mut state = State::new(self.tree, &self.slots);
-        self.settle(&mut state, None, &mut moves, ROOT);
+        self.advance_private(&mut state, None, &mut moves, ROOT);
         self.push(state, ROOT, moves, None, 0);
         for expanded in 1u64.. {
             let Some((state, record, last, cost)) = self.pop() else { break };
@@ -136,7 +136,14 @@ impl<'t> Search<'t> {
         Instant::now() >= self.limits.deadline || interrupt::asked() || memory::is_over()
     }
 
-    fn push(&mut self, state: State, parent: u32, moves: Vec<(Who, u32)>, last: Option<Who>, cost: usize) {
+    fn push(
+        &mut self,
+        state: State,
+        parent: u32,
+        moves: Vec<(ThreadNumber, u32)>,
+        last: Option<ThreadNumber>,
+        cost: usize,
+    ) {
         let mut hasher = DefaultHasher::new();
         state.hash(&mut hasher);
         if !self.visited.insert(hasher.finish()) {
@@ -150,7 +157,7 @@ impl<'t> Search<'t> {
         self.frontier[cost].push((state, self.records.len() as u32 - 1, last));
     }
 
-    fn pop(&mut self) -> Option<(State, u32, Option<Who>, usize)> {
+    fn pop(&mut self) -> Option<(State, u32, Option<ThreadNumber>, usize)> {
         let cost = self.frontier.iter().position(|states| !states.is_empty())?;
         self.frontier[cost].pop().map(|(state, record, last)| (state, record, last, cost))
     }
@@ -175,7 +182,7 @@ impl<'t> Search<'t> {
         if choices.is_empty() { tired } else { choices }
     }
 
-    fn expand(&mut self, state: &State, record: u32, last: Option<Who>, cost: usize) {
+    fn expand(&mut self, state: &State, record: u32, last: Option<ThreadNumber>, cost: usize) {
         if state.exited {
             self.found.classes.insert(self.tree.class(state.threads()));
             return;
@@ -193,51 +200,51 @@ impl<'t> Search<'t> {
                 continue;
             };
             let mut moves = vec![(who, steps)];
-            self.settle(&mut next, Some(who), &mut moves, record);
+            self.advance_private(&mut next, Some(who), &mut moves, record);
             let cost = cost + usize::from(could_go_on && Some(who) != last);
             self.push(next, record, moves, Some(who), cost);
         }
     }
 
     /// Nobody can go on, or only round their loops: do they ever end?
-    pub fn hang(&mut self, state: &State, choices: &[Choice], record: u32, moves: &[(Who, u32)]) {
+    pub fn hang(&mut self, state: &State, choices: &[Choice], record: u32, moves: &[(ThreadNumber, u32)]) {
         if choices.is_empty() {
             let class = self.tree.class(state.threads());
             self.found.classes.insert(class);
             if state.threads().any(|(who, _)| !state.is_over(who)) {
                 self.found.hangs.insert(class);
                 let standing = state.threads().filter(|(who, _)| !state.is_over(*who));
-                self.want(Goal::Hang { at: standing.map(|(_, node)| node).collect() }, record, moves);
+                self.request_run(Goal::Hang { at: standing.map(|(_, node)| node).collect() }, record, moves);
             }
         } else if choices.iter().all(|(_, node, answer)| self.is_tired(*node, *answer)) {
-            self.want(Goal::Hang { at: choices.iter().map(|(_, node, _)| *node).collect() }, record, moves);
+            self.request_run(Goal::Hang { at: choices.iter().map(|(_, node, _)| *node).collect() }, record, moves);
         }
     }
 
     /// A thread is about to use memory, or an object, that is gone.
-    pub fn freed(&mut self, state: &State, choice: Choice, record: u32, moves: &[(Who, u32)]) {
+    pub fn freed(&mut self, state: &State, choice: Choice, record: u32, moves: &[(ThreadNumber, u32)]) {
         if state.uses_freed(self.tree, &self.slots, choice.0) {
-            self.want_after(Goal::Freed { node: choice.1 }, choice, record, moves);
+            self.request_run_after(Goal::Freed { node: choice.1 }, choice, record, moves);
         }
         if state.uses_gone(self.tree, choice.0) {
-            self.want_after(Goal::Gone { node: choice.1 }, choice, record, moves);
+            self.request_run_after(Goal::Gone { node: choice.1 }, choice, record, moves);
         }
     }
 
     /// No run has shown what a thread does when it is told this.
-    pub fn unknown(&mut self, choice: Choice, record: u32, moves: &[(Who, u32)]) {
+    pub fn unknown(&mut self, choice: Choice, record: u32, moves: &[(ThreadNumber, u32)]) {
         let (_, node, answer) = choice;
         let asks = self.tree.node(node).ask.is_some();
-        self.want_after(Goal::Learn { node, asks, answer }, choice, record, moves);
+        self.request_run_after(Goal::Learn { node, asks, answer }, choice, record, moves);
     }
 
-    fn want_after(&mut self, goal: Goal, choice: Choice, record: u32, moves: &[(Who, u32)]) {
-        let way: Vec<(Who, u32)> = moves.iter().copied().chain([self.way(choice)]).collect();
-        self.want(goal, record, &way);
+    fn request_run_after(&mut self, goal: Goal, choice: Choice, record: u32, moves: &[(ThreadNumber, u32)]) {
+        let way: Vec<(ThreadNumber, u32)> = moves.iter().copied().chain([self.way(choice)]).collect();
+        self.request_run(goal, record, &way);
     }
 
     /// Pairs of accesses that conflict, not both atomic.
-    pub fn races(&mut self, choices: &[Choice], record: u32, moves: &[(Who, u32)]) {
+    pub fn races(&mut self, choices: &[Choice], record: u32, moves: &[(ThreadNumber, u32)]) {
         for (at, &one) in choices.iter().enumerate() {
             for &two in &choices[at + 1..] {
                 let (first, second) = (self.tree.node(one.1), self.tree.node(two.1));
@@ -246,8 +253,9 @@ impl<'t> Search<'t> {
                     let goal = Goal::Race { one: first.code.min(second.code), two: first.code.max(second.code) };
                     // An access that ends the process (an assertion follows it) comes second: the run is to have both.
                     let order = if self.ends_process(one) { [two, one] } else { [one, two] };
-                    let way: Vec<(Who, u32)> = moves.iter().copied().chain(order.map(|next| self.way(next))).collect();
-                    self.want(goal, record, &way);
+                    let way: Vec<(ThreadNumber, u32)> =
+                        moves.iter().copied().chain(order.map(|next| self.way(next))).collect();
+                    self.request_run(goal, record, &way);
                 }
             }
         }
@@ -260,7 +268,7 @@ impl<'t> Search<'t> {
     }
 
     /// The steps that lead a thread to what it is told.
-    fn way(&self, (who, node, answer): Choice) -> (Who, u32) {
+    fn way(&self, (who, node, answer): Choice) -> (ThreadNumber, u32) {
         let node = self.tree.node(node);
         if node.ask.is_none() {
             return (who, FAR);
@@ -270,7 +278,13 @@ impl<'t> Search<'t> {
     }
 
     /// Does everything that matters to nobody else, and what cannot be held up.
-    pub fn settle(&mut self, state: &mut State, mut last: Option<Who>, moves: &mut Vec<(Who, u32)>, record: u32) {
+    pub fn advance_private(
+        &mut self,
+        state: &mut State,
+        mut last: Option<ThreadNumber>,
+        moves: &mut Vec<(ThreadNumber, u32)>,
+        record: u32,
+    ) {
         while !state.exited {
             let fused = last.and_then(|who| state.node(who).map(|node| (who, node)));
             let fused = fused.filter(|(who, node)| self.tree.node(*node).fused && !state.is_over(*who));
@@ -288,7 +302,7 @@ impl<'t> Search<'t> {
     }
 
     /// A thread whose next operation matters to nobody else.
-    fn alone(&self, state: &State) -> Option<(Who, NodeId)> {
+    fn alone(&self, state: &State) -> Option<(ThreadNumber, NodeId)> {
         state.threads().find(|&(who, node)| match state.answers(self.tree, &self.slots, who)[..] {
             [answer] => {
                 !self.is_tired(node, answer)
@@ -300,7 +314,7 @@ impl<'t> Search<'t> {
     }
 
     /// Only a run can tell.
-    pub fn want(&mut self, goal: Goal, record: u32, more: &[(Who, u32)]) {
+    pub fn request_run(&mut self, goal: Goal, record: u32, more: &[(ThreadNumber, u32)]) {
         if self.tried.contains(&goal) {
             self.found.unreached.insert(goal);
             return;

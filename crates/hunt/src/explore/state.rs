@@ -7,7 +7,7 @@ use std::hash::{Hash, Hasher};
 
 use reweave_model::LockMode;
 
-use super::tree::{NodeId, Part, Request, StepResult, Thing, Tree, Who, Whos, bits, value_of, write};
+use super::tree::{NodeId, Part, Request, StepResult, Thing, ThreadNumber, ThreadSet, Tree, bits, value_of, write};
 
 /// Which words a state keeps: those that more than one thread can tell something by. What a thread finds in the others,
 /// it put there itself.
@@ -49,7 +49,7 @@ impl Slots {
     }
 
     /// Whether a thread ever found something else in what it alone uses, having been told the same before.
-    pub fn is_told_otherwise(&self, tree: &Tree) -> bool {
+    pub fn private_reads_differ(&self, tree: &Tree) -> bool {
         tree.nodes.iter().any(|node| match &node.ask {
             Some(Request::Access { parts, reads: true, .. }) => {
                 node.edges.len() > 1 && !parts.iter().any(|part| self.keeps(part.word))
@@ -73,8 +73,8 @@ pub const NOWHERE: NodeId = NodeId::MAX;
 
 #[derive(Clone, PartialEq, Eq, Hash, Default, Debug)]
 struct LockState {
-    owner: Option<Who>,
-    readers: Vec<Who>,
+    owner: Option<ThreadNumber>,
+    readers: Vec<ThreadNumber>,
 }
 
 /// invariant: maps hold nothing that says the same as its absence, so that equal states are equal
@@ -83,19 +83,19 @@ pub struct State {
     /// Where each thread is.
     pub at: Vec<NodeId>,
     /// Threads that have ended, a bit each.
-    pub ended: Whos,
+    pub ended: ThreadSet,
     /// Waiting threads that were notified, or whose barrier is full.
-    woken: Whos,
+    woken: ThreadSet,
     /// Of barriers: those for whom it will be the serial one.
-    serial: Whos,
+    serial: ThreadSet,
     pub exited: bool,
     memory: Vec<(u8, u64)>,
     locks: Vec<(Thing, LockState)>,
     /// Waiters of conditions and barriers, the longest waiting first.
-    queues: Vec<(Thing, Vec<Who>)>,
+    queues: Vec<(Thing, Vec<ThreadNumber>)>,
     counts: Vec<(Thing, u32)>,
     /// Once objects: who runs it; `None`: done.
-    onces: Vec<(Thing, Option<Who>)>,
+    onces: Vec<(Thing, Option<ThreadNumber>)>,
     /// Objects that were destroyed. invariant: ascending
     gone: Vec<Thing>,
 }
@@ -145,12 +145,12 @@ impl State {
         }
     }
 
-    pub fn node(&self, who: Who) -> Option<NodeId> {
+    pub fn node(&self, who: ThreadNumber) -> Option<NodeId> {
         self.at.get(usize::from(who)).copied().filter(|&node| node != NOWHERE)
     }
 
-    pub fn threads(&self) -> impl Iterator<Item = (Who, NodeId)> + '_ {
-        self.at.iter().enumerate().filter(|(_, node)| **node != NOWHERE).map(|(who, &node)| (who as Who, node))
+    pub fn threads(&self) -> impl Iterator<Item = (ThreadNumber, NodeId)> + '_ {
+        self.at.iter().enumerate().filter(|(_, node)| **node != NOWHERE).map(|(who, &node)| (who as ThreadNumber, node))
     }
 
     fn is_free(&self, lock: Thing, mode: LockMode) -> bool {
@@ -164,12 +164,12 @@ impl State {
 
     /// What the next operation of a thread can be told now; empty if it cannot be done. An operation nobody knows yet
     /// can be told [`StepResult::Unknown`].
-    pub fn answers(&self, tree: &Tree, slots: &Slots, who: Who) -> Vec<StepResult> {
+    pub fn answers(&self, tree: &Tree, slots: &Slots, who: ThreadNumber) -> Vec<StepResult> {
         let Some(node) = self.node(who).filter(|_| !self.is_over(who)).map(|node| tree.node(node)) else {
             return Vec::new();
         };
         let Some(ask) = &node.ask else { return vec![StepResult::Unknown] };
-        let bit: Whos = 1 << who;
+        let bit: ThreadSet = 1 << who;
         let when = |possible: bool| if possible { vec![StepResult::Done] } else { Vec::new() };
         match *ask {
             Request::Access { ref parts, reads: true, .. } => {
@@ -235,10 +235,10 @@ impl State {
     }
 
     /// A thread does its next operation and is told this. `None`: no run has shown what it does then.
-    pub fn step(&mut self, tree: &Tree, slots: &Slots, who: Who, answer: StepResult) -> Option<u32> {
+    pub fn step(&mut self, tree: &Tree, slots: &Slots, who: ThreadNumber, answer: StepResult) -> Option<u32> {
         let node = self.node(who)?;
         let edge = tree.edge(node, answer)?;
-        let bit: Whos = 1 << who;
+        let bit: ThreadSet = 1 << who;
         match tree.node(node).ask.as_ref()? {
             Request::Access { .. } => {
                 for &(word, mask, value) in &edge.writes {
@@ -316,7 +316,7 @@ impl State {
         Some(tree.node(node).lead + edge.steps)
     }
 
-    fn acquire(&mut self, lock: Thing, mode: LockMode, who: Who) {
+    fn acquire(&mut self, lock: Thing, mode: LockMode, who: ThreadNumber) {
         let state = entry(&mut self.locks, lock);
         match mode {
             LockMode::Exclusive => state.owner = Some(who),
@@ -327,14 +327,14 @@ impl State {
         }
     }
 
-    fn release(&mut self, lock: Thing, who: Who) {
+    fn release(&mut self, lock: Thing, who: ThreadNumber) {
         let state = entry(&mut self.locks, lock);
         state.owner = state.owner.filter(|owner| *owner != who);
         state.readers.retain(|reader| *reader != who);
         self.locks.retain(|(_, state)| *state != LockState::default());
     }
 
-    fn leave_queue(&mut self, queue: Thing, who: Who) {
+    fn leave_queue(&mut self, queue: Thing, who: ThreadNumber) {
         entry(&mut self.queues, queue).retain(|waiter| *waiter != who);
         self.queues.retain(|(_, queue)| !queue.is_empty());
     }
@@ -347,7 +347,7 @@ impl State {
 
     /// Whether the next operation of a thread uses an object that has been destroyed. Who was woken, or passed a
     /// barrier, needs it no more.
-    pub fn uses_gone(&self, tree: &Tree, who: Who) -> bool {
+    pub fn uses_gone(&self, tree: &Tree, who: ThreadNumber) -> bool {
         if self.gone.is_empty() {
             return false;
         }
@@ -366,7 +366,7 @@ impl State {
     }
 
     /// Whether the next operation of a thread uses memory that has been freed.
-    pub fn uses_freed(&self, tree: &Tree, slots: &Slots, who: Who) -> bool {
+    pub fn uses_freed(&self, tree: &Tree, slots: &Slots, who: ThreadNumber) -> bool {
         let is_freed = |word: Thing| slots.get(word).is_some_and(|slot| self.memory[slot] == FREED);
         match self.node(who).and_then(|node| tree.node(node).ask.as_ref()) {
             Some(Request::Access { parts, .. }) => parts.iter().any(|part| is_freed(part.word)),
@@ -376,7 +376,7 @@ impl State {
     }
 
     /// Whether a thread has ended: nothing comes after that.
-    pub fn is_over(&self, who: Who) -> bool {
+    pub fn is_over(&self, who: ThreadNumber) -> bool {
         self.ended >> who & 1 == 1
     }
 }

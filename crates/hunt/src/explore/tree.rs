@@ -11,14 +11,14 @@ use crate::names::Code;
 /// Index of a node.
 pub type NodeId = u32;
 /// A thread by descent: index into [`Tree::threads`].
-pub type Who = u8;
+pub type ThreadNumber = u8;
 /// A word of memory or a synchronization object, by name.
 pub type Thing = u32;
 
 /// Threads, a bit each.
-pub type Whos = u128;
+pub type ThreadSet = u128;
 /// Threads of one program.
-pub const THREADS: usize = Whos::BITS as usize;
+pub const THREADS: usize = ThreadSet::BITS as usize;
 /// Bytes of the largest synchronization object.
 const OBJECT: i64 = 56;
 
@@ -96,10 +96,10 @@ pub enum Request {
         object: Thing,
     },
     Fork {
-        child: Who,
+        child: ThreadNumber,
     },
     Join {
-        child: Who,
+        child: ThreadNumber,
         tried: bool,
     },
     End,
@@ -154,15 +154,15 @@ pub struct Node {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Base {
     Global(u64),
-    Heap(Who, u32),
-    Stack(Who),
+    Heap(ThreadNumber, u32),
+    Stack(ThreadNumber),
     /// Memory that nobody told us about goes by its address.
     Raw,
 }
 
 /// Why a tree does not say everything about its program.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub struct Doubts {
+pub struct ModelGaps {
     /// Signals, descriptors, processes, futexes: not modelled.
     pub outside: bool,
     /// The same thread did something else although it was told the same.
@@ -194,7 +194,7 @@ pub struct Tree {
     /// Words of stacks that held what no recorded write explains: arguments that are passed there come from registers.
     /// No harm as long as their thread alone uses them.
     pub unexplained: HashSet<Thing>,
-    pub doubts: Doubts,
+    pub doubts: ModelGaps,
 }
 
 impl Tree {
@@ -203,7 +203,7 @@ impl Tree {
     }
 
     /// The class of a run in which threads came so far.
-    pub fn class(&self, at: impl Iterator<Item = (Who, NodeId)>) -> Class {
+    pub fn class(&self, at: impl Iterator<Item = (ThreadNumber, NodeId)>) -> Class {
         Class::of(at.map(|(who, node)| (self.descent[usize::from(who)], self.nodes[node as usize].digest)))
     }
 
@@ -218,9 +218,9 @@ impl Tree {
         self.nodes.len() as NodeId - 1
     }
 
-    pub fn who(&mut self, name: ThreadName) -> Option<Who> {
+    pub fn thread_number(&mut self, name: ThreadName) -> Option<ThreadNumber> {
         if let Some(known) = self.threads.iter().position(|thread| *thread == name) {
-            return Some(known as Who);
+            return Some(known as ThreadNumber);
         }
         if self.threads.len() >= THREADS {
             self.doubts.too_many_threads = true;
@@ -233,7 +233,7 @@ impl Tree {
         self.descent.push(descent.number());
         let root = self.add(Digest::NEW);
         self.roots.push(root);
-        Some(self.threads.len() as Who - 1)
+        Some(self.threads.len() as ThreadNumber - 1)
     }
 
     pub fn thing(&mut self, base: Base, at: i64, object: bool) -> Thing {

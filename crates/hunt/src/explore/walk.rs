@@ -6,18 +6,18 @@ use reweave_conductor::policy::Dice;
 
 use super::search::{Choice, ROOT, Search};
 use super::state::State;
-use super::tree::Who;
+use super::tree::ThreadNumber;
 use crate::budget;
 
 /// How a walk chooses who goes on.
-enum Gait {
+enum WalkOrder {
     /// Somebody, after one in so many operations.
     Restless { stays: u64 },
     /// The thread of the highest rank, until one of the coming changes puts it last (PCT: Burckhardt et al. 2010).
     Ranked { ranks: Vec<u64>, changes: Vec<u64> },
 }
 
-impl Gait {
+impl WalkOrder {
     fn new(dice: &mut Dice, threads: usize, length: u64) -> Self {
         if dice.below(2) == 0 {
             return Self::Restless { stays: 1 << (1 + dice.below(5)) };
@@ -28,7 +28,7 @@ impl Gait {
     }
 
     /// Which of these goes on, after so many operations.
-    fn choose(&mut self, dice: &mut Dice, choices: &[Choice], last: Option<Who>, after: u64) -> Choice {
+    fn choose(&mut self, dice: &mut Dice, choices: &[Choice], last: Option<ThreadNumber>, after: u64) -> Choice {
         let who = match self {
             Self::Restless { stays } => {
                 let same = choices.iter().find(|(who, ..)| Some(*who) == last && dice.below(*stays) > 0);
@@ -64,10 +64,10 @@ impl Search<'_> {
     /// From the start to something that only a run can tell, or to the end. Returns how long the walk was.
     fn walk_once(&mut self, dice: &mut Dice, length: u64) -> u64 {
         let mut state = State::new(self.tree, &self.slots);
-        let mut gait = Gait::new(dice, self.tree.threads.len(), length);
+        let mut gait = WalkOrder::new(dice, self.tree.threads.len(), length);
         let (mut moves, mut last) = (Vec::new(), None);
         for after in 0.. {
-            self.settle(&mut state, last, &mut moves, ROOT);
+            self.advance_private(&mut state, last, &mut moves, ROOT);
             let choices = self.choices(&state);
             if state.exited || moves.len() > budget::WALK_STEPS {
                 return after;

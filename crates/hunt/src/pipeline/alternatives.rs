@@ -13,7 +13,7 @@ use reweave_model::{Finding, Pc, Schedule, ThreadId};
 use reweave_predict::{SearchLimits, analyses::nondeterminism::NondeterministicReads};
 use reweave_trace::Trace;
 
-use super::hunt::{Hunt, Scrutiny};
+use super::hunt::{Hunt, RunScrutiny};
 use super::{Stage, left};
 use crate::known::KnownReads;
 use crate::{budget, explore};
@@ -23,10 +23,10 @@ use reweave_launch::session::Run;
 use reweave_launch::{interrupt, memory};
 
 /// A place in the code by module and offset.
-type Place = (String, u64);
+type CodePlace = (String, u64);
 
 /// A read by a thread that sees what was written there, as it may stand in many runs.
-type Question = (ThreadId, Place, Option<Place>, Option<u64>);
+type Question = (ThreadId, CodePlace, Option<CodePlace>, Option<u64>);
 
 impl Hunt<'_> {
     /// From the recorded run on, as long as there is time and something new.
@@ -40,7 +40,7 @@ impl Hunt<'_> {
             VecDeque::from([(Trace::open(&process.path)?, None)]);
         let mut runs = 0;
         while let Some((trace, _folder)) =
-            waiting.pop_front().filter(|_| !left(until).is_zero() && self.enough().is_none())
+            waiting.pop_front().filter(|_| !left(until).is_zero() && self.reason_to_stop().is_none())
         {
             for schedule in ask(
                 &trace,
@@ -48,7 +48,7 @@ impl Hunt<'_> {
                 &mut asked,
                 &self.plan.known,
             )? {
-                if Instant::now() + first.took >= until || interrupt::asked() || self.enough().is_some() {
+                if Instant::now() + first.took >= until || interrupt::asked() || self.reason_to_stop().is_some() {
                     break;
                 }
                 watch(Stage::Trying { done: began.elapsed(), total });
@@ -56,7 +56,7 @@ impl Hunt<'_> {
                 let limits = explore::ExploreLimits { until, ..self.limits_of_exploring(first) };
                 let run = explore::follow(&trace, schedule, &limits, &folder)?;
                 runs += 1;
-                if self.look_at(&run, Scrutiny::Close, watch)?
+                if self.look_at(&run, RunScrutiny::Close, watch)?
                     && !run.timed_out
                     && waiting.len() < budget::ALTERNATIVES_WAITING
                     && let [process] = &run.processes[..]

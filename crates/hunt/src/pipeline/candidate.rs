@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use std::path::{Path, PathBuf};
 
 use reweave_model::{EventId, Finding, Harm, Kind, Strength};
-use reweave_report::data::{AccessItem, Facts, RECORDED_RUN, Tries};
+use reweave_report::data::{AccessItem, AttemptCounts, Facts, RECORDED_RUN};
 use reweave_report::resolve::{self, Description};
 use reweave_report::{Item, describe};
 use reweave_trace::{Outcome, Trace};
@@ -22,15 +22,15 @@ pub struct Candidate {
     pub finding: Finding,
     /// The same in names and lines, as the run has it that did it.
     pub description: Description,
-    pub account: Account,
+    pub account: Wording,
     pub state: State,
     /// What it took to make it happen, if somebody tried.
-    pub tries: Option<Tries>,
+    pub tries: Option<AttemptCounts>,
 }
 
 /// What a candidate is told by.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Account {
+pub enum Wording {
     /// What the finding is about.
     Finding,
     /// That a run failed.
@@ -59,12 +59,12 @@ pub enum State {
         witness: Option<String>,
     },
     /// A run did it, and its folder is kept.
-    Done(Box<Done>),
+    Confirmed(Box<Confirmed>),
 }
 
 /// The run that did it.
 #[derive(Clone, Debug)]
-pub struct Done {
+pub struct Confirmed {
     pub goal: Goal,
     pub ending: Ending,
     /// Of its schedule, if that was shrunk.
@@ -117,7 +117,7 @@ impl Candidate {
             id,
             finding: finding.clone(),
             description,
-            account: Account::Finding,
+            account: Wording::Finding,
             state: State::Open { why: None, witness: None },
             tries: None,
         }
@@ -142,15 +142,15 @@ impl Candidate {
         matches!(self.state, State::Open { why: Some(Unconfirmed::OutOfTime), .. })
     }
 
-    pub const fn done(&self) -> Option<&Done> {
+    pub const fn done(&self) -> Option<&Confirmed> {
         match &self.state {
-            State::Done(done) => Some(done),
+            State::Confirmed(done) => Some(done),
             State::Open { .. } => None,
         }
     }
 
     /// The run that did it, if it does it every time.
-    pub fn confirmed(&self) -> Option<&Done> {
+    pub fn confirmed(&self) -> Option<&Confirmed> {
         self.done().filter(|done| done.repeats == Repeats::Yes)
     }
 
@@ -188,7 +188,7 @@ impl Candidate {
     }
 
     fn failed_as_recorded(&self) -> bool {
-        matches!(self.account, Account::Failure { run: WhichRun::Recorded, .. })
+        matches!(self.account, Wording::Failure { run: WhichRun::Recorded, .. })
     }
 
     /// Puts the accesses of another run in the place of those of the recorded one, whose events stay known where the
@@ -230,7 +230,7 @@ impl Candidate {
             State::Open { why, witness } => {
                 Item { why_unconfirmed: why.as_ref().map(Unconfirmed::text), witness: witness.clone(), ..item }
             }
-            State::Done(done) => Item {
+            State::Confirmed(done) => Item {
                 schedule: self.confirmed().map(|_| format!("{}/{}", self.id, confirm::SCHEDULE)),
                 outcome: Some(done.ending.text.clone()),
                 harm: Some(done.ending.harm),
@@ -258,13 +258,13 @@ impl Candidate {
             WhichRun::OtherSchedule => "a run under another schedule",
         };
         match &self.account {
-            Account::Finding => self.description.summary.clone(),
-            Account::Failure { run, outcome } => {
+            Wording::Finding => self.description.summary.clone(),
+            Wording::Failure { run, outcome } => {
                 format!("{} {}", which(*run), describe::outcome(outcome).unwrap_or_default())
             }
-            Account::Hang { run } => format!("{} hung: {}", which(*run), self.waits()),
-            Account::Endless => format!("a run does not end: {}", self.waits()),
-            Account::FreedMemory { twice } => format!("the program {}", confirm::freed_text(*twice)),
+            Wording::Hang { run } => format!("{} hung: {}", which(*run), self.waits()),
+            Wording::Endless => format!("a run does not end: {}", self.waits()),
+            Wording::FreedMemory { twice } => format!("the program {}", confirm::freed_text(*twice)),
         }
     }
 

@@ -16,7 +16,7 @@ use reweave_report::{Report, resolve};
 use reweave_trace::Trace;
 
 use super::candidate::{Candidate, Rank};
-use super::settle::{Found, repeats, settle};
+use super::try_confirm::{FindingOrigin, repeats, try_confirm};
 use super::{RECORDING, load_report, save_report};
 use crate::budget::{self, Bounds};
 use crate::confirm::RunSettings;
@@ -56,7 +56,8 @@ pub fn confirm_again(folder: &Path, request: &ConfirmRequest<'_>) -> Result<Repo
         Some(Bounds::beyond(trace.event_count(), budget::AGAIN_RUN.max(request.budget / budget::AGAIN_RUN_SHARE)));
     let settings =
         RunSettings { front_ends: request.front_ends, command: request.command, bounds, ..RunSettings::default() };
-    let mut tries = Tries { folder, trace: &trace, settings: &settings, deadline, report, tried: HashSet::new() };
+    let mut tries =
+        Reconfirmation { folder, trace: &trace, settings: &settings, deadline, report, tried: HashSet::new() };
     if options.shown {
         let upper = answer.stats.get(&format!("{}.after_one", LockHistory.id())).copied().unwrap_or(0);
         let table = tries.shown(&answer.shown)?;
@@ -66,7 +67,7 @@ pub fn confirm_again(folder: &Path, request: &ConfirmRequest<'_>) -> Result<Repo
         }
     }
     for finding in &answer.findings {
-        tries.settle(finding)?;
+        tries.confirm(finding)?;
     }
     let mut report = tries.report;
     report.findings.sort_by_key(|item| (Rank::of_item(item), item.id));
@@ -86,7 +87,7 @@ struct Table {
     along: u64,
 }
 
-struct Tries<'a> {
+struct Reconfirmation<'a> {
     folder: &'a Path,
     trace: &'a Trace,
     settings: &'a RunSettings<'a>,
@@ -96,7 +97,7 @@ struct Tries<'a> {
     tried: HashSet<String>,
 }
 
-impl Tries<'_> {
+impl Reconfirmation<'_> {
     fn left(&self) -> Duration {
         super::left(self.deadline)
     }
@@ -106,7 +107,7 @@ impl Tries<'_> {
         self.report.findings.iter().position(|item| item.fingerprint == identity)
     }
 
-    fn settle(&mut self, finding: &Finding) -> Result<()> {
+    fn confirm(&mut self, finding: &Finding) -> Result<()> {
         let known = self.known(finding);
         // Another program than the recorded one has to show it itself.
         let confirmed = known.is_some_and(|at| self.report.findings[at].strength == Strength::Confirmed);
@@ -125,8 +126,8 @@ impl Tries<'_> {
             }
             _ => Repeats::Untried,
         };
-        let found = Found { trace: self.trace, own_run, folder: self.folder };
-        let candidate = settle(self.id(known), found, finding, self.settings, self.left())?;
+        let found = FindingOrigin { trace: self.trace, own_run, folder: self.folder };
+        let candidate = try_confirm(self.id(known), found, finding, self.settings, self.left())?;
         self.put(known, &candidate);
         Ok(())
     }
@@ -156,8 +157,8 @@ impl Tries<'_> {
             let confirmed = known.is_some_and(|at| self.report.findings[at].strength == Strength::Confirmed);
             let scratch = if confirmed { Some(PrivateFolder::new()?) } else { None };
             let folder = scratch.as_ref().map_or(self.folder, PrivateFolder::path);
-            let found = Found { trace: self.trace, own_run: Repeats::Untried, folder };
-            let candidate = settle(self.id(known), found, finding, self.settings, self.left())?;
+            let found = FindingOrigin { trace: self.trace, own_run: Repeats::Untried, folder };
+            let candidate = try_confirm(self.id(known), found, finding, self.settings, self.left())?;
             let happened = candidate.confirmed().is_some();
             table.tried += 1;
             table.happened += u64::from(happened);

@@ -5,8 +5,8 @@ use std::time::Instant;
 use reweave_trace::Trace;
 
 use super::Stage;
-use super::enough::is_defect;
-use super::hunt::{Hunt, Scrutiny};
+use super::hunt::{Hunt, RunScrutiny};
+use super::stopping::is_defect;
 use crate::budget::{self, Bounds};
 use crate::explore::{self, Explored};
 use reweave_launch::Result;
@@ -32,9 +32,9 @@ impl Hunt<'_> {
             let Some((run, again)) = run else { return Ok(()) };
             // A race, or a use that comes too late, may be in a run that read what others read.
             let scrutiny = match again {
-                true => Scrutiny::CloseAgain,
-                false if self.classes.len() < budget::CLASSES_PREDICTED_FROM => Scrutiny::Close,
-                false => Scrutiny::Quick,
+                true => RunScrutiny::CloseAgain,
+                false if self.classes.len() < budget::CLASSES_PREDICTED_FROM => RunScrutiny::Close,
+                false => RunScrutiny::Quick,
             };
             self.look_at(run, scrutiny, watch).map(drop)
         })?;

@@ -10,9 +10,9 @@ use reweave_report::{Report, data};
 use reweave_trace::{Language, Trace};
 
 use super::candidate::{Candidate, State};
-use super::enough::{Enough, Patience};
 use super::own_runs::minimise;
-use super::settle::repeats;
+use super::stopping::{IdleTimer, StopReason};
+use super::try_confirm::repeats;
 use super::trying::Unfinished;
 use super::{Plan, Stage, folder, left, save_report};
 use crate::budget::{self, Bounds};
@@ -53,9 +53,9 @@ pub struct Hunt<'p> {
     /// When the recorded run had been looked at, and how much of the time since then went into looking at others.
     pub others: Option<(Instant, Duration)>,
     /// Since when it looks, and when it last found something.
-    pub patience: Patience,
+    pub idle: IdleTimer,
     /// Why it ended before its time was over.
-    pub ended_early: Option<Enough>,
+    pub ended_early: Option<StopReason>,
     /// Runs at a time.
     pub jobs: usize,
     /// Of the program, once it is recorded.
@@ -74,7 +74,7 @@ pub enum EndedBy {
 
 /// How much is done with a run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Scrutiny {
+pub enum RunScrutiny {
     Close,
     /// Even if an earlier one read the same.
     CloseAgain,
@@ -101,7 +101,7 @@ impl<'p> Hunt<'p> {
             schedules: 0,
             least_prediction: budget::LEAST_PREDICTION,
             others: None,
-            patience: Patience::new(),
+            idle: IdleTimer::new(),
             ended_early: None,
             jobs: plan.jobs,
             language: Arc::default(),
@@ -135,12 +135,12 @@ impl<'p> Hunt<'p> {
 
     /// None once there is enough to tell.
     pub fn left(&self) -> Duration {
-        if self.enough().is_some() { Duration::ZERO } else { left(self.deadline) }
+        if self.reason_to_stop().is_some() { Duration::ZERO } else { left(self.deadline) }
     }
 
     /// Why nothing else needs to be tried.
-    pub fn enough(&self) -> Option<Enough> {
-        self.patience.enough(self.plan, &self.candidates, self.others.is_none())
+    pub fn reason_to_stop(&self) -> Option<StopReason> {
+        self.idle.reason_to_stop(self.plan, &self.candidates, self.others.is_none())
     }
 
     /// For runs that repeat something.
@@ -222,12 +222,12 @@ impl<'p> Hunt<'p> {
         }
         let until = Instant::now() + self.left() / budget::OWN_RUN_SHARE;
         let repeats = repeats(&Recording::open(settings.front_ends, &own)?, &settings, until)?;
-        if let State::Done(done) = &mut candidate.state {
+        if let State::Confirmed(done) = &mut candidate.state {
             done.repeats = repeats;
         }
         let announced = candidate.harm() != Some(Harm::Hang) || ended == EndedBy::Us;
         if announced && candidate.confirmed().is_some() {
-            watch(Stage::Found(&candidate.item()));
+            watch(Stage::NewFinding(&candidate.item()));
         }
         if !self.put(known, candidate) {
             let _ = fs::remove_dir_all(own);

@@ -8,7 +8,7 @@ use reweave_model::{Finding, Harm, Kind, Op, Strength, ThreadId};
 use reweave_predict::endings::Freed;
 use reweave_trace::{Outcome, Trace};
 
-use super::hunt::{EndedBy, Hunt, Scrutiny};
+use super::hunt::{EndedBy, Hunt, RunScrutiny};
 use super::normal::normal_behaviour;
 use super::own_runs::{endless, failure, freed, knotted};
 use super::trying::thin_out;
@@ -33,7 +33,12 @@ const PARTLY_LOOKED_AT: &str = "partly_looked_at";
 
 impl Hunt<'_> {
     /// Predicts from the traces of a run and confirms what is new. Says whether it did something no run did before.
-    pub(super) fn look_at(&mut self, run: &Run, scrutiny: Scrutiny, watch: &mut dyn FnMut(Stage<'_>)) -> Result<bool> {
+    pub(super) fn look_at(
+        &mut self,
+        run: &Run,
+        scrutiny: RunScrutiny,
+        watch: &mut dyn FnMut(Stage<'_>),
+    ) -> Result<bool> {
         let known = |hunt: &Self| {
             let confirmed = hunt.candidates.iter().filter(|candidate| candidate.confirmed().is_some());
             (hunt.candidates.len(), confirmed.count())
@@ -42,14 +47,14 @@ impl Hunt<'_> {
         let new = self.judge(run, scrutiny, watch)?;
         if known(self) != before {
             if known(self).1 != before.1 {
-                self.patience.news = Instant::now();
+                self.idle.news = Instant::now();
             }
             self.save()?;
         }
         Ok(new)
     }
 
-    fn judge(&mut self, run: &Run, scrutiny: Scrutiny, watch: &mut dyn FnMut(Stage<'_>)) -> Result<bool> {
+    fn judge(&mut self, run: &Run, scrutiny: RunScrutiny, watch: &mut dyn FnMut(Stage<'_>)) -> Result<bool> {
         // It may have been ended by that.
         if interrupt::asked() {
             return Ok(false);
@@ -72,7 +77,7 @@ impl Hunt<'_> {
         &mut self,
         run: &Run,
         process: &Collected,
-        scrutiny: Scrutiny,
+        scrutiny: RunScrutiny,
         watch: &mut dyn FnMut(Stage<'_>),
     ) -> Result<bool> {
         let mut trace = Trace::open(&process.path)?;
@@ -85,7 +90,7 @@ impl Hunt<'_> {
             let candidate = freed(self.next_id(), &trace, found, &process.outcome, &self.plan.folder)?;
             self.keep(candidate, EndedBy::Itself, watch)?;
         }
-        if !run.timed_out && !self.classes.insert(class_of(&trace)?) && scrutiny != Scrutiny::CloseAgain {
+        if !run.timed_out && !self.classes.insert(class_of(&trace)?) && scrutiny != RunScrutiny::CloseAgain {
             return Ok(false);
         }
         let known = self.code.len();
@@ -99,7 +104,7 @@ impl Hunt<'_> {
         // A status that the program itself makes nothing of (a child's, say) is none of ours.
         let handled = matches!(process.outcome, Outcome::Exited { .. }) && run.status.success();
         let failed = is_failure(&process.outcome) && !handled && !run.timed_out && !self.ended_by_hand;
-        if scrutiny == Scrutiny::Quick && known == self.code.len() && !failed {
+        if scrutiny == RunScrutiny::Quick && known == self.code.len() && !failed {
             return Ok(true);
         }
         *self.stats.entry("events".into()).or_default() += process.events;
@@ -183,7 +188,7 @@ impl Hunt<'_> {
         if let Some(at) = hang(self)
             && self.candidates[at].confirmed().is_some()
         {
-            watch(Stage::Found(&self.candidates[at].item()));
+            watch(Stage::NewFinding(&self.candidates[at].item()));
         }
     }
 

@@ -11,7 +11,6 @@
 mod alternatives;
 mod candidate;
 mod confirm_again;
-mod enough;
 mod exploring;
 mod folder;
 mod hunt;
@@ -21,7 +20,8 @@ mod observed;
 mod own_runs;
 mod reads;
 mod schedules;
-mod settle;
+mod stopping;
+mod try_confirm;
 mod trying;
 mod verify;
 
@@ -38,14 +38,14 @@ use crate::confirm::{self, BreakpointResult, Line, RunSettings};
 use crate::explore::Explored;
 use crate::known::KnownReads;
 pub use confirm_again::{ConfirmRequest, confirm_again};
-pub use enough::{Ends, Enough};
 pub use folder::{load_report, save_report};
-use hunt::{Hunt, Scrutiny};
+use hunt::{Hunt, RunScrutiny};
 pub use reweave_launch::folder::RECORDING;
 use reweave_launch::session::{self, Options, Run};
 use reweave_launch::target::Program;
 use reweave_launch::{Error, FrontEnds, Result, interrupt, memory};
-pub use verify::{Tried, Verdict, Verification, Verified, VerifyRequest, rebuilt, verify};
+pub use stopping::{StopReason, StopRule};
+pub use verify::{Verdict, Verification, Verified, VerifyAttempts, VerifyRequest, rebuilt, verify};
 
 pub const REPORT: &str = "report.json";
 /// Begins the name of a file with the predicted order of a finding that no run did.
@@ -66,7 +66,7 @@ pub struct Plan {
     /// All the time that is left goes to exploration, not only a share.
     pub explore: bool,
     /// What ends it before its time is over.
-    pub ends: Ends,
+    pub ends: StopRule,
     /// Runs at a time, once the program is recorded.
     pub jobs: usize,
     /// … also of a program that deals with files, sockets or other processes, where runs can get into each other's way.
@@ -84,7 +84,7 @@ impl Plan {
             budget: Duration::from_secs(60),
             atomic: Vec::new(),
             explore: false,
-            ends: Ends::WhenQuiet,
+            ends: StopRule::WhenQuiet,
             jobs: 1,
             jobs_asked_for: false,
             known: KnownReads::default(),
@@ -108,7 +108,7 @@ pub struct Tested {
     /// How far exploration came, if it was begun.
     pub explored: Option<Explored>,
     /// Why it ended before its time was over, if it did so because of what it had found.
-    pub enough: Option<Enough>,
+    pub ended_early: Option<StopReason>,
     pub took: Duration,
 }
 
@@ -130,7 +130,7 @@ pub enum Stage<'a> {
     },
     Exploring(&'a Explored),
     /// A run did it, or had done it already.
-    Found(&'a Item),
+    NewFinding(&'a Item),
 }
 
 pub fn test(plan: &Plan, watch: &mut dyn FnMut(Stage<'_>)) -> Result<Tested> {
@@ -147,12 +147,12 @@ pub fn test(plan: &Plan, watch: &mut dyn FnMut(Stage<'_>)) -> Result<Tested> {
     watch(Stage::Recorded(&run));
     hunt.recorded(&run, ended_by_hand)?;
     // Half of the time for the first run: what it shows is surest.
-    hunt.look_at(&run, Scrutiny::Close, watch)?;
+    hunt.look_at(&run, RunScrutiny::Close, watch)?;
     hunt.first_run_is_done();
     let mut explored = None;
     if run.processes.iter().any(|process| process.instrumented) {
         // What is known by then is worth more than nothing.
-        if let Err(error) = hunt.glimpses(&run, watch) {
+        if let Err(error) = hunt.first_schedules(&run, watch) {
             watch(Stage::Stopped(&error));
         }
         match hunt.explore(&run, watch) {
@@ -170,16 +170,16 @@ pub fn test(plan: &Plan, watch: &mut dyn FnMut(Stage<'_>)) -> Result<Tested> {
         if let Err(error) = hunt.catch_up(watch) {
             watch(Stage::Stopped(&error));
         }
-        hunt.ended_early = hunt.enough();
+        hunt.ended_early = hunt.reason_to_stop();
         if !run.timed_out
-            && hunt.ended_early != Some(Enough::FirstFailure)
+            && hunt.ended_early != Some(StopReason::FirstFailure)
             && let Err(error) = hunt.reads(&run, end, watch)
         {
             watch(Stage::Stopped(&error));
         }
     }
-    let (enough, took) = (hunt.ended_early, hunt.patience.began.elapsed());
-    Ok(Tested { report: hunt.save()?, run, explored, enough, took })
+    let (ended_early, took) = (hunt.ended_early, hunt.idle.began.elapsed());
+    Ok(Tested { report: hunt.save()?, run, explored, ended_early, took })
 }
 
 /// None once somebody has asked to end.

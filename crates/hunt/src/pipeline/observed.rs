@@ -23,7 +23,7 @@ use super::RECORDING;
 use super::hunt::Hunt;
 use super::left;
 use crate::budget::{self, Bounds};
-use crate::confirm::{self, OtherSource, Sights};
+use crate::confirm::{self, OtherSource, RunReads};
 use crate::explore;
 use crate::replay::Recording;
 
@@ -33,11 +33,11 @@ impl Hunt<'_> {
         if !explore::is_short(trace.event_count()) {
             return Ok(Vec::new());
         }
-        let recorded = Sights::of(trace)?;
+        let recorded = RunReads::of(trace)?;
         let mut found: HashMap<_, (OtherSource, Schedule)> = HashMap::new();
         let mut compare = |other: &Trace| -> Result<()> {
             let mut schedule = None;
-            for source in recorded.others(&Sights::of(other)?) {
+            for source in recorded.others(&RunReads::of(other)?) {
                 if let Entry::Vacant(entry) = found.entry(source.read) {
                     let whole = match &mut schedule {
                         Some(known) => known,

@@ -10,7 +10,7 @@ use reweave_predict::endings::Freed;
 use reweave_report::resolve;
 use reweave_trace::{Outcome, RunSet, Trace, schedule_of};
 
-use super::candidate::{Account, Candidate, Done, State, WhichRun};
+use super::candidate::{Candidate, Confirmed, State, WhichRun, Wording};
 use crate::budget;
 use crate::confirm::{self, Ending, Goal, RunSettings, last_places};
 use crate::replay::Repeats;
@@ -23,8 +23,8 @@ pub fn failure(id: u32, trace: &Trace, outcome: &Outcome, folder: &Path) -> Resu
     let is_recorded = trace.path().parent() == Some(folder);
     let run = if is_recorded { WhichRun::Recorded } else { WhichRun::OtherSchedule };
     let account = match finding.kind {
-        Kind::Deadlock => Account::Hang { run },
-        _ => Account::Failure { run, outcome: outcome.clone() },
+        Kind::Deadlock => Wording::Hang { run },
+        _ => Wording::Failure { run, outcome: outcome.clone() },
     };
     Ok(Candidate { account, ..candidate })
 }
@@ -39,18 +39,18 @@ pub fn knotted(id: u32, trace: &Trace, places: Vec<Accessor>, outcome: &Outcome,
 pub fn endless(id: u32, trace: &Trace, places: Vec<Accessor>, folder: &Path) -> Result<Candidate> {
     let finding = Finding::new(Kind::Deadlock, Strength::Confirmed, AnalysisId::RECORDING, places);
     let mut candidate = recorded(id, trace, &finding, &Outcome::Unknown, Repeats::Untried, folder)?;
-    if let State::Done(done) = &mut candidate.state {
+    if let State::Confirmed(done) = &mut candidate.state {
         let text = "did not end: its threads go round loops, and nothing changes any more".into();
         done.ending = Ending { harm: Harm::Hang, text, outcome: Outcome::Unknown, turn: None };
     }
-    Ok(Candidate { account: Account::Endless, ..candidate })
+    Ok(Candidate { account: Wording::Endless, ..candidate })
 }
 
 /// A run that used memory after it was freed.
 pub fn freed(id: u32, trace: &Trace, freed: Freed, outcome: &Outcome, folder: &Path) -> Result<Candidate> {
     let finding = freed_memory(trace, freed)?;
     let candidate = recorded(id, trace, &finding, outcome, Repeats::Untried, folder)?;
-    Ok(Candidate { account: Account::FreedMemory { twice: freed.twice }, ..candidate })
+    Ok(Candidate { account: Wording::FreedMemory { twice: freed.twice }, ..candidate })
 }
 
 /// How a run ended, as a finding. One that hung is a deadlock, whatever its threads wait for.
@@ -129,13 +129,13 @@ pub fn recorded(
     goal.freed = finding.kind == Kind::Failure && *outcome != Outcome::Unknown && uses_freed(trace, finding)?;
     goal.save(&own.join(confirm::COMMAND))?;
     let ending = Ending::of(trace, outcome, &printed, None)?;
-    candidate.state = State::Done(Box::new(Done { goal, ending, preemptions: None, repeats }));
+    candidate.state = State::Confirmed(Box::new(Confirmed { goal, ending, preemptions: None, repeats }));
     Ok(candidate)
 }
 
 /// Shrinks the schedule of what a run did by itself.
 pub fn minimise(candidate: &mut Candidate, own: &Path, settings: &RunSettings<'_>, deadline: Instant) -> Result<()> {
-    let State::Done(done) = &mut candidate.state else { return Ok(()) };
+    let State::Confirmed(done) = &mut candidate.state else { return Ok(()) };
     let deadline = deadline.min(Instant::now() + budget::SHRINKING);
     done.preemptions = Some(confirm::minimise(own, &mut done.goal, settings, deadline)?.after);
     let run = Trace::open(own.join(&done.goal.trace))?;

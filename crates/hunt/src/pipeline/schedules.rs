@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use super::hunt::{Hunt, Scrutiny};
+use super::hunt::{Hunt, RunScrutiny};
 use super::{RECORDING, Stage};
 use crate::budget::{self, Bounds};
 use crate::confirm;
@@ -18,10 +18,10 @@ const SEEDS: u64 = 1 << 20;
 
 impl Hunt<'_> {
     /// A few very different schedules.
-    pub(super) fn glimpses(&mut self, first: &Run, watch: &mut dyn FnMut(Stage<'_>)) -> Result<()> {
-        let time = self.left() / budget::GLIMPSES_SHARE;
-        self.least_prediction = budget::LEAST_PREDICTION.max(time / budget::GLIMPSES);
-        let done = self.try_schedules(first, budget::GLIMPSES.into(), time, watch);
+    pub(super) fn first_schedules(&mut self, first: &Run, watch: &mut dyn FnMut(Stage<'_>)) -> Result<()> {
+        let time = self.left() / budget::FIRST_SCHEDULES_SHARE;
+        self.least_prediction = budget::LEAST_PREDICTION.max(time / budget::FIRST_SCHEDULES);
+        let done = self.try_schedules(first, budget::FIRST_SCHEDULES.into(), time, watch);
         self.least_prediction = budget::LEAST_PREDICTION;
         done
     }
@@ -46,7 +46,7 @@ impl Hunt<'_> {
         while self.schedules < last {
             let number = self.schedules + 1;
             let bored = idle >= budget::IDLE_SCHEDULES && news.elapsed() > self.plan.budget / budget::IDLE_SHARE;
-            if bored || began.elapsed() + first.took >= time || interrupt::asked() || self.enough().is_some() {
+            if bored || began.elapsed() + first.took >= time || interrupt::asked() || self.reason_to_stop().is_some() {
                 break;
             }
             self.schedules = number;
@@ -67,7 +67,7 @@ impl Hunt<'_> {
             options.output = Output::File(folder.path().join(confirm::OUTPUT));
             Bounds::of(first).set(&mut options, self.left());
             let run = session::run(&options)?;
-            if self.look_at(&run, Scrutiny::Close, watch)? {
+            if self.look_at(&run, RunScrutiny::Close, watch)? {
                 (idle, news) = (0, Instant::now());
             } else {
                 idle += 1;

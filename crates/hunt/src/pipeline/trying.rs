@@ -11,10 +11,10 @@ use reweave_report::{Item, resolve};
 use reweave_trace::Trace;
 
 use super::candidate::{Candidate, Unconfirmed};
-use super::enough::{Ends, is_defect};
 use super::hunt::Hunt;
 use super::own_runs::link_run;
-use super::settle::{Found, repeats, settle};
+use super::stopping::{StopRule, is_defect};
+use super::try_confirm::{FindingOrigin, repeats, try_confirm};
 use super::{Stage, left};
 use crate::budget;
 use crate::confirm::{self, RunSettings};
@@ -25,7 +25,7 @@ use reweave_launch::folder::PrivateFolder;
 
 /// Findings that are one to people (many accesses inside one call of a library, say) and several to the analyses: one
 /// of them that happens is enough.
-struct Alike<'f> {
+struct SameToUser<'f> {
     id: u32,
     // invariant: at least one
     findings: Vec<&'f Finding>,
@@ -74,7 +74,7 @@ impl Hunt<'_> {
             )?,
             false => Repeats::Untried,
         };
-        let found = Found { trace, own_run, folder: &self.plan.folder };
+        let found = FindingOrigin { trace, own_run, folder: &self.plan.folder };
         // Others are still at work when one is confirmed: it is reported at once.
         let (tell, told) = mpsc::channel::<Item>();
         let begun = AtomicU32::new(0);
@@ -90,21 +90,23 @@ impl Hunt<'_> {
                 }
                 let waiting = (total as u32).saturating_sub(begun.fetch_add(1, Ordering::Relaxed)).max(1);
                 let share = left(deadline) * self.jobs as u32 / waiting * budget::SHARES;
-                let settled = alike.settle(found, &RunSettings { share: Some(share), ..settings }, deadline);
+                let settled =
+                    alike.try_until_one_happens(found, &RunSettings { share: Some(share), ..settings }, deadline);
                 if let Ok(candidate) = &settled
                     && candidate.confirmed().is_some()
                 {
                     let _ = tell.send(candidate.item());
-                    is_enough.store(self.plan.ends == Ends::AtFirstFailure && is_defect(candidate), Ordering::Relaxed);
+                    is_enough
+                        .store(self.plan.ends == StopRule::AtFirstFailure && is_defect(candidate), Ordering::Relaxed);
                 }
                 settled
             },
             &mut |done| {
-                told.try_iter().for_each(|item| watch(Stage::Found(&item)));
+                told.try_iter().for_each(|item| watch(Stage::NewFinding(&item)));
                 watch(Stage::Confirming { done, total });
             },
         );
-        told.try_iter().for_each(|item| watch(Stage::Found(&item)));
+        told.try_iter().for_each(|item| watch(Stage::NewFinding(&item)));
         let known: Vec<Option<usize>> = todo.iter().map(|alike| alike.known).collect();
         let mut is_unfinished = false;
         for (known, candidate) in known.into_iter().zip(settled) {
@@ -136,8 +138,8 @@ impl Hunt<'_> {
     }
 
     /// What nobody has confirmed, or tried too often, yet.
-    fn worth_trying<'f>(&mut self, trace: &Trace, findings: &'f [Finding]) -> Vec<Alike<'f>> {
-        let mut todo: Vec<Alike<'f>> = Vec::new();
+    fn worth_trying<'f>(&mut self, trace: &Trace, findings: &'f [Finding]) -> Vec<SameToUser<'f>> {
+        let mut todo: Vec<SameToUser<'f>> = Vec::new();
         let mut met: HashMap<String, usize> = HashMap::new();
         let mut next = self.next_id();
         resolve::have_at_hand(trace, findings);
@@ -166,22 +168,27 @@ impl Hunt<'_> {
             let own = known.filter(|known| confirmed.is_none_or(|confirmed| confirmed != *known));
             let id = own.map_or(next, |known| self.candidates[known].id);
             next += u32::from(own.is_none());
-            todo.push(Alike { id, findings: vec![finding], known });
+            todo.push(SameToUser { id, findings: vec![finding], known });
         }
         todo
     }
 }
 
-impl Alike<'_> {
+impl SameToUser<'_> {
     /// Tries one after the other until one happens.
-    fn settle(&self, found: Found<'_>, settings: &RunSettings<'_>, deadline: Instant) -> Result<Candidate> {
-        let mut settled = settle(self.id, found, self.findings[0], settings, left(deadline))?;
+    fn try_until_one_happens(
+        &self,
+        found: FindingOrigin<'_>,
+        settings: &RunSettings<'_>,
+        deadline: Instant,
+    ) -> Result<Candidate> {
+        let mut settled = try_confirm(self.id, found, self.findings[0], settings, left(deadline))?;
         for finding in &self.findings[1..] {
             if left(deadline).is_zero() || settled.confirmed().is_some() {
                 break;
             }
             // The first one is worth more than an error about another.
-            if let Ok(other) = settle(self.id, found, finding, settings, left(deadline))
+            if let Ok(other) = try_confirm(self.id, found, finding, settings, left(deadline))
                 && other.confirmed().is_some()
             {
                 settled = other;

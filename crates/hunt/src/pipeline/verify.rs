@@ -19,9 +19,9 @@ use reweave_report::place::Placed;
 use reweave_report::{Describer, Item, Report};
 use reweave_trace::{Trace, schedule_of};
 
-use super::hunt::{Hunt, Scrutiny};
-use super::settle::{Found, settle};
-use super::{Ends, Plan, RECORDING, REPORT, Stage, VERIFIED, folder, load_report};
+use super::hunt::{Hunt, RunScrutiny};
+use super::try_confirm::{FindingOrigin, try_confirm};
+use super::{Plan, RECORDING, REPORT, Stage, StopRule, VERIFIED, folder, load_report};
 use crate::budget::Bounds;
 use crate::confirm::{self, Goal, divergence_text, same_program};
 use crate::correspond::{Correspondence, Steps};
@@ -47,7 +47,7 @@ pub enum Verdict {
         folder: Option<PathBuf>,
     },
     /// Completes `cannot tell: …`.
-    CannotTell {
+    Undecided {
         why: String,
     },
 }
@@ -61,7 +61,7 @@ impl Verdict {
 
 /// What was done about one finding.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
-pub struct Tried {
+pub struct VerifyAttempts {
     /// The recorded schedule on the new build: how far it could be followed, in words.
     pub schedule: Option<String>,
     /// Runs in which threads were brought to the same places.
@@ -73,7 +73,7 @@ pub struct Verified {
     /// As the folder has it.
     pub item: Item,
     pub verdict: Verdict,
-    pub tried: Tried,
+    pub tried: VerifyAttempts,
 }
 
 #[derive(Debug)]
@@ -118,7 +118,7 @@ pub fn verify(folder: &Path, request: &VerifyRequest<'_>, watch: &mut dyn FnMut(
     }
     Program::find(options.front_ends, &options.command, &options.cwd)?;
     let mut plan = Plan::new(request.front_ends, options.command.clone(), own.clone());
-    (plan.options, plan.budget, plan.jobs, plan.ends) = (options, request.budget, request.jobs, Ends::AtDeadline);
+    (plan.options, plan.budget, plan.jobs, plan.ends) = (options, request.budget, request.jobs, StopRule::AtDeadline);
     let rebuilt = rebuilt(request.front_ends, folder, request.command)?;
     let _guard = interrupt::Guard::around();
     let taken = folder::prepare(&own)?;
@@ -139,15 +139,15 @@ pub fn verify(folder: &Path, request: &VerifyRequest<'_>, watch: &mut dyn FnMut(
 }
 
 /// What is to be looked for.
-fn wanted(report: &Report) -> Vec<Wanted> {
+fn wanted(report: &Report) -> Vec<FindingToVerify> {
     let meant = |item: &&Item| item.is_proven() && !item.is_information() && item.suppressed.is_none();
-    let wanted = |item: &Item| Wanted { item: item.clone(), tried: Tried::default(), replays: false };
+    let wanted = |item: &Item| FindingToVerify { item: item.clone(), tried: VerifyAttempts::default(), replays: false };
     report.findings.iter().filter(meant).map(wanted).collect()
 }
 
-struct Wanted {
+struct FindingToVerify {
     item: Item,
-    tried: Tried,
+    tried: VerifyAttempts,
     /// Its own run still does it.
     replays: bool,
 }
@@ -157,7 +157,7 @@ struct Verifier<'a> {
     old: &'a Path,
     recording: Trace,
     hunt: Hunt<'a>,
-    wanted: Vec<Wanted>,
+    wanted: Vec<FindingToVerify>,
     explored: Option<Explored>,
 }
 
@@ -177,20 +177,20 @@ impl Verifier<'_> {
                 self.at_same_places(at, run)?;
             }
         }
-        if self.is_settled() {
+        if self.is_decided() {
             return Ok(());
         }
-        self.hunt.look_at(run, Scrutiny::Close, watch)?;
+        self.hunt.look_at(run, RunScrutiny::Close, watch)?;
         self.hunt.first_run_is_done();
-        if !self.is_settled() {
-            self.hunt.glimpses(run, watch)?;
+        if !self.is_decided() {
+            self.hunt.first_schedules(run, watch)?;
             self.explored = self.hunt.explore(run, watch)?;
         }
-        if !self.is_settled() && !self.explored.as_ref().is_some_and(|explored| explored.complete) {
+        if !self.is_decided() && !self.explored.as_ref().is_some_and(|explored| explored.complete) {
             self.hunt.alternatives(run, watch)?;
             self.hunt.other_schedules(run, watch)?;
         }
-        if !self.is_settled() {
+        if !self.is_decided() {
             self.hunt.catch_up(watch)?;
         }
         Ok(())
@@ -199,7 +199,7 @@ impl Verifier<'_> {
     /// The new build's own finding, if it has it.
     fn found(&self, item: &Item) -> Option<Item> {
         let new = self.hunt.candidates.iter().map(super::candidate::Candidate::item);
-        let mut alike: Vec<Item> = new.filter(|new| new.is_proven() && is_alike(item, new)).collect();
+        let mut alike: Vec<Item> = new.filter(|new| new.is_proven() && is_same_bug(item, new)).collect();
         alike.sort_by_key(|new| (new.fingerprint != item.fingerprint, std::cmp::Reverse(new.strength)));
         alike.into_iter().next()
     }
@@ -209,7 +209,7 @@ impl Verifier<'_> {
     }
 
     /// There is nothing more to learn, or no time for it.
-    fn is_settled(&self) -> bool {
+    fn is_decided(&self) -> bool {
         self.hunt.left().is_zero() || (0..self.wanted.len()).all(|at| self.is_there(at))
     }
 
@@ -275,7 +275,7 @@ impl Verifier<'_> {
                 Some(divergence) => divergence_text(divergence),
                 None => "it was followed to its end".into(),
             });
-            self.hunt.look_at(&again, Scrutiny::Close, watch)?;
+            self.hunt.look_at(&again, RunScrutiny::Close, watch)?;
             like = traced;
             // Until the next one is aligned with it.
             keep = Some(folder);
@@ -300,8 +300,8 @@ impl Verifier<'_> {
         let places: Vec<_> = same.iter().filter_map(|event| found.get(event).cloned()).collect();
         let finding = Finding::new(item.kind, Strength::Potential, AnalysisId::RECORDING, places);
         let left = self.hunt.left() / (self.wanted.len() as u32 + 1);
-        let known = Found { trace: &new, own_run: Repeats::Untried, folder: &self.hunt.plan.folder };
-        let candidate = settle(self.hunt.next_id(), known, &finding, &self.hunt.settings(), left)?;
+        let known = FindingOrigin { trace: &new, own_run: Repeats::Untried, folder: &self.hunt.plan.folder };
+        let candidate = try_confirm(self.hunt.next_id(), known, &finding, &self.hunt.settings(), left)?;
         self.wanted[at].tried.steered = candidate.tries.map_or(0, |tries| tries.attempts);
         if candidate.confirmed().is_some() {
             let known = self.hunt.known(candidate.fingerprint());
@@ -319,17 +319,17 @@ impl Verifier<'_> {
     ) -> Result<Verification> {
         let report = self.hunt.save()?;
         let mut findings = Vec::new();
-        for Wanted { item, tried, replays } in &self.wanted {
+        for FindingToVerify { item, tried, replays } in &self.wanted {
             let verdict = match self.found(item) {
                 _ if *replays => Verdict::still_there(item.clone(), self.old),
                 Some(now) => Verdict::still_there(now, &folder),
                 None => self
-                    .why_not_told(item, tried, unseen.as_deref())
-                    .map_or(Verdict::Gone, |why| Verdict::CannotTell { why }),
+                    .why_undecided(item, tried, unseen.as_deref())
+                    .map_or(Verdict::Gone, |why| Verdict::Undecided { why }),
             };
             findings.push(Verified { item: item.clone(), verdict, tried: tried.clone() });
         }
-        let known = |new: &Item| self.wanted.iter().any(|wanted| is_alike(&wanted.item, new));
+        let known = |new: &Item| self.wanted.iter().any(|wanted| is_same_bug(&wanted.item, new));
         let new = report.findings.into_iter().filter(|item| item.is_proven() && !item.is_information() && !known(item));
         let new = if rebuilt.is_some() { new.collect() } else { Vec::new() };
         let runs = self.hunt.classes.len() as u64;
@@ -337,7 +337,7 @@ impl Verifier<'_> {
     }
 
     /// Why nothing can be said of a finding that was not seen again.
-    fn why_not_told(&self, item: &Item, tried: &Tried, unseen: Option<&str>) -> Option<String> {
+    fn why_undecided(&self, item: &Item, tried: &VerifyAttempts, unseen: Option<&str>) -> Option<String> {
         if let Some(unseen) = unseen {
             return Some(unseen.to_owned());
         }
@@ -375,7 +375,7 @@ impl Verifier<'_> {
 }
 
 /// The same finding, or one of the same kind in the same functions: a fix may have changed the lines.
-fn is_alike(old: &Item, new: &Item) -> bool {
+fn is_same_bug(old: &Item, new: &Item) -> bool {
     let functions = |item: &Item| {
         let mut all: Vec<String> = item.accesses.iter().map(|access| access.location.function.clone()).collect();
         all.sort();

@@ -131,22 +131,22 @@ pub struct StaticAccess {
 pub struct Witness {
     recorded: Arc<Schedule>,
     /// So much of it runs first.
-    before: Before,
+    before: SchedulePrefix,
     then: Vec<Segment>,
 }
 
 /// The first part of a schedule.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
-pub struct Before {
+pub struct SchedulePrefix {
     /// Segments.
     whole: usize,
     /// The one after them as far as it came.
     last: Option<Segment>,
 }
 
-impl Before {
+impl SchedulePrefix {
     /// All of a schedule that still grows.
-    pub fn now(schedule: &Schedule) -> Self {
+    pub fn so_far(schedule: &Schedule) -> Self {
         Self { whole: schedule.segments.len().saturating_sub(1), last: schedule.segments.last().copied() }
     }
 }
@@ -154,15 +154,15 @@ impl Before {
 impl Witness {
     /// Nothing of it is recorded.
     pub fn new(schedule: Schedule) -> Self {
-        Self { before: Before::now(&schedule), recorded: Arc::new(schedule), then: Vec::new() }
+        Self { before: SchedulePrefix::so_far(&schedule), recorded: Arc::new(schedule), then: Vec::new() }
     }
 
-    pub fn after(recorded: Arc<Schedule>, before: Before, then: Vec<Segment>) -> Self {
+    pub fn after(recorded: Arc<Schedule>, before: SchedulePrefix, then: Vec<Segment>) -> Self {
         Self { recorded, before, then }
     }
 
     pub fn schedule(&self) -> Schedule {
-        let Before { whole, last } = self.before;
+        let SchedulePrefix { whole, last } = self.before;
         let segments = self.recorded.segments[..whole].iter().chain(&last).copied().collect();
         let mut schedule = Schedule { threads: self.recorded.threads.clone(), segments };
         self.then.iter().for_each(|segment| schedule.push(segment.thread, segment.steps));

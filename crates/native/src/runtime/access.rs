@@ -38,7 +38,7 @@ fn access<const WRITE: bool, const WATCH: bool>(addr: u64, size: u32, flags: u8,
     }
     if !own.shows_stack()
         || recorder.is_full()
-        || !(!WRITE && follows_write(recorder, me, size) || recorder.settle_word(me))
+        || !(!WRITE && follows_write(recorder, me, size) || recorder.fill_pending_word(me))
     {
         return cold::<WRITE, WATCH>(addr, size, flags, pc);
     }
@@ -90,7 +90,7 @@ fn cold<const WRITE: bool, const WATCH: bool>(addr: u64, size: u32, flags: u8, p
         slow(&mut token, Next::access(pc, addr, size.into(), WRITE));
         if own.ignores(WRITE) {
             // The last write's value is still its own.
-            return token.settle();
+            return token.fill_pending_write();
         }
         token
     } else {
@@ -99,7 +99,7 @@ fn cold<const WRITE: bool, const WATCH: bool>(addr: u64, size: u32, flags: u8, p
     };
     let (recorder, me) = token.recorder();
     if !copying {
-        recorder.settle(me);
+        recorder.fill_pending_write(me);
         if recorder.is_full() {
             recorder.publish(me);
         }

@@ -2,10 +2,10 @@
 //! pipe between two threads of the program is as deterministic as a lock.
 
 use super::channels::{self, NETWORK, channel, inode};
-use super::playback::{self, Answer};
+use super::playback::{self, RecordedReturn};
 use super::{Inside, Token, ranges, signals, system, threads, time};
 use libc::{c_int, iovec, pollfd, sockaddr, socklen_t, ssize_t, timespec, timeval};
-use reweave_conductor::policy::replay::Waited as Recorded;
+use reweave_conductor::policy::replay::RecordedWaitEnd;
 use reweave_conductor::thread::{NEVER, RecordedWait};
 use reweave_conductor::{Deadline, ExternalWait, Wakeup};
 use reweave_model::wire::MAX_PAYLOAD;
@@ -45,14 +45,14 @@ fn is_ready_now(token: &mut Token<'_>) -> bool {
     }
 }
 
-pub enum Waited {
+pub enum WaitResult {
     Ready,
     TimedOut,
     Interrupted,
 }
 
 /// Waits until one of the descriptors is ready.
-pub fn wait(inside: &mut Inside, pc: u64, set: &mut [pollfd], deadline: Deadline) -> Waited {
+pub fn wait(inside: &mut Inside, pc: u64, set: &mut [pollfd], deadline: Deadline) -> WaitResult {
     inside.sync_point();
     inside.me().wait.object.set(set.as_mut_ptr() as u64);
     inside.me().wait.second.set(set.len() as u64);
@@ -61,14 +61,14 @@ pub fn wait(inside: &mut Inside, pc: u64, set: &mut [pollfd], deadline: Deadline
     let recorded = inside.recorded_wait();
     let plays = inside.plays_back();
     inside.me().replay.recorded.set(match recorded {
-        Some(Recorded::Not | Recorded::ForIt) if plays => RecordedWait::Ready,
-        Some(Recorded::InVain) if plays => RecordedWait::TimesOut,
+        Some(RecordedWaitEnd::WasReady | RecordedWaitEnd::BecameReady) if plays => RecordedWait::Ready,
+        Some(RecordedWaitEnd::TimedOut) if plays => RecordedWait::TimesOut,
         _ => RecordedWait::Unknown,
     });
     let is_ready = is_ready_now(inside);
     inside.me().wait.ready.set(is_ready);
-    let mut outcome = Waited::Ready;
-    let need_not = is_ready && matches!(recorded, None | Some(Recorded::Not));
+    let mut outcome = WaitResult::Ready;
+    let need_not = is_ready && matches!(recorded, None | Some(RecordedWaitEnd::WasReady));
     if !need_not && deadline != Deadline::Now {
         outcome = block(inside, pc, set, recorded, deadline);
     }
@@ -78,13 +78,19 @@ pub fn wait(inside: &mut Inside, pc: u64, set: &mut [pollfd], deadline: Deadline
 }
 
 /// Waits in the scheduler.
-fn block(inside: &mut Inside, pc: u64, set: &mut [pollfd], recorded: Option<Recorded>, deadline: Deadline) -> Waited {
+fn block(
+    inside: &mut Inside,
+    pc: u64,
+    set: &mut [pollfd],
+    recorded: Option<RecordedWaitEnd>,
+    deadline: Deadline,
+) -> WaitResult {
     let object = ObjectId(set.first().map_or(0, |one| one.fd as u64));
-    if recorded != Some(Recorded::Not) {
+    if recorded != Some(RecordedWaitEnd::WasReady) {
         inside.step(pc, Op::Blocked { on: BlockedOn::Descriptor, object });
     }
     let deadline = match (recorded, deadline) {
-        (Some(Recorded::Not | Recorded::ForIt), Deadline::At(time)) => {
+        (Some(RecordedWaitEnd::WasReady | RecordedWaitEnd::BecameReady), Deadline::At(time)) => {
             inside.me().replay.put_aside.set(time);
             Deadline::Never
         }
@@ -93,27 +99,27 @@ fn block(inside: &mut Inside, pc: u64, set: &mut [pollfd], recorded: Option<Reco
     inside.me().wait.interruptible.set(true);
     let outcome = loop {
         match inside.block(BlockedOn::Descriptor, set.as_mut_ptr() as u64, deadline) {
-            Wakeup::Granted => break Waited::Ready,
-            Wakeup::TimedOut => break Waited::TimedOut,
+            Wakeup::Granted => break WaitResult::Ready,
+            Wakeup::TimedOut => break WaitResult::TimedOut,
             Wakeup::Interrupted => {
                 let restart = signals::restarts(&inside.me().interrupts);
                 signals::deliver(inside);
                 if !restart {
-                    break Waited::Interrupted;
+                    break WaitResult::Interrupted;
                 }
             }
             Wakeup::Cancelled => {
                 inside.call_back(threads::cancel_point);
-                break Waited::Interrupted;
+                break WaitResult::Interrupted;
             }
         }
     };
     inside.me().wait.interruptible.set(false);
     inside.me().replay.put_aside.set(NEVER);
     let why = match outcome {
-        Waited::Ready => None,
-        Waited::TimedOut => Some(RefusedWhy::TimedOut),
-        Waited::Interrupted => Some(RefusedWhy::Interrupted),
+        WaitResult::Ready => None,
+        WaitResult::TimedOut => Some(RefusedWhy::TimedOut),
+        WaitResult::Interrupted => Some(RefusedWhy::Interrupted),
     };
     if let Some(why) = why {
         inside.point();
@@ -143,9 +149,9 @@ fn ready(inside: &mut Inside, pc: u64, descriptor: c_int, events: i16) -> bool {
     let mut set = [pollfd { fd: descriptor, events, revents: 0 }];
     let deadline = socket_timeout(descriptor, events).map_or(Deadline::Never, |span| time::after(inside, span));
     let errno = match wait(inside, pc, &mut set, deadline) {
-        Waited::Ready => return true,
-        Waited::Interrupted => libc::EINTR,
-        Waited::TimedOut => libc::EAGAIN,
+        WaitResult::Ready => return true,
+        WaitResult::Interrupted => libc::EINTR,
+        WaitResult::TimedOut => libc::EAGAIN,
     };
     system::set_errno(errno);
     false
@@ -196,9 +202,9 @@ pub fn receiving(
     let repeats = kept && inside.plays_back();
     let plays = repeats && carries == Carries::Bytes;
     let recorded = inside.recorded_input(InputSource::Read).filter(|_| plays || device);
-    let (got, errno) = match recorded.and_then(Answer::of) {
-        Some(Answer::Failed(errno)) => (-1, errno),
-        Some(Answer::Gave(bytes)) => {
+    let (got, errno) = match recorded.and_then(RecordedReturn::of) {
+        Some(RecordedReturn::Failed(errno)) => (-1, errno),
+        Some(RecordedReturn::Gave(bytes)) => {
             if flags & libc::MSG_PEEK == 0 {
                 playback::take(descriptor, bytes.len());
             }

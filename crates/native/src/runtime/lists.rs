@@ -19,9 +19,9 @@ const LINK: usize = size_of::<*mut Node>();
 const LONGEST: usize = 1 << 16;
 
 /// Nodes as they were.
-struct Before(Vec<(*mut Node, Node)>);
+struct NodesBefore(Vec<(*mut Node, Node)>);
 
-impl Before {
+impl NodesBefore {
     /// # Safety
     /// Nodes of lists, or null.
     unsafe fn of(nodes: &[*mut Node]) -> Self {
@@ -81,7 +81,7 @@ interpose! {
         type Hook = unsafe extern "C-unwind" fn(*mut Node, *mut Node);
         let hook = real!(_ZNSt8__detail15_List_node_base7_M_hookEPS0_: Hook);
         let Some(mut inside) = enter() else { return hook(node, position) };
-        let before = Before::of(&[position, (*position).previous]);
+        let before = NodesBefore::of(&[position, (*position).previous]);
         hook(node, position);
         // All of the new node is written, whatever was there.
         ranges::wrote(&mut inside, node.cast(), size_of::<Node>(), pc);
@@ -92,7 +92,7 @@ interpose! {
     fn _ZNSt8__detail15_List_node_base9_M_unhookEv(node: *mut Node; pc) {
         let unhook = real!(_ZNSt8__detail15_List_node_base9_M_unhookEv: unsafe extern "C-unwind" fn(*mut Node));
         let Some(mut inside) = enter() else { return unhook(node) };
-        let before = Before::of(&[(*node).next, (*node).previous]);
+        let before = NodesBefore::of(&[(*node).next, (*node).previous]);
         unhook(node);
         before.record(&mut inside, pc);
     }
@@ -103,7 +103,7 @@ interpose! {
         let transfer = real!(_ZNSt8__detail15_List_node_base11_M_transferEPS0_S1_: Transfer);
         let Some(mut inside) = enter() else { return transfer(node, first, last) };
         let before =
-            Before::of(&[node, (*node).previous, first, (*first).previous, last, (*last).previous]);
+            NodesBefore::of(&[node, (*node).previous, first, (*first).previous, last, (*last).previous]);
         transfer(node, first, last);
         before.record(&mut inside, pc);
     }
@@ -112,7 +112,7 @@ interpose! {
     fn _ZNSt8__detail15_List_node_base10_M_reverseEv(node: *mut Node; pc) {
         let reverse = real!(_ZNSt8__detail15_List_node_base10_M_reverseEv: unsafe extern "C-unwind" fn(*mut Node));
         let Some(mut inside) = enter() else { return reverse(node) };
-        let before = Before::of(&all(node));
+        let before = NodesBefore::of(&all(node));
         reverse(node);
         before.record(&mut inside, pc);
     }
@@ -123,7 +123,7 @@ interpose! {
         let swap = real!(_ZNSt8__detail15_List_node_base4swapERS0_S1_: Swap);
         let Some(mut inside) = enter() else { return swap(one, two) };
         let before =
-            Before::of(&[one, two, (*one).next, (*one).previous, (*two).next, (*two).previous]);
+            NodesBefore::of(&[one, two, (*one).next, (*one).previous, (*two).next, (*two).previous]);
         swap(one, two);
         before.record(&mut inside, pc);
     }

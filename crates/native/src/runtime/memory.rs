@@ -146,7 +146,7 @@ interpose! {
             let size = freed(&mut inside, pc, block);
             inside.objects().forget_within(block as u64, size);
             // libc may write into the block or give its pages back.
-            inside.settle();
+            inside.fill_pending_write();
         }
         __libc_free(block);
     }

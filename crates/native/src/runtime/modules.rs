@@ -12,12 +12,12 @@ static KNOWN: Guarded<Option<AddressMap<u64>>> = unsafe { Guarded::new(None) };
 
 /// Where code lies. Looked at by signal handlers and new threads at any time, hence the atomics; changed by the holder
 /// of the token.
-struct Place {
+struct CodeRange {
     start: AtomicU64,
     end: AtomicU64,
 }
 
-impl Place {
+impl CodeRange {
     const fn nowhere() -> Self {
         Self { start: AtomicU64::new(0), end: AtomicU64::new(0) }
     }
@@ -40,10 +40,10 @@ impl Place {
 }
 
 /// The code of the OpenMP library.
-static OPENMP: Place = Place::nowhere();
+static OPENMP: CodeRange = CodeRange::nowhere();
 
 /// Compiled code with hooks: the modules that registered. Of more than there is room for, signals are handled in place.
-static INSTRUMENTED: [Place; 1024] = [const { Place::nowhere() }; 1024];
+static INSTRUMENTED: [CodeRange; 1024] = [const { CodeRange::nowhere() }; 1024];
 
 /// Records modules that were loaded since the last call.
 pub fn changed() {
@@ -65,7 +65,7 @@ fn unloaded(token: &mut Token<'_>) {
     unsafe { libc::dl_iterate_phdr(Some(note), (&raw mut loaded).cast()) };
     KNOWN.made(token).retain(|low, _| loaded.contains(low));
     // Not when its destructors run: those of the program itself do so while other threads still work.
-    let gone = |place: &&Place| !place.is_free() && !loaded.contains(&place.start.load(Ordering::Relaxed));
+    let gone = |place: &&CodeRange| !place.is_free() && !loaded.contains(&place.start.load(Ordering::Relaxed));
     INSTRUMENTED.iter().filter(gone).for_each(|place| place.set(0, 0));
 }
 

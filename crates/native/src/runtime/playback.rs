@@ -18,12 +18,12 @@ static PATIENT: AtomicU64 = AtomicU64::new(PATIENCE);
 const FAR: usize = 700;
 
 /// What a call on a descriptor came to in the recorded run.
-pub enum Answer {
+pub enum RecordedReturn {
     Failed(c_int),
     Gave(&'static [u8]),
 }
 
-impl Answer {
+impl RecordedReturn {
     /// `None`: not all of it was recorded.
     pub fn of((value, bytes): (i64, &'static [u8])) -> Option<Self> {
         match value {

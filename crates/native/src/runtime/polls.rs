@@ -1,7 +1,7 @@
 //! Calls that ask which descriptors are ready: poll, select, epoll. They wait in the scheduler like calls on one
 //! descriptor.
 
-use super::descriptors::{Waited, input, wait};
+use super::descriptors::{WaitResult, input, wait};
 use super::{Inside, Token, enter, ranges, system, time};
 use libc::{c_int, epoll_event, fd_set, nfds_t, pollfd, sigset_t, ssize_t, timespec, timeval};
 use reweave_conductor::Deadline;
@@ -28,17 +28,17 @@ fn span(token: &Token<'_>, span: *const timespec) -> Deadline {
 }
 
 /// Waits in the scheduler, then asks the kernel without waiting. The answer is an outside input and orders this thread
-/// after whoever made the descriptor ready; `tell` says it in bytes, and `play` gives it again.
+/// after whoever made the descriptor ready; `encode` says it in bytes, and `play` gives it again.
 fn polled(
     inside: &mut Inside,
     pc: u64,
     set: &mut [pollfd],
     deadline: Deadline,
     answer: impl FnOnce() -> c_int,
-    tell: impl FnOnce(&mut Token<'_>, c_int) -> Vec<u8>,
+    encode: impl FnOnce(&mut Token<'_>, c_int) -> Vec<u8>,
     play: impl FnOnce(&mut Token<'_>, i64, &[u8]) -> bool,
 ) -> c_int {
-    if matches!(wait(inside, pc, set, deadline), Waited::Interrupted) {
+    if matches!(wait(inside, pc, set, deadline), WaitResult::Interrupted) {
         system::set_errno(libc::EINTR);
         return -1;
     }
@@ -52,7 +52,7 @@ fn polled(
             (result, system::errno())
         }
     };
-    let mut bytes = if result < 0 { Vec::new() } else { tell(inside, result) };
+    let mut bytes = if result < 0 { Vec::new() } else { encode(inside, result) };
     if bytes.len() > MAX_PAYLOAD {
         bytes.clear();
     }
@@ -62,7 +62,7 @@ fn polled(
 }
 
 /// What the kernel said about each descriptor.
-unsafe fn tell_poll(set: *const pollfd, count: nfds_t) -> Vec<u8> {
+unsafe fn encode_poll(set: *const pollfd, count: nfds_t) -> Vec<u8> {
     // SAFETY: the program's own array.
     let set = unsafe { if set.is_null() { &[] } else { std::slice::from_raw_parts(set, count as usize) } };
     set.iter().flat_map(|one| one.revents.to_le_bytes()).collect()
@@ -85,7 +85,7 @@ fn set_size(count: c_int) -> usize {
 }
 
 /// The sets that a select fills, one after the other.
-unsafe fn tell_select(count: c_int, sets: [*mut fd_set; 3]) -> Vec<u8> {
+unsafe fn encode_select(count: c_int, sets: [*mut fd_set; 3]) -> Vec<u8> {
     let given = sets.into_iter().filter(|set| !set.is_null());
     // SAFETY: the program's own sets.
     given.flat_map(|set| unsafe { std::slice::from_raw_parts(set.cast::<u8>(), set_size(count)) }.to_vec()).collect()
@@ -117,7 +117,7 @@ const fn watched(epoll: c_int, descriptor: c_int) -> u64 {
 /// with it, which may be an address and then is another one in another run.
 const EVENT: usize = 16;
 
-unsafe fn tell_epoll(token: &mut Token<'_>, epoll: c_int, events: *const epoll_event, count: c_int) -> Vec<u8> {
+unsafe fn encode_epoll(token: &mut Token<'_>, epoll: c_int, events: *const epoll_event, count: c_int) -> Vec<u8> {
     let data_of = DATA.made(token);
     let mut bytes = Vec::with_capacity(count as usize * EVENT);
     for at in 0..count as usize {
@@ -174,7 +174,7 @@ unsafe fn poll_until(inside: &mut Inside, pc: u64, set: *mut pollfd, count: nfds
         let mut own = if set.is_null() { Vec::new() } else { std::slice::from_raw_parts(set, count as usize).to_vec() };
         let ask = || real!(poll: Poll)(set, count, 0);
         let play = |_: &mut Token<'_>, _, bytes: &[u8]| play_poll(set, count, bytes);
-        let result = polled(inside, pc, &mut own, deadline, ask, |_, _| tell_poll(set, count), play);
+        let result = polled(inside, pc, &mut own, deadline, ask, |_, _| encode_poll(set, count), play);
         ranges::wrote(inside, set.cast(), count as usize * size_of::<pollfd>(), pc);
         result
     }
@@ -228,7 +228,7 @@ interpose! {
                 };
                 let mut zero = timeval { tv_sec: 0, tv_usec: 0 };
                 let sets = [reads, writes, others];
-                let result = polled(&mut inside, pc, &mut own, deadline, || select(count, reads, writes, others, &raw mut zero), |_, _| tell_select(count, sets), |_, _, bytes| play_select(count, sets, bytes));
+                let result = polled(&mut inside, pc, &mut own, deadline, || select(count, reads, writes, others, &raw mut zero), |_, _| encode_select(count, sets), |_, _, bytes| play_select(count, sets, bytes));
                 for set in sets {
                     ranges::wrote(&mut inside, set.cast(), set_size(count), pc);
                 }
@@ -260,7 +260,7 @@ interpose! {
             Some(mut inside) => {
                 let deadline = milliseconds(&inside, timeout);
                 let mut own = [pollfd { fd: epoll, events: libc::POLLIN, revents: 0 }];
-                let result = polled(&mut inside, pc, &mut own, deadline, || wait(epoll, events, most, 0), |token, count| tell_epoll(token, epoll, events, count), |token, count, bytes| play_epoll(token, epoll, events, most, count, bytes));
+                let result = polled(&mut inside, pc, &mut own, deadline, || wait(epoll, events, most, 0), |token, count| encode_epoll(token, epoll, events, count), |token, count, bytes| play_epoll(token, epoll, events, most, count, bytes));
                 if result > 0 {
                     ranges::wrote(&mut inside, events.cast(), result as usize * size_of::<epoll_event>(), pc);
                 }

@@ -182,7 +182,7 @@ fn inherit(objects: &mut Objects, owner: u32) -> Vec<(u64, LockMode)> {
 /// The program is replaced: the launcher closes this trace when the new one says hello. Comes back only if it is not.
 fn replace(exec: impl FnOnce() -> c_int) -> c_int {
     if let Some(mut inside) = enter() {
-        inside.settle();
+        inside.fill_pending_write();
         timers::survive(&mut inside);
     }
     let status = exec();
@@ -203,7 +203,7 @@ interpose! {
         let fork = real!(fork: unsafe extern "C-unwind" fn() -> pid_t);
         let Some(mut inside) = enter() else { return fork() };
         inside.sync_point();
-        inside.settle();
+        inside.fill_pending_write();
         // The program's fork handlers are its own code.
         inside.me().own.inside.set(0);
         let child = fork();

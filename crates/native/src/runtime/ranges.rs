@@ -73,7 +73,7 @@ fn one(token: &mut Token<'_>, range: Range, pc: u64) {
     token.announce(Next::access(pc, addr, size.into(), write));
     token.point();
     if token.me().own.ignores(write) {
-        return token.settle();
+        return token.fill_pending_write();
     }
     token.count();
     record(token, range, pc);
@@ -107,7 +107,7 @@ pub fn wrote(token: &mut Token<'_>, addr: *const u8, size: usize, pc: u64) {
         token.keep();
         token.count();
         record(token, library(addr, size as u32, true), pc);
-        token.settle();
+        token.fill_pending_write();
     }
 }
 

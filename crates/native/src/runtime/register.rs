@@ -6,7 +6,7 @@ use super::{
     threads, tls,
 };
 use reweave_conductor::Region;
-use reweave_guest::connection::{Introduction, connect, wanted_plain};
+use reweave_guest::connection::{Introduction, connect, wants_uninstrumented};
 use reweave_guest::restart;
 use std::ffi::{CStr, c_char};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -74,7 +74,7 @@ static LOADED: extern "C" fn() = {
         if restart::if_wanted() {
             return;
         }
-        if wanted_plain() && !TRIED.load(Ordering::Relaxed) && !modules::any_instrumented() {
+        if wants_uninstrumented() && !TRIED.load(Ordering::Relaxed) && !modules::any_instrumented() {
             TRIED.store(true, Ordering::Relaxed);
             if let Some(region) = connect(Introduction { instrumented: false, forked: false }) {
                 start(region);

@@ -1,6 +1,6 @@
 //! Calls about signals: what the program wants done with them, sending, blocking, and waiting for them.
 
-use super::signals::{FATAL, SIGNALS, arrived, await_arrival, deliver, real_action, set_mask, want, wanted};
+use super::signals::{FATAL, SIGNALS, arrived, await_arrival, deliver, real_action, set_mask, set_wanted, wanted};
 use super::{Inside, Token, active, enter, system, threads, timers};
 use libc::{c_int, pthread_t, sigaction as Action, siginfo_t, sigset_t, timespec};
 use reweave_conductor::Wakeup;
@@ -48,10 +48,10 @@ interpose! {
                 kernel.sa_sigaction = arrived as *const () as usize;
                 kernel.sa_flags = (new.sa_flags | libc::SA_SIGINFO) & !libc::SA_RESETHAND;
             }
-            want(number, Some(*new));
+            set_wanted(number, Some(*new));
             let status = real_action(number, &raw const kernel, old);
             if status != 0 {
-                want(number, before);
+                set_wanted(number, before);
                 return status;
             }
             if let Some(inside) = &mut inside {

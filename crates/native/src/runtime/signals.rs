@@ -81,7 +81,7 @@ const fn bit(number: c_int) -> u64 {
 }
 
 /// What the program asks for from here on.
-pub fn want(number: c_int, action: Option<Action>) {
+pub fn set_wanted(number: c_int, action: Option<Action>) {
     ACTIONS[number as usize].set(action);
 }
 
@@ -111,7 +111,7 @@ pub fn start() {
             if old.sa_sigaction == arrived as *const () as usize {
                 continue;
             }
-            want(number, Some(old));
+            set_wanted(number, Some(old));
             let mut action: Action = zeroed();
             action.sa_sigaction = arrived as *const () as usize;
             action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK | libc::SA_NODEFER;
@@ -244,7 +244,7 @@ unsafe fn in_place(
 
 /// Runs a handler on the thread that holds the token, between its two events.
 unsafe fn handle(token: &mut Token<'_>, number: c_int, action: &Action, info: *mut siginfo_t, context: *mut c_void) {
-    token.settle();
+    token.fill_pending_write();
     let ordered = &token.me().replay.ordered;
     ordered.set(ordered.get() & !bit(number));
     token.step(0, Op::Signal { number: number as u32 });
@@ -275,7 +275,7 @@ unsafe fn call(
     // SAFETY: the program gave us a function of the kind its flags say.
     unsafe {
         if action.sa_flags & libc::SA_RESETHAND != 0 {
-            want(number, None);
+            set_wanted(number, None);
             if !FATAL.contains(&number) {
                 let default: Action = zeroed();
                 real_action(number, &raw const default, std::ptr::null_mut());

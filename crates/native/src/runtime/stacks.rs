@@ -67,7 +67,7 @@ extern "C" fn entered(caller: u64, sp: u64) {
     // SAFETY: the thread is not inside, so no other token of it is in use.
     let Some(mut token) = (unsafe { hold() }).or_else(threads::adopt) else { return };
     // The last write's slot may be reused by calls that no hook sees.
-    token.settle();
+    token.fill_pending_write();
     let mut stack = token.me().own.stack();
     // SAFETY: the shadow stack belongs to this thread.
     unsafe {
@@ -102,7 +102,7 @@ extern "C" fn func_exit() {
     }
     // SAFETY: the thread is not inside, so no other token of it is in use.
     let Some(mut token) = (unsafe { hold() }) else { return };
-    token.settle();
+    token.fill_pending_write();
     // SAFETY: the shadow stack belongs to this thread.
     unsafe {
         let shadow = &mut *token.me().row.shadow.load(Ordering::Relaxed);

@@ -14,7 +14,7 @@ type Start = unsafe extern "C-unwind" fn(*mut c_void) -> *mut c_void;
 type Create = unsafe extern "C-unwind" fn(*mut pthread_t, *const pthread_attr_t, Start, *mut c_void) -> c_int;
 
 /// What a new thread needs to know.
-struct Beginning {
+struct StartArguments {
     thread: NewThread<Native>,
     start: Start,
     argument: *mut c_void,
@@ -27,11 +27,11 @@ struct Beginning {
 struct Named {
     thread: u32,
     detached: bool,
-    joined: Joined,
+    joined: JoinState,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Joined {
+enum JoinState {
     Not,
     /// Somebody waits for its end.
     Soon,
@@ -45,7 +45,7 @@ static HANDLES: Guarded<Option<AddressMap<Named>>> = unsafe { Guarded::new(None)
 
 /// The thread behind a handle, if it was created under control.
 pub fn by_handle(token: &mut Token<'_>, handle: pthread_t) -> Option<u32> {
-    HANDLES.made(token).get(&handle).filter(|named| named.joined != Joined::Already).map(|named| named.thread)
+    HANDLES.made(token).get(&handle).filter(|named| named.joined != JoinState::Already).map(|named| named.thread)
 }
 
 /// Nobody will join this thread.
@@ -91,7 +91,7 @@ pub fn begin(token: &mut Token<'_>, pc: u64) {
     let id = token.id();
     if by_handle(token, own) != Some(id) {
         let detached = attributes.as_ref().is_some_and(|own| own.detached);
-        HANDLES.made(token).insert(own, Named { thread: id, detached, joined: Joined::Not });
+        HANDLES.made(token).insert(own, Named { thread: id, detached, joined: JoinState::Not });
     }
     token.step(pc, Op::Begin);
     // Stacks are used again: what another thread had there is another location.
@@ -101,14 +101,14 @@ pub fn begin(token: &mut Token<'_>, pc: u64) {
 }
 
 /// What the system says about the calling thread.
-struct Own {
+struct OwnAttributes {
     /// The top of its stack, where threads that had it before may have left their traces.
     stack: Option<(u64, u64)>,
     detached: bool,
 }
 
 /// `None` for the main thread.
-fn own_attributes() -> Option<Own> {
+fn own_attributes() -> Option<OwnAttributes> {
     const MOST: usize = 256 << 10;
     // SAFETY: asks for attributes of this thread and gives them back.
     unsafe {
@@ -124,7 +124,7 @@ fn own_attributes() -> Option<Own> {
         let detached = is_detached(&raw const attributes);
         libc::pthread_attr_destroy(&raw mut attributes);
         let used = size.min(MOST);
-        Some(Own { stack: known.then(|| (base as u64 + (size - used) as u64, used as u64)), detached })
+        Some(OwnAttributes { stack: known.then(|| (base as u64 + (size - used) as u64, used as u64)), detached })
     }
 }
 
@@ -179,7 +179,8 @@ pub fn adopt() -> Option<Token<'static>> {
 
 unsafe extern "C-unwind" fn first(beginning: *mut c_void) -> *mut c_void {
     // SAFETY: made by pthread_create below.
-    let Beginning { thread, start, argument, mask } = *unsafe { Box::from_raw(beginning.cast::<Beginning>()) };
+    let StartArguments { thread, start, argument, mask } =
+        *unsafe { Box::from_raw(beginning.cast::<StartArguments>()) };
     let row = thread.pointer();
     thread.enter();
     tls::set_thread(row.as_ptr());
@@ -242,7 +243,7 @@ pub unsafe fn create(
     let child = inside.register_child();
     let (id, nth) = (child.id(), child.nth());
     let mask = set_mask(u64::MAX);
-    let beginning = Box::into_raw(Box::new(Beginning { thread: child, start, argument, mask }));
+    let beginning = Box::into_raw(Box::new(StartArguments { thread: child, start, argument, mask }));
     // Recorded before the fork, and so before everything that the child does.
     let status = no_longer_alone(inside, pc, || {
         // SAFETY: the program's own arguments, with our first function.
@@ -258,7 +259,7 @@ pub unsafe fn create(
     let detached = !attributes.is_null() && is_detached(attributes);
     // SAFETY: filled by pthread_create.
     let new = unsafe { *handle };
-    HANDLES.made(inside).insert(new, Named { thread: id, detached, joined: Joined::Not });
+    HANDLES.made(inside).insert(new, Named { thread: id, detached, joined: JoinState::Not });
     // libc stores the handle before the thread starts: whoever the thread gives its name to may read it. Nobody may
     // come between that and the fork, the new thread least of all.
     inside.forbid_preemption();
@@ -292,31 +293,31 @@ fn is_detached(attributes: *const pthread_attr_t) -> bool {
 pub unsafe fn join(inside: &mut Inside, pc: u64, handle: pthread_t, deadline: Deadline, late: c_int) -> c_int {
     let Some(named) = HANDLES.made(inside).get(&handle).copied() else { return 0 };
     let child = named.thread;
-    if named.joined != Joined::Not {
+    if named.joined != JoinState::Not {
         inside.sync_point();
         inside.step(pc, Op::Misused { what: Misuse::JoinTwice, object: ObjectId(child.into()) });
-        return if named.joined == Joined::Soon { libc::EINVAL } else { libc::ESRCH };
+        return if named.joined == JoinState::Soon { libc::EINVAL } else { libc::ESRCH };
     }
     let now = |inside: &mut Inside, joined| {
         if let Some(named) = HANDLES.made(inside).get_mut(&handle) {
             named.joined = joined;
         }
     };
-    now(inside, Joined::Soon);
+    now(inside, JoinState::Soon);
     loop {
         match inside.join(pc, child, deadline) {
             Wakeup::Granted => {
-                now(inside, Joined::Already);
+                now(inside, JoinState::Already);
                 return 0;
             }
             Wakeup::Interrupted => super::signals::deliver(inside),
             Wakeup::Cancelled => {
-                now(inside, Joined::Not);
+                now(inside, JoinState::Not);
                 inside.call_back(cancel_point);
-                now(inside, Joined::Soon);
+                now(inside, JoinState::Soon);
             }
             Wakeup::TimedOut => {
-                now(inside, Joined::Not);
+                now(inside, JoinState::Not);
                 return late;
             }
         }

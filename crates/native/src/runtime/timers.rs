@@ -69,7 +69,7 @@ fn left(timer: &Timer, now: u64) -> u64 {
 }
 
 /// Arms the kernel's timer, or stops it.
-fn tell_kernel(timer: &Timer, span: u64) {
+fn set_kernel_timer(timer: &Timer, span: u64) {
     let period = if span == 0 { 0 } else { timer.period };
     // SAFETY: local structures; the timer exists.
     unsafe {
@@ -92,7 +92,7 @@ pub fn hand_over(timers: &mut Timers, now: u64, signals: u64) {
     let meant = |timer: &&mut Timer| !timer.real && timer.is_armed() && signals & 1 << (timer.number - 1) != 0;
     for timer in timers.iter_mut().filter(meant) {
         timer.real = true;
-        tell_kernel(timer, left(timer, now));
+        set_kernel_timer(timer, left(timer, now));
     }
     timers.changed();
 }
@@ -111,14 +111,14 @@ fn virtual_alarm(token: &mut Token<'_>) -> Option<Timer> {
 /// The program is replaced: its alarm stays.
 pub fn survive(token: &mut Token<'_>) {
     if let Some(timer) = virtual_alarm(token) {
-        tell_kernel(&timer, left(&timer, token.decision_time()));
+        set_kernel_timer(&timer, left(&timer, token.decision_time()));
     }
 }
 
 /// It was not replaced after all.
 pub fn stay(token: &mut Token<'_>) {
     if let Some(timer) = virtual_alarm(token) {
-        tell_kernel(&timer, 0);
+        set_kernel_timer(&timer, 0);
     }
 }
 
@@ -133,11 +133,11 @@ pub fn action_changed(token: &mut Token<'_>, number: c_int) {
     for timer in timers.iter_mut().filter(meant) {
         timer.real = !handled;
         if handled {
-            tell_kernel(timer, 0);
+            set_kernel_timer(timer, 0);
             // What was due before was the kernel's, and is gone.
             timer.skip(now);
         } else if timer.is_armed() {
-            tell_kernel(timer, left(timer, now));
+            set_kernel_timer(timer, left(timer, now));
         }
     }
     timers.changed();
@@ -157,9 +157,9 @@ fn arm(inside: &mut Inside, pc: u64, mut timer: Timer) -> (u64, u64) {
     let before = inside.timers().get(timer.key).copied();
     timer.real = has_handler(timer.number as c_int).is_none() || !is_ours(&timer, CLOCKS.get(inside));
     if timer.real {
-        tell_kernel(&timer, left(&timer, now));
+        set_kernel_timer(&timer, left(&timer, now));
     } else if before.is_some_and(|before| before.real) {
-        tell_kernel(&timer, 0);
+        set_kernel_timer(&timer, 0);
     }
     inside.timers().set(timer);
     before.map_or((0, 0), |before| (left(&before, now), before.period))

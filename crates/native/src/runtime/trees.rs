@@ -42,9 +42,9 @@ unsafe fn is_red(node: *mut Node) -> bool {
 }
 
 /// The nodes as they were before the call. invariant: none is in here twice.
-struct Before(Vec<(*mut Node, Node)>);
+struct NodesBefore(Vec<(*mut Node, Node)>);
 
-impl Before {
+impl NodesBefore {
     /// Notes a node and `levels` of those below it.
     unsafe fn note(&mut self, node: *mut Node, levels: u32) {
         // SAFETY: null or a node of the tree.
@@ -160,7 +160,7 @@ interpose! {
         type Insert = unsafe extern "C-unwind" fn(bool, *mut Node, *mut Node, *mut Node);
         let insert = real!(_ZSt29_Rb_tree_insert_and_rebalancebPSt18_Rb_tree_node_baseS0_RS_: Insert);
         let Some(mut inside) = enter() else { return insert(left, node, parent, header) };
-        let before = Before::insert(parent, header);
+        let before = NodesBefore::insert(parent, header);
         insert(left, node, parent, header);
         // All of the new node is written, whatever was there.
         for (offset, size) in FIELDS {
@@ -174,7 +174,7 @@ interpose! {
         type Erase = unsafe extern "C-unwind" fn(*mut Node, *mut Node) -> *mut Node;
         let erase = real!(_ZSt28_Rb_tree_rebalance_for_erasePSt18_Rb_tree_node_baseRS_: Erase);
         let Some(mut inside) = enter() else { return erase(node, header) };
-        let before = Before::erase(node, header);
+        let before = NodesBefore::erase(node, header);
         let taken_out = erase(node, header);
         before.record(&mut inside, pc);
         taken_out

@@ -85,13 +85,13 @@ fn dwarf_register(register: Register) -> Option<gimli::Register> {
 
 /// A place that a register holds the address of.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Place {
+struct FrameSlot {
     /// The pointer that it is counted from, as a distance from the caller's frame; without one it is in the frame.
     through: Option<i64>,
     offset: i64,
 }
 
-impl Place {
+impl FrameSlot {
     const fn in_frame(offset: i64) -> Self {
         Self { through: None, offset }
     }
@@ -106,7 +106,7 @@ impl Place {
     }
 }
 
-type Places = [Option<Place>; 16];
+type Places = [Option<FrameSlot>; 16];
 
 /// Reads functions.
 pub(super) struct Frames<'a, 'd> {
@@ -165,7 +165,7 @@ impl Frames<'_, '_> {
 }
 
 /// The variable at a place of the frame that code at an address can see; where several lie there, the innermost.
-fn name_at(locals: &[&Local], rows: &[Row], at: u64, place: Place, symbols: &SymbolsBuilder) -> Option<String> {
+fn name_at(locals: &[&Local], rows: &[Row], at: u64, place: FrameSlot, symbols: &SymbolsBuilder) -> Option<String> {
     let row = row_at(rows, at)?;
     let offset_in = |local: &Local| {
         let base = match local.base {
@@ -188,7 +188,7 @@ fn name_at(locals: &[&Local], rows: &[Row], at: u64, place: Place, symbols: &Sym
 }
 
 /// What an instruction puts into a register, if that is the address of a place in the frame.
-fn defines(i: &Instruction, rows: &[Row], places: &Places) -> Option<(Register, Place)> {
+fn defines(i: &Instruction, rows: &[Row], places: &Places) -> Option<(Register, FrameSlot)> {
     if i.op_count() < 2 || i.op0_kind() != OpKind::Register || !i.op0_register().is_gpr64() {
         return None;
     }
@@ -197,7 +197,7 @@ fn defines(i: &Instruction, rows: &[Row], places: &Places) -> Option<(Register, 
         if let Some(base) = dwarf_register(register)
             && let Some(row) = row_at(rows, i.ip()).filter(|row| row.register == base)
         {
-            return Some(Place::in_frame(-row.offset));
+            return Some(FrameSlot::in_frame(-row.offset));
         }
         if register.is_gpr64() { places[number(register)] } else { None }
     };
@@ -231,7 +231,7 @@ fn step(i: &Instruction, rows: &[Row], places: &mut Places, info: &mut Instructi
 
 /// What registers that calls keep hold in the whole function: those that are set once, to the address of a place.
 fn kept(instructions: &[Instruction], rows: &[Row], info: &mut InstructionInfoFactory) -> Places {
-    let mut definitions: [(u32, Option<Place>); 16] = [(0, None); 16];
+    let mut definitions: [(u32, Option<FrameSlot>); 16] = [(0, None); 16];
     for i in instructions {
         // What restores the caller's value is no definition.
         if matches!(i.mnemonic(), Mnemonic::Pop | Mnemonic::Leave) {

@@ -6,7 +6,7 @@ use std::ops::Range;
 use addr2line::gimli::{self, AttributeValue, Operation, UnitOffset};
 use reweave_trace::TypeId;
 
-use super::types::{Entry, Known, Reading, Unit, number};
+use super::types::{DebugEntry, KnownTypes, Reading, Unit, number};
 
 /// From where the place of a variable is counted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -92,7 +92,7 @@ impl Scopes {
 }
 
 impl<'d> Reading<'_, 'd, '_> {
-    pub(super) fn enter(&self, unit: &Unit<'d>, entry: &Entry<'_, 'd>, depth: isize, scopes: &mut Scopes) {
+    pub(super) fn enter(&self, unit: &Unit<'d>, entry: &DebugEntry<'_, 'd>, depth: isize, scopes: &mut Scopes) {
         let outer = scopes.innermost();
         let is_block = entry.tag() == gimli::DW_TAG_lexical_block;
         let base = frame_base(unit, entry).or(outer.and_then(|outer| outer.base));
@@ -106,7 +106,7 @@ impl<'d> Reading<'_, 'd, '_> {
     }
 
     /// The code of an entry, with everything that lies between its parts.
-    fn code(&self, unit: &Unit<'d>, entry: &Entry<'_, 'd>) -> Option<Range<u64>> {
+    fn code(&self, unit: &Unit<'d>, entry: &DebugEntry<'_, 'd>) -> Option<Range<u64>> {
         let mut ranges = self.dwarf.die_ranges(unit, entry).ok()?;
         let mut all: Option<Range<u64>> = None;
         while let Ok(Some(range)) = ranges.next() {
@@ -120,8 +120,8 @@ impl<'d> Reading<'_, 'd, '_> {
     fn declared<R>(
         &self,
         unit: &Unit<'d>,
-        entry: &Entry<'_, 'd>,
-        says: &dyn Fn(&Entry<'_, 'd>) -> Option<R>,
+        entry: &DebugEntry<'_, 'd>,
+        says: &dyn Fn(&DebugEntry<'_, 'd>) -> Option<R>,
     ) -> Option<R> {
         if let Some(said) = says(entry) {
             return Some(said);
@@ -136,12 +136,12 @@ impl<'d> Reading<'_, 'd, '_> {
         None
     }
 
-    fn name_of(&self, unit: &Unit<'d>, entry: &Entry<'_, 'd>) -> Option<String> {
+    fn name_of(&self, unit: &Unit<'d>, entry: &DebugEntry<'_, 'd>) -> Option<String> {
         self.declared(unit, entry, &|entry| self.name(unit, entry))
     }
 
     /// The file and line of a declaration.
-    fn declared_at(&self, unit: &Unit<'d>, entry: &Entry<'_, 'd>) -> Option<(String, u64)> {
+    fn declared_at(&self, unit: &Unit<'d>, entry: &DebugEntry<'_, 'd>) -> Option<(String, u64)> {
         let AttributeValue::FileIndex(file) = entry.attr_value(gimli::DW_AT_decl_file).ok()?? else { return None };
         let line = number(entry, gimli::DW_AT_decl_line)?;
         let header = unit.line_program.as_ref()?.header();
@@ -154,7 +154,13 @@ impl<'d> Reading<'_, 'd, '_> {
     }
 
     /// A variable or parameter of a function, or one that belongs to none.
-    pub(super) fn local(&mut self, unit: &Unit<'d>, entry: &Entry<'_, 'd>, scopes: &Scopes, known: &mut Known) {
+    pub(super) fn local(
+        &mut self,
+        unit: &Unit<'d>,
+        entry: &DebugEntry<'_, 'd>,
+        scopes: &Scopes,
+        known: &mut KnownTypes,
+    ) {
         let Some(name) = self.name_of(unit, entry) else { return };
         let Some(of) = self.type_of(unit, entry) else { return };
         let function = scopes.function();
@@ -221,7 +227,7 @@ impl<'d> Reading<'_, 'd, '_> {
 }
 
 /// Where the places of a function's variables are counted from.
-fn frame_base<'d>(unit: &Unit<'d>, entry: &Entry<'_, 'd>) -> Option<Base> {
+fn frame_base<'d>(unit: &Unit<'d>, entry: &DebugEntry<'_, 'd>) -> Option<Base> {
     match only_operation(unit, entry, gimli::DW_AT_frame_base)? {
         Operation::CallFrameCFA => Some(Base::Caller),
         Operation::Register { register } | Operation::RegisterOffset { register, offset: 0, .. } => {
@@ -232,7 +238,7 @@ fn frame_base<'d>(unit: &Unit<'d>, entry: &Entry<'_, 'd>) -> Option<Base> {
 }
 
 /// A place of the frame, or the place of a pointer in it and what is counted from where that points to.
-fn in_frame<'d>(unit: &Unit<'d>, entry: &Entry<'_, 'd>) -> Option<(Option<i64>, i64)> {
+fn in_frame<'d>(unit: &Unit<'d>, entry: &DebugEntry<'_, 'd>) -> Option<(Option<i64>, i64)> {
     match operations(unit, entry, gimli::DW_AT_location)?[..] {
         [Operation::FrameOffset { offset }] => Some((None, offset)),
         [Operation::FrameOffset { offset }, Operation::Deref { space: false, .. }] => Some((Some(offset), 0)),
@@ -248,7 +254,7 @@ fn in_frame<'d>(unit: &Unit<'d>, entry: &Entry<'_, 'd>) -> Option<(Option<i64>, 
 /// What an expression does, if that is one thing.
 pub(super) fn only_operation<'d>(
     unit: &Unit<'d>,
-    entry: &Entry<'_, 'd>,
+    entry: &DebugEntry<'_, 'd>,
     name: gimli::DwAt,
 ) -> Option<Operation<super::types::Slice<'d>>> {
     let mut all = operations(unit, entry, name)?;
@@ -257,7 +263,7 @@ pub(super) fn only_operation<'d>(
 
 fn operations<'d>(
     unit: &Unit<'d>,
-    entry: &Entry<'_, 'd>,
+    entry: &DebugEntry<'_, 'd>,
     name: gimli::DwAt,
 ) -> Option<Vec<Operation<super::types::Slice<'d>>>> {
     let AttributeValue::Exprloc(mut expression) = entry.attr_value(name).ok()?? else { return None };

@@ -18,7 +18,7 @@ use reweave_trace::{Module, Shape, SymbolsBuilder, TypeId};
 use super::scopes::{Lambda, Local, Pointer, Scopes, only_operation};
 
 pub(super) type Slice<'d> = EndianSlice<'d, RunTimeEndian>;
-pub(super) type Entry<'a, 'd> = DebuggingInformationEntry<'a, 'a, Slice<'d>>;
+pub(super) type DebugEntry<'a, 'd> = DebuggingInformationEntry<'a, 'a, Slice<'d>>;
 pub(super) type Unit<'d> = gimli::Unit<Slice<'d>>;
 
 /// Larger debug information is not read for this: it would take longer than the test.
@@ -127,11 +127,11 @@ pub(super) struct Reading<'r, 'd, 's> {
 }
 
 /// The types of a unit that are known; `None`: nothing can be said.
-pub(super) type Known = HashMap<UnitOffset, Option<TypeId>>;
+pub(super) type KnownTypes = HashMap<UnitOffset, Option<TypeId>>;
 
 impl<'d> Reading<'_, 'd, '_> {
     fn unit(&mut self, unit: &Unit<'d>) -> gimli::Result<()> {
-        let mut known = Known::new();
+        let mut known = KnownTypes::new();
         let mut scopes: Vec<(isize, String, UnitOffset)> = Vec::new();
         let mut functions = Scopes::default();
         let mut depth = 0;
@@ -179,14 +179,14 @@ impl<'d> Reading<'_, 'd, '_> {
         Ok(())
     }
 
-    pub(super) fn name(&self, unit: &Unit<'d>, entry: &Entry<'_, '_>) -> Option<String> {
+    pub(super) fn name(&self, unit: &Unit<'d>, entry: &DebugEntry<'_, '_>) -> Option<String> {
         let value = entry.attr_value(gimli::DW_AT_name).ok()??;
         let text = self.dwarf.attr_string(unit, value).ok()?;
         Some(text.to_string_lossy().into_owned())
     }
 
     /// The type of a variable or field, also where it is declared elsewhere.
-    pub(super) fn type_of(&self, unit: &Unit<'d>, entry: &Entry<'_, '_>) -> Option<UnitOffset> {
+    pub(super) fn type_of(&self, unit: &Unit<'d>, entry: &DebugEntry<'_, '_>) -> Option<UnitOffset> {
         if let Some(AttributeValue::UnitRef(of)) = entry.attr_value(gimli::DW_AT_type).ok()? {
             return Some(of);
         }
@@ -201,7 +201,13 @@ impl<'d> Reading<'_, 'd, '_> {
         None
     }
 
-    pub(super) fn type_at(&mut self, unit: &Unit<'d>, at: UnitOffset, known: &mut Known, depth: u32) -> Option<TypeId> {
+    pub(super) fn type_at(
+        &mut self,
+        unit: &Unit<'d>,
+        at: UnitOffset,
+        known: &mut KnownTypes,
+        depth: u32,
+    ) -> Option<TypeId> {
         if let Some(found) = known.get(&at) {
             return *found;
         }
@@ -234,13 +240,19 @@ impl<'d> Reading<'_, 'd, '_> {
         self.symbols.data_type(name, size, shape)
     }
 
-    fn plain(&mut self, unit: &Unit<'d>, entry: &Entry<'_, '_>, usual: u64) -> Option<TypeId> {
+    fn plain(&mut self, unit: &Unit<'d>, entry: &DebugEntry<'_, '_>, usual: u64) -> Option<TypeId> {
         let size = number(entry, gimli::DW_AT_byte_size).unwrap_or(usual);
         let name = self.name(unit, entry).unwrap_or_default();
         (size > 0).then(|| self.add(&name, size, Shape::Plain))
     }
 
-    fn composite(&mut self, unit: &Unit<'d>, entry: &Entry<'_, '_>, known: &mut Known, depth: u32) -> Option<TypeId> {
+    fn composite(
+        &mut self,
+        unit: &Unit<'d>,
+        entry: &DebugEntry<'_, '_>,
+        known: &mut KnownTypes,
+        depth: u32,
+    ) -> Option<TypeId> {
         let size = number(entry, gimli::DW_AT_byte_size).filter(|size| *size > 0)?;
         let name = self.name(unit, entry).unwrap_or_default();
         let mut fields = Vec::new();
@@ -266,7 +278,13 @@ impl<'d> Reading<'_, 'd, '_> {
         Some(self.add(&name, size, shape))
     }
 
-    fn array(&mut self, unit: &Unit<'d>, entry: &Entry<'_, '_>, known: &mut Known, depth: u32) -> Option<TypeId> {
+    fn array(
+        &mut self,
+        unit: &Unit<'d>,
+        entry: &DebugEntry<'_, '_>,
+        known: &mut KnownTypes,
+        depth: u32,
+    ) -> Option<TypeId> {
         let of = self.type_of(unit, entry)?;
         let element = self.type_at(unit, of, known, depth + 1)?;
         let mut count: Option<u64> = None;
@@ -296,12 +314,12 @@ impl<'d> Reading<'_, 'd, '_> {
     }
 }
 
-pub(super) fn number(entry: &Entry<'_, '_>, name: gimli::DwAt) -> Option<u64> {
+pub(super) fn number(entry: &DebugEntry<'_, '_>, name: gimli::DwAt) -> Option<u64> {
     entry.attr_value(name).ok()??.udata_value()
 }
 
 /// Where a variable lies, if that is always the same.
-fn address<'d>(unit: &Unit<'d>, entry: &Entry<'_, 'd>) -> Option<u64> {
+fn address<'d>(unit: &Unit<'d>, entry: &DebugEntry<'_, 'd>) -> Option<u64> {
     match only_operation(unit, entry, gimli::DW_AT_location)? {
         Operation::Address { address } => Some(address),
         _ => None,

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
-use reweave_model::{Before, Descent, EventId, Op, Schedule, ThreadId, Witness};
+use reweave_model::{Descent, EventId, Op, Schedule, SchedulePrefix, ThreadId, Witness};
 use reweave_trace::{Result, Trace};
 
 use crate::history::Pos;
@@ -43,7 +43,7 @@ impl Path {
 /// What ran before a window.
 #[derive(Clone, Default)]
 struct AtStart {
-    before: Before,
+    before: SchedulePrefix,
     /// Of each thread.
     steps: Vec<u64>,
 }
@@ -67,7 +67,7 @@ pub fn witnesses(trace: &Trace, paths: &[&Path]) -> Result<Vec<Witness>> {
             && let Some(access) = events.next_access()
         {
             while let Some(start) = next.pop_if(|start| *start <= access.id) {
-                starts.insert(start, AtStart { before: Before::now(&schedule), steps: steps.clone() });
+                starts.insert(start, AtStart { before: SchedulePrefix::so_far(&schedule), steps: steps.clone() });
             }
             let index = at(&mut known, access.thread.index());
             schedule.push(*index.get_or_insert_with(|| descent.see(&access.event())), 1);
@@ -76,7 +76,7 @@ pub fn witnesses(trace: &Trace, paths: &[&Path]) -> Result<Vec<Witness>> {
         }
         let Some(event) = events.next()? else { break };
         while let Some(start) = next.pop_if(|start| *start <= event.id) {
-            starts.insert(start, AtStart { before: Before::now(&schedule), steps: steps.clone() });
+            starts.insert(start, AtStart { before: SchedulePrefix::so_far(&schedule), steps: steps.clone() });
         }
         let index = descent.see(&event);
         if let Op::Fork { child, .. } = event.op {

@@ -37,7 +37,7 @@ pub struct Report {
     pub bugs: Vec<Bug>,
     /// What it was compared with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub baseline: Option<Against>,
+    pub baseline: Option<ComparedReport>,
     /// What an analysis of the program's text says about differences between runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub determinism: Option<crate::determinism::Determinism>,
@@ -61,16 +61,16 @@ pub struct Bug {
 
 /// An earlier report that this one was compared with.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-pub struct Against {
+pub struct ComparedReport {
     /// Its file, as it was named.
     pub file: String,
     /// What it had and this one has not.
-    pub gone: Vec<Gone>,
+    pub gone: Vec<GoneFinding>,
 }
 
 /// A finding of an earlier report that is not there any more.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct Gone {
+pub struct GoneFinding {
     pub fingerprint: String,
     pub kind: Kind,
     pub summary: String,
@@ -108,7 +108,7 @@ pub struct Item {
     pub preemptions: Option<u32>,
     /// What it took to confirm it, or to give up.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub tries: Option<Tries>,
+    pub tries: Option<AttemptCounts>,
     /// Why nobody wants to hear of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub suppressed: Option<String>,
@@ -175,7 +175,7 @@ impl Item {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-pub struct Tries {
+pub struct AttemptCounts {
     /// Runs of the program.
     pub attempts: u32,
     /// Which of them was the first in which it happened.
@@ -247,7 +247,7 @@ pub struct AccessItem {
 impl AccessItem {
     /// `thread 2`, with its name if it has one, and its process where there are several; of ranks the first thread is
     /// meant.
-    pub fn who(&self) -> String {
+    pub fn thread_label(&self) -> String {
         let name = self.thread_name.as_ref().map_or_else(String::new, |name| format!(" ({name})"));
         let thread = format!("thread {}{name}", self.thread);
         match (self.rank, self.process) {

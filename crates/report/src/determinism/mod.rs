@@ -2,7 +2,7 @@
 
 mod text;
 
-pub use text::{Shown, write};
+pub use text::{TextOptions, write};
 
 use serde::{Deserialize, Serialize};
 

@@ -6,7 +6,7 @@ use super::{AccessAt, Determinism, LocationItem, OutputItem, ReadItem, Same, Ver
 
 /// How much is shown.
 #[derive(Clone, Debug, Default)]
-pub struct Shown {
+pub struct TextOptions {
     /// Also what is fixed, by name.
     pub all: bool,
     /// Everything about locations of this name.
@@ -18,7 +18,7 @@ const MOST: usize = 3;
 /// Names of fixed locations before the rest is counted.
 const MOST_NAMES: usize = 3;
 
-pub fn write(determinism: &Determinism, shown: &Shown, out: &mut dyn Write) -> io::Result<()> {
+pub fn write(determinism: &Determinism, shown: &TextOptions, out: &mut dyn Write) -> io::Result<()> {
     let threads: Vec<String> = determinism
         .threads
         .iter()

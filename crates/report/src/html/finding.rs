@@ -77,7 +77,7 @@ fn one(
     facts(dossier, item, out)?;
     write!(out, "{also}")?;
     let evidence = dossier.evidence(item);
-    told(&story::tell(item, &evidence), out)?;
+    write_story(&story::of_item(item, &evidence), out)?;
     if evidence.failing.is_some() || evidence.observed.is_some() {
         writeln!(out, "<div class=\"views\" data-script data-views=\"{id}\"></div>")?;
     }
@@ -101,7 +101,7 @@ fn accesses(dossier: &Dossier<'_>, item: &Item, out: &mut dyn Write) -> io::Resu
             "<li><p><span class=\"mark\">{number}</span> <b>{}</b>{} by {}{} at <span class=\"place\">{}</span></p>",
             html_short(&access.op.to_string()),
             html(reads::role(item, number)),
-            access.who(),
+            access.thread_label(),
             access.library_function().map_or(String::new(), |name| format!(" in {}, called", html_short(&cut(name)))),
             place(dossier, &access.location)
         )?;
@@ -173,7 +173,7 @@ fn facts(dossier: &Dossier<'_>, item: &Item, out: &mut dyn Write) -> io::Result<
     Ok(())
 }
 
-fn told(story: &story::Story, out: &mut dyn Write) -> io::Result<()> {
+fn write_story(story: &story::Story, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "<div class=\"stories\">")?;
     if !story.happenings.is_empty() {
         writeln!(out, "<section class=\"story\"><h3>{}</h3><ol>", story.title())?;

@@ -123,7 +123,7 @@ fn summary(dossier: &Dossier<'_>, out: &mut dyn Write) -> io::Result<()> {
     }
     let mut unsettled = Vec::new();
     // Writing to memory cannot fail.
-    let _ = crate::text::write_unsettled(dossier.report, &mut unsettled);
+    let _ = crate::text::write_undecided(dossier.report, &mut unsettled);
     for line in String::from_utf8_lossy(&unsettled).lines() {
         writeln!(out, "<p class=\"unsettled\">{}</p>", html(line))?;
     }

@@ -17,7 +17,7 @@ use crate::fingerprint::fingerprint;
 use crate::place::Placed;
 use crate::reads;
 
-use source::Held;
+use source::LockHeld;
 pub use source::{ProgramText, Source, have_at_hand};
 
 /// A finding in names and lines.
@@ -102,7 +102,7 @@ fn facts(finding: &Finding, raced: Option<Addr>, source: &dyn Source) -> Facts {
 fn access_item(access: &Accessor, source: &dyn Source) -> AccessItem {
     let describer = source.describer().at(access.event);
     let Placed { at, through, stack } = Placed::new(access.pc, source.callers(access).into_iter(), describer);
-    let held = |lock: Held| HeldLock {
+    let held = |lock: LockHeld| HeldLock {
         name: describer.object(lock.object),
         taken: Some(lock.taken.short()),
         shared: lock.mode == LockMode::Shared,

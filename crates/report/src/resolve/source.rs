@@ -11,7 +11,7 @@ use crate::describe::Describer;
 use crate::place::Placed;
 
 /// A lock that a thread holds.
-pub struct Held {
+pub struct LockHeld {
     pub object: ObjectId,
     pub mode: LockMode,
     pub taken: Location,
@@ -30,7 +30,7 @@ pub trait Source {
         None
     }
 
-    fn locks_held(&self, _access: &Accessor) -> Vec<Held> {
+    fn locks_held(&self, _access: &Accessor) -> Vec<LockHeld> {
         Vec::new()
     }
 
@@ -101,7 +101,7 @@ impl Source for Trace {
         self.blocks().thread_name(access.thread).map(str::to_owned)
     }
 
-    fn locks_held(&self, access: &Accessor) -> Vec<Held> {
+    fn locks_held(&self, access: &Accessor) -> Vec<LockHeld> {
         let taken = |event: &EventId| {
             let place = |event: &Event<'_>| {
                 let (object, mode) = match event.op {
@@ -110,7 +110,7 @@ impl Source for Trace {
                     _ => return None,
                 };
                 let taken = Placed::new(event.pc, self.stacks().walk(event.stack), Describer::of(self)).at;
-                Some(Held { object, mode, taken })
+                Some(LockHeld { object, mode, taken })
             };
             Trace::look_at(self, *event, place).ok()??
         };
@@ -178,10 +178,10 @@ impl Source for Watched<'_> {
     }
 
     /// In which mode is not known here.
-    fn locks_held(&self, access: &Accessor) -> Vec<Held> {
+    fn locks_held(&self, access: &Accessor) -> Vec<LockHeld> {
         let taken = |pc| Placed::new(pc, std::iter::empty(), self.describer).at;
         let held = self.sighted(access).map_or(&[][..], |sighted| &sighted.locks_held);
-        held.iter().map(|&(object, pc)| Held { object, mode: LockMode::Exclusive, taken: taken(pc) }).collect()
+        held.iter().map(|&(object, pc)| LockHeld { object, mode: LockMode::Exclusive, taken: taken(pc) }).collect()
     }
 
     fn awaited(&self, access: &Accessor) -> Option<(BlockedOn, ObjectId)> {

@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use reweave_model::{Kind, OpKind};
 
-use super::{Clause, Emphasis, Happening, at};
+use super::{Clause, Emphasis, StoryStep, at};
 use crate::data::Item;
 use crate::view::{Class, Row, Run, Step};
 
@@ -15,9 +15,9 @@ const AFTER: usize = 5;
 const SINGLE: usize = 3;
 
 /// A clause, and whether it can be summed up with its neighbours.
-struct Draft {
+struct ClauseDraft {
     text: String,
-    access: Option<Access>,
+    access: Option<AccessClause>,
     marked: bool,
     /// Steps that the view left out come before it.
     later: bool,
@@ -25,7 +25,7 @@ struct Draft {
     overwrites: Option<Overwritten>,
 }
 
-impl Draft {
+impl ClauseDraft {
     fn clause(&self) -> Clause {
         let emphasis = match &self.overwrites {
             Some(Overwritten { lost: true, .. }) => Emphasis::Lost,
@@ -36,7 +36,7 @@ impl Draft {
     }
 }
 
-struct Access {
+struct AccessClause {
     object: String,
     value: Option<String>,
     at: String,
@@ -45,13 +45,13 @@ struct Access {
 
 struct Turn {
     thread: u32,
-    clauses: Vec<Draft>,
+    clauses: Vec<ClauseDraft>,
 }
 
-pub fn happenings(item: &Item, run: &Run) -> Vec<Happening> {
-    let interest = Interest::of(item, run);
+pub fn happenings(item: &Item, run: &Run) -> Vec<StoryStep> {
+    let interest = Subject::of(item, run);
     let mut turns: Vec<Turn> = Vec::new();
-    let mut lost = Lost::default();
+    let mut lost = LostWrites::default();
     // Steps that the view left out lie in between.
     let mut gap = false;
     for row in &run.rows {
@@ -82,7 +82,7 @@ pub fn happenings(item: &Item, run: &Run) -> Vec<Happening> {
         _ => return Vec::new(),
     };
     let shown = first.saturating_sub(BEFORE)..(last + 1 + AFTER).min(turns.len());
-    let happening = |turn: &Turn| Happening {
+    let happening = |turn: &Turn| StoryStep {
         thread: turn.thread,
         who: run.thread_name(turn.thread),
         clauses: summed_up(&turn.clauses),
@@ -91,12 +91,12 @@ pub fn happenings(item: &Item, run: &Run) -> Vec<Happening> {
 }
 
 /// What the finding is about.
-struct Interest {
+struct Subject {
     objects: BTreeSet<String>,
     threads: BTreeSet<u32>,
 }
 
-impl Interest {
+impl Subject {
     fn of(item: &Item, run: &Run) -> Self {
         let marked = || run.shown().filter(|step| step.mark.is_some());
         let mut objects: BTreeSet<String> = marked().map(|step| step.object.clone()).collect();
@@ -156,7 +156,7 @@ fn shared(run: &Run) -> impl Iterator<Item = String> {
 /// Writes over what another thread wrote since the writer last looked. Whether what is written depends on what was read
 /// nobody knows, so that this is not told.
 #[derive(Default)]
-struct Lost {
+struct LostWrites {
     last_read: HashMap<(u32, String), (u64, Option<String>)>,
     last_write: HashMap<String, Written>,
 }
@@ -176,9 +176,9 @@ struct Written {
     read: bool,
 }
 
-impl Lost {
+impl LostWrites {
     /// What is lost by this write.
-    fn see(&mut self, step: &Step, interest: &Interest) -> Option<Overwritten> {
+    fn see(&mut self, step: &Step, interest: &Subject) -> Option<Overwritten> {
         if !interest.objects.contains(&step.object) {
             return None;
         }
@@ -235,7 +235,7 @@ fn holder(waits: &Step, run: &Run) -> Option<u32> {
     threads.into_iter().find(|&thread| has_it(thread))
 }
 
-fn clause(step: &Step, overwrites: Option<Overwritten>, run: &Run) -> Draft {
+fn clause(step: &Step, overwrites: Option<Overwritten>, run: &Run) -> ClauseDraft {
     let mark = step.mark.map_or(String::new(), |number| format!("({number}) "));
     let through = if step.through.is_empty() { String::new() } else { format!(" in {}", step.through) };
     let place = if step.place.line == 0 { through } else { format!("{through} at {}", at(&step.place)) };
@@ -268,25 +268,25 @@ fn clause(step: &Step, overwrites: Option<Overwritten>, run: &Run) -> Draft {
     };
     let after = overwrites.as_ref().map_or(String::new(), |overwritten| format!(": {}", overwritten.text));
     let accessed = matches!(step.class, Class::Read | Class::Write | Class::Update) && step.kind != OpKind::Free;
-    let access = (accessed && step.mark.is_none() && overwrites.is_none()).then(|| Access {
+    let access = (accessed && step.mark.is_none() && overwrites.is_none()).then(|| AccessClause {
         object: object.clone(),
         value: step.value.clone(),
         at: at(&step.place),
         class: step.class,
     });
-    Draft { text: format!("{mark}{text}{after}"), access, marked: step.mark.is_some(), later: false, overwrites }
+    ClauseDraft { text: format!("{mark}{text}{after}"), access, marked: step.mark.is_some(), later: false, overwrites }
 }
 
 /// Joins accesses of the same variable where there are many in a row; locks around them go with them.
-fn summed_up(clauses: &[Draft]) -> Vec<Clause> {
+fn summed_up(clauses: &[ClauseDraft]) -> Vec<Clause> {
     let mut told = Vec::new();
     let mut rest = clauses;
     while !rest.is_empty() {
         let quiet = rest.iter().take_while(|clause| !clause.marked && clause.overwrites.is_none()).count();
-        let accesses: Vec<&Access> = rest[..quiet].iter().filter_map(|clause| clause.access.as_ref()).collect();
+        let accesses: Vec<&AccessClause> = rest[..quiet].iter().filter_map(|clause| clause.access.as_ref()).collect();
         if accesses.len() <= SINGLE {
             let whole = quiet.max(1);
-            told.extend(rest[..whole].iter().map(Draft::clause));
+            told.extend(rest[..whole].iter().map(ClauseDraft::clause));
             rest = &rest[whole..];
             continue;
         }
@@ -296,7 +296,7 @@ fn summed_up(clauses: &[Draft]) -> Vec<Clause> {
         let mut told_of = BTreeSet::new();
         let objects = accesses.iter().map(|access| access.object.as_str()).filter(|&object| told_of.insert(object));
         for object in objects {
-            let of: Vec<&&Access> = accesses.iter().filter(|access| access.object == object).collect();
+            let of: Vec<&&AccessClause> = accesses.iter().filter(|access| access.object == object).collect();
             let places: BTreeSet<&str> = of.iter().map(|access| access.at.as_str()).collect();
             let places = super::listed(&places.into_iter().map(str::to_owned).collect::<Vec<_>>());
             let all = |class: Class| of.iter().all(|access| access.class == class);

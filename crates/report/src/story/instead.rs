@@ -39,7 +39,7 @@ pub fn instead(item: &Item, run: &Run, evidence: &Evidence) -> Vec<String> {
             Some(1) => "right after it".to_owned(),
             Some(steps) => format!("{steps} steps later"),
         };
-        lines.push(format!("{} {when}", told(step)));
+        lines.push(format!("{} {when}", sentence(step)));
     }
     if failing.is_none() && item.kind == Kind::Race {
         lines.push("No run had one right after the other so far.".into());
@@ -95,7 +95,7 @@ fn differences(failing: &Run, observed: &Run) -> Vec<String> {
     lines
 }
 
-fn told(step: &Step) -> String {
+fn sentence(step: &Step) -> String {
     let number = step.mark.map_or(String::new(), |number| format!("({number}) "));
     format!("{number}T{} {} at {}", step.thread, step.what, at(&step.place))
 }

@@ -16,7 +16,7 @@ pub use steps::write as write_steps;
 
 /// One thing that a thread does without another one coming in between, as far as the finding is concerned.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Happening {
+pub struct StoryStep {
     pub thread: u32,
     /// `T1 (deposit)`
     pub who: String,
@@ -40,7 +40,7 @@ pub enum Emphasis {
     Lost,
 }
 
-impl Happening {
+impl StoryStep {
     fn text(&self) -> String {
         self.clauses.iter().map(|clause| clause.text.as_str()).collect::<Vec<_>>().join(",\n      ")
     }
@@ -48,7 +48,7 @@ impl Happening {
 
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Story {
-    pub happenings: Vec<Happening>,
+    pub happenings: Vec<StoryStep>,
     /// No run did it: what happens is what was predicted.
     pub predicted: bool,
     /// What the program said meanwhile.
@@ -59,7 +59,7 @@ pub struct Story {
     pub recorded: bool,
 }
 
-pub fn tell(item: &Item, evidence: &Evidence) -> Story {
+pub fn of_item(item: &Item, evidence: &Evidence) -> Story {
     let failing = evidence.failing.as_ref();
     Story {
         happenings: evidence.happening().map(|run| events::happenings(item, run)).unwrap_or_default(),

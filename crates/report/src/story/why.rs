@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn locks_around_a_block_are_told_as_they_are() {
+    fn locks_around_a_block_are_shown_as_they_are() {
         let (confirmed, potential) = (Strength::Confirmed, Strength::Potential);
         assert_eq!(said(&[], &[], confirmed), "No lock is held at (1) and (3).");
         let one = said(&[], &["m (taken at a.c:3 f)"], confirmed);

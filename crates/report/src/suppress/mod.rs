@@ -57,7 +57,7 @@ enum Condition {
     Function(Glob),
     File(Glob),
     /// Two accesses, in either order.
-    Pair(Spot, Spot),
+    Pair(SourcePattern, SourcePattern),
     Fingerprint(String),
     /// As ThreadSanitizer means it.
     Tsan(tsan::Template),
@@ -65,7 +65,7 @@ enum Condition {
 
 /// One side of a pair: a file, a file and line, or a function.
 #[derive(Clone, PartialEq, Eq, Debug)]
-struct Spot {
+struct SourcePattern {
     name: Glob,
     line: Option<u32>,
 }
@@ -145,7 +145,7 @@ impl Condition {
             Self::Function(glob) => any_frame(&|frame| glob.matches(&frame.function)),
             Self::File(glob) => any_frame(&|frame| glob.matches_path(&frame.file)),
             Self::Pair(one, two) => {
-                let at = |spot: &Spot, not: Option<usize>| {
+                let at = |spot: &SourcePattern, not: Option<usize>| {
                     let here = |(i, a): &(usize, &AccessItem)| {
                         Some(*i) != not && a.through.iter().chain([&a.location]).any(|at| spot.is(at))
                     };
@@ -159,7 +159,7 @@ impl Condition {
     }
 }
 
-impl Spot {
+impl SourcePattern {
     fn is(&self, location: &Location) -> bool {
         match self.line {
             Some(line) => location.line == line && self.name.matches_path(&location.file),
@@ -213,7 +213,7 @@ fn condition(word: &str) -> Result<Condition, String> {
             let (one, two) = sides.ok_or_else(|| {
                 format!("`{word}` needs two places, as in pair=bank.c:15,bank.c:24 or pair=deposit,withdraw")
             })?;
-            Ok(Condition::Pair(Spot::parse(one), Spot::parse(two)))
+            Ok(Condition::Pair(SourcePattern::parse(one), SourcePattern::parse(two)))
         }
         _ => Err(wrong()),
     }

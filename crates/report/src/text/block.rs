@@ -117,7 +117,7 @@ impl Page<'_> {
         let role = reads::role(item, number);
         let place = style.paint("1", &shown(&access.location));
         let through = access.library_function().map_or(String::new(), |name| format!(" in {name}, called"));
-        let head = format!("  ({number}) {}{role} by {}{through} at {place}", access.op, access.who());
+        let head = format!("  ({number}) {}{role} by {}{through} at {place}", access.op, access.thread_label());
         writeln!(out, "{}", style.wrap(&head, 8))?;
         let Location { file, line, .. } = &access.location;
         if let Some(text) = self.sources.line(file, *line).filter(|text| !text.trim().is_empty()) {

@@ -90,9 +90,9 @@ impl Page<'_> {
         }
         self.write_counts(report, out)?;
         if self.style.detail > Detail::Quiet {
-            write_unsettled(report, out)?;
+            write_undecided(report, out)?;
         }
-        if self.style.detail == Detail::Full { write_unsettled_reads(report, out) } else { Ok(()) }
+        if self.style.detail == Detail::Full { write_undecided_reads(report, out) } else { Ok(()) }
     }
 
     /// Blocks of confirmed findings, then lines of predicted ones. What is one bug to people stands together, unless
@@ -190,7 +190,7 @@ impl Page<'_> {
 }
 
 /// What could not be settled.
-pub(crate) fn write_unsettled(report: &Report, out: &mut dyn Write) -> io::Result<()> {
+pub(crate) fn write_undecided(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     let stat = |name: &str| report.stats.get(name).copied().unwrap_or(0);
     if stat("left_out") > 0 {
         writeln!(out, "{} more findings between other places were left out", stat("left_out"))?;
@@ -251,7 +251,7 @@ pub(crate) fn write_unsettled(report: &Report, out: &mut dyn Write) -> io::Resul
 }
 
 /// The same of reads that depend on the schedule: for those who ask.
-fn write_unsettled_reads(report: &Report, out: &mut dyn Write) -> io::Result<()> {
+fn write_undecided_reads(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     match report.stats.get("nondeterminism.unknown_pairs").copied().unwrap_or(0) {
         0 => Ok(()),
         1 => writeln!(

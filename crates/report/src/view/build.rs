@@ -13,11 +13,11 @@ use crate::place::Placed;
 
 /// How much of a run is kept.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Limits {
+pub struct ViewLimits {
     pub rows: usize,
 }
 
-impl Default for Limits {
+impl Default for ViewLimits {
     fn default() -> Self {
         Self { rows: 10_000 }
     }
@@ -27,7 +27,7 @@ impl Default for Limits {
 const LONGEST: usize = 200;
 
 /// What a thread holds, with the row where it began to.
-struct Held {
+struct LockOnLane {
     object: ObjectId,
     shared: bool,
     since: usize,
@@ -35,7 +35,7 @@ struct Held {
 
 /// What a thread is called after.
 #[derive(Default)]
-struct Beginning {
+struct ThreadStart {
     function: String,
     /// Whether that is the program's own.
     own: bool,
@@ -45,9 +45,9 @@ struct Beginning {
 /// Events that are looked at for a function to call a thread after: where no library has lines, none has one.
 const TRIES: u32 = 64;
 
-pub fn build(trace: &Trace, marks: &Marks, limits: Limits) -> Result<Run> {
-    let kept = Kept::of(trace, marks, limits)?;
-    let mut maker = Maker {
+pub fn build(trace: &Trace, marks: &Marks, limits: ViewLimits) -> Result<Run> {
+    let kept = ShownEvents::of(trace, marks, limits)?;
+    let mut maker = ViewBuilder {
         trace,
         describer: Describer::naming(trace),
         marks,
@@ -85,15 +85,15 @@ pub fn build(trace: &Trace, marks: &Marks, limits: Limits) -> Result<Run> {
 }
 
 /// Which events are shown.
-struct Kept {
+struct ShownEvents {
     // invariant: sorted, disjoint; both ends included
     ranges: Vec<(u64, u64)>,
     /// The memory that the finding is about.
     memory: Vec<(u64, u64)>,
 }
 
-impl Kept {
-    fn of(trace: &Trace, marks: &Marks, limits: Limits) -> Result<Self> {
+impl ShownEvents {
+    fn of(trace: &Trace, marks: &Marks, limits: ViewLimits) -> Result<Self> {
         let mut memory_of_marks = Vec::new();
         for id in marks.keys() {
             if let Some((addr, size)) = trace.look_at(*id, |event| memory(&event.op))?.flatten() {
@@ -126,24 +126,24 @@ impl Kept {
     }
 }
 
-struct Maker<'a> {
+struct ViewBuilder<'a> {
     trace: &'a Trace,
     describer: Describer<'a>,
     marks: &'a Marks,
     marked_memory: Vec<(u64, u64)>,
     run: Run,
     row_of: HashMap<EventId, usize>,
-    held: BTreeMap<ThreadId, Vec<Held>>,
+    held: BTreeMap<ThreadId, Vec<LockOnLane>>,
     /// Who wrote the memory of the finding last, by its first byte.
     last_write: BTreeMap<u64, (EventId, ThreadId)>,
     /// Steps left out since the last row, and whose.
     fold: Option<(u64, BTreeSet<ThreadId>)>,
     names: BTreeMap<ThreadId, String>,
     /// Where each thread was first, and who called that.
-    first: BTreeMap<ThreadId, Beginning>,
+    first: BTreeMap<ThreadId, ThreadStart>,
 }
 
-impl Maker<'_> {
+impl ViewBuilder<'_> {
     fn keep(&mut self, event: &reweave_model::Event<'_>, number: u64, link: Option<(LinkKind, EventId)>) {
         self.flush();
         let row = self.run.rows.len();
@@ -238,7 +238,7 @@ impl Maker<'_> {
         let held = self.held.entry(thread).or_default();
         match op.lock_change() {
             Some(LockChange::Acquired { lock, mode }) => {
-                held.push(Held { object: lock, shared: mode == LockMode::Shared, since: row });
+                held.push(LockOnLane { object: lock, shared: mode == LockMode::Shared, since: row });
             }
             Some(LockChange::Released { lock: object, .. }) => {
                 // Also a release that another thread's acquire is meant for.
@@ -251,7 +251,7 @@ impl Maker<'_> {
         }
     }
 
-    fn bar(&mut self, thread: ThreadId, held: &Held, to: usize) {
+    fn bar(&mut self, thread: ThreadId, held: &LockOnLane, to: usize) {
         let lock = cut(&self.describer.object(held.object));
         self.run.bars.push(Bar { thread: thread.0, lock, shared: held.shared, from: held.since, to });
     }

@@ -17,7 +17,7 @@ use serde::Serialize;
 use crate::data::Location;
 
 pub(crate) use build::cut;
-pub use build::{Limits, build};
+pub use build::{ViewLimits, build};
 
 /// One run.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
@@ -192,7 +192,7 @@ pub struct Evidence {
 
 impl Evidence {
     /// The order in which it was predicted; `reordered` is the recorded run along the witness.
-    pub fn predict(&mut self, reordered: &Trace, marks: &Marks, limits: Limits) -> Result<()> {
+    pub fn predict(&mut self, reordered: &Trace, marks: &Marks, limits: ViewLimits) -> Result<()> {
         let mut run = build(reordered, marks, limits)?;
         run.outcome = PREDICTED.into();
         self.predicted = Some(run);

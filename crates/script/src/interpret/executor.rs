@@ -28,7 +28,7 @@ struct Frame {
 
 /// Why a program fails.
 type Failure = String;
-pub(super) type Done<T = ()> = Result<T, Failure>;
+pub(super) type StepResult<T = ()> = Result<T, Failure>;
 
 /// Whether the thread goes on.
 enum Flow {
@@ -141,7 +141,7 @@ impl Executor {
         registers.unwrap_or(Type::I64)
     }
 
-    fn statement(&mut self, function: &Function, statement: &Statement) -> Done<Flow> {
+    fn statement(&mut self, function: &Function, statement: &Statement) -> StepResult<Flow> {
         let pc = code_address(statement.id);
         match &statement.kind {
             StatementKind::Load { .. }
@@ -186,7 +186,7 @@ impl Executor {
     }
 
     /// What touches registers only.
-    fn compute(&mut self, function: &Function, kind: &StatementKind) -> Done {
+    fn compute(&mut self, function: &Function, kind: &StatementKind) -> StepResult {
         match *kind {
             StatementKind::Const { to, value } => self.set(to, arithmetic::literal(function.kind_of(to), value)),
             StatementKind::Move { to, from } => self.set(to, self.operand(from, function.kind_of(to))),
@@ -218,7 +218,7 @@ impl Executor {
         arguments.iter().zip(parameters).map(|(argument, known)| self.operand(*argument, known.kind)).collect()
     }
 
-    fn threads(&mut self, pc: u64, kind: &StatementKind) -> Done {
+    fn threads(&mut self, pc: u64, kind: &StatementKind) -> StepResult {
         match kind {
             StatementKind::Start { to, function, arguments } => {
                 let arguments = self.arguments(*function, arguments);
@@ -253,12 +253,12 @@ impl Executor {
         Ok(())
     }
 
-    fn thread(&self, register: Register) -> Done<u32> {
+    fn thread(&self, register: Register) -> StepResult<u32> {
         let known = lock(&self.shared.threads).get(&self.get(register)).copied();
         known.ok_or_else(|| "there is no such thread".to_owned())
     }
 
-    fn flow(&mut self, function: &Function, pc: u64, kind: &StatementKind) -> Done<Flow> {
+    fn flow(&mut self, function: &Function, pc: u64, kind: &StatementKind) -> StepResult<Flow> {
         match *kind {
             StatementKind::Jump { to } => self.jump(to),
             StatementKind::Branch { condition, then, otherwise } => {
@@ -315,7 +315,7 @@ impl Executor {
         let _ = io::stdout().write_all(line.as_bytes());
     }
 
-    fn input(&mut self, pc: u64) -> Done<i64> {
+    fn input(&mut self, pc: u64) -> StepResult<i64> {
         static ENDED: AtomicBool = AtomicBool::new(false);
         self.control.input(pc, || {
             let mut line = String::new();

@@ -3,7 +3,7 @@
 use reweave_guest::{Deadline, Performed};
 use reweave_model::{AccessFlags, AtomicKind, LockMode, MemoryOrder, Misuse, Op};
 
-use super::executor::{Done, Executor};
+use super::executor::{Executor, StepResult};
 use super::memory::Shape;
 use super::{lock, make_object};
 use crate::language::{
@@ -16,7 +16,7 @@ const PATIENCE: u64 = 1_000_000_000;
 
 impl Executor {
     /// Address of a place, and what is there.
-    fn place(&self, function: &Function, place: &Place) -> Done<(u64, Option<Slot>)> {
+    fn place(&self, function: &Function, place: &Place) -> StepResult<(u64, Option<Slot>)> {
         let (program, layout) = (&self.shared.program, &self.shared.layout);
         let shape = |register: Register| {
             let address = self.get(register);
@@ -62,7 +62,7 @@ impl Executor {
     }
 
     /// Address of a place that holds values of this type.
-    fn value_place(&self, function: &Function, place: &Place, kind: Type) -> Done<u64> {
+    fn value_place(&self, function: &Function, place: &Place, kind: Type) -> StepResult<u64> {
         match self.place(function, place)? {
             (address, Some(Slot::Value(known))) if known == kind => Ok(address),
             (_, Some(Slot::Value(known))) => Err(format!("the place holds {known}, not {kind}")),
@@ -70,16 +70,16 @@ impl Executor {
         }
     }
 
-    fn object(&self, function: &Function, place: &Place) -> Done<u64> {
+    fn object(&self, function: &Function, place: &Place) -> StepResult<u64> {
         self.place(function, place).map(|(address, _)| address + MONITOR)
     }
 
-    fn condition(&self, function: &Function, place: &Place) -> Done<u64> {
+    fn condition(&self, function: &Function, place: &Place) -> StepResult<u64> {
         let (address, slot) = self.place(function, place)?;
         Ok(if slot.is_none() { address + CONDITION } else { address })
     }
 
-    pub(super) fn access(&mut self, function: &Function, pc: u64, kind: &StatementKind) -> Done {
+    pub(super) fn access(&mut self, function: &Function, pc: u64, kind: &StatementKind) -> StepResult {
         match *kind {
             StatementKind::Load { to, ref from, mode } => {
                 let kind = function.kind_of(to);
@@ -169,7 +169,7 @@ impl Executor {
         (read, written)
     }
 
-    fn alloc(&mut self, function: &Function, pc: u64, what: Allocation) -> Done<u64> {
+    fn alloc(&mut self, function: &Function, pc: u64, what: Allocation) -> StepResult<u64> {
         let shape = match what {
             Allocation::Object(kind) => Shape::Object(kind),
             Allocation::Array { element, length } => {
@@ -190,7 +190,7 @@ impl Executor {
         Ok(address)
     }
 
-    pub(super) fn sync(&mut self, function: &Function, pc: u64, kind: &StatementKind) -> Done {
+    pub(super) fn sync(&mut self, function: &Function, pc: u64, kind: &StatementKind) -> StepResult {
         let mode = |shared: bool| if shared { LockMode::Shared } else { LockMode::Exclusive };
         match kind {
             StatementKind::Enter { lock, shared } => {
@@ -261,7 +261,7 @@ impl Executor {
         condition: &Place,
         lock: &Place,
         deadline: Deadline,
-    ) -> Done<bool> {
+    ) -> StepResult<bool> {
         let (condition, lock) = (self.condition(function, condition)?, self.object(function, lock)?);
         if !self.control.owns(lock) {
             self.control.misused(pc, Misuse::UnlockByNonOwner, lock);

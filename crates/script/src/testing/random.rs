@@ -161,26 +161,27 @@ pub struct Sketch {
 
 /// What programs are made of.
 #[derive(Clone, Copy, Debug)]
-pub struct Limits {
+pub struct ProgramSize {
     /// Beside main.
     pub threads: u64,
     /// Statements in all, what locks and unlocks not counted.
     pub statements: u64,
 }
 
-impl Default for Limits {
+impl Default for ProgramSize {
     fn default() -> Self {
         Self { threads: 3, statements: 12 }
     }
 }
 
 /// The program of a seed.
-pub fn sketch(seed: u64, limits: Limits) -> Sketch {
+pub fn sketch(seed: u64, limits: ProgramSize) -> Sketch {
     let mut dice = Dice::new(seed);
     let threads = 1 + dice.below(limits.threads);
     let mut left = 2 + dice.below(limits.statements.saturating_sub(1));
     // Each program uses some of the language: with all of it, nothing meets anything.
-    let taste = Taste { kinds: (0..5).map(|_| dice.below(KINDS)).collect(), variables: 1 + dice.below(VARIABLES) };
+    let taste =
+        ItemChooser { kinds: (0..5).map(|_| dice.below(KINDS)).collect(), variables: 1 + dice.below(VARIABLES) };
     let mut bodies: Vec<Vec<Item>> = (0..=threads).map(|_| Vec::new()).collect();
     while left > 0 {
         let who = dice.below(bodies.len() as u64) as usize;
@@ -198,15 +199,15 @@ pub fn sketch(seed: u64, limits: Limits) -> Sketch {
     Sketch { threads, meanwhile, after, joins: !dice.one_in(5), semaphore: dice.below(3), barrier: 2 + dice.below(2) }
 }
 
-/// Kinds of items that [`Taste::item`] chooses from.
+/// Kinds of items that [`ItemChooser::item`] chooses from.
 const KINDS: u64 = 21;
 
-struct Taste {
+struct ItemChooser {
     kinds: Vec<u64>,
     variables: u64,
 }
 
-impl Taste {
+impl ItemChooser {
     fn items(&self, dice: &mut Dice, left: &mut u64, depth: u64, held: &[u64]) -> Vec<Item> {
         let count = 1 + dice.below(2);
         (0..count.min((*left).max(1))).map(|_| self.item(dice, left, depth + 1, held)).collect()

@@ -192,7 +192,8 @@ pub(super) fn item(logs: &Logs, found: &Found, has_witness: bool, places: &Place
         ..AccessItem::default()
     };
     let accesses = vec![access(&found.a, found.i), access(&found.b, found.j)];
-    let did: Vec<String> = accesses.iter().map(|access| format!("{} by {}", access.op, access.who())).collect();
+    let did: Vec<String> =
+        accesses.iter().map(|access| format!("{} by {}", access.op, access.thread_label())).collect();
     let strength = if has_witness { Strength::Predicted } else { Strength::Potential };
     Item {
         fingerprint: fingerprint::fingerprint(Kind::Race, &accesses),

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use reweave_launch::{Error, FrontEnds, PrivateFolder, Result, interrupt};
 use reweave_model::{Harm, Strength};
-use reweave_report::data::{SCHEMA, Tries};
+use reweave_report::data::{AttemptCounts, SCHEMA};
 use reweave_report::{Item, Report};
 use reweave_trace::Language;
 
@@ -176,10 +176,10 @@ fn confirm(
         let folder = PrivateFolder::new()?;
         let tried = session::confirm(program, folder.path(), &plans);
         let tried = tried.map_err(|source| recording::cannot_run(&request.command, source))?;
-        item.tries = Some(Tries {
+        item.tries = Some(AttemptCounts {
             attempts: tried.orders.len() as u32,
             confirmations: tried.orders.iter().filter(|order| order.happened).count() as u32,
-            ..Tries::default()
+            ..AttemptCounts::default()
         });
         if tried.confirmed() {
             let again = Again::new(&request.command, &request.cwd, &plans, program.limit);

@@ -77,7 +77,7 @@ fn executions_lie_within_what_is_computed() {
 fn executions_of_other_programs_lie_within_what_is_computed() {
     let mut looked = Looked::default();
     for seed in seeds(500) {
-        let text = write(&random::sketch(seed, random::Limits::default()));
+        let text = write(&random::sketch(seed, random::ProgramSize::default()));
         look(&text, 20_000, &mut looked).unwrap_or_else(|wrong| panic!("seed {seed}: {wrong}\n{text}"));
     }
     println!("{looked:?}");

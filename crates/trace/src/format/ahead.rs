@@ -11,13 +11,13 @@ use super::v1::ChunkHeader;
 /// Chunks unpacked and not yet read, of about a megabyte each. One more is being read, and one being unpacked.
 const AHEAD: usize = 2;
 
-pub(super) struct Ahead {
+pub(super) struct ReadAhead {
     unpacked: Receiver<(ChunkHeader, Vec<u64>)>,
     /// Memory goes back to be used again.
     spent: Sender<Vec<u64>>,
 }
 
-impl Ahead {
+impl ReadAhead {
     /// `None` where a thread would be of no use: a short trace, one that needs no unpacking, a single processor, or no
     /// thread to be had.
     pub fn start<'scope, 't: 'scope>(trace: &'t Trace, scope: &'scope Scope<'scope, '_>) -> Option<Self> {

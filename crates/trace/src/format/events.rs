@@ -5,8 +5,8 @@ use std::thread::Scope;
 use reweave_model::wire::{self, Record, kind as k};
 use reweave_model::{AccessFlags, Addr, Event, EventId, Op, Pc, StackId, ThreadId, Value};
 
-use super::ahead::Ahead;
-use super::excerpt::Kept;
+use super::ahead::ReadAhead;
+use super::excerpt::KeptEvent;
 use super::pack::Unpacker;
 use super::reader::Trace;
 use crate::Result;
@@ -19,7 +19,7 @@ pub struct Events<'t> {
     trace: &'t Trace,
     next_chunk: usize,
     /// Who unpacks the chunks, if it is not done here.
-    ahead: Option<Ahead>,
+    ahead: Option<ReadAhead>,
     unpacker: Unpacker,
     /// The words of the current chunk, if it had to be unpacked.
     own: Vec<u64>,
@@ -108,7 +108,7 @@ impl<'t> Events<'t> {
     where
         't: 'scope,
     {
-        Self { ahead: Ahead::start(trace, scope), ..Self::new(trace, 0) }
+        Self { ahead: ReadAhead::start(trace, scope), ..Self::new(trace, 0) }
     }
 
     #[inline(always)]
@@ -299,7 +299,7 @@ impl<'t> Events<'t> {
     }
 
     /// The record of this event, if it can be read. Chunks between here and there are not unpacked.
-    pub(super) fn kept(&mut self, id: EventId) -> Result<Option<Kept>> {
+    pub(super) fn kept(&mut self, id: EventId) -> Result<Option<KeptEvent>> {
         let chunk = self.trace.chunk_of(id);
         if chunk >= self.next_chunk {
             self.pass_over();
@@ -311,7 +311,7 @@ impl<'t> Events<'t> {
         }
         let record = &self.words()[self.at..];
         let words = wire::length(record).ok().and_then(|len| record.get(..len));
-        Ok(words.map(|words| Kept { thread: self.thread, stack: self.stack, words: words.into() }))
+        Ok(words.map(|words| KeptEvent { thread: self.thread, stack: self.stack, words: words.into() }))
     }
 
     /// How much of the trace has been unpacked, from 0 to 1.

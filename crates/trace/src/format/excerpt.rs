@@ -7,7 +7,7 @@ use reweave_model::wire::{self, Record};
 use reweave_model::{Event, EventId, StackId, ThreadId};
 
 /// An event's record, as the program wrote it, and who performed it.
-pub(super) struct Kept {
+pub(super) struct KeptEvent {
     pub thread: ThreadId,
     pub stack: StackId,
     pub words: Box<[u64]>,
@@ -15,7 +15,7 @@ pub(super) struct Kept {
 
 #[derive(Default)]
 pub(super) struct Excerpt {
-    events: HashMap<EventId, Kept>,
+    events: HashMap<EventId, KeptEvent>,
 }
 
 impl Excerpt {
@@ -23,12 +23,12 @@ impl Excerpt {
         self.events.contains_key(&id)
     }
 
-    pub fn put(&mut self, id: EventId, kept: Kept) {
+    pub fn put(&mut self, id: EventId, kept: KeptEvent) {
         self.events.insert(id, kept);
     }
 
     pub fn event(&self, id: EventId) -> Option<Event<'_>> {
-        let Kept { thread, stack, words } = self.events.get(&id)?;
+        let KeptEvent { thread, stack, words } = self.events.get(&id)?;
         match wire::decode(words) {
             Ok((Record::Event { pc, op }, _)) => Some(Event { id, thread: *thread, pc, stack: *stack, op }),
             _ => None,

@@ -3,13 +3,13 @@
 //! A recording that was cut off is readable up to where it was cut; a damaged chunk is reported with its position and
 //! skipped, and the ids of the events after it are still right.
 
-mod again;
 mod ahead;
 mod events;
 mod excerpt;
 pub mod pack;
 mod raw;
 pub mod reader;
+mod unpacked_cache;
 pub mod v1;
 mod writer;
 

@@ -8,10 +8,10 @@ use std::thread::Scope;
 use memmap2::Mmap;
 use reweave_model::{Event, EventId};
 
-use super::again::Again;
 use super::events::Events;
 use super::excerpt::Excerpt;
 use super::pack::{self, Unpacker};
+use super::unpacked_cache::UnpackedCache;
 use super::v1::{self, CHUNK_HEADER_LEN, CHUNK_MAGIC, ChunkHeader, FILE_HEADER_LEN, chunk_kind, packing};
 use crate::blocks::Blocks;
 use crate::symbols::Symbols;
@@ -87,7 +87,7 @@ pub struct Trace {
     symbols: OnceLock<Symbols>,
     blocks: OnceLock<Blocks>,
     excerpt: RwLock<Excerpt>,
-    again: Mutex<Again>,
+    again: Mutex<UnpackedCache>,
 }
 
 impl Trace {

@@ -39,7 +39,7 @@ impl Put {
 
 pub(super) struct Take<'a>(&'a [u8]);
 
-type Bad = &'static str;
+type Malformation = &'static str;
 
 impl<'a> Take<'a> {
     #[cfg(test)]
@@ -47,7 +47,7 @@ impl<'a> Take<'a> {
         Self(bytes)
     }
 
-    pub fn int(&mut self) -> Result<u64, Bad> {
+    pub fn int(&mut self) -> Result<u64, Malformation> {
         let mut value = 0;
         for shift in (0..64).step_by(7) {
             let (&byte, rest) = self.0.split_first().ok_or("cut short")?;
@@ -60,21 +60,21 @@ impl<'a> Take<'a> {
         Err("number too long")
     }
 
-    pub fn int32(&mut self) -> Result<u32, Bad> {
+    pub fn int32(&mut self) -> Result<u32, Malformation> {
         self.int()?.try_into().map_err(|_| "number too large")
     }
 
     /// A count of things of at least one byte each: bounded by what is left.
-    pub fn count(&mut self) -> Result<usize, Bad> {
+    pub fn count(&mut self) -> Result<usize, Malformation> {
         let count = self.int()?;
         if count > self.0.len() as u64 { Err("count too large") } else { Ok(count as usize) }
     }
 
-    pub fn text(&mut self) -> Result<String, Bad> {
+    pub fn text(&mut self) -> Result<String, Malformation> {
         Ok(String::from_utf8_lossy(self.bytes()?).into_owned())
     }
 
-    pub fn bytes(&mut self) -> Result<&[u8], Bad> {
+    pub fn bytes(&mut self) -> Result<&[u8], Malformation> {
         let len = self.count()?;
         let (bytes, rest) = self.0.split_at(len);
         self.0 = rest;
@@ -133,7 +133,7 @@ impl Symbols {
 
     /// # Errors
     /// What is wrong with the bytes.
-    pub fn from_bytes(bytes: &[u8]) -> Result<Self, Bad> {
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, Malformation> {
         let mut take = Take(bytes);
         let version = take.int()?;
         if version == 0 {

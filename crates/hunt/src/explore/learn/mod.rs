@@ -8,7 +8,7 @@ use std::collections::{HashMap, HashSet};
 use reweave_model::{AccessFlags, Event, EventId, Misuse, Op, Pc, ThreadId, ThreadName, Value};
 use reweave_trace::{Language, Result, Trace};
 
-use super::tree::{Base, Edge, NodeId, Request, StepResult, Thing, Tree, Who, Written};
+use super::tree::{Base, Edge, NodeId, Request, StepResult, Thing, ThreadNumber, Tree, Written};
 use crate::classes::Class;
 use crate::names::{Code, Names};
 
@@ -66,7 +66,7 @@ fn handles(trace: &Trace) -> Result<HashMap<EventId, u32>> {
 
 /// Where a thread of the run that is being learned is.
 struct Cursor {
-    who: Who,
+    who: ThreadNumber,
     node: NodeId,
     /// Where it was before.
     from: NodeId,
@@ -76,7 +76,7 @@ struct Cursor {
     /// The library call it is in, and whether it wrote last.
     call: Option<(Code, bool)>,
     /// What it was told since it last did something that others can notice.
-    told: Vec<(Code, StepResult)>,
+    answers: Vec<(Code, StepResult)>,
     /// It did something else than at the same place before.
     lost: bool,
 }
@@ -90,7 +90,7 @@ struct Learning<'t> {
     memory: HashMap<Thing, (u8, u64)>,
     seen: HashSet<Thing>,
     /// What the program knows threads by, and where it is told.
-    handles: HashMap<u64, Who>,
+    handles: HashMap<u64, ThreadNumber>,
     told_handles: HashMap<EventId, u32>,
     exited: bool,
 }
@@ -134,7 +134,7 @@ impl<'t> Learning<'t> {
             Op::Write { value, .. } if self.told_handles.contains_key(&event.id) => {
                 let nth = self.told_handles[&event.id];
                 let parent = self.cursors.get(&thread).map(|cursor| cursor.who);
-                let who = parent.and_then(|parent| self.tree.who(ThreadName { parent: parent.into(), nth }));
+                let who = parent.and_then(|parent| self.tree.thread_number(ThreadName { parent: parent.into(), nth }));
                 let handle = match value {
                     Value::Word(word) => Some(word),
                     Value::Bytes(bytes) => bytes.try_into().ok().map(u64::from_le_bytes),
@@ -153,11 +153,11 @@ impl<'t> Learning<'t> {
         self.step(event, code);
     }
 
-    fn begin(&mut self, thread: ThreadId, name: ThreadName) -> Option<Who> {
-        let who = self.tree.who(name)?;
+    fn begin(&mut self, thread: ThreadId, name: ThreadName) -> Option<ThreadNumber> {
+        let who = self.tree.thread_number(name)?;
         let node = self.tree.roots[usize::from(who)];
-        let told = Vec::new();
-        let cursor = Cursor { who, node, from: node, lead: 0, blocked: None, call: None, told, lost: false };
+        let answers = Vec::new();
+        let cursor = Cursor { who, node, from: node, lead: 0, blocked: None, call: None, answers, lost: false };
         self.cursors.insert(thread, cursor);
         Some(who)
     }
@@ -263,33 +263,33 @@ impl<'t> Learning<'t> {
             let tried =
                 matches!(node.ask, Some(Request::Acquire { tried: true, .. } | Request::Take { tried: true, .. }));
             match answer {
-                StepResult::Done if tried => digest.told(5, code, 0),
+                StepResult::Done if tried => digest.add(5, code, 0),
                 StepResult::Done => {}
-                StepResult::Value(value) => digest.told(1, code, value),
-                StepResult::Unknown => digest.told(1, code, u64::MAX),
-                StepResult::Refused => digest.told(4, code, 0),
-                StepResult::Notified => digest.told(6, code, 0),
-                StepResult::TimedOut => digest.told(6, code, 1),
-                StepResult::Serial(serial) => digest.told(7, code, serial.into()),
-                StepResult::First(first) => digest.told(8, code, first.into()),
+                StepResult::Value(value) => digest.add(1, code, value),
+                StepResult::Unknown => digest.add(1, code, u64::MAX),
+                StepResult::Refused => digest.add(4, code, 0),
+                StepResult::Notified => digest.add(6, code, 0),
+                StepResult::TimedOut => digest.add(6, code, 1),
+                StepResult::Serial(serial) => digest.add(7, code, serial.into()),
+                StepResult::First(first) => digest.add(8, code, first.into()),
             }
             let to = tree.add(digest);
             tree.nodes[cursor.node as usize].edges.push(Edge { answer, steps, writes, to });
             cursor.node = to;
         }
         if effect {
-            cursor.told.clear();
+            cursor.answers.clear();
         } else if answer != StepResult::Done {
-            cursor.told.push((code, answer));
+            cursor.answers.push((code, answer));
             let tiring = &mut tree.nodes[cursor.from as usize].tiring;
-            let rounds = rounds(&cursor.told);
+            let rounds = rounds(&cursor.answers);
             match tiring.iter_mut().find(|(known, _)| *known == answer) {
                 Some((_, most)) => *most = rounds.max(*most),
                 None if rounds > 1 => tiring.push((answer, rounds)),
                 None => {}
             }
             // What it does after that long, the model need not know.
-            cursor.lost |= cursor.told.len() > LONG_WAIT;
+            cursor.lost |= cursor.answers.len() > LONG_WAIT;
         }
     }
 
@@ -352,13 +352,13 @@ fn alike(known: &mut Request, ask: &Request) -> bool {
 }
 
 /// Of how many rounds of the same what a thread was told last is the end.
-fn rounds(told: &[(Code, StepResult)]) -> usize {
+fn rounds(answers: &[(Code, StepResult)]) -> usize {
     let equal = |length: usize| {
         let same = |back: &usize| {
-            let end = told.len() - back * length;
-            end >= length && told[end - length..end] == told[told.len() - length..]
+            let end = answers.len() - back * length;
+            end >= length && answers[end - length..end] == answers[answers.len() - length..]
         };
         (1..ROUNDS).take_while(same).count() + 1
     };
-    (1..=ROUND.min(told.len())).map(equal).max().unwrap_or(0)
+    (1..=ROUND.min(answers.len())).map(equal).max().unwrap_or(0)
 }

@@ -51,7 +51,7 @@ unsafe fn sort(
     ranges::writes(inside, base, total, pc);
     // SAFETY: as above, the other way.
     unsafe { strings::memmove::real()(base, sorted.as_ptr(), total) };
-    inside.settle();
+    inside.fill_pending_write();
 }
 
 type Compare = unsafe extern "C-unwind" fn(*const c_void, *const c_void) -> c_int;

@@ -5,20 +5,21 @@ use super::{copied, plain, ranges};
 use libc::c_int;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum How {
+enum Comparison {
     Bytes,
     Text,
     /// Text, upper and lower case alike in the current locale.
     Folded,
 }
 
-impl How {
+impl Comparison {
     /// The difference of two bytes, if it decides the comparison.
     fn decides(self, a: u8, b: u8) -> Option<c_int> {
         // SAFETY: any byte is a valid argument of tolower.
-        let fold = |byte: u8| if self == How::Folded { unsafe { libc::tolower(byte.into()) } } else { byte.into() };
+        let fold =
+            |byte: u8| if self == Comparison::Folded { unsafe { libc::tolower(byte.into()) } } else { byte.into() };
         let difference = fold(a) - fold(b);
-        (difference != 0 || (self != How::Bytes && a == 0)).then_some(difference)
+        (difference != 0 || (self != Comparison::Bytes && a == 0)).then_some(difference)
     }
 
     /// How many bytes of each side it takes, at most `limit`, and the result if they decide.
@@ -36,7 +37,7 @@ impl How {
 
 /// Compares piece by piece: if others run between the two reads, the second side may have become longer in common than
 /// what was read of the first, and the comparison goes on behind that.
-unsafe fn compare(token: &mut Token<'_>, a: *const u8, b: *const u8, limit: usize, how: How, pc: u64) -> c_int {
+unsafe fn compare(token: &mut Token<'_>, a: *const u8, b: *const u8, limit: usize, how: Comparison, pc: u64) -> c_int {
     let mut done = 0;
     while done < limit {
         let (a, b, left) = (a.wrapping_add(done), b.wrapping_add(done), limit - done);
@@ -62,26 +63,26 @@ unsafe fn compare(token: &mut Token<'_>, a: *const u8, b: *const u8, limit: usiz
 
 strings! {
     fn memcmp(a: *const u8, b: *const u8, size: usize; inside, pc) -> c_int [early plain::memcmp] {
-        compare(inside, a, b, size, How::Bytes, pc)
+        compare(inside, a, b, size, Comparison::Bytes, pc)
     }
 
     fn bcmp(a: *const u8, b: *const u8, size: usize; inside, pc) -> c_int [early plain::memcmp] {
-        compare(inside, a, b, size, How::Bytes, pc)
+        compare(inside, a, b, size, Comparison::Bytes, pc)
     }
 
     fn strcmp(a: *const u8, b: *const u8; inside, pc) -> c_int [early plain::strcmp] {
-        compare(inside, a, b, usize::MAX, How::Text, pc)
+        compare(inside, a, b, usize::MAX, Comparison::Text, pc)
     }
 
     fn strncmp(a: *const u8, b: *const u8, limit: usize; inside, pc) -> c_int [early plain::strncmp] {
-        compare(inside, a, b, limit, How::Text, pc)
+        compare(inside, a, b, limit, Comparison::Text, pc)
     }
 
     fn strcasecmp(a: *const u8, b: *const u8; inside, pc) -> c_int {
-        compare(inside, a, b, usize::MAX, How::Folded, pc)
+        compare(inside, a, b, usize::MAX, Comparison::Folded, pc)
     }
 
     fn strncasecmp(a: *const u8, b: *const u8, limit: usize; inside, pc) -> c_int {
-        compare(inside, a, b, limit, How::Folded, pc)
+        compare(inside, a, b, limit, Comparison::Folded, pc)
     }
 }

@@ -3,7 +3,7 @@
 use super::Token;
 use super::bytes::memmove;
 use super::searches::{see_text, strlen, strnlen};
-use super::{Seen, copied, look, put, ranges, see};
+use super::{BytesRead, copied, look, put, ranges, see};
 use crate::runtime::{Inside, memory};
 
 /// Copies a string with its terminator; returns its length.
@@ -22,7 +22,7 @@ pub unsafe fn copy_text(token: &mut Token<'_>, to: *mut u8, from: *const u8, pc:
 }
 
 /// Reads at most `limit` bytes of a string; returns its length within that.
-unsafe fn see_some(token: &mut Token<'_>, from: *const u8, limit: usize, pc: u64) -> (Seen, usize) {
+unsafe fn see_some(token: &mut Token<'_>, from: *const u8, limit: usize, pc: u64) -> (BytesRead, usize) {
     token.point();
     // SAFETY: the program's own argument.
     let length = unsafe { strnlen::real()(from, limit) };

@@ -1,7 +1,7 @@
 //! mem* and str* functions, which record the bytes they read and write as ranges.
 //!
 //! Reads are exact: `strcmp` reads up to the first difference, not to the end. Each range is a step of its own, and the
-//! scheduler may put another thread between two of them; what was read before is then used from a copy ([`Seen`]), so
+//! scheduler may put another thread between two of them; what was read before is then used from a copy ([`BytesRead`]), so
 //! that the call's effect always follows from what the trace says it read.
 //!
 //! Three kinds of callers come here and must not be recorded: a process that is not under control, for which the stub
@@ -28,7 +28,7 @@ use super::{Inside, Token, enter, ranges};
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 /// A libc function: where its address is kept, and its zero-terminated name.
-type Entry = (&'static AtomicPtr<()>, &'static str);
+type LibcFunction = (&'static AtomicPtr<()>, &'static str);
 
 /// Finds all functions when the library is loaded: later the program may be anywhere, and the look-up allocates and
 /// changes what `dlerror` says.
@@ -72,26 +72,26 @@ fn recorded(pc: u64) -> Option<Inside> {
 }
 
 /// What a read returned: the bytes themselves while nobody else can run, otherwise a copy.
-struct Seen {
+struct BytesRead {
     at: *const u8,
     _copy: Vec<u8>,
 }
 
 /// Reads `size` bytes that a later step of the same call uses.
-fn see(token: &mut Token<'_>, at: *const u8, size: usize, pc: u64) -> Seen {
+fn see(token: &mut Token<'_>, at: *const u8, size: usize, pc: u64) -> BytesRead {
     ranges::reads(token, at, size, pc);
     // The slice is used up: others run before the next step.
-    if token.me().own.budget.get() == 0 && size > 0 { copied(at, size) } else { Seen { at, _copy: Vec::new() } }
+    if token.me().own.budget.get() == 0 && size > 0 { copied(at, size) } else { BytesRead { at, _copy: Vec::new() } }
 }
 
-fn copied(at: *const u8, size: usize) -> Seen {
+fn copied(at: *const u8, size: usize) -> BytesRead {
     let mut copy = Vec::<u8>::with_capacity(size);
     // SAFETY: there is room, and the caller may read `size` bytes.
     unsafe {
         memmove::real()(copy.as_mut_ptr(), at, size);
         copy.set_len(size);
     }
-    Seen { at: copy.as_ptr(), _copy: copy }
+    BytesRead { at: copy.as_ptr(), _copy: copy }
 }
 
 /// Looks at memory: `look` gives its answer and the bytes it took to find it.
@@ -107,5 +107,5 @@ fn look<R>(token: &mut Token<'_>, pc: u64, look: impl FnOnce() -> (R, *const u8,
 fn put(token: &mut Token<'_>, at: *mut u8, size: usize, pc: u64, write: impl FnOnce()) {
     ranges::writes(token, at, size, pc);
     write();
-    token.settle();
+    token.fill_pending_write();
 }

@@ -1,7 +1,7 @@
 //! Lengths and searches in strings.
 
 use super::Token;
-use super::{Seen, look, plain, see};
+use super::{BytesRead, look, plain, see};
 use libc::c_int;
 
 /// Bytes of a string with its terminator.
@@ -17,7 +17,7 @@ unsafe fn whole(text: *const u8) -> usize {
 ///
 /// # Safety
 /// `text` is a string.
-pub unsafe fn see_text(token: &mut Token<'_>, text: *const u8, pc: u64) -> (Seen, usize) {
+pub unsafe fn see_text(token: &mut Token<'_>, text: *const u8, pc: u64) -> (BytesRead, usize) {
     token.point();
     // SAFETY: by the contract.
     let size = unsafe { whole(text) };

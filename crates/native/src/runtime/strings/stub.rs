@@ -30,7 +30,7 @@ macro_rules! strings {
                 /// Null until libc's function has been found; zero before relocation too.
                 static REAL: std::sync::atomic::AtomicPtr<()> = std::sync::atomic::AtomicPtr::new(std::ptr::null_mut());
                 const NAME: &str = concat!(stringify!($name), "\0");
-                pub const ENTRY: $crate::runtime::strings::Entry = (&REAL, NAME);
+                pub const ENTRY: $crate::runtime::strings::LibcFunction = (&REAL, NAME);
 
                 /// libc's function.
                 pub fn real() -> Function {
@@ -80,6 +80,6 @@ macro_rules! strings {
             }
         )*
 
-        pub const LIST: &[$crate::runtime::strings::Entry] = &[$($name::ENTRY),*];
+        pub const LIST: &[$crate::runtime::strings::LibcFunction] = &[$($name::ENTRY),*];
     };
 }

@@ -2,7 +2,7 @@
 
 use super::Token;
 use super::searches::{see_text, strcspn, strspn};
-use super::{Seen, put, ranges};
+use super::{BytesRead, put, ranges};
 use std::ptr::null_mut;
 
 /// Where `strtok` goes on. It is shared by all threads: that is the well-known race, so accesses are recorded.
@@ -22,7 +22,7 @@ fn store(token: &mut Token<'_>, place: *mut *mut u8, value: *mut u8, pc: u64) {
 }
 
 /// Reads up to the end of a piece and ends it there; returns the end, and whether more follows.
-unsafe fn cut(token: &mut Token<'_>, piece: *mut u8, set: &Seen, pc: u64) -> (*mut u8, bool) {
+unsafe fn cut(token: &mut Token<'_>, piece: *mut u8, set: &BytesRead, pc: u64) -> (*mut u8, bool) {
     token.point();
     // SAFETY: both are strings.
     let length = unsafe { strcspn::real()(piece, set.at) };

@@ -1,12 +1,12 @@
 //! What touches nothing but a thread's own registers: it goes with the step before it.
 
-use super::machine::{Done, Failure, State};
+use super::machine::{Failure, State, StepResult};
 use super::thread::{Frame, Phase};
 use crate::language::{Part, Program, StatementKind, Type, arithmetic};
 
 impl State {
     /// Does what touches nothing but the thread's own registers, up to its next step.
-    pub(super) fn settle(&mut self, program: &Program, who: usize) -> Done {
+    pub(super) fn run_private_steps(&mut self, program: &Program, who: usize) -> StepResult {
         while self.threads[who].phase == Phase::Runs {
             let statement = self.threads[who].frame().statement(program);
             if !self.local(program, who, &statement.kind)? {
@@ -17,7 +17,7 @@ impl State {
     }
 
     /// Null and indices out of range do not depend on other threads: they fail at once.
-    fn places_are_there(&self, program: &Program, who: usize, kind: &StatementKind) -> Done {
+    fn places_are_there(&self, program: &Program, who: usize, kind: &StatementKind) -> StepResult {
         let (first, second) = match kind {
             StatementKind::Load { from: place, .. }
             | StatementKind::Store { to: place, .. }
@@ -40,7 +40,7 @@ impl State {
     }
 
     /// Whether it was a statement of that kind.
-    pub(super) fn local(&mut self, program: &Program, who: usize, kind: &StatementKind) -> Done<bool> {
+    pub(super) fn local(&mut self, program: &Program, who: usize, kind: &StatementKind) -> StepResult<bool> {
         match *kind {
             StatementKind::Const { to, value } => {
                 let value = arithmetic::literal(self.kind(program, who, to), value);
@@ -97,7 +97,7 @@ impl State {
     }
 
     /// Jumps, calls and returns.
-    fn control(&mut self, program: &Program, who: usize, kind: &StatementKind) -> Done<bool> {
+    fn control(&mut self, program: &Program, who: usize, kind: &StatementKind) -> StepResult<bool> {
         match *kind {
             StatementKind::Jump { to } => self.threads[who].frame_mut().jump(to),
             StatementKind::Branch { condition, then, otherwise } => {

@@ -31,10 +31,10 @@ pub struct State {
 /// A failure of the program, at the statement it is about to do.
 pub(super) struct Failure;
 
-pub(super) type Done<T = ()> = Result<T, Failure>;
+pub(super) type StepResult<T = ()> = Result<T, Failure>;
 
 /// An access that is next.
-struct Access {
+struct NextAccess {
     cell: Cell,
     line: u32,
     writes: bool,
@@ -116,7 +116,7 @@ impl State {
     /// would end the program at once, because an assertion fails right after it, is none.
     pub fn races(&self, program: &Program, enabled: &[usize]) -> BTreeSet<(u32, u32)> {
         let accesses = enabled.iter().filter_map(|&who| Some((who, self.access(program, who)?)));
-        let next: Vec<(usize, Access)> = accesses.collect();
+        let next: Vec<(usize, NextAccess)> = accesses.collect();
         let goes_on = |who: usize| {
             let mut after = self.clone();
             after.step(program, who);
@@ -135,7 +135,7 @@ impl State {
     }
 
     /// The access that a thread does next.
-    fn access(&self, program: &Program, who: usize) -> Option<Access> {
+    fn access(&self, program: &Program, who: usize) -> Option<NextAccess> {
         let thread = &self.threads[who];
         if thread.phase != Phase::Runs {
             return None;
@@ -156,7 +156,7 @@ impl State {
             _ => return None,
         };
         let cell = self.object(program, frame, place)?;
-        Some(Access { cell, line: statement.position.line, writes, atomic })
+        Some(NextAccess { cell, line: statement.position.line, writes, atomic })
     }
 
     /// Who waits for what, if nobody can go on.
@@ -199,7 +199,7 @@ impl State {
 
     /// A thread that can does its next step, and what follows from it alone.
     pub fn step(&mut self, program: &Program, who: usize) {
-        let failed = self.one_step(program, who).and_then(|()| self.settle(program, who));
+        let failed = self.one_step(program, who).and_then(|()| self.run_private_steps(program, who));
         if failed.is_err() {
             let statement = self.threads[who].frame().statement(program);
             let (id, line) = (statement.id, statement.position.line);
@@ -240,12 +240,12 @@ impl State {
         }
     }
 
-    pub(super) fn cell(&self, program: &Program, who: usize, place: &Place) -> Done<Cell> {
+    pub(super) fn cell(&self, program: &Program, who: usize, place: &Place) -> StepResult<Cell> {
         self.object(program, self.threads[who].frame(), place).ok_or(Failure)
     }
 
     /// A cell that holds values of this type.
-    fn value_cell(&self, program: &Program, who: usize, place: &Place, kind: Type) -> Done<Cell> {
+    fn value_cell(&self, program: &Program, who: usize, place: &Place, kind: Type) -> StepResult<Cell> {
         let cell = self.cell(program, who, place)?;
         match self.memory.slot(program, cell) {
             Some(Slot::Value(known)) if known == kind => Ok(cell),
@@ -278,7 +278,7 @@ impl State {
         self.threads[who].frame_mut().at += 1;
     }
 
-    fn one_step(&mut self, program: &Program, who: usize) -> Done {
+    fn one_step(&mut self, program: &Program, who: usize) -> StepResult {
         match self.threads[who].phase {
             Phase::Begins => {
                 self.threads[who].phase = Phase::Runs;
@@ -345,7 +345,7 @@ impl State {
         Ok(())
     }
 
-    fn access_step(&mut self, program: &Program, who: usize, id: StatementId, kind: &StatementKind) -> Done {
+    fn access_step(&mut self, program: &Program, who: usize, id: StatementId, kind: &StatementKind) -> StepResult {
         match *kind {
             StatementKind::Load { to, ref from, .. } => {
                 let cell = self.value_cell(program, who, from, self.kind(program, who, to))?;

@@ -1,12 +1,18 @@
 //! Steps on synchronization objects.
 
-use super::machine::{Done, Failure, State};
+use super::machine::{Failure, State, StepResult};
 use super::memory::Cell;
 use super::thread::{Learned, Phase};
 use crate::language::{Place, Program, Register, Slot, StatementId, StatementKind};
 
 impl State {
-    pub(super) fn sync_step(&mut self, program: &Program, who: usize, id: StatementId, kind: &StatementKind) -> Done {
+    pub(super) fn sync_step(
+        &mut self,
+        program: &Program,
+        who: usize,
+        id: StatementId,
+        kind: &StatementKind,
+    ) -> StepResult {
         match kind {
             StatementKind::Enter { lock, shared } => {
                 let cell = self.cell(program, who, lock)?;
@@ -80,7 +86,7 @@ impl State {
         self.memory.set_lock(cell, lock);
     }
 
-    fn exit(&mut self, cell: Cell, who: usize) -> Done {
+    fn exit(&mut self, cell: Cell, who: usize) -> StepResult {
         let mut lock = self.memory.lock(cell);
         if lock.owner == Some(who) {
             lock.depth -= 1;
@@ -101,7 +107,7 @@ impl State {
         (id, to): (StatementId, Option<Register>),
         condition: &Place,
         lock: &Place,
-    ) -> Done {
+    ) -> StepResult {
         let (condition, lock) = (self.cell(program, who, condition)?, self.cell(program, who, lock)?);
         let Phase::Sleeps { woken } = self.threads[who].phase else {
             let mut state = self.memory.lock(lock);
@@ -133,7 +139,7 @@ impl State {
         Ok(())
     }
 
-    fn arrive(&mut self, program: &Program, who: usize, barrier: &Place) -> Done {
+    fn arrive(&mut self, program: &Program, who: usize, barrier: &Place) -> StepResult {
         let cell = self.cell(program, who, barrier)?;
         let Some(Slot::Barrier(count)) = self.memory.slot(program, cell) else { return Err(Failure) };
         let mut queue = self.memory.queues.remove(&cell).unwrap_or_default();

@@ -115,7 +115,7 @@ pub(super) fn line_len(text: &[u8]) -> usize {
 mod tests {
     use super::*;
 
-    fn told(fields: &Fields<'_>) -> String {
+    fn text_of(fields: &Fields<'_>) -> String {
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         let location = match fields.location {
             Location::Number(number) => number.to_string(),
@@ -157,7 +157,7 @@ mod tests {
             simple_ones += 1;
             assert_eq!(len, line.len() + 1, "{line}");
             let any = Fields::of(line.as_bytes()).unwrap_or_else(|why| panic!("{line}: {why}"));
-            assert_eq!(told(&fields), told(&any), "{line}");
+            assert_eq!(text_of(&fields), text_of(&any), "{line}");
         }
         assert_eq!(simple_ones, 6);
         assert!(simple(b"T1|r(x)|7").is_none(), "the last line may lack its end");

@@ -7,30 +7,30 @@ use std::sync::Arc;
 const MOST: usize = 8 << 20;
 
 #[derive(Default)]
-pub(super) struct Again {
-    chunks: HashMap<usize, Unpacked>,
+pub(super) struct UnpackedCache {
+    chunks: HashMap<usize, CachedChunk>,
     words: usize,
 }
 
-enum Unpacked {
+enum CachedChunk {
     Once,
     Kept(Arc<[u64]>),
 }
 
-impl Again {
+impl UnpackedCache {
     pub fn get(&self, chunk: usize) -> Option<Arc<[u64]>> {
         match self.chunks.get(&chunk)? {
-            Unpacked::Once => None,
-            Unpacked::Kept(words) => Some(Arc::clone(words)),
+            CachedChunk::Once => None,
+            CachedChunk::Kept(words) => Some(Arc::clone(words)),
         }
     }
 
     /// A chunk was unpacked.
     pub fn see(&mut self, chunk: usize, words: &[u64]) {
-        let again = self.chunks.insert(chunk, Unpacked::Once).is_some();
+        let again = self.chunks.insert(chunk, CachedChunk::Once).is_some();
         if again && self.words + words.len() <= MOST {
             self.words += words.len();
-            self.chunks.insert(chunk, Unpacked::Kept(words.into()));
+            self.chunks.insert(chunk, CachedChunk::Kept(words.into()));
         }
     }
 }

@@ -20,7 +20,7 @@ fn said(folder: &Path, more: &[&str]) -> String {
 }
 
 #[test]
-fn findings_are_told_as_they_are_confirmed() {
+fn findings_are_printed_as_they_are_confirmed() {
     let scratch = tempfile::tempdir().expect("a temporary folder");
     let folder = scratch.path();
     fs::copy(root().join("crates/cli/demo/bank.c"), folder.join("bank.c")).expect("copied");

@@ -11,7 +11,7 @@ use crate::budget;
 
 /// What ends a search before its time is over.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Ends {
+pub enum StopRule {
     /// The first finding that is confirmed.
     AtFirstFailure,
     /// Enough of them, and nothing new for a while.
@@ -22,7 +22,7 @@ pub enum Ends {
 
 /// Why a test ended before its time was over.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Enough {
+pub enum StopReason {
     /// A defect is confirmed, and no other one was asked for.
     FirstFailure,
     /// A defect is confirmed, and for so long nothing else turned up.
@@ -31,13 +31,13 @@ pub enum Enough {
 
 /// What it takes to know.
 #[derive(Clone, Copy, Debug)]
-pub struct Patience {
+pub struct IdleTimer {
     pub began: Instant,
     /// When the last finding turned up that is confirmed.
     pub news: Instant,
 }
 
-impl Patience {
+impl IdleTimer {
     pub fn new() -> Self {
         let now = Instant::now();
         Self { began: now, news: now }
@@ -49,15 +49,15 @@ impl Patience {
     }
 
     /// `is_first`: of the recorded run everything is tried.
-    pub fn enough(&self, plan: &Plan, candidates: &[Candidate], is_first: bool) -> Option<Enough> {
+    pub fn reason_to_stop(&self, plan: &Plan, candidates: &[Candidate], is_first: bool) -> Option<StopReason> {
         if !candidates.iter().any(is_defect) {
             return None;
         }
         let quiet = self.news.elapsed();
         match plan.ends {
-            Ends::AtFirstFailure => Some(Enough::FirstFailure),
-            Ends::WhenQuiet if !plan.explore && !is_first && quiet >= self.span() => Some(Enough::Quiet(quiet)),
-            Ends::WhenQuiet | Ends::AtDeadline => None,
+            StopRule::AtFirstFailure => Some(StopReason::FirstFailure),
+            StopRule::WhenQuiet if !plan.explore && !is_first && quiet >= self.span() => Some(StopReason::Quiet(quiet)),
+            StopRule::WhenQuiet | StopRule::AtDeadline => None,
         }
     }
 }

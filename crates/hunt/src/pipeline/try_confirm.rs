@@ -8,7 +8,7 @@ use reweave_model::{Finding, Kind, OpKind, Strength};
 use reweave_report::data;
 use reweave_trace::Trace;
 
-use super::candidate::{Candidate, Done, State, Unconfirmed};
+use super::candidate::{Candidate, Confirmed, State, Unconfirmed};
 use super::own_runs::recorded;
 use super::{RECORDING, WITNESS};
 use crate::budget;
@@ -19,7 +19,7 @@ use reweave_launch::interrupt;
 
 /// Where a finding comes from, and where it goes.
 #[derive(Clone, Copy)]
-pub struct Found<'a> {
+pub struct FindingOrigin<'a> {
     pub trace: &'a Trace,
     /// Whether the run it was found in does the same again.
     pub own_run: Repeats,
@@ -28,14 +28,14 @@ pub struct Found<'a> {
 }
 
 /// Tries to confirm one finding.
-pub fn settle(
+pub fn try_confirm(
     id: u32,
-    found: Found<'_>,
+    found: FindingOrigin<'_>,
     finding: &Finding,
     settings: &RunSettings<'_>,
     left: Duration,
 ) -> Result<Candidate> {
-    let Found { trace, own_run, folder } = found;
+    let FindingOrigin { trace, own_run, folder } = found;
     if finding.strength == Strength::Confirmed {
         // The recorded run did it.
         let outcome = trace.footer().map(|footer| footer.outcome.clone()).unwrap_or_default();
@@ -50,7 +50,7 @@ pub fn settle(
     let own = candidate.folder(folder);
     let deadline = Instant::now() + left;
     let (confirmation, tries) = confirm::confirm(trace, finding, &own, settings, deadline)?;
-    let tries = data::Tries {
+    let tries = data::AttemptCounts {
         attempts: tries.attempts,
         first: tries.first,
         confirmations: tries.confirmations,
@@ -101,7 +101,7 @@ fn judge(
     if is_guessed && ending.is_harmless() {
         return Ok(Some(Unconfirmed::Harmless));
     }
-    candidate.state = State::Done(Box::new(Done { goal, ending, preemptions, repeats }));
+    candidate.state = State::Confirmed(Box::new(Confirmed { goal, ending, preemptions, repeats }));
     Ok(None)
 }
 

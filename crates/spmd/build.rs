@@ -5,13 +5,12 @@ use std::fmt::Write as _;
 
 use reweave_embed::{Runtime, cdylib, is_nested, out, rerun_if_changed};
 
-/// Frame pointers: a replaced function finds who called it above its own frame. There are two thousand of them, and
-/// none is in a hurry: better optimised they would take minutes to build.
+/// Frame pointers: a replaced function finds who called it above its own frame.
 const RUNTIME: Runtime<'_> = Runtime {
     cfg: "reweave_runtime",
     library: "libreweave_spmd.so",
     features: &[],
-    codegen: &["force-frame-pointers=yes", "opt-level=1"],
+    codegen: &["force-frame-pointers=yes"],
 };
 
 /// What runs inside ranks. The rest is compiled with it, but never called there: a change of a rule is no reason to build

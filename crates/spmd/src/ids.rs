@@ -33,13 +33,40 @@ ids! {
     Datatype(u16);
 }
 
+const HASH: u64 = 0xcbf2_9ce4_8422_2325;
+
+const fn hashed(mut hash: u64, bytes: &[u8]) -> u64 {
+    let mut next = 0;
+    while next < bytes.len() {
+        hash = (hash ^ bytes[next] as u64).wrapping_mul(0x100_0000_01b3);
+        next += 1;
+    }
+    hash
+}
+
 impl Datatype {
     /// The type of that name: a number that means the same on every rank. Never 0, which is no type (FNV-1a, folded).
-    pub fn named(name: &[u8]) -> Datatype {
-        let hash = name
-            .iter()
-            .fold(0xcbf2_9ce4_8422_2325u64, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3));
-        Datatype(((hash ^ (hash >> 16) ^ (hash >> 32) ^ (hash >> 48)) as u16).max(1))
+    pub const fn named(name: &[u8]) -> Datatype {
+        Datatype::folded(hashed(HASH, name))
+    }
+
+    /// The type with a name and a number of bytes: `signed 4`.
+    pub const fn numbered(name: &str, bytes: u32) -> Datatype {
+        let mut hash = hashed(hashed(HASH, name.as_bytes()), b" ");
+        let mut digit = 1;
+        while bytes / digit >= 10 {
+            digit *= 10;
+        }
+        while digit > 0 {
+            hash = hashed(hash, &[b'0' + (bytes / digit % 10) as u8]);
+            digit /= 10;
+        }
+        Datatype::folded(hash)
+    }
+
+    const fn folded(hash: u64) -> Datatype {
+        let number = (hash ^ (hash >> 16) ^ (hash >> 32) ^ (hash >> 48)) as u16;
+        Datatype(if number == 0 { 1 } else { number })
     }
 
     /// Is it one of the integers whose sums wrap around?
@@ -106,5 +133,16 @@ pub struct Moment {
 impl fmt::Display for Rank {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Datatype;
+
+    #[test]
+    fn a_name_with_a_number_is_a_name() {
+        assert_eq!(Datatype::numbered("signed", 4), Datatype::named(b"signed 4"));
+        assert_eq!(Datatype::numbered("complex", 16), Datatype::named(b"complex 16"));
     }
 }

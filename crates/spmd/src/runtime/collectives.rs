@@ -60,7 +60,7 @@ fn enter(
 }
 
 /// A blocking collective.
-fn blocking<F>(call: &Call<F>, comm: Handle, shape: Shape, buffers: &[Touched], go: impl FnOnce() -> i32) -> i32 {
+fn blocking(call: &Call, comm: Handle, shape: Shape, buffers: &[Touched], go: impl FnOnce() -> i32) -> i32 {
     steer::release_collectives();
     let entered = call.with(|state, pc| enter(state, pc, comm, &shape, buffers)).flatten();
     let result = steer::blocking(go);
@@ -74,8 +74,8 @@ fn blocking<F>(call: &Call<F>, comm: Handle, shape: Shape, buffers: &[Touched], 
 }
 
 /// A nonblocking one: left where its request is done.
-fn starting<F>(
-    call: &Call<F>,
+fn starting(
+    call: &Call,
     comm: Handle,
     shape: Shape,
     buffers: &[Touched],
@@ -93,17 +93,17 @@ fn starting<F>(
     result
 }
 
-fn size<F>(call: &Call<F>, comm: Handle) -> i64 {
+fn size(call: &Call, comm: Handle) -> i64 {
     call.with(|state, _| state.comm(comm).map_or(1, |comm| i64::from(comm.size))).unwrap_or(1)
 }
 
 /// Is this rank the root?
-fn is_root<F>(call: &Call<F>, comm: Handle, root: i32) -> bool {
+fn is_root(call: &Call, comm: Handle, root: i32) -> bool {
     call.with(|state, _| state.comm(comm).is_some_and(|comm| root >= 0 && comm.rank(root) == state.me)).unwrap_or(false)
 }
 
 /// The elements of a buffer that only the root has.
-fn at_root<F>(call: &Call<F>, comm: Handle, root: i32, count: i64) -> i64 {
+fn at_root(call: &Call, comm: Handle, root: i32, count: i64) -> i64 {
     if is_root(call, comm, root) { count } else { 0 }
 }
 
@@ -153,8 +153,8 @@ pub(super) struct Uneven {
     pub(super) buffers: Vec<Touched>,
 }
 
-pub(super) fn uneven<F>(
-    call: &Call<F>,
+pub(super) fn uneven(
+    call: &Call,
     comm: Handle,
     shape: impl FnOnce(&Comm, Rank) -> Uneven,
     request: Option<*mut u8>,

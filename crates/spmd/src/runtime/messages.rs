@@ -47,13 +47,7 @@ fn touched(state: &mut State, pc: u64, buffer: Buffer, write: bool, request: Opt
 }
 
 /// What the arguments of a send or receive say.
-fn message<F>(
-    call: &Call<F>,
-    asked: (*const u8, i32, Handle),
-    peer: i32,
-    tag: i32,
-    comm: Handle,
-) -> Option<Persistent> {
+fn message(call: &Call, asked: (*const u8, i32, Handle), peer: i32, tag: i32, comm: Handle) -> Option<Persistent> {
     let (address, count, datatype) = asked;
     call.with(|state, _| {
         let comm = state.comm(comm)?;
@@ -64,8 +58,8 @@ fn message<F>(
 }
 
 /// A blocking send.
-fn sending<F>(
-    call: &Call<F>,
+fn sending(
+    call: &Call,
     asked: (*const u8, i32, Handle),
     peer: i32,
     tag: i32,
@@ -87,8 +81,8 @@ fn sending<F>(
 
 /// A nonblocking send.
 #[expect(clippy::too_many_arguments, reason = "those of the call, and the call itself")]
-fn starting<F>(
-    call: &Call<F>,
+fn starting(
+    call: &Call,
     asked: (*const u8, i32, Handle),
     peer: i32,
     tag: i32,
@@ -106,7 +100,7 @@ fn starting<F>(
     result
 }
 
-fn keep<F>(call: &Call<F>, request: Option<Request>, kind: Kind, handle: *const u8) {
+fn keep(call: &Call, request: Option<Request>, kind: Kind, handle: *const u8) {
     if let Some(request) = request {
         // SAFETY: the library wrote a handle there.
         let handle = unsafe { abi().nth(handle, 0) };
@@ -160,7 +154,7 @@ unsafe fn handles(requests: *const u8, count: i32) -> Vec<Handle> {
     (0..count.max(0) as usize).map(|number| unsafe { abi().nth(requests, number) }).collect()
 }
 
-fn started<F>(call: &Call<F>, handle: Handle) {
+fn started(call: &Call, handle: Handle) {
     call.with(|state, pc| {
         let Some(message) = state.persistent.get(&handle).cloned() else { return };
         let request = if message.receives { post(state, pc, &message) } else { send(state, pc, &message, true) };
@@ -175,8 +169,8 @@ fn started<F>(call: &Call<F>, handle: Handle) {
     });
 }
 
-fn prepared<F>(
-    call: &Call<F>,
+fn prepared(
+    call: &Call,
     asked: (*const u8, i32, Handle),
     peer: i32,
     tag: i32,
@@ -192,8 +186,8 @@ fn prepared<F>(
 }
 
 /// A blocking receive: posted, got, done.
-fn receiving<F>(
-    call: &Call<F>,
+fn receiving(
+    call: &Call,
     asked: (*const u8, i32, Handle),
     peer: i32,
     tag: i32,
@@ -424,7 +418,7 @@ interpose! { "P"
 }
 
 /// A message was taken by a probe: it was sent, and the receive that follows has nothing more to wait for.
-fn probed<F>(call: &Call<F>, comm: Handle, status: *const u8) {
+fn probed(call: &Call, comm: Handle, status: *const u8) {
     // SAFETY: the library filled it.
     let (source, tag) = unsafe { abi().source_and_tag(status) };
     if source < 0 {
@@ -438,7 +432,7 @@ fn probed<F>(call: &Call<F>, comm: Handle, status: *const u8) {
     });
 }
 
-fn some<F>(call: &Call<F>, handles: &[Handle], ready: i32, indices: *const i32, asked: &mut Asked) {
+fn some(call: &Call, handles: &[Handle], ready: i32, indices: *const i32, asked: &mut Asked) {
     for number in 0..ready.max(0) as usize {
         // SAFETY: the library filled that many.
         let index = unsafe { indices.add(number).read() };

@@ -57,18 +57,17 @@ fn with<T>(body: impl FnOnce(&mut State) -> T) -> Option<T> {
 }
 
 /// A call of the program that is being looked at.
-pub struct Call<F> {
-    pub real: F,
+pub struct Call {
     pc: u64,
 }
 
-impl<F> Call<F> {
-    pub fn enter(pc: u64, real: F) -> Option<Call<F>> {
+impl Call {
+    pub fn enter(pc: u64) -> Option<Call> {
         if !LISTENING.load(Ordering::Acquire) {
             return None;
         }
         let outer = INSIDE.try_with(|inside| !inside.replace(true)).unwrap_or(false);
-        outer.then(|| Call { real, pc: modules::statement(pc) })
+        outer.then(|| Call { pc: modules::statement(pc) })
     }
 
     pub fn log(&self, event: Event) {
@@ -81,9 +80,29 @@ impl<F> Call<F> {
     }
 }
 
-impl<F> Drop for Call<F> {
+impl Drop for Call {
     fn drop(&mut self) {
         let _ = INSIDE.try_with(|inside| inside.set(false));
+    }
+}
+
+/// Such a call, and the library's own function.
+pub struct Replaced<F> {
+    pub real: F,
+    call: Call,
+}
+
+impl<F> Replaced<F> {
+    pub fn enter(pc: u64, real: F) -> Option<Replaced<F>> {
+        Call::enter(pc).map(|call| Replaced { real, call })
+    }
+}
+
+impl<F> std::ops::Deref for Replaced<F> {
+    type Target = Call;
+
+    fn deref(&self) -> &Call {
+        &self.call
     }
 }
 

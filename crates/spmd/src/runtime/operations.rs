@@ -23,7 +23,7 @@ struct Asked {
 }
 
 /// Logs the operation, and names it if a request completes it.
-fn issue<F>(call: &Call<F>, asked: Asked, with_request: bool) -> Option<Request> {
+fn issue(call: &Call, asked: Asked, with_request: bool) -> Option<Request> {
     call.with(|state, pc| {
         let win = state.win(asked.window)?;
         if asked.target == abi().proc_null || asked.count == 0 {
@@ -94,7 +94,7 @@ fn one_element(buffer: &Buffer) -> Option<u64> {
 }
 
 /// A request-based operation was issued.
-unsafe fn requested<F>(call: &Call<F>, request: Option<Request>, handle: *const u8) {
+unsafe fn requested(call: &Call, request: Option<Request>, handle: *const u8) {
     if let Some(request) = request {
         // SAFETY: the library wrote a handle there.
         let handle = unsafe { abi().nth(handle, 0) };
@@ -112,8 +112,8 @@ fn origin_of(op: Handle, origin: *const u8, count: i32, datatype: Handle) -> Opt
 }
 
 /// Issues the operation, now or when a plan says. `result`: what it fills.
-fn steered<F>(
-    call: &Call<F>,
+fn steered(
+    call: &Call,
     window: Handle,
     target: i32,
     result: Option<(*mut u8, i64, Handle)>,
@@ -129,8 +129,8 @@ fn steered<F>(
 }
 
 /// The same, of an operation with a request.
-fn by_request<F>(
-    call: &Call<F>,
+fn by_request(
+    call: &Call,
     window: Handle,
     target: i32,
     result: Option<(*mut u8, i64, Handle)>,

@@ -100,7 +100,7 @@ macro_rules! shared {
             real: unsafe extern "C" fn($($type),*) -> $result,
             $($arg: $type),*
         ) -> $result {
-            let Some($call) = $crate::runtime::Call::enter(pc, real) else {
+            let Some($call) = $crate::runtime::Replaced::enter(pc, real) else {
                 // SAFETY: the program's own call.
                 return unsafe { real($($arg),*) };
             };

@@ -199,7 +199,7 @@ interpose! { "P"
 }
 
 /// A call that makes a communicator: everybody waits for everybody, and the members agree on a name.
-fn making<F>(call: &super::Call<F>, comm: Handle, made: *mut u8, make: impl FnOnce() -> i32) -> i32 {
+fn making(call: &super::Call, comm: Handle, made: *mut u8, make: impl FnOnce() -> i32) -> i32 {
     let entered = call.with(|state, pc| {
         let (comm, collective) = state.collective(comm)?;
         let flow = Flow::All { contributors: comm.size };

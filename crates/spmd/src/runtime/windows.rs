@@ -18,7 +18,7 @@ struct Made {
 }
 
 /// Everything about a new window, after the library made it.
-fn made<F>(call: &Call<F>, comm: Handle, window: *mut u8, what: Made, result: i32) -> i32 {
+fn made(call: &Call, comm: Handle, window: *mut u8, what: Made, result: i32) -> i32 {
     if result != 0 {
         return result;
     }
@@ -90,7 +90,7 @@ fn accumulates(info: Handle) -> Accumulates {
 }
 
 /// Logs an event on a window.
-fn on<F>(call: &Call<F>, window: Handle, event: impl FnOnce(&Win) -> Event) {
+fn on(call: &Call, window: Handle, event: impl FnOnce(&Win) -> Event) {
     call.with(|state, pc| {
         if let Some(win) = state.win(window) {
             state.log(pc, event(&win));
@@ -99,7 +99,7 @@ fn on<F>(call: &Call<F>, window: Handle, event: impl FnOnce(&Win) -> Event) {
 }
 
 /// Operations on the window are over, on one target or on all: what they brought is there.
-fn fetched<F>(call: &Call<F>, window: Handle, target: Option<i32>) {
+fn fetched(call: &Call, window: Handle, target: Option<i32>) {
     let window = abi().handle(window);
     call.with(|state, pc| {
         state.fetched(pc, |fetched| fetched.window == window && target.is_none_or(|target| target == fetched.target));

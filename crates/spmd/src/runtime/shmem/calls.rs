@@ -9,7 +9,7 @@ use crate::ids::{Context, Rank, Window};
 use crate::runtime::Call;
 
 /// A call in which everybody of a set waits for everybody.
-fn meeting<F>(call: &Call<F>, set: Option<(Comm, Collective)>, completes: bool, go: impl FnOnce()) {
+fn meeting(call: &Call, set: Option<(Comm, Collective)>, completes: bool, go: impl FnOnce()) {
     if completes {
         steer::shmem_completing(None);
         quiet(call, Context::DEFAULT, true);
@@ -216,7 +216,7 @@ interpose! { "p"
 }
 
 /// Symmetric memory is given back: everybody waits for everybody, and then it is gone (R12).
-fn freed<F>(call: &Call<F>, address: *mut u8) {
+fn freed(call: &Call, address: *mut u8) {
     steer::shmem_completing(None);
     let set = members(call, Set::Everybody);
     meeting(call, set, false, || ());
@@ -226,7 +226,7 @@ fn freed<F>(call: &Call<F>, address: *mut u8) {
     }
 }
 
-fn allocate<F>(call: &Call<F>, size: usize, go: impl FnOnce() -> *mut u8) -> *mut u8 {
+fn allocate(call: &Call, size: usize, go: impl FnOnce() -> *mut u8) -> *mut u8 {
     steer::shmem_completing(None);
     let set = members(call, Set::Everybody);
     let mut made = std::ptr::null_mut();

@@ -2,11 +2,13 @@
 //!
 //! Source and destination of every member are touched between its own entering and leaving.
 
+use std::ffi::c_void;
+
 use super::super::abi::abi;
 use super::super::objects::Comm;
 use super::super::{local, steer};
 use super::Elements;
-use super::typed::elements;
+use super::typed::{Typed, elements};
 use crate::event::{Buffer, Collective, Event, Flow};
 use crate::ids::Communicator;
 use crate::runtime::Call;
@@ -21,7 +23,7 @@ pub(super) enum Set {
 }
 
 /// The members, and which of their collectives this is.
-pub(super) fn members<F>(call: &Call<F>, set: Set) -> Option<(Comm, Collective)> {
+pub(super) fn members(call: &Call, set: Set) -> Option<(Comm, Collective)> {
     let members: Vec<u32> = match set {
         Set::Everybody => return call.with(|state, _| state.collective(abi().world)).flatten(),
         Set::Ranks(first, log_stride, size) => {
@@ -68,8 +70,8 @@ pub(super) fn predefined(name: &std::ffi::CStr) -> usize {
 pub(super) type Touched = (u64, u64, bool);
 
 /// A collective: everybody waits for everybody, or for the root.
-pub(super) fn collective<F, R>(
-    call: &Call<F>,
+pub(super) fn collective<R>(
+    call: &Call,
     set: Set,
     root: Option<i32>,
     elements: Elements,
@@ -106,7 +108,7 @@ pub(super) fn collective<F, R>(
     result
 }
 
-fn size<F>(call: &Call<F>, set: Set) -> u64 {
+fn size(call: &Call, set: Set) -> u64 {
     match set {
         Set::Ranks(_, _, size) => size.max(0) as u64,
         Set::Team(team) => of_team(team).len() as u64,
@@ -117,8 +119,8 @@ fn size<F>(call: &Call<F>, set: Set) -> u64 {
 }
 
 /// Collects and all-to-alls. `known`: how much every member brings is known to all.
-fn gathering<F, R>(
-    call: &Call<F>,
+fn gathering<R>(
+    call: &Call,
     set: Set,
     elements: Elements,
     (to, from, n): (u64, u64, u64),
@@ -129,77 +131,76 @@ fn gathering<F, R>(
     collective(call, set, None, elements, &[(from, n * sends, false), (to, all, true)], go)
 }
 
-macro_rules! of_teams {
-    ($($kind:ident |$call:ident, $set:ident, $of:ident, $to:ident, $from:ident, $n:ident, $go:ident| $body:expr;)*) => {$(
-        of_teams! { @one ($) $kind $call $set $of $to $from $n $go $body }
+/// Calls of one kind.
+macro_rules! kinds {
+    ($($kind:ident($($arg:ident: $of:ty),*) -> $result:ty; |$call:ident, $elements:ident, $go:ident| $body:expr;)*) => {$(
+        #[allow(clippy::too_many_arguments, reason = "those of the call")]
+        pub unsafe fn $kind(typed: &'static Typed, pc: u64, $($arg: $of),*) -> $result {
+            let real = typed.real();
+            // SAFETY: the program's own call; the standard has these arguments.
+            let $go = || unsafe {
+                std::mem::transmute::<*mut c_void, unsafe extern "C" fn($($of),*) -> $result>(real)($($arg),*)
+            };
+            let Some($call) = Call::enter(pc) else { return $go() };
+            let $elements = typed.of;
+            $body
+        }
+        kinds! { @stub ($) $kind ($($arg: $of),*) $result }
     )*};
-    (@one ($dollar:tt) $kind:ident $call:ident $set:ident $of:ident $to:ident $from:ident $n:ident $go:ident $body:expr) => {
+    (@stub ($dollar:tt) $kind:ident ($($arg:ident: $of:ty),*) $result:ty) => {
         macro_rules! $kind {
-            ([] $dollar name:ident $dollar label:literal $dollar type_:ty) => {
-                interpose! { "p" fn $dollar name(team: usize, $to: u64, $from: u64, $n: u64) -> i32 { |$call| {
-                    let ($set, $of) = (Set::Team(team), elements::<$dollar type_>($dollar label));
-                    let $go = || ($call.real)(team, $to, $from, $n);
-                    $body
-                } } }
+            ([] $dollar name:ident $dollar label:literal $dollar kind_of:ty) => {
+                const _: () = {
+                    /// # Safety
+                    /// As the library has it.
+                    #[unsafe(no_mangle)]
+                    pub unsafe extern "C" fn $dollar name($($arg: $of),*) -> $result {
+                        static TYPED: Typed =
+                            Typed::new(concat!("p", stringify!($dollar name)), elements::<$dollar kind_of>($dollar label));
+                        let pc = caller!();
+                        // SAFETY: the contract is that of the function replaced.
+                        unsafe { by_kind::$kind(&TYPED, pc, $($arg),*) }
+                    }
+                };
             };
         }
     };
 }
-of_teams! {
-    team_collect |call, set, of, to, from, n, go| gathering(&call, set, of, (to, from, n), (1, false), go);
-    team_fcollect |call, set, of, to, from, n, go| gathering(&call, set, of, (to, from, n), (1, true), go);
-    team_alltoall |call, set, of, to, from, n, go| {
-        let members = size(&call, set);
-        gathering(&call, set, of, (to, from, n), (members, true), go)
-    };
-    team_reduce |call, set, of, to, from, n, go| collective(&call, set, None, of, &[(from, n, false), (to, n, true)], go);
-}
 
-macro_rules! team_broadcast {
-    ([] $name:ident $label:literal $type:ty) => {
-        interpose! { "p" fn $name(team: usize, to: u64, from: u64, n: u64, root: i32) -> i32 { |call|
-        collective(&call, Set::Team(team), Some(root), elements::<$type>($label), &[(from, n, false), (to, n, true)],
-            || (call.real)(team, to, from, n, root)) } }
-    };
-}
+#[macro_use]
+mod by_kind {
+    use super::*;
 
-macro_rules! of_ranks {
-    ($($kind:ident $known:literal;)*) => {$( of_ranks! { @one ($) $kind $known } )*};
-    (@one ($dollar:tt) $kind:ident $known:literal) => {
-        macro_rules! $kind {
-            ([] $dollar name:ident $dollar label:literal $dollar type_:ty) => {
-                interpose! { "p" fn $dollar name(to: u64, from: u64, n: u64, first: i32, stride: i32, size: i32, sync: *mut i64) -> () { |call|
-                    gathering(&call, Set::Ranks(first, stride, size), elements::<$dollar type_>($dollar label), (to, from, n), (1, $known),
-                        || (call.real)(to, from, n, first, stride, size, sync)) } }
-            };
-        }
-    };
-}
-of_ranks! {
-    set_collect false;
-    set_fcollect true;
-    set_alltoall true;
-}
-
-macro_rules! set_broadcast {
-    ([] $name:ident $label:literal $type:ty) => {
-        interpose! { "p" fn $name(to: u64, from: u64, n: u64, root: i32, first: i32, stride: i32, size: i32, sync: *mut i64) -> () { |call| {
+    kinds! {
+        team_collect(team: usize, to: u64, from: u64, n: u64) -> i32; |call, of, go|
+            gathering(&call, Set::Team(team), of, (to, from, n), (1, false), go);
+        team_fcollect(team: usize, to: u64, from: u64, n: u64) -> i32; |call, of, go|
+            gathering(&call, Set::Team(team), of, (to, from, n), (1, true), go);
+        team_alltoall(team: usize, to: u64, from: u64, n: u64) -> i32; |call, of, go| {
+            let members = size(&call, Set::Team(team));
+            gathering(&call, Set::Team(team), of, (to, from, n), (members, true), go)
+        };
+        team_reduce(team: usize, to: u64, from: u64, n: u64) -> i32; |call, of, go|
+            collective(&call, Set::Team(team), None, of, &[(from, n, false), (to, n, true)], go);
+        team_broadcast(team: usize, to: u64, from: u64, n: u64, root: i32) -> i32; |call, of, go|
+            collective(&call, Set::Team(team), Some(root), of, &[(from, n, false), (to, n, true)], go);
+        set_collect(to: u64, from: u64, n: u64, first: i32, stride: i32, size: i32, sync: *mut i64) -> (); |call, of, go|
+            gathering(&call, Set::Ranks(first, stride, size), of, (to, from, n), (1, false), go);
+        set_fcollect(to: u64, from: u64, n: u64, first: i32, stride: i32, size: i32, sync: *mut i64) -> (); |call, of, go|
+            gathering(&call, Set::Ranks(first, stride, size), of, (to, from, n), (1, true), go);
+        set_alltoall(to: u64, from: u64, n: u64, first: i32, stride: i32, size: i32, sync: *mut i64) -> (); |call, of, go|
+            gathering(&call, Set::Ranks(first, stride, size), of, (to, from, n), (size.max(0) as u64, true), go);
+        set_broadcast(to: u64, from: u64, n: u64, root: i32, first: i32, stride: i32, size: i32, sync: *mut i64) -> (); |call, of, go| {
             // The root's own destination is left alone.
             let written = call.with(|state, _| state.me.0 as i32 != first + (root << stride)).unwrap_or(true);
             let touched = [(from, if written { 0 } else { n }, false), (to, if written { n } else { 0 }, true)];
-            collective(&call, Set::Ranks(first, stride, size), Some(root), elements::<$type>($label), &touched,
-                || (call.real)(to, from, n, root, first, stride, size, sync))
-        } } }
-    };
-}
-
-macro_rules! to_all {
-    ([] $name:ident $label:literal $type:ty) => {
-        interpose! { "p" fn $name(to: u64, from: u64, n: i32, first: i32, stride: i32, size: i32, work: u64, sync: *mut i64) -> () { |call|
-            collective(&call, Set::Ranks(first, stride, size), None, elements::<$type>($label),
-                &[(from, n.max(0) as u64, false), (to, n.max(0) as u64, true)],
-                || (call.real)(to, from, n, first, stride, size, work, sync)) } }
-    };
+            collective(&call, Set::Ranks(first, stride, size), Some(root), of, &touched, go)
+        };
+        to_all(to: u64, from: u64, n: i32, first: i32, stride: i32, size: i32, work: u64, sync: *mut i64) -> (); |call, of, go| {
+            let n = n.max(0) as u64;
+            collective(&call, Set::Ranks(first, stride, size), None, of, &[(from, n, false), (to, n, true)], go)
+        };
+    }
 }
 
 include!(concat!(env!("OUT_DIR"), "/shmem_collectives.rs"));

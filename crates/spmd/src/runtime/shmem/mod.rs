@@ -70,7 +70,7 @@ fn team_split(parent: usize, child: usize) {
 }
 
 /// What was issued on the context is over, puts with signals too.
-fn quiet<F>(call: &Call<F>, context: Context, barrier: bool) {
+fn quiet(call: &Call, context: Context, barrier: bool) {
     steer::shmem_completed();
     for signal in made(|made| made.signals.remove(&context)).unwrap_or_default() {
         call.log(Event::Quiet { context: signal, barrier: false });
@@ -80,8 +80,8 @@ fn quiet<F>(call: &Call<F>, context: Context, barrier: bool) {
 
 /// A put with a signal: who sees the signal sees the data. The two are on a context of their own with a fence between
 /// them, so that nothing else is ordered by it; it is over when its context is quiet.
-fn signalled<F>(
-    call: &Call<F>,
+fn signalled(
+    call: &Call,
     elements: Elements,
     (to, from, count, pe): (u64, u64, u64, i32),
     (signal, value, operator): (u64, u64, i32),
@@ -133,15 +133,15 @@ struct Elements {
 
 impl Elements {
     /// One type has several names: what counts is how it is represented.
-    fn named(name: &str, size: u32) -> Elements {
-        let kind = match name {
-            "float" | "double" | "longdouble" => "float",
-            "complexf" | "complexd" => "complex",
-            "uchar" | "ushort" | "uint" | "ulong" | "ulonglong" | "size" => "unsigned",
-            _ if name.starts_with("uint") => "unsigned",
+    const fn named(name: &str, size: u32) -> Elements {
+        let kind = match name.as_bytes() {
+            b"float" | b"double" | b"longdouble" => "float",
+            b"complexf" | b"complexd" => "complex",
+            b"uchar" | b"ushort" | b"ulong" | b"ulonglong" | b"size" => "unsigned",
+            [b'u', b'i', b'n', b't', ..] => "unsigned",
             _ => "signed",
         };
-        Elements { size, datatype: super::datatypes::number(format!("{kind} {size}").as_bytes()) }
+        Elements { size, datatype: Datatype::numbered(kind, size).0 }
     }
 
     /// `count` elements, `stride` elements apart.
@@ -172,7 +172,7 @@ struct Transfer {
 }
 
 /// Logs the transfer, and says what a plan wants to become of it.
-fn transfer<F>(call: &Call<F>, transfer: Transfer) -> Decision {
+fn transfer(call: &Call, transfer: Transfer) -> Decision {
     let Transfer { action, pe, there, here, count, elements, context: handle, blocking, .. } = transfer;
     if count == 0 || pe < 0 {
         return Decision::Now;
@@ -239,8 +239,8 @@ unsafe fn element(address: u64, elements: Elements, count: u64) -> Option<u64> {
 }
 
 /// An atomic operation that changes memory of another rank.
-fn atomic<F>(
-    call: &Call<F>,
+fn atomic(
+    call: &Call,
     action: Action,
     context: usize,
     there: u64,
@@ -254,8 +254,8 @@ fn atomic<F>(
 }
 
 /// A compare-and-swap: what it compares with, and what it writes then.
-fn compare_swap<F>(
-    call: &Call<F>,
+fn compare_and_swap(
+    call: &Call,
     context: usize,
     there: u64,
     elements: Elements,
@@ -268,12 +268,12 @@ fn compare_swap<F>(
 }
 
 /// What an atomic operation brought back.
-fn returned<F>(call: &Call<F>, there: u64, pe: i32, value: u64) {
+fn returned(call: &Call, there: u64, pe: i32, value: u64) {
     call.log(Event::Returned { owner: Rank(pe as u32), place: symmetric(there), value });
 }
 
 /// A wait or test that was satisfied.
-fn waited<F>(call: &Call<F>, address: u64, elements: Elements, comparison: i32, wanted: i64) {
+fn waited(call: &Call, address: u64, elements: Elements, comparison: i32, wanted: i64) {
     let comparison = match comparison {
         0 => Comparison::Equal,
         1 => Comparison::NotEqual,

@@ -14,8 +14,8 @@ pub(super) enum Many {
 }
 
 /// A wait or test for several words came back.
-pub(super) fn satisfied<F>(
-    call: &Call<F>,
+pub(super) fn satisfied(
+    call: &Call,
     elements: Elements,
     (words, count): (u64, u64),
     comparison: i32,

@@ -27,7 +27,9 @@ use crate::plan::{Anchor, Plan, Said, Step, What};
 
 pub use memory::logged;
 pub use requests::{Sort, nonblocking, release, release_collectives, resolve, window_request};
-pub use shmem::{Decision, shmem_after, shmem_completed, shmem_completing, shmem_fenced, shmem_keep, shmem_operation};
+pub use shmem::{
+    Decision, shmem_after, shmem_brought, shmem_completed, shmem_completing, shmem_fenced, shmem_keep, shmem_operation,
+};
 
 use memory::text;
 

@@ -112,6 +112,14 @@ fn quiet(context: usize) {
     }
 }
 
+/// The library's function came back with a value: what the access of the pair found.
+pub fn shmem_brought<T>(decision: Decision, value: &T) {
+    if let (Decision::Point(first, _), true) = (decision, size_of::<T>() > 0) {
+        let bytes = super::text(std::ptr::from_ref(value) as u64, size_of::<T>() as u64);
+        said(Said::Value { first, bytes });
+    }
+}
+
 /// The library's function came back.
 pub fn shmem_after(decision: Decision) {
     match decision {

@@ -166,7 +166,8 @@ const CHORES: &[Chore] = &[
         "survey",
         "java",
         "[REPLAYS]",
-        "every golden program in Java through `reweave test`; each confirmed finding is replayed so often (default 20)",
+        "every golden program in Java through `reweave test`; each confirmed finding is replayed this many times \
+         (default 20)",
         |rest| soak::java(word(rest, 0, "20")),
     ),
     chore(

@@ -51,7 +51,7 @@ pub fn read(hints: Option<&Path>, facts: Option<&Path>) -> Result<KnownReads, Er
     if let Some(path) = facts {
         let facts = parse(path)?;
         if hashes(&facts.paths)? != facts.code {
-            let why = "these facts are about other code than what is there now: run `reweave determinism` again";
+            let why = "these facts are about another build of this code: run `reweave determinism` again";
             return Err(Error::NotReplayable { path: path.to_owned(), why: why.to_owned() });
         }
         known.fixed.extend(facts.fixed.iter().filter_map(|text| line(text)));

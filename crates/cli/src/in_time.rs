@@ -45,8 +45,8 @@ pub fn answer<T: Send + 'static>(
         }
         let why = match () {
             () if stop.load(Ordering::SeqCst) => "it was interrupted".to_owned(),
-            () if memory::is_over() => "it takes more memory than it may (--max-memory)".to_owned(),
-            () if began.elapsed() > most => format!("its time of {} s is over (--budget)", most.as_secs_f64()),
+            () if memory::is_over() => "it needs more memory than it is allowed (--max-memory)".to_owned(),
+            () if began.elapsed() > most => format!("it ran out of time after {} s (--budget)", most.as_secs_f64()),
             () => continue,
         };
         return TimedResult::Unfinished(why);

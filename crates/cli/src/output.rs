@@ -81,7 +81,8 @@ pub fn run_summary(run: &Run) {
     }
     if run.timed_out {
         eprintln!(
-            "reweave: warning: the program did not end in a quarter of the time there is and was ended: --budget gives more"
+            "reweave: warning: the program did not end within a quarter of the time budget and was stopped (see \
+             --budget)"
         );
     }
 }

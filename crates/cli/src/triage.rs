@@ -8,8 +8,7 @@ use reweave_report::{Item, Report, Suppressions, baseline};
 
 #[derive(clap::Args, Clone, Debug, Default)]
 pub struct Triage {
-    /// Findings that nobody wants to hear of, and why (several files may be named; those of ThreadSanitizer are read as
-    /// they are)
+    /// Findings to suppress, each with a reason (several files may be named; ThreadSanitizer's own work, too)
     #[arg(long, value_name = "FILE")]
     suppress: Vec<PathBuf>,
     /// An earlier report.json: only what is new since then makes the command fail

@@ -73,12 +73,12 @@ fn two_threads_are_brought_to_two_lines() {
     assert_eq!(lab.reweave(&["test", "-o", "out", "--", "./lost"]).code, 1);
     let said = lab.reweave(&["confirm", "out", "--pause", "lost_update.c:9", "--with", "lost_update.c:9"]);
     assert_eq!(said.code, 1, "{said:?}");
-    assert!(said.stderr.contains("stood at lost_update.c:9 and lost_update.c:9 at once"), "{said:?}");
+    assert!(said.stderr.contains("were at lost_update.c:9 and lost_update.c:9 at the same time"), "{said:?}");
     assert!(said.stderr.contains("Assertion `counter == 2' failed"), "{said:?}");
     assert_eq!(lab.reweave(&["replay", "out/breakpoint"]).code, 1);
     let nowhere = lab.reweave(&["confirm", "out", "--pause", "lost_update.c:99", "--with", "lost_update.c:9"]);
     assert_eq!(nowhere.code, 2, "{nowhere:?}");
-    assert!(nowhere.stderr.contains("no thread came to lost_update.c:99"), "{nowhere:?}");
+    assert!(nowhere.stderr.contains("no thread reached lost_update.c:99"), "{nowhere:?}");
     let half = lab.reweave(&["confirm", "out", "--pause", "lost_update.c:9"]);
     assert_eq!(half.code, 2, "{half:?}");
 }

@@ -29,10 +29,10 @@ fn a_program_that_could_not_be_looked_at_is_not_clean() {
     // Ends only when it is ended.
     scratch.file("forever.c", "#include <unistd.h>\nint main(void) { for (volatile int i = 0;; i++) usleep(100); }\n");
     scratch.run(["cc", "-g", "-o", "forever", "forever.c"]).expect(0);
-    refused(&scratch, &["test", "--budget", "2s", "--", "./forever"], "did not end by itself");
+    refused(&scratch, &["test", "--budget", "2s", "--", "./forever"], "did not end and was stopped");
     let report = scratch.run(["report", "reweave-out", "--junit", "report.xml"]).expect(0);
     let junit = std::fs::read_to_string(scratch.join("report.xml")).unwrap_or_else(|why| panic!("{why}: {report:?}"));
-    assert!(junit.contains("errors=\"1\"") && junit.contains("did not end by itself"), "{junit}");
+    assert!(junit.contains("errors=\"1\"") && junit.contains("did not end and was stopped"), "{junit}");
 }
 
 #[test]

@@ -79,7 +79,7 @@ fn a_fixed_program_is_distinguished_from_one_that_is_not() {
     let scratch = Scratch::new("verify");
     tested(&scratch);
     let same = scratch.run(["verify", "out"]).expect(1).says("the program is the one that was recorded");
-    same.says("still there: [1] data race on balance").says(" 0 cannot be told");
+    same.says("still there: [1] data race on balance").says(" 0 unclear");
     // Another number, and nothing else.
     build(&scratch, "bank", "-DAMOUNT=20");
     let there = scratch.run(["verify", "out"]).expect(1).says("still there: [1] data race on balance").says("0 gone, ");
@@ -90,7 +90,7 @@ fn a_fixed_program_is_distinguished_from_one_that_is_not() {
     build(&scratch, "bank_fixed", "-DFIXED");
     let gone = scratch.run(["verify", "out", "--", "./bank_fixed"]).expect(0);
     let gone = gone.says("gone: [1] data race on balance").says("the recorded schedule, by name: ");
-    gone.says("runs steered to the same places").says(" 0 still there, 0 cannot be told");
+    gone.says("runs steered to the same places").says(" 0 still there, 0 unclear");
 }
 
 #[test]
@@ -151,8 +151,8 @@ fn code_that_is_not_reached_is_not_fixed() {
     let scratch = Scratch::new("verify");
     tested(&scratch);
     build(&scratch, "bank", "-DGONE");
-    let said = scratch.run(["verify", "out"]).expect(2).says("cannot tell: [1] data race on balance");
-    said.says("no run of the new build came to deposit");
+    let said = scratch.run(["verify", "out"]).expect(2).says("unclear: [1] data race on balance");
+    said.says("no run of the new build reached deposit");
     // Without instrumentation nothing was looked at.
     common::run(scratch.command("cc").args(["-g", "-o", "bank", "bank.c", "-pthread"])).expect(0);
     scratch.run(["verify", "out"]).expect(2).says("0 gone, 0 still there").says("was not built with reweave cc");

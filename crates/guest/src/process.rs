@@ -244,7 +244,7 @@ impl NewGuest {
     /// # Panics
     /// If its maker was told that it could not be made.
     pub fn begin(self, pc: u64) -> Guest {
-        let Some(new) = take(&self.new) else { panic!("thread {} was given up by its maker", self.id) };
+        let Some(new) = take(&self.new) else { panic!("thread {} was dropped by the thread that made it", self.id) };
         let row = new.begin(&self.process.shared.conductor).pointer();
         Guest::begin(self.process, row, pc)
     }

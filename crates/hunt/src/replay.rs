@@ -156,9 +156,7 @@ fn why_missing(path: &Path) -> String {
     let lists = "`reweave report` on the folder lists the findings";
     match report.findings.iter().find(|item| Some(item.id) == number) {
         // A run did it, and its folder was kept.
-        Some(item) if item.schedule.is_some() => {
-            "the folder of this finding is gone: `reweave test` makes it anew".into()
-        }
+        Some(item) if item.schedule.is_some() => "the folder of this finding is gone: run `reweave test` again".into(),
         Some(_) => format!("no run did it, so there is none to replay: {lists}"),
         None => format!("there is no finding of this number: {lists}"),
     }

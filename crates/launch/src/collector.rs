@@ -312,7 +312,7 @@ impl Collector {
             return Outcome::Exec;
         }
         if signals.abandon.load(Ordering::Acquire) {
-            return Outcome::Stopped { why: "the process went on after the program had ended".into() };
+            return Outcome::Stopped { why: "the process continued after the program had ended".into() };
         }
         if !self.is_root {
             return self.last_words.clone();
@@ -329,7 +329,7 @@ impl Collector {
         let header = self.region().header();
         let outcome = self.outcome();
         if let Some(why) = &self.stopped {
-            self.warnings.push(format!("recording stopped, the program ran on: {why}"));
+            self.warnings.push(format!("recording stopped, and the program continued without it: {why}"));
         }
         let why = header.diverged.load(Ordering::Acquire);
         let diverged = (why != shared::DIVERGED_NO).then(|| Divergence {

@@ -37,8 +37,8 @@ pub enum Error {
     System { action: &'static str, source: io::Error },
 
     #[error(
-        "{trace}: no thread came to {line}: name a line with a memory access or a synchronization that the run reached \
-             (`reweave inspect --events` lists them)"
+        "{trace}: no thread reached {line}: name a line with a memory access or a synchronization that the run \
+         executed (`reweave inspect --events` lists them)"
     )]
     NoSuchLine { line: String, trace: PathBuf },
 

@@ -294,7 +294,7 @@ fn arguments_of(pid: u32) -> Option<[u64; 2]> {
 }
 
 pub fn lost(pid: u32) -> String {
-    format!("the trace of process {pid} was lost by an internal error")
+    format!("the trace of process {pid} was lost due to an internal error")
 }
 
 pub fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {

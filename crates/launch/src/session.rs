@@ -288,7 +288,7 @@ pub fn run(options: &Options) -> Result<Run> {
         if let Some(set) = set_of(&options.trace, &processes)
             && let Err(error) = set.save()
         {
-            warnings.push(format!("which trace is of which process is not kept: {error}"));
+            warnings.push(format!("the list of which trace is of which process could not be written: {error}"));
         }
     } else {
         processes.sort_by_key(|process| !process.instrumented);
@@ -356,8 +356,7 @@ impl Run {
         if self.processes.iter().all(|process| process.events == 0) {
             return Some("nothing was recorded".into());
         }
-        let ended =
-            "the program did not end by itself: only what it did until it was ended was looked at (see --budget)";
+        let ended = "the program did not end and was stopped: only what it did until then was checked (see --budget)";
         self.timed_out.then(|| ended.into())
     }
 
@@ -375,7 +374,7 @@ impl Run {
         }
         if first.is_none() && self.timed_out {
             let name = self.program.name.display();
-            return Some(format!("{name} was ended before it began: it needs more time (see --budget)"));
+            return Some(format!("{name} was stopped before it started: it needs more time (see --budget)"));
         }
         Some(self.program.front_end.shortcoming(&Coverage { program: &self.program, recorded: first.is_some() }))
     }

@@ -151,7 +151,7 @@ impl ToAnalysis {
     ) -> std::result::Result<(), SinkProblem> {
         match news {
             Ok(sightings) => self.send(sightings),
-            Err(error) => return Err(SinkProblem::Stop(format!("the analysis cannot go on: {error}"))),
+            Err(error) => return Err(SinkProblem::Stop(format!("the analysis cannot continue: {error}"))),
         }
         self.mind_memory();
         if stalls.times > 0 && !self.hub.slowed.swap(true, Ordering::Relaxed) {

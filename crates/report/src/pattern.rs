@@ -67,32 +67,37 @@ impl Pattern {
     pub const fn advice(self) -> &'static str {
         match self {
             Self::UseAfterFree => {
-                "memory is given back while somebody can still use it: let the last user free it, or keep users out first"
+                "memory is freed while another thread can still use it: let the last user free it, or stop the others \
+                 from using it first"
             }
             Self::UnguardedContainer => {
-                "a container (or another object of a library) is changed while another thread uses it: guard every use of it by \
+                "a container (or another object of a library) is changed while another thread uses it: guard every use \
+                 of it by \
                  the same lock"
             }
             Self::EarlyPublication => {
-                "others get at an object before it is filled in: fill it in first, then hand it over under a lock or by an atomic"
+                "other threads reach an object before it is filled in: fill it in first, then publish it under a lock \
+                 or by an atomic"
             }
             Self::DoubleCheckedLocking => {
-                "the first check is made without the lock: make it an atomic, or initialise the object once by what the language \
+                "the first check is made without the lock: make it an atomic, or initialise the object once by what \
+                 the language \
                  has for that"
             }
             Self::LockOrderInversion => {
                 "the same locks are taken in different orders: take them in one order everywhere"
             }
             Self::LostWakeUp => {
-                "the notify can come before the wait: change the condition under the lock, and check it in a loop before waiting"
+                "the notify can come before the wait: change the condition under the lock, and check it in a loop \
+                 before waiting"
             }
             Self::WokenForAnother => {
-                "the notify woke another thread, and nobody told this one: notify all of them, or give those who wait for \
-                 different things conditions of their own"
+                "the notify woke another thread, and this one was never notified: notify all of them, or use a \
+                 condition of its own for each thing that is waited for"
             }
             Self::Aba => {
-                "a pointer was changed and changed back before it was compared, so that the comparison noticed nothing: count \
-                 the changes beside the pointer, or let nobody reuse what others may still look at"
+                "a pointer was changed and changed back before it was compared, so the comparison noticed nothing: \
+                 count the changes beside the pointer, or do not reuse what others may still read"
             }
             Self::LostUpdate => {
                 "it is read, changed and written back in steps: do all of it under one lock, or by one atomic operation"
@@ -254,7 +259,7 @@ mod tests {
         };
         assert_eq!(waiting(Some(TurningPoint::NotifyTooEarly)), Some(Pattern::LostWakeUp));
         assert_eq!(waiting(Some(TurningPoint::NotifyForAnother)), Some(Pattern::WokenForAnother));
-        assert_eq!(waiting(None), None, "nobody ever told it");
+        assert_eq!(waiting(None), None, "it was never notified");
         let failed = Item { turn: Some(TurningPoint::Aba), ..Item::new(Kind::Failure, Strength::Confirmed) };
         assert_eq!(Pattern::of(&Group { lead: &failed, others: Vec::new() }), Some(Pattern::Aba));
         let update = vec![plain(1, read()), plain(2, write()), plain(1, write())];

@@ -39,7 +39,7 @@ fn line(access: &AccessItem) -> String {
 fn other(view: &ViewItem, accesses: &[AccessItem]) -> String {
     match view.other {
         Some(other) => format!("the {} of {}", accesses[other - 1].op, line(&accesses[other - 1])),
-        None => "what was there at first".to_owned(),
+        None => "the initial value".to_owned(),
     }
 }
 
@@ -68,20 +68,20 @@ pub fn role(item: &Item, number: usize) -> &'static str {
 /// Values and what follows, for the end of a finding.
 pub fn write(view: &ViewItem, out: &mut dyn Write) -> io::Result<()> {
     if view.read.is_some() && view.seen.is_none() {
-        writeln!(out, "  in the trace it saw what was there at first")?;
+        writeln!(out, "  in the trace it saw the initial value")?;
     }
     match (view.seen_value, view.other_value) {
         (Some(seen), Some(other)) if seen == other => writeln!(out, "  the value is the same: {seen}")?,
         (Some(seen), Some(other)) => writeln!(out, "  the value was {seen} and can be {other}")?,
-        (Some(seen), None) => writeln!(out, "  the value was {seen} and can be something that is not known")?,
+        (Some(seen), None) => writeln!(out, "  the value was {seen} and can be an unknown value")?,
         _ => {}
     }
     match view.feeds {
-        Feeds::Choice => writeln!(out, "  a branch or a computed address follows: the thread may go on differently")?,
-        Feeds::Output => {
-            writeln!(out, "  something leaves the program before any choice: others may see the difference")?
+        Feeds::Choice => {
+            writeln!(out, "  a branch or a computed address follows: the thread may continue differently")?
         }
-        Feeds::Failure => writeln!(out, "  the run failed before any choice: this value may be why")?,
+        Feeds::Output => writeln!(out, "  output follows before any branch: the difference may be visible outside")?,
+        Feeds::Failure => writeln!(out, "  the run failed before any branch: this value may be the reason")?,
         Feeds::Nothing | Feeds::Unknown => {}
     }
     Ok(())
@@ -105,7 +105,7 @@ pub fn write_overview(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     }
     writeln!(
         out,
-        "what depends on the schedule, by location (! where the value steers the thread or leaves the program):"
+        "reads that depend on the schedule, by location (! where the value decides a branch or leaves the program):"
     )?;
     let mut last = None;
     for ((variable, what), (others, steers)) in reads {

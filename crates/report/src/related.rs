@@ -13,7 +13,7 @@ use crate::data::{AccessItem, Bug, Item, Operation};
 use crate::memory::MemoryItem;
 use crate::pattern::Pattern;
 
-/// Why a finding is told with another.
+/// Why a finding is shown with another finding.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Relation {
     /// It is about the same lines.

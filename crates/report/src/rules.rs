@@ -40,18 +40,20 @@ pub static RULES: [Rule; Kind::ALL.len()] = [
         kind: Kind::Race,
         name: "DataRace",
         short: "Two threads access the same memory at the same time",
-        full: "Two accesses to the same memory, at least one of them a write and one not atomic, that no lock, no start or end of a \
+        full: "Two accesses to the same memory, at least one of them a write and one not atomic, that no lock, no \
+             start or end of a \
                thread and no strong enough atomic keeps apart. The behaviour of the program is undefined.",
-        help: "Hold the **same** lock at both accesses, or make the variable atomic if each access stands for itself. A race labelled *memory-order* has atomics in between that are too weak: a release on the writing side \
+        help: "Hold the **same** lock at both accesses, or make the variable atomic if each access stands for itself. \
+             A race labelled *memory-order* has atomics in between that are too weak: a release on the writing side \
                and an acquire on the reading side order them.",
         level: Level::Error,
     },
     Rule {
         kind: Kind::Deadlock,
         name: "Deadlock",
-        short: "Threads wait for each other for ever",
-        full: "There is an interleaving after which a set of threads can never go on, because each waits for something that only \
-               another one of them could give.",
+        short: "Threads wait for each other forever",
+        full: "There is an interleaving after which a set of threads can never continue, because each waits for \
+             something that only another one of them could provide.",
         help: "Take locks in one order everywhere, or both at once. A wait for a notify needs its \
                condition checked under the lock, in a loop, and the notify after the change.",
         level: Level::Error,
@@ -59,8 +61,9 @@ pub static RULES: [Rule; Kind::ALL.len()] = [
     Rule {
         kind: Kind::Atomicity,
         name: "AtomicityViolation",
-        short: "An atomic block is torn apart by another thread",
-        full: "The block should run as if in one step, but there is an interleaving that no order of whole blocks explains: \
+        short: "An atomic block is interrupted by another thread",
+        full: "The block should run as if in one step, but there is an interleaving that no order of whole blocks \
+             explains: \
                what the block found out at its beginning no longer holds when it acts on it.",
         help: "Hold one lock over the **whole** block, from the check to the act, rather than once for each access.",
         level: Level::Error,
@@ -69,8 +72,9 @@ pub static RULES: [Rule; Kind::ALL.len()] = [
         kind: Kind::Nondeterminism,
         name: "NondeterministicRead",
         short: "A read can see another write under another schedule",
-        full: "What the read returns depends on the schedule. That is no defect by itself: it is where runs can differ.",
-        help: "If the result should not depend on the schedule, order the read behind the write it should see (join, barrier, \
+        full: "What the read returns depends on the schedule. That alone is not a defect: it is where runs can differ.",
+        help: "If the result should not depend on the schedule, order the read behind the write it should see (join, \
+             barrier, \
                condition).",
         level: Level::Note,
     },
@@ -78,7 +82,8 @@ pub static RULES: [Rule; Kind::ALL.len()] = [
         kind: Kind::Failure,
         name: "FailureUnderSchedule",
         short: "A run under some schedule fails",
-        full: "A run of the program with the same input but another schedule crashed, hung, failed an assertion or ended with an error.",
+        full: "A run of the program with the same input but another schedule crashed, hung, failed an assertion or \
+             ended with an error.",
         help: "Replay it (`reweave replay`), in the debugger if needed (`--gdb`): it happens every time.",
         level: Level::Error,
     },
@@ -86,7 +91,8 @@ pub static RULES: [Rule; Kind::ALL.len()] = [
         kind: Kind::Misuse,
         name: "SynchronizationMisuse",
         short: "A synchronization object is used against its rules",
-        full: "A lock unlocked by another thread than its owner or locked twice, a lock destroyed while held, a thread that is \
+        full: "A lock unlocked by another thread than its owner or locked twice, a lock destroyed while held, a thread \
+             that is \
                never joined or is joined twice, memory freed twice.",
         help: "Keep lock and unlock in pairs in one thread, join or detach every thread once, and destroy locks \
                only when nobody uses them.",

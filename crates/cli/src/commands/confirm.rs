@@ -20,10 +20,10 @@ use crate::size::{parse_size, parse_time};
 
 /// Try to make predicted findings happen
 ///
-/// DIR is the folder of an earlier `reweave test`. Its recording is analysed again and every finding is steered to in a
-/// run of the program; the report is written anew. If the program was rebuilt since, its findings are looked for in the
-/// new build as by `reweave verify`. With `--analysis lock-history` the numbers (`--stats`) tell how many
-/// of the pairs of places that it shows to be reachable (pred) a run did (true), and how many it cannot refute (upper).
+/// DIR is the folder of an earlier `reweave test`. Its recording is analysed again, runs of the program are steered to
+/// each finding, and the report is rewritten. If the program was rebuilt since, the findings are looked for in the new
+/// build, as `reweave verify` does. With `--analysis lock-history` the numbers (`--stats`) say how many of the pairs of
+/// places that it shows to be reachable (pred) a run did (true), and how many it cannot refute (upper).
 #[derive(clap::Args)]
 #[command(
     override_usage = "reweave confirm [OPTIONS] DIR [-- PROG [ARGS]...]",
@@ -39,16 +39,16 @@ pub struct Args {
     /// Wall time for everything (ms, s, m, h)
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = parse_time, default_value = "60s")]
     budget: Duration,
-    /// What `reweave` itself may take of the memory [default: a quarter of the machine's, at most 4G]
+    /// Memory that `reweave` itself may use [default: a quarter of the machine's, at most 4G]
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     max_memory: Option<u64>,
     /// Only what these analyses find, `reweave predict --help` lists them [default: as `reweave test`]
     #[arg(long, value_name = "NAME", value_delimiter = ',', conflicts_with = "pause")]
     analysis: Vec<String>,
-    /// Also tell the numbers of the report
+    /// Also print the numbers of the report
     #[arg(long, conflicts_with = "pause")]
     stats: bool,
-    /// Bring one thread to this line while another stands at the line of `--with`
+    /// Bring one thread to this line while another is at the line of `--with`
     #[arg(long, value_name = "FILE:LINE", requires = "with")]
     pause: Option<Line>,
     /// The other line; it may be the same
@@ -105,7 +105,7 @@ fn confirm_rebuilt(args: Args, rebuilt: &Rebuilt) -> i32 {
         eprintln!("reweave: {rebuilt}: its recording says nothing about it: run `reweave test` again");
         return exit::USAGE;
     }
-    eprintln!("reweave: the findings are looked for in the program that is there now, as by `reweave verify`");
+    eprintln!("reweave: the findings are looked for in the new build, as `reweave verify` does");
     verify::run(&verify::Args { folder: args.folder, budget: args.budget, command: args.command })
 }
 
@@ -118,14 +118,15 @@ fn break_at(args: &Args, lines: [&Line; 2], command: Option<&[OsString]>) -> i32
     }
     match pipeline::break_at(FRONT_ENDS, &args.folder, lines, command, args.budget) {
         Ok((BreakpointResult::Reached { ending, tries }, folder)) => {
-            eprintln!("reweave: two threads stood at {one} and {two} at once, in run {}", tries.attempts);
+            eprintln!("reweave: two threads were at {one} and {two} at the same time, in run {}", tries.attempts);
             eprintln!("  the run {}", ending.text);
             eprintln!("  replay: reweave replay {}", folder.display());
             exit::FINDINGS
         }
         Ok((BreakpointResult::NotReached { tries }, _)) => {
             eprintln!(
-                "reweave: in {} runs no two threads stood at {one} and {two} at once ({} pauses, {} in vain)",
+                "reweave: in {} runs no two threads were at {one} and {two} at the same time ({} pauses, {} without \
+                 effect)",
                 tries.attempts, tries.pauses, tries.thrashes
             );
             exit::CLEAN

@@ -51,13 +51,13 @@ const PROGRAMS: [Program; 6] = [
         kind: Kind::Failure,
         name: "ledger",
         source: include_str!("../../demo/ledger.c"),
-        about: "An auditor who comes between the two sides of a booking",
+        about: "An auditor who looks between the two halves of a booking",
     },
     Program {
         kind: Kind::Misuse,
         name: "forgotten",
         source: include_str!("../../demo/forgotten.c"),
-        about: "Threads that nobody waits for, one more in every round",
+        about: "Threads that are never joined, one more in every round",
     },
     Program {
         kind: Kind::Nondeterminism,
@@ -118,7 +118,7 @@ pub struct Args {
     /// A program in Java, for `java` in PATH; there is one for races
     #[arg(long)]
     java: bool,
-    /// Leave program and findings in this folder
+    /// Keep the program and its findings in this folder
     #[arg(long, value_name = "DIR")]
     keep: Option<PathBuf>,
 }
@@ -238,7 +238,7 @@ fn demo_ranks(folder: &Path) -> Result<i32, Error> {
         eprintln!("reweave: the demo should have found a bug: this is a bug in reweave or in its environment");
         return Ok(exit::INTERNAL);
     }
-    eprintln!("\nBoth orders can be had again at will:\n");
+    eprintln!("\nBoth orders can be replayed:\n");
     let again = shown("replay reweave-out/1", folder, &settings)? == exit::FINDINGS;
     Ok(if again { exit::CLEAN } else { exit::INTERNAL })
 }
@@ -258,7 +258,7 @@ fn test_and_replay(command: &str, kind: Kind, folder: &Path) -> Result<i32, Erro
     }
     let report = pipeline::load_report(&out)?;
     let Some(item) = most_instructive(&report, kind) else { return Ok(exit::INTERNAL) };
-    eprintln!("\nFinding {} can be had again at will:\n\n$ reweave replay reweave-out/{}", item.id, item.id);
+    eprintln!("\nFinding {} can be replayed any number of times:\n\n$ reweave replay reweave-out/{}", item.id, item.id);
     let replayed = replay(&Recording::open(FRONT_ENDS, &out.join(item.id.to_string()))?)?;
     let again = super::replay::print_replay(&replayed) == exit::FINDINGS;
     eprintln!("\nAnd this is what happened:\n\n$ reweave explain reweave-out/{}", item.id);

@@ -66,7 +66,7 @@ pub struct Args {
     /// Wall time (ms, s, m, h); what is not settled by then is unknown
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = parse_time)]
     budget: Duration,
-    /// What `reweave` may take of the memory [default: a quarter of the machine's, at most 4G]
+    /// Memory that `reweave` may use [default: a quarter of the machine's, at most 4G]
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     max_memory: Option<u64>,
     /// Also list what is fixed, every read, and what is assumed

@@ -9,7 +9,7 @@ use reweave_report::{Sources, Style, story, text};
 
 use crate::{evidence, output};
 
-/// Tell the story of a finding: what happens, why it is possible, and what the recorded run did instead
+/// Explain a finding: what happens, why it is possible, and what the recorded run did instead
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  reweave explain reweave-out/1\n  reweave explain reweave-out/1 --steps 40")]
 pub struct Args {

@@ -33,10 +33,10 @@ pub struct Args {
     /// is short enough, 10000 otherwise]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..))]
     window: Option<u32>,
-    /// Wall time (ms, s, m, h); what is not settled by then is counted
+    /// Wall time (ms, s, m, h); what is undecided by then is counted
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = parse_time)]
     budget: Option<Duration>,
-    /// What `reweave` may take of the memory; what there is no room for is left out and counted [default: a quarter of
+    /// Memory that `reweave` may use; what does not fit is left out and counted [default: a quarter of
     /// the machine's, at most 4G]
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     max_memory: Option<u64>,
@@ -49,16 +49,16 @@ pub struct Args {
     /// Look for findings of this kind and fail (exit code 1) if there are any
     #[arg(long, value_enum, value_name = "KIND")]
     deny: Option<Deny>,
-    /// Succeed (exit code 0) also if there was nothing to analyse: no events, or none of memory
+    /// Exit with code 0 even if there was nothing to analyse: no events, or none of memory
     #[arg(long)]
     allow_unchecked: bool,
-    /// Only list what the analyses that read the trace once take for suspicious, without looking for witnesses
+    /// Only list the candidates of the analyses that read the trace once, without looking for witnesses
     #[arg(long)]
     candidates: bool,
-    /// Threads that work at once; the findings are the same with any number [default: one for each processor]
+    /// Worker threads; the findings are the same with any number [default: one for each processor]
     #[arg(long, short, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     jobs: Option<u16>,
-    /// Also tell the numbers of each analysis, and where the time went
+    /// Also print the numbers of each analysis, and where the time went
     #[arg(long)]
     stats: bool,
     /// Functions that should be atomic: a file with one name per line (# begins a comment)
@@ -208,7 +208,7 @@ fn predict(args: &Args, analyses: Vec<AnalysisRef>) -> Result<Report, Error> {
         })?;
     }
     if interrupt::asked_to_stop().load(std::sync::atomic::Ordering::Relaxed) {
-        eprintln!("reweave: interrupted: this is what was known by then");
+        eprintln!("reweave: interrupted: these are the results so far");
     }
     Ok(report)
 }

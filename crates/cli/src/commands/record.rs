@@ -13,7 +13,8 @@ use crate::size::parse_size;
 /// Run a program and record what its threads do
 ///
 /// The program's output, input and exit status stay its own. Every process of it that was built with `reweave cc` is
-/// recorded: the first in TRACE, the others in TRACE.2, TRACE.3 and so on. Of many ranks (`mpirun`, `oshrun`) TRACE is a
+/// recorded: the first in TRACE, the others in TRACE.2, TRACE.3 and so on. Of many ranks (`mpirun`, `oshrun`) TRACE is
+/// a
 /// folder with a log for each.
 #[derive(clap::Args)]
 #[command(
@@ -43,7 +44,7 @@ pub struct Args {
 /// How threads take turns.
 #[derive(clap::Args, Clone)]
 pub struct Scheduling {
-    /// Another seed, another schedule; the same seed, the same schedule
+    /// Seed of the schedule: the same seed gives the same schedule
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub seed: u64,
     /// How threads take turns: in long slices, at random before every synchronization, or by random priorities

@@ -16,7 +16,8 @@ use crate::progress::Bar;
 
 /// Run a recorded program again, exactly as it ran
 ///
-/// Follows the recorded schedule and feeds the recorded inputs, then compares event by event, values and the build of the
+/// Follows the recorded schedule and feeds the recorded inputs, then compares event by event, values and the build of
+/// the
 /// program included. Exit codes: 1 the bug (or the failure) happened again, 0 it did not, 2 the run diverged.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
@@ -29,7 +30,7 @@ pub struct Args {
     /// A trace, a schedule beside its trace, or the folder of a finding
     #[arg(value_name = "TRACE|DIR/ID")]
     what: PathBuf,
-    /// So often, and count
+    /// Replay this many times, and count how often it happens
     #[arg(long, value_name = "N", conflicts_with = "gdb", value_parser = clap::value_parser!(u32).range(1..))]
     times: Option<u32>,
     /// Run under gdb, stopping right before the bug (or the end)
@@ -51,7 +52,8 @@ pub fn run(args: Args) -> i32 {
     if reweave_spmd::host::Recording::is_in(&args.what) {
         let folder = args.what.display();
         eprintln!(
-            "reweave: {folder}: a run of many ranks is not replayed as a whole: `reweave confirm {folder}`, then replay a finding"
+            "reweave: {folder}: a run of many ranks is not replayed as a whole: `reweave confirm {folder}`, then \
+             replay a finding"
         );
         return exit::USAGE;
     }
@@ -138,7 +140,7 @@ fn print_difference(difference: &Difference) {
 
 const fn next_step(rebuilt: bool) -> &'static str {
     if rebuilt {
-        "`reweave verify` tells whether the rebuilt program still has the findings of a folder"
+        "`reweave verify` shows whether the rebuilt program still has the findings of a folder"
     } else {
         "does the program depend on time, files or other processes?"
     }

@@ -48,10 +48,10 @@ pub struct Args {
 /// How much is told.
 #[derive(clap::Args, Clone, Copy, Default)]
 pub struct Verbosity {
-    /// Only tell how many findings there are
+    /// Only print how many findings there are
     #[arg(short, long, conflicts_with = "verbose")]
     quiet: bool,
-    /// Tell every finding in full, with every caller
+    /// Print every finding in full, with every caller
     #[arg(short, long)]
     verbose: bool,
 }
@@ -79,7 +79,10 @@ fn report(args: &Args) -> Result<i32, Error> {
     judge.apply(&mut report);
     let written = write_forms(args, &report)?;
     if let Ok(Some(rebuilt)) = pipeline::rebuilt(FRONT_ENDS, &args.folder, None) {
-        eprintln!("reweave: {rebuilt}: this is about the recorded one; `reweave verify` tells what is left of it");
+        eprintln!(
+            "reweave: {rebuilt}: this is about the recorded one; `reweave verify` shows which of these findings still \
+             exist"
+        );
     }
     let mut code = exit::CLEAN;
     if !written {

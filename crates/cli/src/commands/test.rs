@@ -40,18 +40,18 @@ pub struct Args {
     /// Wall time for everything (ms, s, m, h)
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = parse_time, default_value = "60s")]
     budget: Duration,
-    /// Spend all the time that is left on exploring what other schedules can do, until nothing new is to be expected
+    /// Spend the remaining time on exploring what other schedules can do, until nothing new can be expected
     #[arg(long)]
     explore: bool,
-    /// Stop at the first finding that is confirmed
+    /// Stop at the first confirmed finding
     #[arg(long, conflicts_with = "explore")]
     fail_fast: bool,
-    /// What `reweave` itself may take of the memory; what there is no room for is left out and counted [default: a
+    /// Memory that `reweave` itself may use; what does not fit is left out and counted [default: a
     /// quarter of the machine's, at most 4G]
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     max_memory: Option<u64>,
-    /// Runs of the program at a time, once it is recorded [default: one for each core, or 1 if the program deals with
-    /// files, sockets or other processes, where runs get in each other's way]
+    /// Runs of the program at the same time, once it is recorded [default: one for each core, or 1 if the program uses
+    /// files, sockets or other processes, where runs would disturb each other]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
     jobs: Option<u16>,
     /// Run the program in a copy of the current folder each time
@@ -60,19 +60,20 @@ pub struct Args {
     /// Functions that should be atomic: a file with one name per line (# begins a comment)
     #[arg(long, value_name = "FILE")]
     atomic: Option<PathBuf>,
-    /// Try reads first that can differ according to this file of `reweave determinism --facts`
+    /// First try reads that can differ according to this file of `reweave determinism --facts`
     #[arg(long, value_name = "FILE")]
     hints: Option<PathBuf>,
-    /// Look for no alternatives of reads that are fixed according to this file of `reweave determinism --facts`
+    /// Skip reads that cannot differ according to this file of `reweave determinism --facts`
     #[arg(long, value_name = "FILE")]
     facts: Option<PathBuf>,
-    /// Also fail (exit code 1) if there are findings of this kind
+    /// Findings of this kind count as failures, too (exit code 1)
     #[arg(long, value_enum, value_name = "KIND")]
     deny: Option<Deny>,
-    /// Programs of many ranks (MPI, OpenSHMEM): the standard to the letter, also where every implementation is kinder
+    /// Programs of many ranks (MPI, OpenSHMEM): report what the standard forbids even where every implementation allows
+    /// it
     #[arg(long)]
     strict: bool,
-    /// Succeed (exit code 0) also if the program could not be checked, or not to its end, and nothing was found
+    /// Exit with code 0 even if the program could not be checked completely, as long as nothing was found
     #[arg(long)]
     allow_unchecked: bool,
     #[command(flatten)]
@@ -170,7 +171,7 @@ pub fn test(plan: &Plan, judge: &TriageFiles, detail: text::Detail, passing: Exi
             let folder = plan.folder.display().to_string();
             let interrupted = reweave_launch::interrupt::asked();
             if interrupted {
-                eprintln!("reweave: interrupted: this is what was known by then, not all that was asked for");
+                eprintln!("reweave: interrupted: these are the results so far, not all that was asked for");
             }
             if let Some(why) = early_end(&tested, plan).filter(|_| detail > text::Detail::Quiet) {
                 eprintln!("reweave: {why}");
@@ -209,7 +210,7 @@ fn early_end(tested: &Tested, plan: &Plan) -> Option<String> {
             Some(format!("stopped after {took:.1} s, at the first failure (--fail-fast)"))
         }
         Some(StopReason::Quiet(quiet)) => Some(format!(
-            "stopped after {took:.0} s of {budget:.0} s: nothing else turned up for {:.0} s (--explore goes on)",
+            "stopped after {took:.0} s of {budget:.0} s: nothing else was found for {:.0} s (--explore continues)",
             quiet.as_secs_f64()
         )),
         None => None,
@@ -222,7 +223,7 @@ fn exploration(explored: &Explored, asked: bool, findings: bool) -> String {
     let classes = output::counted(explored.classes, "class of executions", "classes of executions");
     let failure = if findings { "" } else { ", no failure" };
     // Runs teach what threads do; which classes that makes possible follows.
-    let how = if explored.runs < explored.classes { " (what they showed makes up the others)" } else { "" };
+    let how = if explored.runs < explored.classes { " (the others follow from what these showed)" } else { "" };
     let longer = if asked { "" } else { " (--explore takes longer)" };
     let beyond =
         if explored.weak_orders { "; what its weaker memory orders allow beyond schedules is not run" } else { "" };
@@ -249,7 +250,8 @@ mod tests {
             exploration(&Explored { runs, classes, states: 0, complete, why_not, weak_orders: false }, true, true)
         };
         assert_eq!(of(5, 3, None), "explored: all 3 classes of executions covered in 5 runs");
-        let fewer = "explored: all 4 classes of executions covered in 2 runs (what they showed makes up the others)";
+        let fewer =
+            "explored: all 4 classes of executions covered in 2 runs (the others follow from what these showed)";
         assert_eq!(of(2, 4, None), fewer);
         assert!(!of(257, 0, Some("it has too many threads")).contains("0 classes"));
     }

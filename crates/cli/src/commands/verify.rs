@@ -14,12 +14,13 @@ use crate::output::{self, counted};
 use crate::progress::Bar;
 use crate::size::parse_time;
 
-/// Tell whether the findings of an earlier test are fixed
+/// Check whether the findings of an earlier test are fixed
 ///
-/// Looks for each confirmed or predicted finding of DIR in the program that is there now: along the recorded schedule,
+/// Looks for each confirmed or predicted finding of DIR in the program as it is now: along the recorded schedule,
 /// carried over to the new build by name, then by bringing threads to the same places, then by prediction from new
-/// recordings. It is `gone`, `still there` (with a new schedule to replay) or nobody can tell, and why. Exit codes: 0 all
-/// are gone, 1 something is still there or new, 2 it cannot be told.
+/// recordings. Each is `gone`, `still there` (with a new schedule to replay) or `unclear` (with the reason). Exit
+/// codes: 0 all
+/// are gone, 1 something is still there or new, 2 something is unclear.
 #[derive(clap::Args)]
 #[command(
     override_usage = "reweave verify [OPTIONS] DIR [-- PROG [ARGS]...]",
@@ -84,13 +85,13 @@ pub fn print_verification(verification: &Verification) -> i32 {
     };
     let left_out = match verification.left_out {
         0 => String::new(),
-        some => format!(" (not looked for: {some} that are potential, suppressed or no defects)"),
+        some => format!(" (not checked: {some} that are potential, suppressed or information)"),
     };
     if verification.findings.is_empty() {
         eprintln!("reweave: nothing to verify: the folder has no confirmed or predicted finding{left_out}");
         return exit::USAGE;
     }
-    eprintln!("{gone} gone, {there} still there, {open} cannot be told{new}{left_out}");
+    eprintln!("{gone} gone, {there} still there, {open} unclear{new}{left_out}");
     match () {
         () if there > 0 || !verification.new.is_empty() => exit::FINDINGS,
         () if open > 0 => exit::USAGE,
@@ -119,7 +120,7 @@ fn print_verdict(verified: &Verified, verification: &Verification) {
             }
         }
         Verdict::Undecided { why } => {
-            eprintln!("cannot tell: {headline}");
+            eprintln!("unclear: {headline}");
             eprintln!("    {why}");
         }
     }
@@ -138,7 +139,7 @@ fn tried(tried: &VerifyAttempts, verification: &Verification) -> String {
     parts.push(format!("not predicted from {runs}"));
     if let Some(explored) = verification.explored.as_ref().filter(|explored| explored.complete) {
         let classes = counted(explored.classes, "class of executions", "classes of executions");
-        parts.push(format!("all of its {classes} were looked at"));
+        parts.push(format!("all of its {classes} were explored"));
     }
     parts.join("; ")
 }

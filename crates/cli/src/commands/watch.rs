@@ -15,11 +15,11 @@ use crate::front_ends::FRONT_ENDS;
 use crate::output::{self, grouped};
 use crate::size::parse_size;
 
-/// Run a program and tell what is wrong with it while it runs
+/// Run a program and report what is wrong with it while it runs
 ///
-/// The events go straight into the analyses: nothing is written to disk, and memory stays bounded, so that servers and
-/// long tests can be watched for hours. Where the analyses are slower than the program, the program waits. Every
-/// finding is potential: `reweave test` settles them. Every process of the program that was built with `reweave cc` is
+/// The events go straight into the analyses: nothing is written to disk, and memory stays bounded, so servers and long
+/// tests can be watched for hours. Where the analyses are slower than the program, the program waits. Every finding is
+/// potential: `reweave test` tries to confirm it. Every process of the program that was built with `reweave cc` is
 /// watched.
 #[derive(clap::Args)]
 #[command(override_usage = "reweave watch [OPTIONS] -- PROG [ARGS]...", after_help = after_help())]
@@ -27,13 +27,13 @@ pub struct Args {
     /// Only these analyses
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     analysis: Vec<String>,
-    /// Look at fewer accesses: none that a weaker one stands for, and ever fewer of those that come again and again
+    /// Look at fewer accesses: skip those that another one covers, and sample repeated ones less and less
     #[arg(long)]
     sample: bool,
     /// With --sample: also look at all of them, and count the pairs of places that were lost
     #[arg(long, requires = "sample")]
     check: bool,
-    /// Record accesses that only repeat what their thread did a moment ago, too: slower, finds the same
+    /// Also record accesses that only repeat what their thread just did: slower, finds the same
     #[arg(long)]
     every_access: bool,
     /// Forget what was seen of earlier accesses when `reweave` itself needs more memory than this
@@ -60,7 +60,7 @@ fn after_help() -> String {
         let mark = if watching.is_default { '*' } else { ' ' };
         text += &format!("  {mark} {:<12} {}\n", analysis.id().name(), analysis.about().summary);
     }
-    text + "\nCtrl-C goes to the program; a second one ends it. Either way the summary comes.\n\
+    text + "\nCtrl-C goes to the program; a second one ends it. The summary is printed either way.\n\
         \nExamples:\n  \
         reweave watch -- ./server --port 8000\n  \
         reweave watch --sample --json findings.json -- ./long_test\n  \
@@ -175,13 +175,14 @@ fn summary(watched: &Watched, checked: bool) {
         let share = 100.0 * waited / seconds;
         let times = output::counted(stalls.times, "time", "times");
         eprintln!(
-            "reweave: the program waited {times} for the analysis, {waited:.1} s in all ({share:.0} % of the time); no event was lost"
+            "reweave: the program waited {times} for the analysis, {waited:.1} s in total ({share:.0} % of the time); \
+             no event was lost"
         );
     }
     let skipped = totals.skipped;
     if skipped.weaker + skipped.sampled > 0 {
         eprintln!(
-            "reweave: left out {} accesses that a weaker one stands for and {} by sampling: {:.0} % of all events",
+            "reweave: left out {} accesses that another one covers and {} by sampling: {:.0} % of all events",
             grouped(skipped.weaker),
             grouped(skipped.sampled),
             100.0 * (skipped.weaker + skipped.sampled) as f64 / totals.events.max(1) as f64,
@@ -200,7 +201,7 @@ fn summary(watched: &Watched, checked: bool) {
             "threads were taken for the continuation of others that ended long ago: races between them are missed",
         ),
         (totals.dropped, "accesses or pairs were beyond the limits of the analyses"),
-        (totals.forgotten, "lock operations were too long ago, or of locks that are gone, to be looked at again"),
+        (totals.forgotten, "lock operations were too old, or of destroyed locks, and were not examined again"),
         (*unreported, "more findings were not reported"),
         (*alike, "more findings are about the same variables or locks (--json has them)"),
     ] {

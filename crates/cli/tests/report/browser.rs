@@ -146,7 +146,7 @@ fn one_bug_is_shown_once() {
     assert!(also.as_str().is_some_and(|also| also.starts_with("also [2] ") && also.contains(" | also [3] ")), "{also}");
     assert_eq!(
         browser.evaluate("document.getElementById('count').textContent"),
-        "3 of 3 findings, 2 told with another"
+        "3 of 3 findings, 2 shown with another finding"
     );
     // Asked for, it comes; and without the one that speaks for it, too.
     browser.evaluate("document.querySelector('.also a[href=\"#finding-3\"]').click()");

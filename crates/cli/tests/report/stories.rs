@@ -117,7 +117,7 @@ fn a_lost_wake_up_is_explained_by_what_was_read_and_who_notified_in_vain() {
     let scratch = tempfile::tempdir().expect("a temporary folder");
     let stories = stories(scratch.path(), LOST, "-O0");
     let story = of_kind(&stories, "deadlock");
-    for told in ["reads ready (= 0)", "writes ready (= 1)", "notifies c (wakes nobody)", "waits for a notify on c"] {
+    for told in ["reads ready (= 0)", "writes ready (= 1)", "notifies c (wakes no thread)", "waits for a notify on c"] {
         assert!(story.contains(told), "{told}: {story}");
     }
 }

@@ -69,7 +69,7 @@ impl Ending {
         let (harm, text) = match difference {
             _ if harm != Harm::Nothing || normal.is_none() => (harm, text),
             Some(line) => (Harm::OtherOutput, format!("{text}; it printed something else: {line}")),
-            None => (harm, format!("{text}; nothing visible")),
+            None => (harm, format!("{text}; no visible effect")),
         };
         let wrong = harm != Harm::Nothing && *outcome != Outcome::Unknown;
         let turn = if wrong { endings::turn(trace)? } else { None };

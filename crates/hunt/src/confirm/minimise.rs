@@ -1,6 +1,6 @@
 //! Shrinks a confirmed schedule to few preemptions: people read schedules.
 //!
-//! A preemption is a switch away from a thread that could have gone on. First the schedule ends with the bug: after
+//! A preemption is a switch away from a thread that could have continued. First the schedule ends with the bug: after
 //! that nobody is preempted. Then each preemption is undone in turn: what the thread does next comes before the others,
 //! or what it has just done comes after them, or it goes on to where it stops by itself. Every attempt is a run; it is
 //! kept if the bug happens again, the run ends in the same way, and it has fewer preemptions. Greedy: not the fewest

@@ -20,12 +20,12 @@ pub enum Missed {
 impl fmt::Display for Missed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NothingToSteerBy => f.write_str("there is nothing to steer by"),
+            Self::NothingToSteerBy => f.write_str("no schedule and no place to pause threads is known for it"),
             Self::Interrupted => f.write_str("it was interrupted"),
             Self::NotRecorded => f.write_str("the program could not be recorded again"),
             Self::Diverged(divergence) => f.write_str(&divergence_text(divergence)),
             Self::TookTooLong => f.write_str("the run took too long"),
-            Self::DidNotHappen => f.write_str("it did not come to it"),
+            Self::DidNotHappen => f.write_str("it did not happen in the runs that were steered to it"),
         }
     }
 }

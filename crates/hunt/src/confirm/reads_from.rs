@@ -33,7 +33,7 @@ pub struct Instance {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct ReadsFrom {
     read: Instance,
-    /// `None`: what was there at first.
+    /// `None`: the initial value.
     other: Option<Instance>,
     /// All accesses of the finding: these, and what the read saw in the recorded run.
     #[serde(default)]

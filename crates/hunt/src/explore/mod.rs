@@ -135,10 +135,10 @@ impl Explorer {
             ),
             () if doubts.unsteady => Some("its threads do not always do the same when they read the same"),
             () if doubts.foreign || found.foreign => Some("some values come from code that was not recorded"),
-            () if !found.targets.is_empty() => Some("there is more to be run"),
+            () if !found.targets.is_empty() => Some("more runs are needed"),
             () if !found.complete => Some("there are too many states"),
             () if unreached => Some("some schedules could not be followed"),
-            () if found.spins => Some("loops that wait were followed for a few rounds only"),
+            () if found.spins => Some("waiting loops were followed for a few rounds only"),
             () => None,
         };
         Explored {

@@ -69,7 +69,7 @@ pub struct Confirmed {
     pub ending: Ending,
     /// Of its schedule, if that was shrunk.
     pub preemptions: Option<u32>,
-    /// Whether it does the same again.
+    /// Whether it happens again.
     pub repeats: Repeats,
 }
 
@@ -88,16 +88,16 @@ pub enum Unconfirmed {
 }
 
 const NOT_REPLAYED: &str =
-    "a run did it, but it is not the same every time it is replayed: what comes from outside decides, too";
-const NO_TIME_TO_TRY: &str =
-    "it was not tried: no time was left for it, or the test ended early, as others are confirmed (--explore goes on)";
+    "a run did it, but not every replay does: it also depends on what comes from outside the program";
+const NO_TIME_TO_TRY: &str = "it was not tried: no time was left for it, or the test ended early because others were \
+     confirmed (--explore continues)";
 const NO_TIME_TO_REPLAY: &str = "a run did it, and no time was left to replay it (see --budget)";
 
 impl Unconfirmed {
     fn text(&self) -> String {
         match self {
             Self::NotReplayed => NOT_REPLAYED.into(),
-            Self::Harmless => "a run did it, and nothing came of it".into(),
+            Self::Harmless => "a run did it, with no visible effect".into(),
             Self::Interrupted => "it was interrupted".into(),
             Self::OutOfTime => NO_TIME_TO_TRY.into(),
             Self::NotNeeded => "it was not tried: another one was confirmed first (--fail-fast)".into(),

@@ -40,7 +40,7 @@ pub fn endless(id: u32, trace: &Trace, places: Vec<Accessor>, folder: &Path) -> 
     let finding = Finding::new(Kind::Deadlock, Strength::Confirmed, AnalysisId::RECORDING, places);
     let mut candidate = recorded(id, trace, &finding, &Outcome::Unknown, Repeats::Untried, folder)?;
     if let State::Confirmed(done) = &mut candidate.state {
-        let text = "did not end: its threads go round loops, and nothing changes any more".into();
+        let text = "did not end: its threads run in loops, and nothing changes any more".into();
         done.ending = Ending { harm: Harm::Hang, text, outcome: Outcome::Unknown, turn: None };
     }
     Ok(Candidate { account: Wording::Endless, ..candidate })

@@ -46,7 +46,7 @@ pub enum Verdict {
         now: Box<Item>,
         folder: Option<PathBuf>,
     },
-    /// Completes `cannot tell: …`.
+    /// Completes `unclear: …`.
     Undecided {
         why: String,
     },
@@ -224,8 +224,8 @@ impl Verifier<'_> {
         let happens = happens_again(&recording, 1, &settings, self.hunt.deadline)?;
         self.wanted[at].replays = happens == Repeats::Yes;
         self.wanted[at].tried.schedule = Some(match happens {
-            Repeats::Yes => "it does the same again".into(),
-            Repeats::No => "it went another way".into(),
+            Repeats::Yes => "it happens again".into(),
+            Repeats::No => "the run took another path".into(),
             Repeats::Untried => "no time was left for it".into(),
         });
         Ok(())
@@ -349,7 +349,7 @@ impl Verifier<'_> {
         let functions = places.iter().filter(|place| !place.function.is_empty());
         if let Some(missed) = functions.clone().find(|place| !reached.contains_key(&place.function)) {
             return Some(format!(
-                "no run of the new build came to {} ({}): it is not called any more, or has another name",
+                "no run of the new build reached {} ({}): it is no longer called, or has another name",
                 missed.function,
                 missed.short()
             ));
@@ -357,7 +357,7 @@ impl Verifier<'_> {
         let before: HashSet<u32> = item.accesses.iter().map(|access| access.thread).collect();
         let now: HashSet<ThreadId> = functions.flat_map(|place| &reached[&place.function]).copied().collect();
         if before.len() > 1 && now.len() == 1 {
-            return Some("only one thread comes to these places any more".into());
+            return Some("only one thread still reaches these places".into());
         }
         let over = self.hunt.left().is_zero();
         let untried = tried.schedule.is_none() && tried.steered == 0 && over;
@@ -365,10 +365,8 @@ impl Verifier<'_> {
         let unsearched =
             over && self.hunt.schedules == 0 && !self.explored.as_ref().is_some_and(|explored| explored.complete);
         match (untried, unsearched) {
-            (true, _) => Some("the time was used up before it was tried: raise it with --budget".into()),
-            (_, true) => Some(
-                "the time was used up before it was looked for under other schedules: raise it with --budget".into(),
-            ),
+            (true, _) => Some("the time ran out before it was tried: raise it with --budget".into()),
+            (_, true) => Some("the time ran out before other schedules were tried: raise it with --budget".into()),
             _ => None,
         }
     }

@@ -202,9 +202,9 @@ pub struct Finding {
 pub struct View {
     /// `None`: what the memory holds when everything is over.
     pub read: Option<usize>,
-    /// The write that it saw in the trace; `None`: what was there at first.
+    /// The write that it saw in the trace; `None`: the initial value.
     pub seen: Option<usize>,
-    /// The write that it can see instead; `None`: what was there at first.
+    /// The write that it can see instead; `None`: the initial value.
     pub other: Option<usize>,
     /// What these put there, where it is known and fits into a word.
     pub seen_value: Option<u64>,

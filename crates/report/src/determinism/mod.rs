@@ -66,7 +66,7 @@ pub struct LocationItem {
     /// Two accesses that no lock keeps apart.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub race: Option<[AccessAt; 2]>,
-    /// Whether all values lie in one class of the partition that was asked for.
+    /// Whether all values are in one class of the partition that was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub weak: Option<bool>,
 }

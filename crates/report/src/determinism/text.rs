@@ -40,8 +40,8 @@ pub fn write(determinism: &Determinism, shown: &TextOptions, out: &mut dyn Write
     }
     for item in by(Verdict::Proved).filter(|item| item.same.is_some()) {
         let because = match item.same {
-            Some(Same::Constant) => "whoever is first, it is the same constant",
-            _ => "whoever is first, the updates add up to the same",
+            Some(Same::Constant) => "the same constant in either order",
+            _ => "the updates add up to the same in any order",
         };
         writeln!(out, "SAME VALUE  {}   {because}", named(item))?;
     }
@@ -64,10 +64,10 @@ pub fn write(determinism: &Determinism, shown: &TextOptions, out: &mut dyn Write
         writeln!(out, "OUTPUT      the same in every run ({} places)", same.len())?;
     }
     for one in &determinism.not_understood {
-        writeln!(out, "not understood: {} ({}): what it can reach is UNKNOWN", one.what, one.at)?;
+        writeln!(out, "not understood: {} ({}): everything that it can reach is UNKNOWN", one.what, one.at)?;
     }
     if let Some(why) = &determinism.gave_up {
-        writeln!(out, "not finished: {why}: what was not settled is UNKNOWN")?;
+        writeln!(out, "not finished: {why}: everything undecided is UNKNOWN")?;
     }
     for assumption in determinism.assumptions.iter().filter(|_| shown.all || shown.explain.is_some()) {
         writeln!(out, "assumed: {assumption}")?;
@@ -103,7 +103,7 @@ fn can_differ(item: &LocationItem, most: usize, out: &mut dyn Write) -> io::Resu
         writeln!(out, "   and {} more reads (--explain {})", item.reads.len() - most, item.name)?;
     }
     if let Some(weak) = item.weak {
-        let answer = if weak { "all values lie in one class" } else { "values may lie in different classes" };
+        let answer = if weak { "all values are in one class" } else { "values may be in different classes" };
         writeln!(out, "   weak   {answer}")?;
     }
     Ok(())
@@ -124,7 +124,7 @@ fn one_read(read: &ReadItem, out: &mut dyn Write) -> io::Result<()> {
     }
     let from = if sources.is_empty() { String::new() } else { format!("   written at {}", sources.join(", or ")) };
     match read.is_end {
-        true => writeln!(out, "   {what}   when the program is over{sees}{from}")?,
+        true => writeln!(out, "   {what}   when the program ends{sees}{from}")?,
         false => writeln!(out, "   {what}   {}{sees}{from}", access(&read.at))?,
     }
     let why = match (&read.why, &read.pair) {
@@ -133,12 +133,12 @@ fn one_read(read: &ReadItem, out: &mut dyn Write) -> io::Result<()> {
                 true => format!("two of {} may be there at the same time", one.by),
                 false => format!("{} and {} may be there at the same time", one.by, other.by),
             };
-            let lock = if read.locked { "; a lock keeps them apart but does not say who is first" } else { "" };
+            let lock = if read.locked { "; a lock keeps them apart but does not order them" } else { "" };
             format!("{} and {}: {who}{lock}", one.short(), other.short())
         }
         (Why::Choice, None) => "another thread may come before or after it".to_owned(),
         (Why::Derived, _) => "depends on a choice made elsewhere".to_owned(),
-        (Why::Unknown, _) => "something that is not understood may touch it".to_owned(),
+        (Why::Unknown, _) => "code that is not understood may touch it".to_owned(),
     };
     writeln!(out, "   why    {why}")
 }
@@ -155,10 +155,10 @@ fn output_why(output: &OutputItem) -> String {
         }
     }
     if output.outlived {
-        why.push("the program may be over before".to_owned());
+        why.push("the program may end before".to_owned());
     }
     if why.is_empty() {
-        why.push("something that is not understood decides it".to_owned());
+        why.push("code that is not understood decides it".to_owned());
     }
     why.join("; ")
 }

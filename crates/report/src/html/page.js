@@ -452,7 +452,7 @@
       if (navigator.clipboard) navigator.clipboard.writeText(text).then(done, () => {});
     });
 
-  // What is told with another finding and was asked for all the same.
+  // What is shown with another finding finding and was asked for all the same.
   const asked = new Set();
   let current = -1;
   const shown = () => findings.filter((finding) => !finding.hidden);
@@ -487,7 +487,7 @@
     const folded = (finding) => fold && fold.checked && !asked.has(finding) && matched.has(byId.get(finding.dataset.lead));
     for (const finding of findings) finding.hidden = !matched.has(finding) || folded(finding);
     const told = [...matched].filter(folded).length;
-    if (count) count.textContent = matched.size + " of " + findings.length + " findings" + (told ? ", " + told + " told with another" : "");
+    if (count) count.textContent = matched.size + " of " + findings.length + " findings" + (told ? ", " + told + " shown with another finding" : "");
   };
   if (count) {
     for (const box of boxes) box.addEventListener("change", filter);

@@ -47,25 +47,25 @@ fn worth(sighting: &Sighting) -> String {
     let test = "`reweave test` runs it again";
     let text = match (sighting.analysis.claim(), sighting.certain) {
         (Claim::LocksAllowIt, _) if sighting.kind == Kind::Deadlock => {
-            format!("the locks let the threads come there, but what they read may not; {test} to settle it")
+            format!("the locks allow it, but the values that the threads read may not; {test} to find out")
         }
         (_, _) if sighting.kind == Kind::Deadlock => {
-            format!("each takes what the next one holds, but something else may keep them apart; {test} to settle it")
+            format!("each takes what the next one holds, but something else may keep them apart; {test} to find out")
         }
         (Claim::LocksAllowIt, _) => {
-            format!("neither locks nor their order keep the two apart, but something else may; {test} to settle it")
+            format!("neither locks nor their order keep the two apart, but something else may; {test} to find out")
         }
         (Claim::UnorderedUnlessRaced, true) => {
             format!("the first two that nothing ordered in this run, so a race; {test} to make it happen")
         }
         (_, true) => format!("nothing ordered the two in this run, so a race; {test} to make it happen"),
         (Claim::UnorderedUnlessRaced, false) => {
-            format!("nothing ordered the two in this run, unless an earlier race is why; {test} to settle it")
+            format!("nothing ordered the two in this run, unless an earlier race is why; {test} to find out")
         }
         (Claim::NoCommonLock, _) => {
-            format!("no common lock keeps the two apart, but something else may; {test} to settle it")
+            format!("no common lock keeps the two apart, but something else may; {test} to find out")
         }
-        _ => format!("a pattern seen while the program ran; {test} to settle it"),
+        _ => format!("a pattern seen while the program ran; {test} to find out"),
     };
     let old: Vec<String> = sighting
         .accesses

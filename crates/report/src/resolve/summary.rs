@@ -24,7 +24,7 @@ pub fn summary(finding: &Finding, raced: Option<Addr>, accesses: &[AccessItem], 
                 None => RACE_ON.trim_end_matches(" on ").to_owned(),
             };
             if finding.weak_order {
-                format!("{race} {MEMORY_ORDER}: what stands between {ops} does not order them")
+                format!("{race} {MEMORY_ORDER}: the synchronization between {ops} does not order them")
             } else {
                 format!("{race}: {ops} are not ordered")
             }
@@ -72,7 +72,7 @@ fn atomicity(finding: &Finding, block: &AtomicBlock, source: &dyn Source) -> Str
     let name = block_name(block, accesses, source);
     if finding.witness().is_none() {
         let what = match finding.analysis.claim() {
-            Claim::LockTakenAgain => "takes a lock again that it gave up: another thread may come in between",
+            Claim::LockTakenAgain => "takes a lock again that it had released: another thread may run in between",
             Claim::NotReducible => "may not be atomic: (2) and what precedes it cannot be moved past other threads",
             _ => "did not run as if in one step",
         };

@@ -248,7 +248,7 @@ fn clause(step: &Step, overwrites: Option<Overwritten>, run: &Run) -> ClauseDraf
         (Class::Update, _) => format!("updates {object}{value}{place}"),
         (_, OpKind::Acquire) => format!("takes {object}{place}"),
         (_, OpKind::Woken) => format!("is woken on {object}{place}"),
-        (_, OpKind::Release) => format!("gives {object} back{place}"),
+        (_, OpKind::Release) => format!("releases {object}{place}"),
         (_, OpKind::Notify) => format!("{}{place}", step.what.replacen("notify", "notifies", 1)),
         (_, OpKind::Wait) => format!("waits for a notify on {object}{place}"),
         (_, OpKind::Create) => format!("creates {object}{place}"),
@@ -257,7 +257,7 @@ fn clause(step: &Step, overwrites: Option<Overwritten>, run: &Run) -> ClauseDraf
             let held = holder(step, run).map_or(String::new(), |thread| format!(", which T{thread} holds"));
             format!("{}{place}{held}", step.what)
         }
-        (Class::End, OpKind::Hang) => "can do nothing more, and nobody else can: the run hangs".into(),
+        (Class::End, OpKind::Hang) => "cannot continue, and neither can any other thread: the run hangs".into(),
         (Class::End, OpKind::Fatal) => format!("is killed by {}{place}", step.what),
         (Class::End, _) => format!("ends the program with status {}", step.what.trim_start_matches("exit ")),
         (_, OpKind::End) => "ends".into(),

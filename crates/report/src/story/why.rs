@@ -22,7 +22,8 @@ pub fn why(item: &Item) -> Vec<String> {
                 Strength::Predicted => "A checked reordering of the recorded run shows it.",
             };
             vec![
-                "Nothing says who comes first: a lock only keeps the accesses apart, and no start or end of a thread, no wait and no \
+                "Nothing determines which comes first: a lock only keeps the accesses apart, and no start or end of a \
+                 thread, no wait and no \
                  message orders them. The schedule decides which write is the last one before the read."
                     .into(),
                 shown.into(),
@@ -34,7 +35,7 @@ pub fn why(item: &Item) -> Vec<String> {
             }
             Some(n) => format!(
                 "The schedule alone leads there, with {n} {}.",
-                if n == 1 { "switch away from a thread that could have gone on" } else { "preemptions" }
+                if n == 1 { "switch away from a thread that could have continued" } else { "preemptions" }
             ),
         }],
         Kind::Misuse => Vec::new(),
@@ -64,13 +65,15 @@ fn race(item: &Item) -> Vec<String> {
         format!("{} and {}: they have no lock in common.", holds(1, one), holds(2, two))
     };
     let rest = if item.facts.memory_order {
-        "What stands between them does not order them by the rules of C11: atomics that are relaxed or no pair of release and \
+        "The synchronization between them does not order them by the rules of C11: atomics that are relaxed or no pair \
+         of release and \
          acquire, or a lock that both hold shared."
     } else {
         match item.strength {
             Strength::Confirmed => "Nothing else orders them either: the run did one right after the other.",
             Strength::Predicted => {
-                "Nothing else orders them either: a checked reordering of the recorded run has one right after the other."
+                "Nothing else orders them either: a checked reordering of the recorded run has one right after the \
+                 other."
             }
             Strength::Potential => "Something else may order them: no run and no reordering shows it.",
         }
@@ -95,11 +98,12 @@ fn deadlock(item: &Item) -> Vec<String> {
         |(access, next)| matches!(&access.op, Operation::WaitForLock(lock) if names(next).contains(lock.as_str())),
     );
     lines.push(if around && item.accesses.len() > 1 {
-        "Each waits for what the next one holds, and nothing keeps them from taking the locks in different orders at the same \
+        "Each waits for what the next one holds, and nothing keeps them from taking the locks in different orders at \
+         the same \
          time."
             .into()
     } else {
-        "Nobody is left who could give them what they wait for.".into()
+        "No thread can make progress.".into()
     });
     lines
 }
@@ -120,12 +124,14 @@ fn atomicity(item: &Item) -> Vec<String> {
             format!("{} and {}: no lock covers the block.", holds(*first, from), holds(*last, to))
         }
         _ if !throughout => format!(
-            "({first}) and ({last}) are made under a lock ({}), but it is given up between them: no lock covers the block.",
+            "({first}) and ({last}) are made under a lock ({}), but it is released between them: no lock covers the \
+             block.",
             listed(&common)
         ),
         _ if item.is_proven() => format!("What is held at ({first}) and ({last}) does not keep the others out."),
         _ => format!(
-            "Both ({first}) and ({last}) are made under a lock ({}): no run and no reordering shows that it lets others in.",
+            "Both ({first}) and ({last}) are made under a lock ({}): no run and no reordering shows that it lets \
+             others in.",
             listed(&common)
         ),
     }];
@@ -165,7 +171,7 @@ mod tests {
         let one = said(&[], &["m (taken at a.c:3 f)"], confirmed);
         assert_eq!(one, "(1) holds no lock and (3) holds m: no lock covers the block.");
         let twice = said(&["m (taken at a.c:3 f)"], &["m (taken at a.c:7 f)"], confirmed);
-        assert!(twice.contains("given up between them"), "{twice}");
+        assert!(twice.contains("released between them"), "{twice}");
         let same = ["m (taken at a.c:3 f)"];
         assert!(said(&same, &same, confirmed).contains("does not keep the others out"));
         assert!(said(&same, &same, potential).contains("no run and no reordering shows"));

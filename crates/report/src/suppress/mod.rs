@@ -184,7 +184,7 @@ fn parse(line: &str) -> Result<Suppression, String> {
     };
     let reason = reason.trim();
     if reason.is_empty() {
-        return Err("the reason is empty: say after the colon why nobody has to look at this".into());
+        return Err("the reason is empty: say after the colon why this needs no attention".into());
     }
     let mut words = head.split_whitespace();
     let word = words.next().unwrap_or_default();

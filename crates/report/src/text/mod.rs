@@ -201,44 +201,44 @@ pub(crate) fn write_undecided(report: &Report, out: &mut dyn Write) -> io::Resul
         0 => {}
         1 => writeln!(
             out,
-            "1 pair of places may race and was not settled: too many accesses to try them all, or too little time"
+            "1 pair of places may race, but this is undecided: too many accesses to try them all, or too little time"
         )?,
         n => writeln!(
             out,
-            "{n} pairs of places may race and were not settled: too many accesses to try them all, or too little time"
+            "{n} pairs of places may race, but this is undecided: too many accesses to try them all, or too little time"
         )?,
     }
     if stat("unknown_deadlocks") > 0 {
-        writeln!(out, "{} possible deadlocks or stalls were not settled (see --budget)", stat("unknown_deadlocks"))?;
+        writeln!(out, "{} possible deadlocks or stalls are undecided (see --budget)", stat("unknown_deadlocks"))?;
     }
     if stat("stalls_not_looked_for") > 0 {
         writeln!(
             out,
-            "threads that wait for something that no thread will do were not looked for everywhere: that takes the whole of a run in \
-             which every thread began"
+            "threads that wait for something that no thread will do were not searched for everywhere: that needs a \
+             whole run in which every thread began"
         )?;
     }
     if stat("atomicity_unknown") > 0 {
         match stat("atomicity_unknown") {
-            1 => writeln!(out, "1 atomic block (with places that may interfere) was not settled")?,
-            n => writeln!(out, "{n} atomic blocks (with places that may interfere) were not settled")?,
+            1 => writeln!(out, "1 atomic block (with places that may interfere) is undecided")?,
+            n => writeln!(out, "{n} atomic blocks (with places that may interfere) are undecided")?,
         }
     }
     match if stat("explored_all") > 0 { 0 } else { stat("partly_looked_at") } {
         0 => {}
-        1 => writeln!(out, "1 run under another schedule was looked at only in part (see --budget)")?,
-        n => writeln!(out, "{n} runs under other schedules were looked at only in part (see --budget)")?,
+        1 => writeln!(out, "1 run under another schedule was checked only in part (see --budget)")?,
+        n => writeln!(out, "{n} runs under other schedules were checked only in part (see --budget)")?,
     }
     if stat("windows") > 1 {
         writeln!(
             out,
-            "looked at in {} windows: accesses that lie further apart were not compared (`reweave predict --window N` \
+            "analysed in {} windows: accesses further apart were not compared (`reweave predict --window N` \
              compares more)",
             stat("windows")
         )?;
     }
     if stat("memory_limit") > 0 {
-        writeln!(out, "memory was at its limit: something was given up for it (see --max-memory)")?;
+        writeln!(out, "memory was at its limit, so some work was skipped (see --max-memory)")?;
     }
     if stat("cut_short") > 0 {
         let unread = match stat("unread_events") {
@@ -256,11 +256,11 @@ fn write_undecided_reads(report: &Report, out: &mut dyn Write) -> io::Result<()>
         0 => Ok(()),
         1 => writeln!(
             out,
-            "1 pair of a read and a write was not settled: too many accesses to try them all, or too little time"
+            "1 pair of a read and a write is undecided: too many accesses to try them all, or too little time"
         ),
         n => writeln!(
             out,
-            "{n} pairs of a read and a write were not settled: too many accesses to try them all, or too little time"
+            "{n} pairs of a read and a write are undecided: too many accesses to try them all, or too little time"
         ),
     }
 }

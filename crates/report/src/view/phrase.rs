@@ -115,7 +115,7 @@ pub fn phrase(op: &Op<'_>, pc: Option<Pc>, describer: Describer<'_>) -> Phrase {
         Op::Notify { condition, all, woken, .. } => {
             let mut phrase = about(if all { "notify all of" } else { "notify" }, object(condition));
             if woken == 0 {
-                phrase.what += " (wakes nobody)";
+                phrase.what += " (wakes no thread)";
             }
             phrase
         }

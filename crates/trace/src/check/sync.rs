@@ -244,7 +244,7 @@ impl Sync {
                 Some(by) if by.object == condition && by.left > 0 => by.left -= 1,
                 Some(_) => wrong = Some(format!("is woken by notify {notify}, which cannot wake it")),
                 None if self.gap => {}
-                None => wrong = Some(format!("is woken by notify {notify}, which did not happen or woke nobody")),
+                None => wrong = Some(format!("is woken by notify {notify}, which did not happen or woke no thread")),
             }
             if self.notifies.get(&notify).is_some_and(|by| by.left == 0) {
                 self.notifies.remove(&notify);

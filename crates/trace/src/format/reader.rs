@@ -165,7 +165,7 @@ impl Trace {
             let Some(header) = ChunkHeader::from_bytes(&self.bytes[position..]) else {
                 let next = self.find_chunk(position + 1);
                 let what = match next {
-                    Some(next) => format!("{} bytes are not a chunk; reading goes on after them", next - position),
+                    Some(next) => format!("{} bytes are not a chunk; reading continues after them", next - position),
                     None => format!("the file ends in {} bytes that are not a chunk", self.bytes.len() - position),
                 };
                 self.report(position as u64, what);
@@ -189,7 +189,7 @@ impl Trace {
                 }
                 chunk_kind::EVENTS => {
                     if header.first_event < next_event {
-                        self.report(position as u64, format!("events from {} on stand twice", header.first_event));
+                        self.report(position as u64, format!("events from {} on appear twice", header.first_event));
                     } else {
                         if header.first_event > next_event {
                             let what = format!("events {next_event} to {} are lost", header.first_event - 1);

@@ -117,7 +117,7 @@ fn facts_are_for_the_code_that_they_are_about() {
     scratch.run(["test", "--hints", "facts.json", "--facts", "facts.json", "-o", "out", "--", "./prog.rwi"]).expect(0);
     std::fs::write(scratch.join("prog.rwi"), text + "\n").expect("a program");
     let stale = scratch.run(["test", "--facts", "facts.json", "-o", "out", "--", "./prog.rwi"]).expect(2);
-    assert!(stale.stderr.contains("about other code"), "{}", stale.stderr);
+    assert!(stale.stderr.contains("about another build"), "{}", stale.stderr);
     scratch.run(["test", "--facts", "prog.rwi", "-o", "out", "--", "./prog.rwi"]).expect(2);
 }
 

@@ -1,12 +1,14 @@
 //! Could two calls, one after the other, run at the same time? (Chapter 7 of the paper.)
 //!
 //! The two calls are made threads that are joined right after the second, and the program is analysed as if it were
-//! so. If nothing differs that did not differ before, the threads may run in any order, and one of these orders is the
-//! sequential one: so the result is the sequential one. Updates whose order does not matter are a *reduction*; a
-//! location that each call writes before it reads it, and nobody else reads, can be *private*.
+//! so. If no read sees one call beside the other, and no other thread touches what the calls do, then the steps of one
+//! can be moved behind those of the other: every execution does what a sequential one does. Updates whose order does
+//! not matter are a *reduction*; a location that each call writes before it reads it, and nobody else reads, can be
+//! *private*.
 //!
-//! Guarantee: what is called parallelisable is, as long as the program does not fail. Calls that wait for other
-//! threads, or hold two locks at once, are refused: they could block each other.
+//! Guarantee: the same outcomes are possible in parallel as one after the other. Calls that wait for other threads, or
+//! hold two locks at once, are refused: they could block each other; so are calls of which one may fail while the other
+//! prints.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,7 +17,7 @@ use reweave_script::language::{
     RegisterInfo, Slot, Statement, StatementId, StatementKind, Type,
 };
 
-use crate::frames::{FrameId, Point};
+use crate::frames::{FrameId, Point, ThreadId};
 use crate::points_to::Object;
 use crate::program::{Program, Settings};
 use crate::reads::used;
@@ -52,6 +54,18 @@ pub enum Obstacle {
     AtEnd { location: String },
     /// What is printed at this line would differ, or when.
     Output { line: u32 },
+    /// The exit status would differ.
+    ExitStatus,
+    /// What one call does at a line, and the other at another one, to this location has no order.
+    Meet { lines: (u32, u32), location: String },
+    /// Both print, at these lines.
+    BothPrint { lines: (u32, u32) },
+    /// One may fail at this line, and the other prints.
+    Fails { line: u32 },
+    /// Another thread may touch this location at the same time, at this line.
+    OtherThread { line: u32, location: String },
+    /// Several threads may make these calls.
+    ManyCallers,
     /// Code that is not understood.
     Unknown,
 }
@@ -85,9 +99,10 @@ pub fn parallelise(code: &Code, first: StatementId, second: StatementId) -> Answ
         Obstacle::Read { location, .. } | Obstacle::AtEnd { location } => !private.contains(location),
         _ => true,
     });
-    let more: Vec<Obstacle> = after.difference(&before).cloned().collect();
+    let mut more: BTreeSet<Obstacle> = after.difference(&before).cloned().collect();
+    more.extend(meetings(&parallel, &verdicts, &private));
     if !more.is_empty() {
-        return Answer::Not(more);
+        return Answer::Not(more.into_iter().collect());
     }
     let needed = |name: &String| is_shared(&parallel, name);
     Answer::Parallelisable {
@@ -227,12 +242,95 @@ pub fn threaded(code: &Code, first: StatementId, second: StatementId) -> Option<
     Some(code)
 }
 
+/// The threads that stand for the two calls.
+fn sides(program: &Program<'_>) -> Option<[ThreadId; 2]> {
+    let skeleton = &program.skeleton;
+    let is_side = |id: &ThreadId| {
+        let Some(start) = skeleton.threads[id.index()].starts.first() else { return false };
+        let function = skeleton.program.function(skeleton.frames[start.frame.index()].function);
+        let target = skeleton.statement(start.statement).kind.target();
+        target.is_some_and(|target| function.registers[target.index()].name.starts_with(SIDE))
+    };
+    let sides: Vec<ThreadId> = skeleton.thread_ids().filter(is_side).collect();
+    sides.try_into().ok()
+}
+
+/// Where the calls meet each other, or somebody else.
+fn meetings(program: &Program<'_>, verdicts: &Verdicts, private: &BTreeSet<String>) -> BTreeSet<Obstacle> {
+    let skeleton = &program.skeleton;
+    let Some(sides) = sides(program) else { return [Obstacle::ManyCallers].into() };
+    if sides.iter().any(|side| skeleton.threads[side.index()].starts.len() > 1) {
+        return [Obstacle::ManyCallers].into();
+    }
+    let creator = skeleton.threads[sides[0].index()].creator;
+    let mut all = BTreeSet::new();
+    if creator.is_none_or(|creator| skeleton.threads[creator.index()].is_many) {
+        all.insert(Obstacle::ManyCallers);
+    }
+    let line = |at: Point| skeleton.statement(at.statement).position.line;
+    let side_of = |at: Point| sides.iter().position(|side| *side == skeleton.thread_of(at));
+    let reads = program.accesses.reads.iter().flat_map(|(at, read)| read.seen.iter().map(|seen| (*at, seen)));
+    let last = program.accesses.last.iter().flat_map(|(at, all)| all.iter().map(|seen| (*at, seen)));
+    for (at, seen) in reads.chain(last) {
+        let location = name(program, seen.location);
+        // What is the same constant whoever is first is so, too, if somebody chose earlier that it is read.
+        if private.contains(&location) || seen.value.is_constant() {
+            continue;
+        }
+        for (one, other) in verdicts.order_free.without(program, at, seen) {
+            if let (Some(a), Some(b)) = (side_of(one), side_of(other))
+                && a != b
+            {
+                let lines = (line(one).min(line(other)), line(one).max(line(other)));
+                all.insert(Obstacle::Meet { lines, location: location.clone() });
+            }
+        }
+    }
+    let prints = |side: usize| verdicts.outputs.keys().find(|at| side_of(**at) == Some(side)).map(|at| line(*at));
+    if let (Some(one), Some(other)) = (prints(0), prints(1)) {
+        all.insert(Obstacle::BothPrint { lines: (one, other) });
+    }
+    for at in &program.accesses.may_fail {
+        if side_of(*at).is_some_and(|side| prints(1 - side).is_some()) {
+            all.insert(Obstacle::Fails { line: line(*at) });
+        }
+    }
+    all.extend(others(program, &side_of));
+    all
+}
+
+/// Accesses of other threads that conflict with one of the calls.
+fn others(program: &Program<'_>, side_of: &dyn Fn(Point) -> Option<usize>) -> Vec<Obstacle> {
+    let mut by_location: BTreeMap<LocationId, Vec<(Point, bool)>> = BTreeMap::new();
+    for (at, read) in &program.accesses.reads {
+        read.seen.iter().for_each(|seen| by_location.entry(seen.location).or_default().push((*at, false)));
+    }
+    for (at, write) in &program.accesses.writes {
+        write.locations.iter().for_each(|location| by_location.entry(*location).or_default().push((*at, true)));
+    }
+    let mut found = Vec::new();
+    for (location, all) in by_location {
+        for (one, writes) in all.iter().filter(|(at, _)| side_of(*at).is_some()) {
+            for (other, other_writes) in all.iter().filter(|(at, _)| side_of(*at).is_none()) {
+                if (*writes || *other_writes) && program.parallel.may(*one, *other) {
+                    let line = program.skeleton.statement(other.statement).position.line;
+                    found.push(Obstacle::OtherThread { line, location: name(program, location) });
+                }
+            }
+        }
+    }
+    found
+}
+
+/// How registers that hold the handles of the made-up threads are called.
+const SIDE: &str = "thread of call ";
+
 const fn made(position: Position, kind: StatementKind) -> Statement {
     Statement { id: StatementId(0), position, kind }
 }
 
 fn fresh(function: &mut Function, kind: Type, at: usize) -> Register {
-    function.registers.push(RegisterInfo { name: format!("thread of call {at}"), kind });
+    function.registers.push(RegisterInfo { name: format!("{SIDE}{at}"), kind });
     Register(function.registers.len() as u32 - 1)
 }
 
@@ -280,6 +378,9 @@ fn differences(program: &Program<'_>, verdicts: &Verdicts) -> BTreeSet<Obstacle>
         if !why.is_empty() {
             all.insert(Obstacle::Output { line: line(*at) });
         }
+    }
+    if verdicts.status != Verdict::Proved {
+        all.insert(Obstacle::ExitStatus);
     }
     if program.accesses.reads.values().any(|read| read.unknown) {
         all.insert(Obstacle::Unknown);

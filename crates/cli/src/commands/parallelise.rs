@@ -141,6 +141,16 @@ fn obstacle(one: &Obstacle) -> String {
         Obstacle::Read { line, location } => format!("what line {line} reads of {location} would differ"),
         Obstacle::AtEnd { location } => format!("what is left in {location} would differ"),
         Obstacle::Output { line } => format!("what line {line} prints, or when, would differ"),
+        Obstacle::ExitStatus => "the exit status would differ".to_owned(),
+        Obstacle::Meet { lines: (one, other), location } => {
+            format!("lines {one} and {other} touch {location}, in no order")
+        }
+        Obstacle::BothPrint { lines: (one, other) } => format!("both print, at lines {one} and {other}"),
+        Obstacle::Fails { line } => format!("line {line} may fail, and the other call prints"),
+        Obstacle::OtherThread { line, location } => {
+            format!("another thread touches {location} at line {line}, maybe at the same time")
+        }
+        Obstacle::ManyCallers => "several threads may make these calls".to_owned(),
         Obstacle::Unknown => "something in them is not understood".to_owned(),
     }
 }

@@ -28,7 +28,10 @@ pub fn write(determinism: &Determinism, shown: &TextOptions, out: &mut dyn Write
         })
         .collect();
     writeln!(out, "threads     {}", threads.join(" · "))?;
-    if threads.len() == 1 && determinism.not_understood.is_empty() && determinism.gave_up.is_none() {
+    let nothing_differs = determinism.locations.iter().all(|item| item.verdict == Verdict::Proved)
+        && determinism.outputs.iter().all(|output| output.verdict == Verdict::Proved);
+    let is_settled = determinism.not_understood.is_empty() && determinism.gave_up.is_none();
+    if threads.len() == 1 && is_settled && nothing_differs {
         writeln!(out, "one thread: nothing can differ")?;
     }
     let is_meant = |item: &&LocationItem| shown.explain.as_ref().is_none_or(|name| item.name == *name);

@@ -9,7 +9,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use reweave_jvm::classfile::access;
 
 use super::classes::FieldId;
-use super::code::{Def, How, Kind, Place, Value};
+use super::code::{Def, How, Kind, Name, Place, Value};
+use super::initialisers::entangled;
 use super::models::{Model, Word};
 use super::solve::{Birth, FrameId, OPAQUE, ObjectId, Origin, Point, Solver};
 use super::threads::Threads;
@@ -33,8 +34,10 @@ pub struct Access {
     /// What is written, if that is one value.
     pub value: Option<Value>,
     pub initialises: bool,
-    /// Inside the library, which synchronizes by itself or not.
+    /// Inside the library.
     pub library: bool,
+    /// The library object that keeps threads apart that access this through it.
+    pub guard: Option<ObjectId>,
     /// An atomic sum.
     pub sum: bool,
     pub volatile: bool,
@@ -52,11 +55,13 @@ pub struct Accesses {
     /// Objects that code that is not understood may have.
     pub unknown_objects: Bits,
     pub unknown_statics: bool,
+    /// Classes whose initialisers need each other.
+    entangled: BTreeSet<Name>,
 }
 
 impl Accesses {
     pub fn new(solver: &Solver<'_>, threads: &Threads) -> Self {
-        let mut accesses = Self::default();
+        let mut accesses = Self { entangled: entangled(solver), ..Self::default() };
         let fresh = Fresh { solver };
         for at in solver.points().filter(|at| threads.is_reached(*at)) {
             accesses.statement(solver, &fresh, at);
@@ -66,7 +71,7 @@ impl Accesses {
     }
 
     fn add(&mut self, solver: &Solver<'_>, mut access: Access) {
-        access.initialises |= is_by_initialiser(solver, &access);
+        access.initialises |= self.is_by_initialiser(solver, &access);
         let index = self.all.len();
         self.by_location.entry(access.location).or_default().push(index);
         self.by_point.entry(access.at).or_default().push(index);
@@ -95,6 +100,7 @@ impl Accesses {
             value,
             initialises: false,
             library: false,
+            guard: None,
             sum: false,
             volatile: false,
         };
@@ -124,6 +130,19 @@ impl Accesses {
         }
     }
 
+    /// What the initialiser of a class does to its own fields and to objects it makes comes before everybody else.
+    fn is_by_initialiser(&self, solver: &Solver<'_>, access: &Access) -> bool {
+        let thread = solver.frames[access.at.frame.index()].thread;
+        let Birth::Initialiser(class) = solver.threads[thread.index()].birth else { return false };
+        let starts = solver.started.iter().any(|(at, _)| solver.frames[at.frame.index()].thread == thread);
+        let alone = !self.entangled.contains(&class);
+        match access.location {
+            // Threads that it starts wait for it, too.
+            Location::Static(field) => solver.classes.fields[field.0 as usize].class == class && alone,
+            Location::Field(object, _) => solver.objects[object.index()].thread == thread && alone && !starts,
+        }
+    }
+
     /// What library calls and function objects do.
     fn library(&mut self, solver: &Solver<'_>, fresh: &Fresh<'_, '_>, at: Point) {
         let Some(call) = solver.call_at(at) else { return };
@@ -137,8 +156,9 @@ impl Accesses {
             value: None,
             initialises: true,
             library: true,
+            guard: None,
             sum: false,
-            volatile: true,
+            volatile: false,
         };
         if let (How::Lambda { .. }, Some(to)) = (call.how, call.to) {
             for object in solver.objects_of(at.frame, to) {
@@ -157,9 +177,14 @@ impl Accesses {
         for used in solver.used.get(&at).into_iter().flatten() {
             let model = &used.model;
             if let Some(object) = used.receiver.filter(|object| *object != OPAQUE) {
-                let base = Some(solver.code(at).plain(call.arguments[0]));
-                let initialises = is_constructor && fresh.is_fresh(at, call.arguments[0]);
-                let own = Access { base, initialises, ..plain.clone() };
+                let on = call.arguments.first().copied().filter(|_| has_receiver);
+                let base = on.map(|on| solver.code(at).plain(on));
+                let initialises = is_constructor && on.is_some_and(|on| fresh.is_fresh(at, on));
+                let parent = solver.classes.library_parent(solver.objects[object.index()].class);
+                let class = parent.unwrap_or(solver.objects[object.index()].class);
+                let is_safe = solver.models.is_threadsafe(solver.classes.names.text(class));
+                let guard = is_safe.then_some(object);
+                let own = Access { base, initialises, guard, volatile: is_safe, ..plain.clone() };
                 let given = is_constructor && call.arguments.len() > 1;
                 self.held(solver, own, model, object, (!is_constructor, given));
             }
@@ -178,7 +203,7 @@ impl Accesses {
         let (method, pc) = (solver.frames[at.frame.index()].method, solver.statement_at(at).pc);
         for object in solver.objects_of(at.frame, to) {
             match solver.objects[object.index()].origin {
-                Origin::Site(own, made, 100..) if own == method && made == pc => {
+                Origin::Site(own, made, 100..) if own == method && made == pc && holds_something(solver, object) => {
                     // What the library says of its class need not be all: `clone` returns an `Object`.
                     for field in [solver.content, solver.element] {
                         self.add(solver, Access { location: Location::Field(object, field), ..plain.clone() });
@@ -272,6 +297,24 @@ impl Accesses {
     }
 }
 
+/// Classes whose objects never change.
+const VALUES: [&str; 14] = [
+    "java/lang/String",
+    "java/lang/CharSequence",
+    "java/lang/Integer",
+    "java/lang/Long",
+    "java/lang/Short",
+    "java/lang/Byte",
+    "java/lang/Character",
+    "java/lang/Boolean",
+    "java/lang/Double",
+    "java/lang/Float",
+    "java/lang/Number",
+    "java/lang/Class",
+    "java/math/BigInteger",
+    "java/math/BigDecimal",
+];
+
 /// Arrays and library objects; no texts, function objects and objects of plain classes.
 fn holds_something(solver: &Solver<'_>, object: ObjectId) -> bool {
     let own = &solver.objects[object.index()];
@@ -279,18 +322,13 @@ fn holds_something(solver: &Solver<'_>, object: ObjectId) -> bool {
     let plain = solver.classes.is_loaded(own.class) && solver.classes.names.text(parent) == "java/lang/Object";
     let is_object =
         solver.classes.names.text(own.class) == "java/lang/Object" && matches!(own.origin, Origin::Site(_, _, 0));
-    own.lambda.is_none() && !matches!(own.origin, Origin::Constant(_)) && !plain && !is_object
-}
-
-/// What the initialiser of a class does to its own fields and to objects it makes comes before everybody else.
-fn is_by_initialiser(solver: &Solver<'_>, access: &Access) -> bool {
-    let thread = solver.frames[access.at.frame.index()].thread;
-    let Birth::Initialiser(class) = solver.threads[thread.index()].birth else { return false };
-    let starts = solver.started.iter().any(|(at, _)| solver.frames[at.frame.index()].thread == thread);
-    match access.location {
-        Location::Static(field) => solver.classes.fields[field.0 as usize].class == class,
-        Location::Field(object, _) => solver.objects[object.index()].thread == thread && !starts,
-    }
+    // A text, a class; not what the library keeps for the whole program.
+    let is_constant = match own.origin {
+        Origin::Constant(name) => !solver.classes.names.text(name).starts_with("state of "),
+        _ => false,
+    };
+    let is_value = VALUES.contains(&solver.classes.names.text(own.class));
+    own.lambda.is_none() && !is_constant && !plain && !is_object && !is_value
 }
 
 /// Objects that nobody else can have yet.
@@ -323,6 +361,10 @@ impl Fresh<'_, '_> {
     }
 
     /// Whether a frame may give a value to anybody else.
+    pub fn is_given_away(&self, frame: FrameId, value: Value) -> bool {
+        self.leaks(frame, value, &mut BTreeSet::new())
+    }
+
     fn leaks(&self, frame: FrameId, value: Value, seen: &mut BTreeSet<(FrameId, Value)>) -> bool {
         if !seen.insert((frame, value)) {
             return false;

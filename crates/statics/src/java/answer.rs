@@ -10,6 +10,7 @@ use reweave_report::determinism::{AccessAt, Determinism, LocationItem, NotUnders
 use super::classes::{Classes, MethodId};
 use super::code::Name;
 use super::entries;
+use super::exceptions::Exceptions;
 use super::judge::Facts;
 use super::load::load;
 use super::models::Models;
@@ -29,9 +30,12 @@ pub enum NoAnswer {
 /// Analyses the program that the paths hold.
 pub fn answer(paths: &[PathBuf], question: &Question) -> Result<Determinism, NoAnswer> {
     let judged = |solver: &Solver<'_>| if solver.gave_up { unfinished(solver) } else { Facts::new(solver).judge() };
-    let (mut determinism, damage) = analyse(paths, question, judged)?;
+    let (mut determinism, damage, version) = analyse(paths, question, judged)?;
     let damaged = damage.into_iter().map(|what| NotUnderstood { what, at: "not read".to_owned() });
     determinism.not_understood.extend(damaged);
+    determinism.assumptions.extend(version.map(|version| {
+        format!("of classes for several versions of Java those for the newest are meant (up to Java {version})")
+    }));
     question.only.apply(&mut determinism, true);
     judge(&mut determinism, &question.required, &|_, _| false).map_err(NoAnswer::Usage)?;
     question.only.leave_out(&mut determinism);
@@ -44,22 +48,22 @@ pub fn expected(paths: &[PathBuf], question: &Question) -> Result<Expected, NoAn
         true => Expected { blind: true, ..Expected::default() },
         false => Facts::new(solver).expected(),
     };
-    analyse(paths, question, lines).map(|(expected, _)| expected)
+    analyse(paths, question, lines).map(|(expected, ..)| expected)
 }
 
 /// Who calls whom, a line each.
 pub fn call_graph(paths: &[PathBuf], question: &Question) -> Result<BTreeSet<String>, NoAnswer> {
-    analyse(paths, question, |solver| solver.call_graph()).map(|(lines, _)| lines)
+    analyse(paths, question, |solver| solver.call_graph()).map(|(lines, ..)| lines)
 }
 
-/// What is wanted of the solved program, and which files could not be read.
+/// What is wanted of the solved program, which files could not be read, and which version of Java they are for.
 fn analyse<T>(
     paths: &[PathBuf],
     question: &Question,
     wanted: impl FnOnce(&Solver<'_>) -> T,
-) -> Result<(T, Vec<String>), NoAnswer> {
+) -> Result<(T, Vec<String>, Option<u32>), NoAnswer> {
     let loaded = load(paths).map_err(NoAnswer::Usage)?;
-    let mut damage = loaded.damage;
+    let (mut damage, version) = (loaded.damage, loaded.version);
     let mut classes = Classes::new(&loaded.classes, &mut damage);
     if classes.all.is_empty() {
         let why = damage.first().map_or_else(String::new, |first| format!(" ({first})"));
@@ -70,13 +74,14 @@ fn analyse<T>(
     for (file, text) in &question.models {
         models.add(file, text).map_err(NoAnswer::Usage)?;
     }
+    Exceptions::prepare(&mut classes.names, &models);
     let mut solver = Solver::new(classes, models, question.context.map_or(1, |context| context as u32));
     solver.barriers = barriers(&solver.classes, &question.barriers)?;
     solver.made_up = made_up.then_some(main);
     solver.limits_hold = question.assumed.contains(&Assumption::Limits);
     solver.deadline = question.budget.map(|budget| Instant::now() + budget);
     solver.run(main);
-    Ok((wanted(&solver), damage))
+    Ok((wanted(&solver), damage, version))
 }
 
 /// Nothing is known of anything.
@@ -212,7 +217,7 @@ impl Solver<'_> {
             }
         }
         self.solve();
-        while !self.gave_up && (self.lost_streams() || self.take_back()) {
+        while !self.gave_up && (self.lost_streams() || self.take_back() || self.spread_blindness()) {
             self.solve();
         }
     }

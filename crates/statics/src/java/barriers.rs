@@ -12,7 +12,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::classes::MethodId;
-use super::code::{Block, Constant, Def, Kind, Op};
+use super::code::{BinaryOp, Block, Constant, Def, Kind};
 use super::models::Word;
 use super::signals::as_many;
 use super::slices::Slices;
@@ -219,7 +219,7 @@ impl Search<'_, '_> {
             ([], count_of) => code.constant(code.plain(count)) == Some(Constant::Whole(count_of as i64)),
             ([only], 0) => as_many(solver, self.threads, *only, (constructor.frame, count)),
             ([only], 1) => match code.def(code.plain(count)) {
-                Def::Binary { op: Op::Add, left, right, .. } => {
+                Def::Binary { op: BinaryOp::Add, left, right, .. } => {
                     code.constant(*right) == Some(Constant::Whole(1))
                         && as_many(solver, self.threads, *only, (constructor.frame, *left))
                 }
@@ -303,12 +303,8 @@ impl<'s, 'a> Phases<'s, 'a> {
         let entered = self.solver.threads[self.thread.index()].entries.contains(&frame);
         let interrupted = interrupts(self.solver);
         for (block, code) in own.body.code.blocks.iter().enumerate() {
-            let handlers: Vec<Block> = code
-                .handlers
-                .iter()
-                .copied()
-                .filter(|to| interrupted || !own.body.code.for_interrupts.contains(to))
-                .collect();
+            let handlers: Vec<Block> =
+                code.caught_by().filter(|to| interrupted || !own.body.code.for_interrupts.contains(to)).collect();
             let waits = (0..code.statements.len() as u32)
                 .any(|index| self.numbers.contains_key(&Point { frame, block: block as Block, index }));
             for (index, statement) in code.statements.iter().enumerate() {
@@ -331,8 +327,8 @@ impl<'s, 'a> Phases<'s, 'a> {
         }
         let mut thrown: Vec<Node> = Vec::new();
         for caller in &own.callers {
-            let handlers = &self.solver.code(*caller).blocks[caller.block as usize].handlers;
-            thrown.extend(handlers.iter().flat_map(|to| self.first(caller.frame, *to)));
+            let handlers = self.solver.code(*caller).blocks[caller.block as usize].caught_by();
+            thrown.extend(handlers.flat_map(|to| self.first(caller.frame, to)));
             thrown.push(Node::Thrown(caller.frame));
         }
         thrown.extend(entered.then_some(Node::End));

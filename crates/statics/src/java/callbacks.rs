@@ -149,7 +149,7 @@ impl Solver<'_> {
         }
     }
 
-    fn call_back_to(&mut self, at: Point, found: MethodId, object: ObjectId) {
+    pub(super) fn call_back_to(&mut self, at: Point, found: MethodId, object: ObjectId) {
         let thread = self.frames[at.frame.index()].thread;
         let Some(frame) = self.frame(found, thread, Some(object)) else { return self.without_code(at, found) };
         self.frames[frame.index()].callers.insert(at);
@@ -194,6 +194,31 @@ impl Solver<'_> {
             self.copy(all, node);
             self.add_one(node, OPAQUE);
         }
+        if self.blind {
+            self.blind_fields(object);
+        }
+    }
+
+    /// Code that may do anything may put anything into fields.
+    fn blind_fields(&mut self, object: ObjectId) {
+        let held: Vec<u32> =
+            self.field_nodes.iter().filter(|((own, _), _)| *own == object).map(|(_, node)| *node).collect();
+        let all = self.field_node(OPAQUE, self.content);
+        for node in held {
+            self.copy(all, node);
+            self.add_one(node, OPAQUE);
+        }
+    }
+
+    /// Something may do anything, as was found late: the objects that it may have are looked at again. Whether there
+    /// were any.
+    pub(super) fn spread_blindness(&mut self) -> bool {
+        if !self.blind || std::mem::replace(&mut self.blinded, true) {
+            return false;
+        }
+        let escaped: Vec<ObjectId> = self.escapes.iter().copied().collect();
+        escaped.iter().for_each(|object| self.blind_fields(*object));
+        !escaped.is_empty()
     }
 
     /// Code that is not understood has this object, and may call its methods.

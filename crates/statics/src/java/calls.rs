@@ -7,13 +7,10 @@ use reweave_jvm::classfile::access;
 
 use super::classes::MethodId;
 use super::code::{Call, Code, How, Kind, Member, Name, Value};
+use super::library::FRESH;
 use super::models::{Model, Word};
-use super::solve::{Birth, OPAQUE, ObjectId, Origin, Point, Solver, Used, Watch};
+use super::solve::{OPAQUE, ObjectId, Origin, Point, Solver, Used, Watch};
 use super::stubs;
-
-/// Parts of a site that library calls make.
-const FRESH: u8 = 100;
-const VIEW: u8 = 101;
 
 impl Solver<'_> {
     /// The call at a point.
@@ -62,7 +59,14 @@ impl Solver<'_> {
                 self.initialise(implementation.class);
                 self.function_object(at, call, pc, (method, implementation, kind));
             }
-            How::Concat => self.shows(at, &call.arguments),
+            How::Concat => {
+                self.shows(at, &call.arguments);
+                if let Some(to) = call.to {
+                    let object = self.made(at, &Model::default(), FRESH);
+                    let to = self.value_node(at.frame, to);
+                    self.add_one(to, object);
+                }
+            }
             How::Unknown => {
                 self.blind = true;
                 self.not_understood(at, "a call site that is linked at run time".to_owned());
@@ -246,7 +250,8 @@ impl Solver<'_> {
     fn library(&mut self, at: Point, receiver: Option<ObjectId>, class: Name) {
         let Some(call) = self.call_at(at).cloned() else { return };
         let method = self.classes.names.text(call.method.name).to_owned();
-        let find = |class: Name| self.models.find(self.classes.names.text(class), &method);
+        let descriptor = self.classes.names.text(call.method.descriptor);
+        let find = |class: Name| self.models.find(self.classes.names.text(class), &method, descriptor);
         let Some(model) = find(class).or_else(|| find(call.method.class)) else {
             let is_known = self.used.get(&at).is_some_and(|used| used.iter().any(|one| one.model.has(Word::Opaque)));
             if !is_known {
@@ -266,6 +271,10 @@ impl Solver<'_> {
             self.not_understood(at, format!("{}.{method}", self.classes.names.text(class).replace('/', ".")));
             return self.opaque(at);
         }
+        let receiver = match model.has(Word::Global) {
+            true => Some(self.state_of(class)),
+            false => receiver,
+        };
         self.uses(at, model.clone(), receiver);
         let has_receiver = call.how != How::Static;
         let arguments: Vec<Value> = call.arguments.iter().copied().skip(usize::from(has_receiver)).collect();
@@ -273,6 +282,10 @@ impl Solver<'_> {
         self.returned(at, &model, receiver, &arguments, result);
         if let Some(object) = receiver {
             self.holds(at, &model, object, &arguments, result);
+            self.overridden(at, object, class);
+        }
+        if receiver.is_none() {
+            self.hand_over(at, &call, &model);
         }
         if model.has(Word::Fills) {
             self.fills(at, &arguments);
@@ -335,155 +348,16 @@ impl Solver<'_> {
             self.watch(held, Watch::Callback(at, "toString".into()));
         }
     }
+}
 
-    /// What a library call returns.
-    fn returned(
-        &mut self,
-        at: Point,
-        model: &Model,
-        receiver: Option<ObjectId>,
-        arguments: &[Value],
-        result: Option<u32>,
-    ) {
-        let Some(result) = result else { return };
-        if model.has(Word::Argument) {
-            for argument in arguments {
-                let from = self.value_node(at.frame, *argument);
-                self.copy(from, result);
-            }
-        }
-        if model.has(Word::Current) {
-            let birth = self.threads[self.frames[at.frame.index()].thread.index()].birth;
-            let object = match birth {
-                Birth::Started(object) => object,
-                _ => {
-                    let class = self.classes.names.add("java/lang/Thread");
-                    self.object(Origin::Constant(class), class, None)
-                }
-            };
-            self.add_one(result, object);
-        }
-        let returns = self.call_at(at).is_some_and(|call| {
-            let text = self.classes.names.text(call.method.descriptor);
-            text.rsplit(')').next().is_some_and(|result| result.starts_with(['L', '[']))
-        });
-        if returns && (model.has(Word::Fresh) || model.has(Word::View) || model.has(Word::Submit)) {
-            let part = if model.has(Word::View) { VIEW } else { FRESH };
-            let object = self.made(at, model, part);
-            self.add_one(result, object);
-            let holds = [self.field_node(object, self.content), self.field_node(object, self.element)];
-            for argument in arguments {
-                let node = self.value_node(at.frame, *argument);
-                for to in holds {
-                    if model.has(Word::Copies) {
-                        self.watch(node, Watch::Load(self.content, to));
-                        self.watch(node, Watch::Load(self.element, to));
-                    }
-                    if model.has(Word::Keeps) {
-                        self.copy(node, to);
-                    }
-                }
-            }
-            if let Some(receiver) = receiver {
-                if model.has(Word::Copies) {
-                    for field in [self.content, self.element] {
-                        let from = self.field_node(receiver, field);
-                        holds.into_iter().for_each(|to| self.copy(from, to));
-                        let of = self.field_node(receiver, self.of);
-                        holds.into_iter().for_each(|to| self.watch(of, Watch::Load(field, to)));
-                    }
-                }
-                if model.has(Word::View) {
-                    let of = self.field_node(object, self.of);
-                    self.add_one(of, receiver);
-                    let outer = self.field_node(receiver, self.of);
-                    self.copy(outer, of);
-                }
-            }
-        }
-    }
-
-    /// The object that a library call makes at a point.
-    fn made(&mut self, at: Point, model: &Model, part: u8) -> ObjectId {
-        let Some(call) = self.call_at(at).cloned() else { return OPAQUE };
-        let class = match &model.fresh {
-            Some(class) => self.classes.names.add(class),
-            None => {
-                let text = self.classes.names.text(call.method.descriptor);
-                let result = text.rsplit(')').next().unwrap_or_default();
-                let result = result.strip_prefix('L').map_or(result, |class| class.trim_end_matches(';')).to_owned();
-                self.classes.names.add(&result)
-            }
-        };
-        let method = self.frames[at.frame.index()].method;
-        let pc = self.statement_at(at).pc;
-        self.object(Origin::Site(method, pc, part), class, Some((at.frame, at.block)))
-    }
-
-    /// What a library call does with what its receiver holds.
-    fn holds(&mut self, at: Point, model: &Model, object: ObjectId, arguments: &[Value], result: Option<u32>) {
-        let held = match model.has(Word::Local) {
-            true => self.local_field(self.frames[at.frame.index()].thread),
-            false => self.content,
-        };
-        let content = self.field_node(object, held);
-        let of = self.field_node(object, self.of);
-        for argument in arguments {
-            let from = self.value_node(at.frame, *argument);
-            if model.has(Word::Keeps) {
-                self.copy(from, content);
-                self.watch(of, Watch::Store(self.content, from));
-            }
-            if model.has(Word::Copies) {
-                self.watch(from, Watch::Load(self.content, content));
-                self.watch(from, Watch::Load(self.element, content));
-            }
-            if model.has(Word::Target) {
-                let target = self.field_node(object, self.target);
-                self.copy(from, target);
-            }
-        }
-        if let Some(result) = result {
-            if model.has(Word::Gives) {
-                self.copy(content, result);
-                self.watch(of, Watch::Load(self.content, result));
-            }
-            if model.has(Word::This) {
-                self.add_one(result, object);
-            }
-        }
-        if model.has(Word::Start) {
-            self.start(at, object);
-        }
-        if model.has(Word::Runs) {
-            let target = self.field_node(object, self.target);
-            self.watch(target, Watch::Callback(at, "run".into()));
-        }
-        if model.has(Word::Daemon) {
-            self.daemons.insert(object);
-        }
-    }
-
-    /// Elements of arguments may go into other arguments.
-    fn fills(&mut self, at: Point, arguments: &[Value]) {
-        for from in arguments {
-            for to in arguments.iter().filter(|to| *to != from) {
-                let (from, to) = (self.value_node(at.frame, *from), self.value_node(at.frame, *to));
-                for field in [self.content, self.element] {
-                    let between = self.node();
-                    self.watch(from, Watch::Load(field, between));
-                    self.watch(to, Watch::Store(field, between));
-                }
-                self.watch(to, Watch::Store(self.element, from));
-            }
-        }
-    }
+/// Whether a class is one of the Java library.
+pub(super) fn is_library(class: &str) -> bool {
+    class.starts_with("java/") || class.starts_with("javax/") || class.starts_with('[')
 }
 
 /// Whether code of a class may reach the program's classes by their names, or is part of the program and was not given.
 fn may_do_anything(class: &str) -> bool {
     let by_name =
         ["java/lang/reflect/", "java/lang/invoke/", "java/lang/Class", "java/io/ObjectInput", "java/lang/Module"];
-    let is_library = class.starts_with("java/") || class.starts_with("javax/") || class.starts_with('[');
-    !is_library || by_name.iter().any(|prefix| class.starts_with(prefix))
+    !is_library(class) || by_name.iter().any(|prefix| class.starts_with(prefix))
 }

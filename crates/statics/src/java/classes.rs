@@ -283,6 +283,15 @@ impl<'a> Classes<'a> {
         self.by_name.get(&name).map(|at| &self.all[*at])
     }
 
+    /// The methods that a class declares itself.
+    pub fn methods_of(&self, class: Name) -> impl Iterator<Item = (MethodId, &Method)> {
+        let own = self.class(class).map_or(&[][..], |class| &class.methods);
+        own.iter().filter_map(move |(name, descriptor)| {
+            let id = self.own_method(class, *name, *descriptor)?;
+            Some((id, self.method(id)))
+        })
+    }
+
     /// A class and those it extends, as far as they are known; the first unknown one last.
     pub fn line(&self, class: Name) -> Vec<Name> {
         let mut line = vec![class];

@@ -1,10 +1,14 @@
 //! The code of a method in three-address form: every value is defined once (SSA), blocks end in one jump.
 //!
 //! Operand stack and local variables are gone: what they hold is a [`Value`]. Statements stand in the order in which
-//! they are executed; values that need no statement (arithmetic, constants, phis) have their block only.
+//! they are executed; values that need no statement (constants, phis, arithmetic that cannot fail) have their block
+//! only. Types, operators and comparisons are those of `.rwi` programs; `boolean`, `byte`, `char` and `short` are
+//! `i32` outside of memory, as in the machine.
 
 use std::collections::HashMap;
 use std::rc::Rc;
+
+pub use reweave_script::language::{BinaryOp, Test, Type};
 
 /// An interned name: of a class, a member, a descriptor or a text.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -69,16 +73,12 @@ pub enum Constant {
     Dynamic,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Op {
-    Add,
-    Sub,
-    Mul,
-    And,
-    Or,
-    Xor,
-    /// Any other; it may fail (division).
-    Other,
+/// What is left of an `int` that is made smaller and then an `int` again.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Narrowing {
+    Byte,
+    Char,
+    Short,
 }
 
 #[derive(Clone, Debug)]
@@ -96,17 +96,27 @@ pub enum Def {
     /// Lengths of the outer dimensions; the descriptor is that of the whole array.
     Array(Name, Vec<Value>),
     Binary {
-        op: Op,
-        float: bool,
+        op: BinaryOp,
+        kind: Type,
         left: Value,
         right: Value,
     },
-    /// Narrowing to a smaller whole number, which commutes with sums.
-    Narrow(Value),
-    /// Any other operation on one value.
-    Unary(Value),
+    /// -1, 0 or 1: how two numbers compare. What is no number counts as less or as greater.
+    Compare {
+        kind: Type,
+        left: Value,
+        right: Value,
+        unordered: i64,
+    },
+    Negate(Type, Value),
+    Narrow(Narrowing, Value),
+    Convert {
+        from: Type,
+        to: Type,
+        value: Value,
+    },
     Length(Value),
-    InstanceOf(Value),
+    InstanceOf(Value, Name),
     Cast(Value, Name),
     Load(Place),
     /// What a call returns, or a new function object.
@@ -151,18 +161,9 @@ pub struct Call {
     pub arguments: Vec<Value>,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Test {
-    Less,
-    LessEqual,
-    Equal,
-    NotEqual,
-    Other,
-}
-
 #[derive(Clone, Debug)]
 pub enum Kind {
-    /// An allocation or a load.
+    /// An allocation, a load, or what may fail: a cast, a length, a division.
     Define(Value),
     Store(Place, Value),
     Call(Box<Call>),
@@ -187,8 +188,15 @@ pub struct BlockCode {
     pub statements: Vec<Statement>,
     /// Where it may go on; of a branch, where it holds first.
     pub next: Vec<Block>,
-    /// Where exceptions lead that are thrown inside.
-    pub handlers: Vec<Block>,
+    /// Where exceptions lead that are thrown inside; the first one that fits counts.
+    pub handlers: Vec<Handler>,
+}
+
+/// Who catches exceptions of a class; none: all of them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Handler {
+    pub to: Block,
+    pub class: Option<Name>,
 }
 
 #[derive(Debug, Default)]
@@ -200,6 +208,13 @@ pub struct Code {
     pub for_interrupts: Vec<Block>,
     /// Bytecodes.
     pub instructions: u32,
+}
+
+impl BlockCode {
+    /// Blocks that exceptions lead to.
+    pub fn caught_by(&self) -> impl Iterator<Item = Block> + '_ {
+        self.handlers.iter().map(|handler| handler.to)
+    }
 }
 
 impl Code {
@@ -225,9 +240,9 @@ impl Code {
     /// What a definition is made of; not the object that a load reads from.
     pub fn operands(&self, value: Value) -> Vec<Value> {
         match self.def(value) {
-            Def::Binary { left, right, .. } => vec![*left, *right],
-            Def::Narrow(value) | Def::Unary(value) | Def::InstanceOf(value) | Def::Cast(value, _) => vec![*value],
-            Def::Length(value) => vec![*value],
+            Def::Binary { left, right, .. } | Def::Compare { left, right, .. } => vec![*left, *right],
+            Def::Narrow(_, value) | Def::Negate(_, value) | Def::Convert { value, .. } => vec![*value],
+            Def::InstanceOf(value, _) | Def::Cast(value, _) | Def::Length(value) => vec![*value],
             Def::Phi(all) => all.iter().map(|(_, value)| *value).collect(),
             _ => Vec::new(),
         }

@@ -5,12 +5,16 @@ use std::time::Instant;
 
 use super::accesses::{Access, Accesses, Location};
 use super::barriers::Barriers;
-use super::code::{Constant, Value};
+use super::code::{Block, Constant, Value};
+use super::exceptions::Exceptions;
+use super::monitors::Monitors;
 use super::owned::Owned;
+use super::races::Races;
 use super::signals::Signals;
 use super::slices::Slices;
-use super::solve::Solver;
+use super::solve::{FrameId, Solver};
 use super::threads::Threads;
+use crate::bits::Bits;
 
 /// Index into [`Accesses::all`].
 pub type AccessId = usize;
@@ -127,9 +131,21 @@ pub struct Choices<'s, 'a> {
     pub threads: &'s Threads,
     pub accesses: &'s Accesses,
     pub conflicts: &'s Conflicts,
+    pub races: &'s Races,
+    pub monitors: &'s Monitors,
+    pub exceptions: &'s Exceptions<'s, 'a>,
 }
 
 impl Choices<'_, '_> {
+    /// Blocks whose handlers may get anything, by frame.
+    pub fn catches(&self) -> Vec<Bits> {
+        let catches = |frame: FrameId| {
+            let blocks = 0..self.solver.frames[frame.index()].body.code.blocks.len();
+            blocks.filter(|block| self.exceptions.is_caught_in(frame, *block as Block)).collect()
+        };
+        (0..self.solver.frames.len() as u32).map(FrameId).map(catches).collect()
+    }
+
     /// The pairs that a read depends on; of the end of the program if there is no read.
     pub fn pairs(&self, location: Location, read: Option<AccessId>) -> Vec<(AccessId, AccessId)> {
         let Some(all) = self.conflicts.pairs.get(&location) else { return Vec::new() };

@@ -2,8 +2,9 @@
 
 use std::rc::Rc;
 
+use super::calls::is_library;
 use super::classes::Body;
-use super::code::{Block, Constant, Def, Kind, Name, Place, Statement, Value};
+use super::code::{Block, Constant, Def, Kind, Member, Name, Place, Statement, Value};
 use super::solve::{FrameId, OPAQUE, ObjectId, Origin, Point, Solver, Watch};
 
 impl Solver<'_> {
@@ -70,6 +71,7 @@ impl Solver<'_> {
                     }
                     Def::Array(class, lengths) => self.array(at, pc, *class, lengths.len(), node),
                     Def::Load(Place::Static(member)) => {
+                        self.look_up(at, *member);
                         self.initialise(member.class);
                         let field = self.classes.field(*member);
                         let declaring = self.classes.fields[field.0 as usize].class;
@@ -78,6 +80,7 @@ impl Solver<'_> {
                         self.copy(from, node);
                     }
                     Def::Load(Place::Field(base, member)) => {
+                        self.look_up(at, *member);
                         let field = self.classes.field(*member);
                         let base = self.value_node(frame, *base);
                         self.watch(base, Watch::Load(field, node));
@@ -99,12 +102,14 @@ impl Solver<'_> {
                 let from = self.value_node(frame, *value);
                 match place {
                     Place::Static(member) => {
+                        self.look_up(at, *member);
                         self.initialise(member.class);
                         let field = self.classes.field(*member);
                         let to = self.static_node(field);
                         self.copy(from, to);
                     }
                     Place::Field(base, member) => {
+                        self.look_up(at, *member);
                         let field = self.classes.field(*member);
                         let base = self.value_node(frame, *base);
                         self.watch(base, Watch::Store(field, from));
@@ -125,6 +130,16 @@ impl Solver<'_> {
                 self.copy(from, to);
             }
             _ => {}
+        }
+    }
+
+    /// A field of a class that was not given: other code of that class may do anything to it.
+    fn look_up(&mut self, at: Point, member: Member) {
+        let text = self.classes.names.text(member.class).to_owned();
+        // Those of function objects are made up.
+        if !text.is_empty() && !is_library(&text) && !self.classes.is_loaded(member.class) {
+            self.blind = true;
+            self.not_understood(at, format!("class {}, which was not given", text.replace('/', ".")));
         }
     }
 

@@ -314,7 +314,7 @@ impl Maker<'_, '_> {
         self.at = at;
         let decides = self.input();
         let zero = self.value(Def::Constant(Constant::Whole(0)));
-        self.push(Kind::Branch(Test::Other, decides, Some(zero)));
+        self.push(Kind::Branch(Test::Le, decides, Some(zero)));
         self.code.blocks[at as usize].next = next.to_vec();
         decides
     }

@@ -34,7 +34,8 @@ impl FlowGraph {
             .blocks
             .iter()
             .map(|block| {
-                let mut all: Vec<usize> = block.next.iter().chain(&block.handlers).map(|to| *to as usize).collect();
+                let mut all: Vec<usize> =
+                    block.next.iter().copied().chain(block.caught_by()).map(|to| to as usize).collect();
                 all.sort_unstable();
                 all.dedup();
                 all
@@ -50,9 +51,9 @@ impl FlowGraph {
         let normal: Vec<Vec<usize>> = (0..count)
             .map(|at| {
                 let block = &code.blocks[at];
-                let goes_on = |to: &&Block| !only_rethrows(code, **to as usize);
+                let goes_on = |to: &Block| !only_rethrows(code, *to as usize);
                 let mut all: Vec<usize> =
-                    block.next.iter().chain(block.handlers.iter().filter(goes_on)).map(|to| *to as usize).collect();
+                    block.next.iter().copied().chain(block.caught_by().filter(goes_on)).map(|to| to as usize).collect();
                 all.sort_unstable();
                 all.dedup();
                 all
@@ -67,6 +68,11 @@ impl FlowGraph {
     /// Every way to `other` goes through `one`.
     pub fn dominates(&self, one: Block, other: Block) -> bool {
         dominates(&self.dominator, one as usize, other as usize)
+    }
+
+    /// The nearest block that every way to this one goes through.
+    pub fn dominator(&self, block: Block) -> Option<Block> {
+        self.dominator[block as usize].map(|above| above as Block)
     }
 
     /// In the same innermost loop, or both in none.
@@ -87,7 +93,7 @@ fn only_rethrows(code: &Code, handler: usize) -> bool {
         let own = &code.blocks[block];
         let ends = matches!(own.statements.last().map(|last| &last.kind), Some(Kind::Return(_) | Kind::Switch(_)));
         let acts = own.statements.iter().any(|one| matches!(one.kind, Kind::Store(..) | Kind::Call(_)));
-        if ends || acts || own.handlers.iter().any(|to| !seen.contains(&(*to as usize))) || seen.len() > 4 {
+        if ends || acts || own.caught_by().any(|to| !seen.contains(&(to as usize))) || seen.len() > 4 {
             return false;
         }
         for to in &own.next {

@@ -27,9 +27,6 @@ pub(super) struct Simulation {
 
 type Done = Result<(), String>;
 
-/// `ifne`.
-const NOT_ZERO: u8 = IFEQ + 1;
-
 impl Simulation {
     pub fn new(state: State, block: Block) -> Self {
         Self { state, statements: Vec::new(), stored: Vec::new(), block, pc: 0 }
@@ -71,15 +68,10 @@ impl Simulation {
         value
     }
 
-    /// Pops values and pushes what one operation makes of them.
-    fn compute(&mut self, lowering: &mut Lowering<'_, '_>, count: usize, wide: bool) -> Done {
-        let right = self.pop()?;
-        let def = match count {
-            1 => Def::Unary(right),
-            _ => Def::Binary { op: Op::Other, float: false, left: self.pop()?, right },
-        };
-        self.define(lowering, def, wide);
-        Ok(())
+    /// The same, of something that may fail: a statement.
+    fn define_here(&mut self, lowering: &mut Lowering<'_, '_>, def: Def) {
+        let value = self.define(lowering, def, false);
+        self.emit(Kind::Define(value));
     }
 
     fn instruction(&mut self, lowering: &mut Lowering<'_, '_>, one: &Instruction<'_>) -> Done {
@@ -118,18 +110,23 @@ impl Simulation {
                 };
                 let left = *self.state.locals.get(local).ok_or("there is no such local")?;
                 let right = lowering.value(Def::Constant(Constant::Whole(by)), self.block, self.pc);
-                let def = Def::Binary { op: Op::Add, float: false, left, right };
+                let def = Def::Binary { op: BinaryOp::Add, kind: Type::I32, left, right };
                 let value = lowering.value(def, self.block, self.pc);
                 self.set(local, value)?;
             }
-            I2L..=I2S => {
-                let value = self.pop()?;
-                let wide = matches!(one.op, 133 | 135 | 138 | 140 | 141 | 143);
-                let def = if matches!(one.op, 145..=147) { Def::Narrow(value) } else { Def::Unary(value) };
-                self.define(lowering, def, wide);
+            I2L..=I2S => self.convert(lowering, one.op)?,
+            LCMP..=DCMPG => {
+                let (kind, unordered) = match one.op - LCMP {
+                    0 => (Type::I64, 0),
+                    1 => (Type::F32, -1),
+                    2 => (Type::F32, 1),
+                    3 => (Type::F64, -1),
+                    _ => (Type::F64, 1),
+                };
+                let (right, left) = (self.pop()?, self.pop()?);
+                self.define(lowering, Def::Compare { kind, left, right, unordered }, false);
             }
-            LCMP..=DCMPG => self.compute(lowering, 2, false)?,
-            IFEQ..=IF_ACMPNE | IFNULL | IFNONNULL => self.branch(lowering, one.op)?,
+            IFEQ..=IF_ACMPNE | IFNULL | IFNONNULL => self.branch(one.op)?,
             _ => return self.control(lowering, one),
         }
         Ok(())
@@ -153,7 +150,7 @@ impl Simulation {
             NEW | NEWARRAY | ANEWARRAY | MULTIANEWARRAY => self.allocate(lowering, one)?,
             ARRAYLENGTH => {
                 let base = self.pop()?;
-                self.define(lowering, Def::Length(base), false);
+                self.define_here(lowering, Def::Length(base));
             }
             ATHROW => {
                 let value = self.pop()?;
@@ -162,11 +159,12 @@ impl Simulation {
             CHECKCAST => {
                 let value = self.pop()?;
                 let name = lowering.class_name(one.index())?;
-                self.define(lowering, Def::Cast(value, name), false);
+                self.define_here(lowering, Def::Cast(value, name));
             }
             INSTANCEOF => {
                 let value = self.pop()?;
-                self.define(lowering, Def::InstanceOf(value), false);
+                let name = lowering.class_name(one.index())?;
+                self.define(lowering, Def::InstanceOf(value, name), false);
             }
             MONITORENTER => {
                 let value = self.pop()?;
@@ -250,44 +248,70 @@ impl Simulation {
             IADD..=DNEG => ((op - IADD) / 4, (op - IADD) % 4),
             _ => (6 + (op - ISHL) / 2, (op - ISHL) % 2),
         };
-        let (wide, float) = (matches!(kind, 1 | 3), group < 6 && kind >= 2);
-        if group == 5 {
-            return self.compute(lowering, 1, wide);
-        }
+        let kind = [Type::I32, Type::I64, Type::F32, Type::F64][usize::from(kind)];
+        let wide = matches!(kind, Type::I64 | Type::F64);
         let op = match group {
-            0 => Op::Add,
-            1 => Op::Sub,
-            2 => Op::Mul,
-            9 => Op::And,
-            10 => Op::Or,
-            11 => Op::Xor,
-            _ => Op::Other,
+            0 => BinaryOp::Add,
+            1 => BinaryOp::Sub,
+            2 => BinaryOp::Mul,
+            3 => BinaryOp::Div,
+            4 => BinaryOp::Rem,
+            5 => {
+                let value = self.pop()?;
+                self.define(lowering, Def::Negate(kind, value), wide);
+                return Ok(());
+            }
+            6 => BinaryOp::Shl,
+            7 => BinaryOp::Shr,
+            8 => BinaryOp::UShr,
+            9 => BinaryOp::And,
+            10 => BinaryOp::Or,
+            _ => BinaryOp::Xor,
         };
         let (right, left) = (self.pop()?, self.pop()?);
-        self.define(lowering, Def::Binary { op, float, left, right }, wide);
+        let value = self.define(lowering, Def::Binary { op, kind, left, right }, wide);
+        if matches!(op, BinaryOp::Div | BinaryOp::Rem) && !kind.is_float() {
+            self.emit(Kind::Define(value));
+        }
         Ok(())
     }
 
-    fn branch(&mut self, lowering: &mut Lowering<'_, '_>, op: u8) -> Done {
+    fn convert(&mut self, lowering: &mut Lowering<'_, '_>, op: u8) -> Done {
+        let value = self.pop()?;
+        let narrowing = match op {
+            145 => Some(Narrowing::Byte),
+            146 => Some(Narrowing::Char),
+            147 => Some(Narrowing::Short),
+            _ => None,
+        };
+        if let Some(narrowing) = narrowing {
+            self.define(lowering, Def::Narrow(narrowing, value), false);
+            return Ok(());
+        }
+        // From each of four types to the three others.
+        let all = [Type::I32, Type::I64, Type::F32, Type::F64];
+        let (from, to) = (usize::from((op - I2L) / 3), usize::from((op - I2L) % 3));
+        let (from, to) = (all[from], all[if to >= from { to + 1 } else { to }]);
+        self.define(lowering, Def::Convert { from, to, value }, matches!(to, Type::I64 | Type::F64));
+        Ok(())
+    }
+
+    fn branch(&mut self, op: u8) -> Done {
+        let compared = [Test::Eq, Test::Ne, Test::Lt, Test::Ge, Test::Gt, Test::Le];
         let (test, left, right) = match op {
             IF_ICMPEQ..=IF_ACMPNE => {
                 let (right, left) = (self.pop()?, self.pop()?);
-                // eq ne lt ge gt le, then references eq ne
-                match op - IF_ICMPEQ {
-                    0 | 6 => (Test::Equal, left, Some(right)),
-                    1 | 7 => (Test::NotEqual, left, Some(right)),
-                    2 => (Test::Less, left, Some(right)),
-                    4 => (Test::Less, right, Some(left)),
-                    5 => (Test::LessEqual, left, Some(right)),
-                    3 => (Test::LessEqual, right, Some(left)),
-                    _ => (Test::Other, left, Some(right)),
+                // References come last, and are equal or not.
+                match compared[usize::from((op - IF_ICMPEQ) % 6)] {
+                    Test::Gt => (Test::Lt, right, Some(left)),
+                    Test::Ge => (Test::Le, right, Some(left)),
+                    test => (test, left, Some(right)),
                 }
             }
-            IFEQ | IFNULL => (Test::Equal, self.pop()?, None),
-            NOT_ZERO | IFNONNULL => (Test::NotEqual, self.pop()?, None),
-            _ => (Test::Other, self.pop()?, None),
+            IFNULL => (Test::Eq, self.pop()?, None),
+            IFNONNULL => (Test::Ne, self.pop()?, None),
+            _ => (compared[usize::from(op - IFEQ)], self.pop()?, None),
         };
-        let _ = lowering;
         self.emit(Kind::Branch(test, left, right));
         Ok(())
     }
@@ -377,7 +401,7 @@ impl Simulation {
 }
 
 impl Lowering<'_, '_> {
-    fn class_name(&mut self, index: u16) -> Result<Name, String> {
+    pub fn class_name(&mut self, index: u16) -> Result<Name, String> {
         let name = self.class.pool.class_name(index).map_err(|error| format!("{error}"))?;
         Ok(self.names.add(&decode_text(name)))
     }

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 use super::classes::FieldId;
-use super::code::{Block, Call, Code, Constant, Def, Kind, Op, Place, Test, Value};
+use super::code::{BinaryOp, Block, Call, Code, Constant, Def, Kind, Place, Test, Type, Value};
 use super::flow_graph::{FlowGraph, Loop};
 use super::models::Word;
 use super::pools;
@@ -115,7 +115,7 @@ impl Finder<'_, '_> {
                 let list = match (name, maker.arguments.len()) {
                     ("next", 1) => {
                         let iterator = code.plain(*maker.arguments.first()?);
-                        let Kind::Branch(Test::Equal, tested, None) = test else { return None };
+                        let Kind::Branch(Test::Eq, tested, None) = test else { return None };
                         let (asked, has_next) = self.maker(at.frame, *tested)?;
                         let asks =
                             self.name(has_next) == "hasNext" && code.plain(*has_next.arguments.first()?) == iterator;
@@ -442,10 +442,10 @@ pub(super) fn bound_of(code: &Code, (from, to, test): (Block, Block, &Kind), ind
     let leaves_if_it_holds = code.blocks[from as usize].next.first() == Some(&to);
     let index = code.plain(index);
     match test {
-        Kind::Branch(Test::LessEqual, bound, Some(tested)) if leaves_if_it_holds && code.plain(*tested) == index => {
+        Kind::Branch(Test::Le, bound, Some(tested)) if leaves_if_it_holds && code.plain(*tested) == index => {
             Some(*bound)
         }
-        Kind::Branch(Test::Less, tested, Some(bound)) if !leaves_if_it_holds && code.plain(*tested) == index => {
+        Kind::Branch(Test::Lt, tested, Some(bound)) if !leaves_if_it_holds && code.plain(*tested) == index => {
             Some(*bound)
         }
         _ => None,
@@ -460,7 +460,9 @@ pub fn induction(code: &Code, around: &Loop, value: Value) -> Option<(i64, i64)>
     let (mut first, mut step) = (None, None);
     for (from, other) in all {
         if around.blocks.contains(from) {
-            let Def::Binary { op: Op::Add, float: false, left, right } = code.def(*other) else { return None };
+            let Def::Binary { op: BinaryOp::Add, kind: Type::I32 | Type::I64, left, right } = code.def(*other) else {
+                return None;
+            };
             let Some(Constant::Whole(by)) = code.constant(*right) else { return None };
             (*left == value && step.is_none_or(|step| step == by)).then_some(())?;
             step = Some(by);

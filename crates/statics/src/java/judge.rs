@@ -1,7 +1,7 @@
 //! What is said about a Java program, as data for reports.
 
 use std::cell::OnceCell;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use reweave_report::determinism::{
     AccessAt, Determinism, LocationItem, NotUnderstood, OutputItem, ReadItem, Same, ThreadItem, Verdict, Why,
@@ -9,12 +9,16 @@ use reweave_report::determinism::{
 
 use super::accesses::{Access, Accesses, Location};
 use super::barriers::Barriers;
+use super::calls::is_library;
 use super::code::{Kind, Value};
 use super::conflicts::{AccessId, Choices, Conflicts, OrderFree};
+use super::exceptions::Exceptions;
 use super::models::Word;
 use super::monitors::Monitors;
 use super::names::Naming;
+use super::nullness::Nullness;
 use super::owned::Owned;
+use super::races::Races;
 use super::signals::Signals;
 use super::slices::Slices;
 use super::solve::{Birth, Point, Solver, ThreadId};
@@ -32,11 +36,14 @@ pub struct Facts<'s, 'a> {
     pub signals: Signals,
     pub barriers: Barriers,
     pub conflicts: Conflicts,
+    pub races: Races,
+    pub exceptions: Exceptions<'s, 'a>,
 }
 
 impl<'s, 'a> Facts<'s, 'a> {
     pub fn new(solver: &'s Solver<'a>) -> Self {
-        let threads = Threads::new(solver);
+        let nullness = Nullness::new(solver);
+        let threads = Threads::new(solver, &Exceptions::new(solver, &nullness, &HashSet::new(), None));
         let accesses = Accesses::new(solver, &threads);
         let fixed = |object, field| {
             let all = accesses.by_location.get(&Location::Field(object, field));
@@ -52,7 +59,9 @@ impl<'s, 'a> Facts<'s, 'a> {
             Slices { solver, threads: &threads, accesses: &accesses, owned: &owned, puts: OnceCell::default() };
         let barriers = Barriers::new(solver, &slices);
         let conflicts = Conflicts::new(&slices, &signals, &barriers);
-        Self { solver, threads, monitors, accesses, signals, barriers, conflicts }
+        let races = Races::new(solver, &threads, &accesses, &monitors, &conflicts);
+        let exceptions = Exceptions::new(solver, &nullness, &slices.within(), Some(&threads));
+        Self { solver, threads, monitors, accesses, signals, barriers, conflicts, races, exceptions }
     }
 
     pub fn judge(&self) -> Determinism {
@@ -70,8 +79,11 @@ impl<'s, 'a> Facts<'s, 'a> {
             threads: &self.threads,
             accesses: &self.accesses,
             conflicts: &self.conflicts,
+            races: &self.races,
+            monitors: &self.monitors,
+            exceptions: &self.exceptions,
         };
-        let (taint, free) = updates::find(&choices, &self.monitors);
+        let (taint, free) = updates::find(&choices);
         let naming = Naming::new(self.solver);
         let ends = Ends::new(self);
         what(&Judge { facts: self, choices, taint, free, naming, ends })
@@ -148,13 +160,24 @@ impl Judge<'_, '_, '_> {
                 (Birth::Started(object), 2..) => self.naming.made(object),
                 _ => thread.starts.first().filter(|start| !made_up(start)).map(|start| solver.place(*start)),
             };
+            // Contexts of one start are one to people.
+            let origin = match thread.birth {
+                Birth::Started(object) | Birth::Task(object, ..) => Some(solver.objects[object.index()].origin),
+                _ => None,
+            };
             let name = self.naming.thread(ThreadId(at as u32));
-            threads.push(ThreadItem { name, started, many: self.facts.threads.many[at] });
+            let item = ThreadItem { name, started, many: self.facts.threads.many[at] };
+            if threads.last() != Some(&(origin, item.clone())) {
+                threads.push((origin, item));
+            }
         }
-        threads.dedup();
+        let threads: Vec<ThreadItem> = threads.into_iter().map(|(_, item)| item).collect();
         let mut locations: BTreeMap<(String, Option<String>), LocationItem> = BTreeMap::new();
         for location in self.facts.accesses.by_location.keys() {
             let Some((name, object)) = self.naming.location(*location) else { continue };
+            if self.is_of_library(*location) {
+                continue;
+            }
             let item = self.location(*location, name.clone(), object.clone());
             // What no field holds is only told where a choice is made there.
             let chosen = item.reads.iter().any(|read| read.why == Why::Choice);
@@ -212,6 +235,15 @@ impl Judge<'_, '_, '_> {
             (at.file, at.line)
         }));
         expected
+    }
+
+    /// A field of a library class that the program only reads: `System.out`.
+    fn is_of_library(&self, location: Location) -> bool {
+        let (Location::Static(field) | Location::Field(_, field)) = location;
+        let class = self.facts.solver.classes.fields[field.0 as usize].class;
+        let all = &self.facts.accesses.by_location[&location];
+        is_library(self.facts.solver.classes.names.text(class))
+            && !all.iter().any(|id| self.facts.accesses.all[*id].writes)
     }
 
     fn access(&self, id: AccessId) -> AccessAt {
@@ -324,14 +356,8 @@ impl Judge<'_, '_, '_> {
 
     /// Two accesses that nothing keeps apart.
     fn race(&self, location: Location) -> Option<[AccessAt; 2]> {
-        let access = |id: &AccessId| &self.facts.accesses.all[*id];
-        let pairs = self.facts.conflicts.pairs.get(&location)?;
-        let found = pairs.iter().find(|(one, other)| {
-            let (a, b) = (access(one), access(other));
-            let atomic = (a.volatile || a.library) && (b.volatile || b.library);
-            !atomic && !self.facts.monitors.common((a.at, a.base), (b.at, b.base))
-        })?;
-        Some([self.access(found.0), self.access(found.1)])
+        let (one, other) = self.facts.races.pairs.get(&location)?;
+        Some([self.access(*one), self.access(*other)])
     }
 
     fn outputs(&self) -> Vec<OutputItem> {
@@ -375,7 +401,45 @@ impl Judge<'_, '_, '_> {
                 None => items.push(item),
             }
         }
+        items.extend(self.endings());
         items
+    }
+
+    /// How threads end: the exit status, and what is printed about exceptions that nobody catches.
+    fn endings(&self) -> Vec<OutputItem> {
+        let solver = self.facts.solver;
+        let unknown = self.taint.incomplete || self.facts.accesses.unknown_statics;
+        let mut items = Vec::new();
+        for (at, thread) in solver.threads.iter().enumerate() {
+            let differs = thread.entries.iter().any(|entry| !self.taint.thrown(*entry).is_nothing());
+            let is_main = thread.birth == Birth::Main;
+            let is_printed = match thread.birth {
+                Birth::Main | Birth::Started(_) => true,
+                // Others keep it for those who ask for the result.
+                Birth::Task(..) => thread.starts.iter().any(|start| self.prints_failures(*start)),
+                Birth::Initialiser(_) | Birth::Anywhere => false,
+            };
+            let verdict = match (differs, unknown && is_main) {
+                (true, _) => Verdict::CanDiffer,
+                (false, true) => Verdict::Unknown,
+                (false, false) => continue,
+            };
+            let by = self.naming.thread(ThreadId(at as u32));
+            let what = if is_main { "exit status".to_owned() } else { format!("uncaught exception of {by}") };
+            let at = AccessAt { file: what, by, ..AccessAt::default() };
+            if is_printed && !items.iter().any(|known: &OutputItem| known.at == at) {
+                items.push(OutputItem { at, verdict, tainted: differs, ..OutputItem::default() });
+            }
+        }
+        items
+    }
+
+    /// Tasks whose exceptions end the thread that runs them.
+    fn prints_failures(&self, start: Point) -> bool {
+        let solver = self.facts.solver;
+        solver.call_at(start).is_some_and(|call| {
+            matches!(solver.classes.names.text(call.method.name), "execute" | "schedule" | "scheduleAtFixedRate")
+        })
     }
 }
 
@@ -396,7 +460,7 @@ fn assumptions(limits_hold: bool) -> Vec<String> {
     let asked = limits_hold.then_some(limits).into_iter();
     let always = [
         "executions are sequentially consistent",
-        "executions that end without an uncaught exception are compared",
+        "memory and stack suffice",
         "inputs (arguments, files, clock, random numbers) do not depend on the order in which threads ask for them",
         "the library does what its models say (--models adds to them)",
         "places of arrays that threads compute from their numbers do not overflow",

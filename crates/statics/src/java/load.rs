@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::zip::{self, Budget};
+use super::zip::{self, Budget, Entry};
 
 /// Everything that was found.
 #[derive(Default)]
@@ -15,9 +15,14 @@ pub struct Loaded {
     pub main: Option<String>,
     /// What could not be read.
     pub damage: Vec<String>,
+    /// The newest version of Java that a jar has classes for besides the usual ones.
+    pub version: Option<u32>,
 }
 
 const DEPTH: u32 = 3;
+const VERSIONS: &str = "META-INF/versions/";
+/// Classes for newer machines than this are left alone.
+const NEWEST: u32 = 25;
 
 /// Reads what the paths name. An error says what cannot be opened at all.
 pub fn load(paths: &[PathBuf]) -> Result<Loaded, String> {
@@ -62,9 +67,8 @@ fn file(name: &str, bytes: Vec<u8>, loaded: &mut Loaded, budget: &mut Budget, de
         return;
     }
     let wanted = |name: &str| {
-        let is_version = name.starts_with("META-INF/versions/");
         let ending = name.rsplit('.').next().unwrap_or_default();
-        !is_version && matches!(ending, "class" | "jar") || name == "META-INF/MANIFEST.MF"
+        matches!(ending, "class" | "jar") || name == "META-INF/MANIFEST.MF"
     };
     let mut damage = Vec::new();
     let Some(entries) = zip::read(&bytes, &wanted, budget, &mut damage) else {
@@ -72,7 +76,7 @@ fn file(name: &str, bytes: Vec<u8>, loaded: &mut Loaded, budget: &mut Budget, de
         return;
     };
     loaded.damage.extend(damage.into_iter().map(|damage| format!("{name}: {damage}")));
-    for entry in entries {
+    for entry in of_one_version(entries, &mut loaded.version) {
         let inner = format!("{name}!{}", entry.name);
         if entry.name == "META-INF/MANIFEST.MF" {
             let text = String::from_utf8_lossy(&entry.bytes).replace("\r\n ", "").replace("\n ", "");
@@ -88,11 +92,60 @@ fn file(name: &str, bytes: Vec<u8>, loaded: &mut Loaded, budget: &mut Budget, de
     }
 }
 
-/// Class files by the name of their class; the first wins.
-pub fn by_name<T>(all: impl IntoIterator<Item = (String, T)>) -> BTreeMap<String, T> {
-    let mut map = BTreeMap::new();
-    for (name, class) in all {
-        map.entry(name).or_insert(class);
+/// Of a jar for several versions of Java every class as the newest machine has it; of others what lies elsewhere.
+fn of_one_version(entries: Vec<Entry>, newest: &mut Option<u32>) -> Vec<Entry> {
+    let manifest = entries.iter().find(|entry| entry.name == "META-INF/MANIFEST.MF");
+    let is_for_many = manifest.is_some_and(|entry| {
+        let text = String::from_utf8_lossy(&entry.bytes).to_lowercase();
+        text.lines().any(|line| line.trim().replace(' ', "") == "multi-release:true")
+    });
+    let mut chosen: BTreeMap<String, (u32, Entry)> = BTreeMap::new();
+    for entry in entries {
+        let versioned = entry.name.strip_prefix(VERSIONS).and_then(|rest| {
+            let (version, name) = rest.split_once('/')?;
+            Some((version.parse().ok()?, name.to_owned()))
+        });
+        let (version, name) = match versioned {
+            Some((version, _)) if !is_for_many || version > NEWEST => continue,
+            Some(versioned) => versioned,
+            None if entry.name.starts_with(VERSIONS) => continue,
+            None => (0, entry.name.clone()),
+        };
+        if version > 0 {
+            *newest = (*newest).max(Some(version));
+        }
+        if chosen.get(&name).is_none_or(|(known, _)| *known < version) {
+            chosen.insert(name, (version, entry));
+        }
     }
-    map
+    chosen.into_values().map(|(_, entry)| entry).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry(name: &str, text: &str) -> Entry {
+        Entry { name: name.to_owned(), bytes: text.as_bytes().to_vec() }
+    }
+
+    #[test]
+    fn the_newest_version_of_a_class_counts() {
+        let jar = |manifest: &str| {
+            let all = vec![
+                entry("META-INF/MANIFEST.MF", manifest),
+                entry("A.class", "8"),
+                entry("B.class", "8"),
+                entry("META-INF/versions/11/A.class", "11"),
+                entry("META-INF/versions/17/A.class", "17"),
+                entry("META-INF/versions/99/A.class", "99"),
+            ];
+            let mut version = None;
+            let classes = of_one_version(all, &mut version).into_iter().filter(|entry| entry.name.ends_with("class"));
+            let texts: Vec<String> = classes.map(|entry| String::from_utf8_lossy(&entry.bytes).into_owned()).collect();
+            (texts, version)
+        };
+        assert_eq!(jar("Multi-Release: true\r\n"), (vec!["17".to_owned(), "8".to_owned()], Some(17)));
+        assert_eq!(jar("Main-Class: A\n"), (vec!["8".to_owned(), "8".to_owned()], None));
+    }
 }

@@ -42,7 +42,8 @@ struct Layout {
     /// First pc of each block, ascending, and its instructions.
     starts: Vec<u32>,
     next: Vec<Vec<Block>>,
-    handlers: Vec<Vec<Block>>,
+    /// With the index of the class that is caught, 0 for all.
+    handlers: Vec<Vec<(Block, u16)>>,
 }
 
 /// Lowers one method.
@@ -121,9 +122,9 @@ impl Layout {
         for (at, start) in starts.iter().enumerate() {
             let covering = raw.handlers.iter().filter(|one| (one.start..one.end).contains(&(*start as u16)));
             for handler in covering {
-                let to = block_of(handler.target.into());
-                if !handlers[at].contains(&to) {
-                    handlers[at].push(to);
+                let own = (block_of(handler.target.into()), handler.caught);
+                if !handlers[at].contains(&own) {
+                    handlers[at].push(own);
                 }
             }
         }
@@ -150,8 +151,8 @@ impl Layout {
         let mut stack: Vec<(Block, usize)> = vec![(0, 0)];
         seen[0] = true;
         while let Some((at, next)) = stack.pop() {
-            let all = self.next[at as usize].iter().chain(&self.handlers[at as usize]);
-            let Some(to) = all.copied().nth(next) else {
+            let thrown = self.handlers[at as usize].iter().map(|(to, _)| *to);
+            let Some(to) = self.next[at as usize].iter().copied().chain(thrown).nth(next) else {
                 order.push(at);
                 continue;
             };
@@ -193,7 +194,11 @@ impl Lowering<'_, '_> {
         let mut raised: Vec<Vec<Block>> = vec![Vec::new(); count];
         for at in &order {
             layout.next[*at as usize].iter().for_each(|to| preds[*to as usize].push(*at));
-            layout.handlers[*at as usize].iter().for_each(|to| raised[*to as usize].push(*at));
+            for (to, _) in &layout.handlers[*at as usize] {
+                if raised[*to as usize].last() != Some(at) {
+                    raised[*to as usize].push(*at);
+                }
+            }
         }
         let mut out: BTreeMap<Block, Simulation> = BTreeMap::new();
         let mut entries: BTreeMap<Block, State> = BTreeMap::new();
@@ -219,7 +224,7 @@ impl Lowering<'_, '_> {
             self.code.blocks[here] = BlockCode {
                 statements: std::mem::take(&mut simulation.statements),
                 next: layout.next[here].clone(),
-                handlers: layout.handlers[here].clone(),
+                handlers: self.handlers(&layout.handlers[here])?,
             };
             out.insert(*at, simulation);
         }
@@ -232,6 +237,15 @@ impl Lowering<'_, '_> {
             self.fill(*at, &entries, &out, (&preds[here], &raised[here]), &first)?;
         }
         Ok(())
+    }
+
+    fn handlers(&mut self, all: &[(Block, u16)]) -> Result<Vec<Handler>, String> {
+        let mut handlers = Vec::new();
+        for (to, caught) in all {
+            let class = if *caught == 0 { None } else { Some(self.class_name(*caught)?) };
+            handlers.push(Handler { to: *to, class });
+        }
+        Ok(handlers)
     }
 
     /// A phi for every slot; of a handler the stack is what was caught.
@@ -365,13 +379,12 @@ fn each_place(place: &mut Place, change: &mut impl FnMut(&mut Value)) {
 fn each_operand(def: &mut Def, change: &mut impl FnMut(&mut Value)) {
     match def {
         Def::Array(_, lengths) => lengths.iter_mut().for_each(change),
-        Def::Binary { left, right, .. } => {
+        Def::Binary { left, right, .. } | Def::Compare { left, right, .. } => {
             change(left);
             change(right);
         }
-        Def::Narrow(value) | Def::Unary(value) | Def::Length(value) | Def::InstanceOf(value) | Def::Cast(value, _) => {
-            change(value);
-        }
+        Def::Narrow(_, value) | Def::Negate(_, value) | Def::Convert { value, .. } => change(value),
+        Def::Length(value) | Def::InstanceOf(value, _) | Def::Cast(value, _) => change(value),
         Def::Load(place) => each_place(place, change),
         Def::Phi(all) => all.iter_mut().for_each(|(_, value)| change(value)),
         _ => {}

@@ -1,17 +1,17 @@
 //! Java: class files, jars and directories of them, without running anything.
 //!
 //! Bytecode becomes three-address code in SSA form ([`lower`]); who refers to what, who calls whom and which threads
-//! there are is found together ([`solve`], [`calls`]); then which threads may meet ([`threads`], [`join_loops`]), which
-//! locks are held ([`monitors`]), what belongs to one instance of a thread ([`owned`]) and which accesses conflict
-//! ([`accesses`]); in the end what depends on the order of threads ([`taint`], [`updates`]) and what is said
-//! ([`judge`]).
+//! there are is found together ([`solve`], [`calls`]); what may be null ([`nullness`]) and what may be thrown
+//! ([`exceptions`]); then which threads may meet ([`threads`], [`join_loops`]), which locks are held ([`monitors`]), what
+//! belongs to one instance of a thread ([`owned`]) and which accesses conflict ([`accesses`]) or race ([`races`]); in the
+//! end what depends on the order of threads ([`taint`], [`updates`]) and what is said ([`judge`]).
 //!
 //! Deviation from the analysis of `.rwi` programs: memory is looked at without its order within a thread, so no ranges
 //! of values are computed, and a read may be said to see a write that another one of its own thread replaces.
 //!
-//! Assumptions: executions are sequentially consistent and end without an exception that nobody catches; a thread is
-//! interrupted only by code that is seen; inputs do not depend on the order in which threads ask for them; the library
-//! does what `models.txt` says.
+//! Assumptions: executions are sequentially consistent; memory and stack suffice; a thread is interrupted only by code
+//! that is seen; inputs do not depend on the order in which threads ask for them; the library does what `models.txt`
+//! says.
 
 pub mod accesses;
 mod answer;
@@ -24,21 +24,27 @@ pub mod code;
 pub mod conflicts;
 mod constraints;
 mod entries;
+mod exceptions;
 mod flow_graph;
 mod forwarding;
+mod given;
+mod initialisers;
 mod instructions;
 pub mod join_loops;
 pub mod judge;
+mod library;
 pub mod load;
 pub mod lower;
 pub mod models;
 pub mod monitors;
 mod names;
+mod nullness;
 mod numbers;
 pub mod owned;
 mod poly;
 mod pools;
 mod propagate;
+mod races;
 mod running;
 pub mod signals;
 pub mod slices;

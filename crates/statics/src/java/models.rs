@@ -1,7 +1,9 @@
 //! What library methods do: data, in `models.txt` and in files of the same form that a user gives.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
+
+use reweave_jvm::classfile::descriptor::MethodDescriptor;
 
 /// What a method does, as one word each.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -61,6 +63,24 @@ pub enum Word {
     Awaits,
     /// Waits for all others at the same object.
     Meets,
+    /// Throws nothing, whatever it gets and holds.
+    Safe,
+    /// Throws something only where an argument is null.
+    NotNull,
+    /// May return null, or an object that may be null.
+    Nullable,
+    /// May throw because of the order of threads.
+    Refuses,
+    /// No more tasks after that.
+    Closes,
+    /// A task that it is about may not be run.
+    Cancels,
+    /// Waits, and is interrupted while it does.
+    Pauses,
+    /// What it reads and changes belongs to the whole program.
+    Global,
+    /// The new object shows what the argument holds, under a lock of its own.
+    Wraps,
     Opaque,
 }
 
@@ -108,6 +128,15 @@ const WORDS: &[(&str, Word)] = &[
     ("counts", Word::Counts),
     ("awaits", Word::Awaits),
     ("meets", Word::Meets),
+    ("safe", Word::Safe),
+    ("notnull", Word::NotNull),
+    ("nullable", Word::Nullable),
+    ("refuses", Word::Refuses),
+    ("closes", Word::Closes),
+    ("cancels", Word::Cancels),
+    ("pauses", Word::Pauses),
+    ("global", Word::Global),
+    ("wraps", Word::Wraps),
     ("opaque", Word::Opaque),
 ];
 
@@ -119,11 +148,20 @@ pub struct Model {
     pub fresh: Option<String>,
     /// Methods of arguments that are called.
     pub calls: Vec<String>,
+    /// Classes of what it throws, if it throws nothing else.
+    pub throws: Vec<String>,
 }
 
 impl Model {
     pub fn has(&self, word: Word) -> bool {
         self.words.contains(&word)
+    }
+
+    /// Whether it waits, so that an interrupt ends it.
+    pub fn waits(&self) -> bool {
+        [Word::Join, Word::Sleeps, Word::Wait, Word::Await, Word::Awaits, Word::Meets, Word::Pauses]
+            .into_iter()
+            .any(|word| self.has(word))
     }
 
     pub fn opaque() -> Self {
@@ -134,6 +172,8 @@ impl Model {
 #[derive(Default)]
 pub struct Models {
     methods: HashMap<(String, String), Rc<Model>>,
+    /// Classes whose objects threads may share as they like.
+    shared: HashSet<String>,
     parents: HashMap<String, Vec<String>>,
 }
 
@@ -158,6 +198,13 @@ impl Models {
                 self.parents.entry(class).or_default().extend(words.map(|word| word.replace('.', "/")));
                 continue;
             }
+            if method == "is" {
+                match words.next() {
+                    Some("threadsafe") => self.shared.insert(class),
+                    _ => return Err(wrong("a class is `threadsafe`, or nothing")),
+                };
+                continue;
+            }
             let mut model = Model::default();
             for word in words {
                 match word.split_once(':') {
@@ -166,6 +213,7 @@ impl Models {
                         model.fresh = Some(class.replace('.', "/"));
                     }
                     Some(("calls", method)) => model.calls.push(method.to_owned()),
+                    Some(("throws", class)) => model.throws.push(class.replace('.', "/")),
                     _ => {
                         let known = WORDS.iter().find(|(text, _)| *text == word);
                         let (_, known) = known.ok_or_else(|| wrong(&format!("`{word}` is no word of models")))?;
@@ -178,8 +226,15 @@ impl Models {
         Ok(())
     }
 
-    /// What a method of a library class does; none if nobody says.
-    pub fn find(&self, class: &str, method: &str) -> Option<Rc<Model>> {
+    /// What a method of a library class does; none if nobody says. Lines for its parameters, or for as many, come
+    /// before lines for its name.
+    pub fn find(&self, class: &str, method: &str, descriptor: &str) -> Option<Rc<Model>> {
+        let parameters = parameters(descriptor);
+        let names = [
+            format!("{method}({})", parameters.join(",")),
+            format!("{method}/{}", parameters.len()),
+            method.to_owned(),
+        ];
         let mut line = Vec::new();
         self.line(class, &mut line);
         let short = class.rsplit('/').next().unwrap_or(class);
@@ -187,10 +242,11 @@ impl Models {
             line.push("java/lang/Throwable".to_owned());
         }
         let get = |class: &String, method: &str| self.methods.get(&(class.clone(), method.to_owned())).cloned();
-        let exact = line.iter().find_map(|class| get(class, method));
+        let by_name = |class: &String| names.iter().find_map(|name| get(class, name));
+        let exact = line.iter().find_map(by_name);
         let of_object = || match method {
             "<init>" if line.len() <= 1 && class != "java/lang/Object" => None,
-            _ => get(&"java/lang/Object".to_owned(), method),
+            _ => by_name(&"java/lang/Object".to_owned()),
         };
         exact.or_else(|| line.iter().find_map(|class| get(class, "*"))).or_else(of_object)
     }
@@ -205,12 +261,49 @@ impl Models {
         }
     }
 
-    /// Whether one library class is another, by what models say.
-    pub fn is(&self, class: &str, other: &str) -> bool {
+    /// All classes of exceptions that lines name.
+    pub fn thrown(&self) -> impl Iterator<Item = &str> {
+        self.methods.values().flat_map(|model| &model.throws).map(String::as_str)
+    }
+
+    /// A library class and those above it, as far as models say.
+    pub fn line_of(&self, class: &str) -> Vec<String> {
         let mut line = Vec::new();
         self.line(class, &mut line);
-        line.iter().any(|known| known == other)
+        line
     }
+
+    /// Whether threads may call methods of one object of a class side by side.
+    pub fn is_threadsafe(&self, class: &str) -> bool {
+        self.shared.contains(class)
+    }
+
+    /// Whether one library class is another, by what models say.
+    pub fn is(&self, class: &str, other: &str) -> bool {
+        self.line_of(class).iter().any(|known| known == other)
+    }
+}
+
+/// `int`, `String`, `Object[]` of a descriptor.
+fn parameters(descriptor: &str) -> Vec<String> {
+    let Ok(parsed) = MethodDescriptor::parse(descriptor.as_bytes()) else { return Vec::new() };
+    let name = |part: &[u8]| {
+        let text = String::from_utf8_lossy(part).into_owned();
+        let inner = text.trim_start_matches('[');
+        let plain = match inner {
+            "I" => "int",
+            "J" => "long",
+            "Z" => "boolean",
+            "B" => "byte",
+            "C" => "char",
+            "S" => "short",
+            "F" => "float",
+            "D" => "double",
+            class => class.trim_start_matches('L').trim_end_matches(';').rsplit(['/', '$']).next().unwrap_or_default(),
+        };
+        format!("{plain}{}", "[]".repeat(text.len() - inner.len()))
+    };
+    parsed.parameters().map(name).collect()
 }
 
 #[cfg(test)]
@@ -220,20 +313,35 @@ mod tests {
     #[test]
     fn lines_are_inherited_and_the_nearest_wins() {
         let models = Models::built_in();
-        assert!(models.find("java/util/ArrayList", "add").unwrap().has(Word::Keeps));
-        assert!(models.find("java/util/Stack", "push").unwrap().has(Word::Argument));
-        assert!(models.find("java/lang/StringBuilder", "length").unwrap().has(Word::Reads));
-        assert!(models.find("java/io/IOException", "printStackTrace").unwrap().has(Word::Output));
-        assert!(models.find("java/util/ArrayList", "hashCode").is_some());
-        assert!(models.find("sun/misc/Unsafe", "putInt").is_none());
-        assert!(models.find("sun/misc/Unsafe", "<init>").is_none());
+        let find = |class: &str, method: &str| models.find(class, method, "()V");
+        assert!(find("java/util/ArrayList", "add").unwrap().has(Word::Keeps));
+        assert!(find("java/util/Stack", "push").unwrap().has(Word::Argument));
+        assert!(find("java/lang/StringBuilder", "length").unwrap().has(Word::Reads));
+        assert!(find("java/io/IOException", "printStackTrace").unwrap().has(Word::Output));
+        assert!(find("java/util/ArrayList", "hashCode").is_some());
+        assert!(find("sun/misc/Unsafe", "putInt").is_none());
+        assert!(find("sun/misc/Unsafe", "<init>").is_none());
+    }
+
+    #[test]
+    fn lines_for_parameters_come_first() {
+        let models = Models::built_in();
+        let safe = |class: &str, method: &str, descriptor: &str| {
+            models.find(class, method, descriptor).is_some_and(|model| model.has(Word::Safe))
+        };
+        assert!(safe("java/lang/Integer", "valueOf", "(I)Ljava/lang/Integer;"));
+        assert!(!safe("java/lang/Integer", "valueOf", "(Ljava/lang/String;)Ljava/lang/Integer;"));
+        assert!(safe("java/util/ArrayList", "add", "(Ljava/lang/Object;)Z"));
+        assert!(!safe("java/util/ArrayList", "add", "(ILjava/lang/Object;)V"));
+        assert!(!safe("java/lang/StringBuilder", "append", "([CII)Ljava/lang/StringBuilder;"));
+        assert_eq!(parameters("([[JLjava/util/Map$Entry;)V"), ["long[][]", "Entry"]);
     }
 
     #[test]
     fn a_users_lines_are_read_and_wrong_ones_named() {
         let mut models = Models::built_in();
         models.add("mine", "org.example.Plugin load reads # a comment\n").unwrap();
-        assert!(models.find("org/example/Plugin", "load").unwrap().has(Word::Reads));
+        assert!(models.find("org/example/Plugin", "load", "()V").unwrap().has(Word::Reads));
         assert_eq!(
             models.add("mine", "\norg.example.Plugin load eats").unwrap_err(),
             "mine:2: `eats` is no word of models"

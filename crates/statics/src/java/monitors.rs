@@ -205,9 +205,9 @@ impl Flow<'_, '_> {
             }
             always.retain(|lock| held.contains(lock));
         }
-        for to in &code.handlers {
-            let there = self.across(frame, block, *to, always.clone());
-            self.arrive(frame, *to, there, rest);
+        for to in code.caught_by() {
+            let there = self.across(frame, block, to, always.clone());
+            self.arrive(frame, to, there, rest);
         }
         for to in &code.next {
             let there = self.across(frame, block, *to, held.clone());

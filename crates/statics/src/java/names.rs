@@ -10,6 +10,8 @@ use super::code::{Kind, Name};
 use super::solve::{Birth, ObjectId, Origin, Point, Solver, ThreadId};
 use crate::question::CONTENTS;
 
+const SYNTHETIC: u16 = 0x1000;
+
 pub struct Naming<'s, 'a> {
     solver: &'s Solver<'a>,
     /// Fields that refer to an object, by their names.
@@ -62,12 +64,11 @@ impl<'s, 'a> Naming<'s, 'a> {
     /// `Account.amount`; none of made-up fields.
     fn field(&self, field: FieldId) -> Option<String> {
         let own = &self.solver.classes.fields[field.0 as usize];
-        if !self.solver.classes.is_loaded(own.class) {
-            return None;
-        }
         let class = self.class(own.class);
         let name = self.solver.classes.names.text(own.name);
-        (!class.is_empty() && !name.starts_with("$")).then(|| format!("{class}.{name}"))
+        // `$VALUES`, `$SwitchMap$…`: the compiler's.
+        let is_hidden = own.flags & SYNTHETIC != 0 && name.starts_with('$');
+        (!class.is_empty() && !is_hidden).then(|| format!("{class}.{name}"))
     }
 
     /// Name and where the object is made; none of what nobody wants to hear of.

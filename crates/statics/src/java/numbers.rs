@@ -2,7 +2,7 @@
 
 use super::accesses::Location;
 use super::classes::FieldId;
-use super::code::{Constant, Def, Kind, Op, Place, Value};
+use super::code::{BinaryOp, Constant, Def, Kind, Place, Type, Value};
 use super::owned::{Token, sources};
 use super::poly::{Atom, Poly};
 use super::slices::Slices;
@@ -25,12 +25,12 @@ impl Slices<'_, '_> {
         }
         match code.def(value) {
             Def::Constant(Constant::Whole(number)) => Some(Poly::number(*number)),
-            Def::Binary { op, float: false, left, right } => {
+            Def::Binary { op, kind: Type::I32 | Type::I64, left, right } => {
                 let (a, b) = (self.poly(frame, *left, depth)?, self.poly(frame, *right, depth)?);
                 match op {
-                    Op::Add => a.plus(&b, 1),
-                    Op::Sub => a.minus(&b),
-                    Op::Mul => a.times(&b),
+                    BinaryOp::Add => a.plus(&b, 1),
+                    BinaryOp::Sub => a.minus(&b),
+                    BinaryOp::Mul => a.times(&b),
                     _ => {
                         let method = self.solver.frames[frame.index()].method;
                         Some(Poly::atom(Atom::Computed(method, value, vec![a, b])))

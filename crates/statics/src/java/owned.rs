@@ -7,7 +7,7 @@
 use std::collections::{BTreeSet, HashMap};
 
 use super::classes::FieldId;
-use super::code::{Constant, Def, How, Kind, Op, Place, Value};
+use super::code::{BinaryOp, Constant, Def, How, Kind, Place, Type, Value};
 use super::join_loops::induction;
 use super::models::Word;
 use super::solve::{Birth, FrameId, ObjectId, Origin, Point, Solver, ThreadId};
@@ -446,7 +446,7 @@ fn differs_by_object(
     if !once || graph.innermost[block as usize].is_none() {
         return false;
     }
-    if let Def::Binary { op: Op::Add | Op::Sub, left, right, float: false } = code.def(value)
+    if let Def::Binary { op: BinaryOp::Add | BinaryOp::Sub, left, right, kind: Type::I32 | Type::I64 } = code.def(value)
         && matches!(code.constant(*right), Some(Constant::Whole(_)))
     {
         value = *left;

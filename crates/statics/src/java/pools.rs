@@ -35,8 +35,8 @@ pub fn find(solver: &Solver<'_>, is_single: &dyn Fn(ObjectId) -> bool, joined: &
         let tasks = tasks(solver, *at, is_single);
         for (block, code) in solver.code(*at).blocks.iter().enumerate() {
             let yes = match code.statements.last().map(|last| &last.kind) {
-                Some(Kind::Branch(Test::Equal, value, None)) if *value == answer => code.next.get(1),
-                Some(Kind::Branch(Test::NotEqual, value, None)) if *value == answer => code.next.first(),
+                Some(Kind::Branch(Test::Eq, value, None)) if *value == answer => code.next.get(1),
+                Some(Kind::Branch(Test::Ne, value, None)) if *value == answer => code.next.first(),
                 _ => None,
             };
             if let Some(yes) = yes.filter(|_| code.next.len() == 2 && code.next[0] != code.next[1]) {

@@ -59,6 +59,7 @@ impl Solver<'_> {
             Watch::StoreElement(from) => self.notice(&Watch::Store(self.element, *from), object),
             Watch::Call(point) => self.dispatch(*point, object),
             Watch::Argument(point) => self.argument(*point, object),
+            Watch::Given(point) => self.given(*point, object),
             Watch::Starts(point) => self.starts_argument(*point, object),
             Watch::Target(thread_object, thread, point) => self.runs(*thread_object, *thread, *point, object),
             Watch::Callback(point, method) => self.call_back(*point, method, object),

@@ -2,12 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use super::code::{Block, Code, Def, Kind, Op};
+use super::code::{Block, Handler, Kind};
+use super::exceptions::Exceptions;
 use super::join_loops;
 use super::models::Word;
 use super::pools;
 use super::solve::{Birth, FrameId, ObjectId, Point, Solver, ThreadId};
-use super::threads::{Threads, gathered, interrupts, threads_of};
+use super::threads::{Threads, gathered, threads_of};
 use crate::bits::Bits;
 
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
@@ -32,19 +33,21 @@ pub(super) struct Flow<'s, 'a> {
     threads: &'s Threads,
     entries: HashMap<(FrameId, Block), State>,
     exits: BTreeMap<FrameId, State>,
+    /// What holds where threads end by exceptions.
+    failures: BTreeMap<ThreadId, State>,
     /// Everything that holds anywhere in a frame and what it calls.
     inside: BTreeMap<FrameId, State>,
     below: Vec<Bits>,
     rest: BTreeSet<(FrameId, Block)>,
     /// Blocks that wait for the end of a thread.
     waiting: BTreeMap<ThreadId, BTreeSet<(FrameId, Block)>>,
-    interrupts: bool,
+    exceptions: &'s Exceptions<'s, 'a>,
     /// Edges out of loops that join all threads.
     joined: BTreeMap<(FrameId, Block, Block), Vec<ThreadId>>,
 }
 
 impl<'s, 'a> Flow<'s, 'a> {
-    pub fn new(solver: &'s Solver<'a>, threads: &'s Threads) -> Self {
+    pub fn new(solver: &'s Solver<'a>, threads: &'s Threads, exceptions: &'s Exceptions<'s, 'a>) -> Self {
         let count = solver.threads.len();
         let mut below = vec![Bits::default(); count];
         for at in 0..count {
@@ -52,7 +55,6 @@ impl<'s, 'a> Flow<'s, 'a> {
                 below[above.index()].insert(at);
             });
         }
-        let interrupts = interrupts(solver);
         let single = |object| threads.is_single(solver, object);
         let joined = join_loops::find(solver, &single, &|frame| threads.repeated[frame.index()]);
         Self {
@@ -60,11 +62,12 @@ impl<'s, 'a> Flow<'s, 'a> {
             threads,
             entries: HashMap::new(),
             exits: BTreeMap::new(),
+            failures: BTreeMap::new(),
             inside: BTreeMap::new(),
             below,
             rest: BTreeSet::new(),
             waiting: BTreeMap::new(),
-            interrupts,
+            exceptions,
             joined,
         }
     }
@@ -147,35 +150,42 @@ impl<'s, 'a> Flow<'s, 'a> {
         }
     }
 
+    /// A thread may end by an exception that nobody catches: those that wait for it go on all the same.
+    fn ends_early(&mut self, frame: FrameId, state: &State) {
+        let thread = self.solver.frames[frame.index()].thread;
+        if !self.solver.threads[thread.index()].entries.contains(&frame) {
+            return;
+        }
+        let changed = match self.failures.get_mut(&thread) {
+            Some(known) => known.join(state),
+            None => {
+                self.failures.insert(thread, state.clone());
+                true
+            }
+        };
+        if changed {
+            self.rest.extend(self.waiting.get(&thread).cloned().unwrap_or_default());
+        }
+    }
+
     fn block(&mut self, frame: FrameId, block: Block, mut seen: Option<&mut HashMap<Point, State>>) {
         let body = self.solver.frames[frame.index()].body.clone();
         let code = &body.code.blocks[block as usize];
         let mut state = self.entries[&(frame, block)].clone();
-        let handlers: Vec<Block> = code
-            .handlers
-            .iter()
-            .copied()
-            .filter(|to| self.interrupts || !body.code.for_interrupts.contains(to))
-            .collect();
-        if !handlers.is_empty() && computes_what_may_fail(&body.code, block) {
-            handlers.iter().for_each(|to| self.arrive(frame, *to, &state));
-        }
         for (index, statement) in code.statements.iter().enumerate() {
             let at = Point { frame, block, index: index as u32 };
             if let Some(seen) = &mut seen {
                 seen.insert(at, state.clone());
             }
             self.holds_inside(frame, &state);
-            if self.throws(at) {
-                handlers.iter().for_each(|to| self.arrive(frame, *to, &state));
-            }
+            self.fails(at, &code.handlers, &state);
             match &statement.kind {
                 Kind::Call(_) => {
                     let after = self.call(at, state);
                     for callee in self.solver.callees.get(&at).into_iter().flatten() {
                         if let Some(inside) = self.inside.get(callee).cloned() {
                             self.holds_inside(frame, &inside);
-                            handlers.iter().for_each(|to| self.arrive(frame, *to, &inside));
+                            self.fails(at, &code.handlers, &inside);
                         }
                     }
                     let Some(after) = after else { return };
@@ -198,16 +208,17 @@ impl<'s, 'a> Flow<'s, 'a> {
         }
     }
 
-    /// Whether a statement may throw something that a handler catches. `join` and its like only if interrupted.
-    fn throws(&self, at: Point) -> bool {
-        let used = self.solver.used.get(&at);
-        let only_interrupted = used.is_some_and(|used| {
-            used.iter().all(|one| one.model.has(Word::Join) || one.model.has(Word::Sleeps) || one.model.has(Word::Wait))
-        });
-        match self.solver.statement_at(at).kind {
-            Kind::Call(_) => self.interrupts || !only_interrupted,
-            Kind::Jump | Kind::Branch(..) | Kind::Switch(_) | Kind::Return(_) => false,
-            _ => true,
+    /// A statement may throw something here: handlers get it, or the thread ends with it.
+    fn fails(&mut self, at: Point, handlers: &[Handler], state: &State) {
+        let thrown = self.exceptions.possible(at);
+        if thrown.is_nothing() {
+            return;
+        }
+        for to in self.exceptions.caught_by(&thrown, handlers) {
+            self.arrive(at.frame, to, state);
+        }
+        if !self.exceptions.uncaught(&thrown, handlers).is_nothing() {
+            self.ends_early(at.frame, state);
         }
     }
 
@@ -245,7 +256,8 @@ impl<'s, 'a> Flow<'s, 'a> {
     fn after_end(&mut self, thread: ThreadId, waits: (FrameId, Block), state: &State) -> Option<State> {
         self.waiting.entry(thread).or_default().insert(waits);
         let own = &self.solver.threads[thread.index()];
-        let exits: Vec<&State> = own.entries.iter().filter_map(|entry| self.exits.get(entry)).collect();
+        let exits = own.entries.iter().filter_map(|entry| self.exits.get(entry));
+        let exits: Vec<&State> = exits.chain(self.failures.get(&thread)).collect();
         if exits.is_empty() && !own.entries.is_empty() {
             return None;
         }
@@ -295,7 +307,12 @@ impl<'s, 'a> Flow<'s, 'a> {
         let receiver = code.plain(call.arguments[0]);
         let same_receiver = |start: &Point| {
             let graph = &self.solver.frames[at.frame.index()].body.graph;
+            let before = match start.block == at.block {
+                true => start.index < at.index,
+                false => graph.dominates(start.block, at.block),
+            };
             start.frame == at.frame
+                && before
                 && graph.same_loop(start.block, at.block)
                 && self
                     .solver
@@ -312,11 +329,4 @@ impl<'s, 'a> Flow<'s, 'a> {
         };
         meant.into_iter().filter(is_latest).collect()
     }
-}
-
-/// Divisions, casts and lengths, which are no statements.
-fn computes_what_may_fail(code: &Code, block: Block) -> bool {
-    code.values.iter().any(|info| {
-        info.block == block && matches!(info.def, Def::Binary { op: Op::Other, .. } | Def::Cast(..) | Def::Length(_))
-    })
 }

@@ -123,8 +123,8 @@ impl Search<'_, '_> {
                     continue;
                 };
                 let taken = match test {
-                    Test::Equal => code.next.get(1),
-                    Test::NotEqual => code.next.first(),
+                    Test::Eq => code.next.get(1),
+                    Test::Ne => code.next.first(),
                     _ => None,
                 };
                 let Some(taken) = taken.filter(|_| code.next.len() == 2 && code.next[0] != code.next[1]) else {
@@ -213,9 +213,9 @@ impl Search<'_, '_> {
                     }
                 }
             }
-            for to in code.next.iter().chain(&code.handlers) {
-                if blocks.insert((at.frame, *to)) {
-                    rest.push(Point { frame: at.frame, block: *to, index: 0 });
+            for to in code.next.iter().copied().chain(code.caught_by()) {
+                if blocks.insert((at.frame, to)) {
+                    rest.push(Point { frame: at.frame, block: to, index: 0 });
                 }
             }
             if left.insert(at.frame) {
@@ -304,8 +304,8 @@ impl Flow<'_, '_> {
         let body = self.solver.frames[frame.index()].body.clone();
         let code = &body.code.blocks[block as usize];
         let mut state = self.entries[&(frame, block)].clone();
-        for to in &code.handlers {
-            self.arrive(frame, *to, &state, rest);
+        for to in code.caught_by() {
+            self.arrive(frame, to, &state, rest);
         }
         for (index, statement) in code.statements.iter().enumerate() {
             let at = Point { frame, block, index: index as u32 };

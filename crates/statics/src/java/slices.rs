@@ -8,11 +8,11 @@
 //! Assumption: these computations do not overflow.
 
 use std::cell::OnceCell;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::accesses::{Access, Accesses, Location};
 use super::classes::FieldId;
-use super::code::{Block, Code, Constant, Def, Kind, Op, Place, Test, Value};
+use super::code::{BinaryOp, Block, Code, Constant, Def, Kind, Place, Test, Type, Value};
 use super::flow_graph::Loop;
 use super::join_loops::{bound_of, head_test, induction};
 use super::owned::{Owned, sources};
@@ -54,6 +54,52 @@ impl Slices<'_, '_> {
                 (Some((holder, a)), Some((same, b))) if holder == same => self.apart((one.at, a), (other.at, b)),
                 _ => false,
             }
+    }
+
+    /// Accesses to arrays by code whose index surely lies within.
+    pub fn within(&self) -> HashSet<Point> {
+        let all = self.solver.points().filter(|at| match &self.solver.statement_at(*at).kind {
+            Kind::Define(value) => match self.code(at.frame).def(*value) {
+                Def::Load(Place::Element(base, index)) => self.is_within(*at, *base, *index),
+                _ => false,
+            },
+            Kind::Store(Place::Element(base, index), _) => self.is_within(*at, *base, *index),
+            _ => false,
+        });
+        all.collect()
+    }
+
+    /// Whether an index is at least zero and below the length of every array that is meant.
+    fn is_within(&self, at: Point, base: Value, index: Value) -> bool {
+        let Some(range) = self.range(at, index) else { return false };
+        let low = range.low.constant().is_some_and(|low| low >= 0);
+        low && self.lengths(at.frame, base).is_some_and(|lengths| {
+            lengths.iter().all(|length| {
+                let over = range.high.minus(length).and_then(|over| over.constant());
+                over.is_some_and(|over| over < 0)
+            })
+        })
+    }
+
+    /// How long an array is: what its length is said to be, or what it was made with.
+    fn lengths(&self, frame: FrameId, base: Value) -> Option<Vec<Poly>> {
+        let mut lengths = Vec::new();
+        for object in self.solver.objects_of(frame, base) {
+            let own = &self.solver.objects[object.index()];
+            let Origin::Site(_, pc, part) = own.origin else { return None };
+            for (made, block) in &own.made {
+                let code = self.code(*made);
+                let length = code.blocks[*block as usize].statements.iter().find_map(|one| match &one.kind {
+                    Kind::Define(value) if one.pc == pc => match code.def(*value) {
+                        Def::Array(_, lengths) => lengths.get(usize::from(part)).copied(),
+                        _ => None,
+                    },
+                    _ => None,
+                })?;
+                lengths.push(self.poly(*made, length, DEPTH)?);
+            }
+        }
+        (!lengths.is_empty()).then_some(lengths)
     }
 
     pub(super) fn code(&self, frame: FrameId) -> &Code {
@@ -186,7 +232,9 @@ impl Slices<'_, '_> {
         for (from, one) in all {
             let known = match around.blocks.contains(from) {
                 true => {
-                    let Def::Binary { op: Op::Add, float: false, left, right } = body.code.def(*one) else {
+                    let Def::Binary { op: BinaryOp::Add, kind: Type::I32 | Type::I64, left, right } =
+                        body.code.def(*one)
+                    else {
                         return None;
                     };
                     (body.code.plain(*left) == value).then_some(())?;
@@ -242,8 +290,8 @@ impl Slices<'_, '_> {
                 return false;
             };
             let taken = match test {
-                Test::Equal => code.next.first(),
-                Test::NotEqual => code.next.get(1),
+                Test::Eq => code.next.first(),
+                Test::Ne => code.next.get(1),
                 _ => None,
             };
             let Some(taken) = taken.filter(|_| code.next.len() == 2 && code.next[0] != code.next[1]) else {
@@ -289,10 +337,10 @@ impl Slices<'_, '_> {
         let code = self.code(at.frame);
         let value = code.plain(value);
         match code.def(value) {
-            Def::Binary { op: Op::Add, float: false, left, right } => {
+            Def::Binary { op: BinaryOp::Add, kind: Type::I32 | Type::I64, left, right } => {
                 self.bound(at, *left, upper, depth)?.plus(&self.bound(at, *right, upper, depth)?, 1)
             }
-            Def::Binary { op: Op::Sub, float: false, left, right } => {
+            Def::Binary { op: BinaryOp::Sub, kind: Type::I32 | Type::I64, left, right } => {
                 self.bound(at, *left, upper, depth)?.minus(&self.bound(at, *right, !upper, depth)?)
             }
             Def::Phi(_) => {
@@ -371,11 +419,11 @@ impl Slices<'_, '_> {
                 if at == value {
                     break;
                 }
-                let Def::Binary { op, float: false, left, right } = code.def(at) else { return None };
+                let Def::Binary { op, kind: Type::I32 | Type::I64, left, right } = code.def(at) else { return None };
                 let Some(Constant::Whole(number)) = code.constant(*right) else { return None };
                 by += match op {
-                    Op::Add => number,
-                    Op::Sub => -number,
+                    BinaryOp::Add => number,
+                    BinaryOp::Sub => -number,
                     _ => return None,
                 };
                 at = code.plain(*left);
@@ -425,8 +473,8 @@ impl Slices<'_, '_> {
             return false;
         };
         let (small, great) = match (test, holds) {
-            (Test::Less | Test::LessEqual, true) => (left, right),
-            (Test::Less | Test::LessEqual, false) => (right, left),
+            (Test::Lt | Test::Le, true) => (left, right),
+            (Test::Lt | Test::Le, false) => (right, left),
             _ => return false,
         };
         match upper {

@@ -126,6 +126,8 @@ pub(super) enum Watch {
     Target(ObjectId, ThreadId, Point),
     /// A call that starts threads it is given.
     Starts(Point),
+    /// A library call that may call methods of its arguments.
+    Given(Point),
     /// Arguments of callbacks: a method's name.
     Callback(Point, Rc<str>),
     Filter(Name, u32),
@@ -138,6 +140,12 @@ pub struct Used {
     pub model: Rc<Model>,
     /// None: whatever the receiver is.
     pub receiver: Option<ObjectId>,
+}
+
+/// What is known of calls: what holds for any receiver counts where none is known.
+pub fn known(used: &[Used]) -> impl Iterator<Item = &Used> {
+    let is_known = used.iter().any(|one| one.receiver.is_some());
+    used.iter().filter(move |one| one.receiver.is_some() || !is_known)
 }
 
 /// Frames beyond which receivers are told apart no longer.
@@ -194,6 +202,8 @@ pub struct Solver<'a> {
     pub main_line: Vec<Name>,
     /// Something that is not understood may do anything at all.
     pub blind: bool,
+    /// All objects that escaped know of that.
+    pub(super) blinded: bool,
     pub steps: u64,
     pub gave_up: bool,
     pub deadline: Option<Instant>,
@@ -262,6 +272,7 @@ impl<'a> Solver<'a> {
             escapes: BTreeSet::new(),
             main_line: Vec::new(),
             blind: false,
+            blinded: false,
             steps: 0,
             gave_up: false,
             deadline: None,
@@ -298,6 +309,10 @@ impl<'a> Solver<'a> {
         if self.escapes.contains(&object) {
             let all = self.field_node(OPAQUE, self.content);
             self.copy(node, all);
+            if self.blind {
+                self.copy(all, node);
+                self.add_one(node, OPAQUE);
+            }
         }
         node
     }

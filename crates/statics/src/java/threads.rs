@@ -10,9 +10,10 @@
 use std::collections::{BTreeSet, HashMap};
 
 use super::code::{Block, Constant, Def, Kind, Place};
+use super::exceptions::Exceptions;
 use super::models::Word;
 use super::running::{Flow, State};
-use super::solve::{Birth, FrameId, ObjectId, Origin, Point, Solver, ThreadId};
+use super::solve::{Birth, FrameId, ObjectId, Origin, Point, Solver, ThreadId, known};
 
 pub struct Threads {
     /// Stands for more than one thread of a run.
@@ -28,7 +29,7 @@ pub struct Threads {
 }
 
 impl Threads {
-    pub fn new(solver: &Solver<'_>) -> Self {
+    pub fn new(solver: &Solver<'_>, exceptions: &Exceptions<'_, '_>) -> Self {
         let repeated = repeated(solver);
         let many = many(solver, &repeated);
         let mut threads = Self {
@@ -39,7 +40,7 @@ impl Threads {
             beside: BTreeSet::new(),
             above: (0..solver.threads.len()).map(|at| above(solver, ThreadId(at as u32))).collect(),
         };
-        let mut flow = Flow::new(solver, &threads);
+        let mut flow = Flow::new(solver, &threads, exceptions);
         flow.solve();
         let at = flow.states();
         threads.at = at;
@@ -308,11 +309,76 @@ pub fn gathered(solver: &Solver<'_>, object: ObjectId) -> Option<Vec<ObjectId>> 
     (code.values[array.index()].block == block).then_some(all)
 }
 
-/// Whether anybody may interrupt a thread, or a limit at a barrier run out.
+/// Threads that somebody may interrupt.
+#[derive(Default)]
+pub struct Interrupts {
+    all: bool,
+    threads: BTreeSet<ThreadId>,
+}
+
+impl Interrupts {
+    pub fn new(solver: &Solver<'_>) -> Self {
+        let mut interrupts = Self { all: solver.blind, ..Self::default() };
+        for object in &solver.escapes {
+            interrupts.threads.extend(threads_of(solver, *object));
+        }
+        // What handlers of interrupts do happens only where somebody was interrupted.
+        let mut answers: Vec<(ThreadId, Self)> = Vec::new();
+        for (at, used) in &solver.used {
+            let frame = &solver.frames[at.frame.index()];
+            let mut own = Self::default();
+            known(used).for_each(|one| own.add(solver, *at, one));
+            let handles = |handler: &Block| frame.body.graph.dominates(*handler, at.block);
+            match frame.body.code.for_interrupts.iter().any(handles) {
+                true => answers.push((frame.thread, own)),
+                false => interrupts.join(&own),
+            }
+        }
+        for _ in 0..answers.len() {
+            for (thread, own) in &answers {
+                if interrupts.may(*thread) {
+                    interrupts.join(own);
+                }
+            }
+        }
+        interrupts
+    }
+
+    fn add(&mut self, solver: &Solver<'_>, at: Point, used: &super::solve::Used) {
+        // A limit at a barrier that runs out ends the wait of the others.
+        self.all |= used.model.has(Word::Meets) && !solver.waits_for_good(at);
+        if !used.model.has(Word::Interrupt) {
+            return;
+        }
+        let Some(object) = used.receiver else {
+            self.all = true;
+            return;
+        };
+        let meant = threads_of(solver, object);
+        match solver.objects[object.index()].origin {
+            // `Thread.currentThread()`.
+            Origin::Constant(_) => self.threads.extend([solver.frames[at.frame.index()].thread]),
+            _ if meant.is_empty() => self.all = true,
+            _ => self.threads.extend(meant),
+        }
+    }
+
+    fn join(&mut self, other: &Self) {
+        self.all |= other.all;
+        self.threads.extend(&other.threads);
+    }
+
+    /// Whether anybody is.
+    pub fn any(&self) -> bool {
+        self.all || !self.threads.is_empty()
+    }
+
+    pub fn may(&self, thread: ThreadId) -> bool {
+        self.all || self.threads.contains(&thread)
+    }
+}
+
+/// Whether anybody may be interrupted, or a limit at a barrier run out.
 pub fn interrupts(solver: &Solver<'_>) -> bool {
-    let may = |used: &super::solve::Used| used.model.has(Word::Interrupt) || used.model.has(Word::Opaque);
-    let breaks = |(at, used): (&Point, &Vec<super::solve::Used>)| {
-        used.iter().any(|one| one.model.has(Word::Meets)) && !solver.waits_for_good(*at)
-    };
-    solver.used.values().flatten().any(may) || solver.used.iter().any(breaks) || solver.blind
+    Interrupts::new(solver).any()
 }

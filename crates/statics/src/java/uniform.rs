@@ -57,7 +57,7 @@ impl Uniform<'_, '_, '_> {
     ) -> bool {
         let code = &self.slices.solver.frames[frame.index()].body.code;
         let own = &code.blocks[block as usize];
-        if own.handlers.iter().any(|handler| !(self.idle)(frame, *handler)) && !self.only_waits(frame, block) {
+        if own.caught_by().any(|handler| !(self.idle)(frame, handler)) && !self.only_waits(frame, block) {
             return false;
         }
         match own.statements.last().map(|last| &last.kind) {
@@ -105,9 +105,12 @@ impl Uniform<'_, '_, '_> {
         let code = &solver.frames[frame.index()].body.code;
         match code.def(value) {
             Def::Constant(_) => true,
-            Def::Binary { .. } | Def::Narrow(_) | Def::Unary(_) | Def::Cast(..) => {
-                code.operands(value).into_iter().all(|one| self.value(frame, one, values, blocks))
-            }
+            Def::Binary { .. }
+            | Def::Compare { .. }
+            | Def::Negate(..)
+            | Def::Narrow(..)
+            | Def::Convert { .. }
+            | Def::Cast(..) => code.operands(value).into_iter().all(|one| self.value(frame, one, values, blocks)),
             Def::Phi(all) => all.iter().all(|(from, one)| {
                 self.value(frame, *one, values, blocks)
                     && self.ends_alike(frame, *from, values, blocks)

@@ -6,9 +6,8 @@
 use std::collections::{BTreeMap, HashMap};
 
 use super::accesses::Location;
-use super::code::{Code, Def, How, Kind, Op, Place, Statement, Value};
+use super::code::{BinaryOp, Code, Def, How, Kind, Narrowing, Place, Statement, Type, Value};
 use super::conflicts::{AccessId, Choices, OrderFree};
-use super::monitors::Monitors;
 use super::solve::{FrameId, Point};
 use super::taint::Taint;
 
@@ -26,20 +25,23 @@ enum Family {
 #[derive(Clone, Debug)]
 struct Update {
     family: Family,
+    /// What becomes of the result before it is stored. Sums of numbers that are made smaller each time are the same in
+    /// any order, but only with others that are made smaller in the same way.
+    narrowing: Option<Narrowing>,
     load: AccessId,
     store: AccessId,
     operand: Option<Value>,
 }
 
 /// Taint and what is order-free, found together: each location that turns out to be makes less tainted.
-pub fn find(choices: &Choices<'_, '_>, monitors: &Monitors) -> (Taint, OrderFree) {
+pub fn find(choices: &Choices<'_, '_>) -> (Taint, OrderFree) {
     let updates = updates(choices);
     let mut free = OrderFree::default();
     loop {
         let taint = Taint::new(choices, &free);
         let mut more = free.clone();
         for (location, updates) in &updates {
-            if !free.locations.contains(location) && holds(choices, monitors, *location, updates, &taint) {
+            if !free.locations.contains(location) && holds(choices, *location, updates, &taint) {
                 more.locations.insert(*location);
                 more.accesses.extend(updates.iter().flat_map(|update| [update.load, update.store]));
             }
@@ -81,7 +83,8 @@ fn updates(choices: &Choices<'_, '_>) -> BTreeMap<Location, Vec<Update>> {
                         for id in choices.accesses.by_point.get(&point).into_iter().flatten() {
                             let access = &choices.accesses.all[*id];
                             if access.sum && unused && !matches!(call.how, How::Static) {
-                                let update = Update { family: Family::Sum, load: *id, store: *id, operand };
+                                let update =
+                                    Update { family: Family::Sum, narrowing: None, load: *id, store: *id, operand };
                                 all.entry(access.location).or_default().push(update);
                             }
                         }
@@ -105,9 +108,9 @@ fn plain(
 ) {
     let code = choices.solver.code(at);
     let once = |value: Value| uses.get(&value) == Some(&1);
-    let computed = match code.def(value) {
-        Def::Narrow(inner) if once(value) => *inner,
-        _ => value,
+    let (narrowing, computed) = match code.def(value) {
+        Def::Narrow(narrowing, inner) if once(value) => (Some(*narrowing), *inner),
+        _ => (None, value),
     };
     let before = &code.blocks[at.block as usize].statements[..at.index as usize];
     let Some((family, left, right, swaps)) = operation(choices, code, computed, before) else { return };
@@ -121,7 +124,8 @@ fn plain(
         return;
     };
     let quiet = before[load + 1..].iter().all(|one| match &one.kind {
-        Kind::Define(value) => matches!(code.def(*value), Def::Load(_)),
+        // Nobody makes anything there, which may run code.
+        Kind::Define(value) => !matches!(code.def(*value), Def::New(_) | Def::Array(..)),
         Kind::Call(call) => call.to == Some(computed),
         _ => false,
     });
@@ -133,8 +137,11 @@ fn plain(
     for store in by_point(at) {
         let location = choices.accesses.all[store].location;
         let load = by_point(loaded).into_iter().find(|load| choices.accesses.all[*load].location == location);
-        if let Some(load) = load {
-            all.entry(location).or_default().push(Update { family, load, store, operand: Some(operand) });
+        // The least of numbers is another one once they are cut off.
+        let fits = !matches!(family, Family::Least | Family::Greatest)
+            || narrowing.is_none() && keeps_all(choices, place, location);
+        if let Some(load) = load.filter(|_| fits) {
+            all.entry(location).or_default().push(Update { family, narrowing, load, store, operand: Some(operand) });
         }
     }
 }
@@ -146,16 +153,16 @@ fn operation(
     computed: Value,
     before: &[Statement],
 ) -> Option<(Family, Value, Value, bool)> {
-    if let Def::Binary { op, float: false, left, right } = code.def(computed) {
+    if let Def::Binary { op, kind: Type::I32 | Type::I64, left, right } = code.def(computed) {
         let family = match op {
-            Op::Add | Op::Sub => Family::Sum,
-            Op::Mul => Family::Product,
-            Op::And => Family::And,
-            Op::Or => Family::Or,
-            Op::Xor => Family::Xor,
-            Op::Other => return None,
+            BinaryOp::Add | BinaryOp::Sub => Family::Sum,
+            BinaryOp::Mul => Family::Product,
+            BinaryOp::And => Family::And,
+            BinaryOp::Or => Family::Or,
+            BinaryOp::Xor => Family::Xor,
+            _ => return None,
         };
-        return Some((family, *left, *right, *op != Op::Sub));
+        return Some((family, *left, *right, *op != BinaryOp::Sub));
     }
     let call = before.iter().find_map(|one| match &one.kind {
         Kind::Call(call) if call.to == Some(computed) && call.how == How::Static => Some(call),
@@ -172,6 +179,18 @@ fn operation(
     Some((family, left, right, true))
 }
 
+/// Whether all of an `int` or a `long` is kept at a place.
+fn keeps_all(choices: &Choices<'_, '_>, place: &Place, location: Location) -> bool {
+    let names = &choices.solver.classes.names;
+    match (place, location) {
+        (Place::Static(member) | Place::Field(_, member), _) => matches!(names.text(member.descriptor), "I" | "J"),
+        (Place::Element(..), Location::Field(array, _)) => {
+            matches!(names.text(choices.solver.objects[array.index()].class), "[I" | "[J")
+        }
+        (Place::Element(..), Location::Static(_)) => false,
+    }
+}
+
 fn same_place(one: &Place, other: &Place) -> bool {
     match (one, other) {
         (Place::Static(a), Place::Static(b)) => a == b,
@@ -181,13 +200,7 @@ fn same_place(one: &Place, other: &Place) -> bool {
     }
 }
 
-fn holds(
-    choices: &Choices<'_, '_>,
-    monitors: &Monitors,
-    location: Location,
-    updates: &[Update],
-    taint: &Taint,
-) -> bool {
+fn holds(choices: &Choices<'_, '_>, location: Location, updates: &[Update], taint: &Taint) -> bool {
     let access = |id: AccessId| &choices.accesses.all[id];
     let by_id = |id: AccessId| updates.iter().find(|update| update.load == id || update.store == id);
     let independent = updates.iter().all(|update| {
@@ -199,20 +212,20 @@ fn holds(
     let Some(pairs) = choices.conflicts.pairs.get(&location) else { return false };
     let writes = pairs.iter().filter(|(one, other)| access(*one).writes && access(*other).writes);
     let mut writes = writes.into_iter();
-    updates.iter().all(|update| update.family == updates[0].family)
+    updates.iter().all(|one| (one.family, one.narrowing) == (updates[0].family, updates[0].narrowing))
         && independent
         && writes.all(|(one, other)| {
             let (Some(one), Some(other)) = (by_id(*one), by_id(*other)) else { return false };
-            are_atomic(choices, monitors, one, other)
+            are_atomic(choices, one, other)
         })
         && pairs.iter().all(|(one, other)| match (by_id(*one), by_id(*other)) {
-            (Some(one), Some(other)) => are_atomic(choices, monitors, one, other),
+            (Some(one), Some(other)) => are_atomic(choices, one, other),
             _ => true,
         })
 }
 
 /// Neither of two updates comes between the load and the store of the other.
-fn are_atomic(choices: &Choices<'_, '_>, monitors: &Monitors, one: &Update, other: &Update) -> bool {
+fn are_atomic(choices: &Choices<'_, '_>, one: &Update, other: &Update) -> bool {
     let access = |id: AccessId| &choices.accesses.all[id];
     if access(one.store).sum && access(other.store).sum {
         return true;
@@ -220,5 +233,5 @@ fn are_atomic(choices: &Choices<'_, '_>, monitors: &Monitors, one: &Update, othe
     let held = |id: AccessId| (access(id).at, access(id).base);
     [one.load, one.store]
         .into_iter()
-        .all(|a| [other.load, other.store].into_iter().all(|b| monitors.common(held(a), held(b))))
+        .all(|a| [other.load, other.store].into_iter().all(|b| choices.monitors.common(held(a), held(b))))
 }

@@ -74,7 +74,7 @@ pub fn program(seed: u64) -> String {
     )
 }
 
-/// A program without threads that calls two functions, one after the other, on lines that say so.
+/// A program that calls two functions, one after the other, while another thread may be running, or have run before.
 pub fn two_calls(seed: u64) -> String {
     let mut dice = Dice::new(seed);
     let mut writer = Writer {
@@ -93,13 +93,25 @@ pub fn two_calls(seed: u64) -> String {
     writer.function("one", false);
     writer.budget = 4;
     writer.function("two", false);
+    let beside = writer.dice.below(3);
+    if beside > 0 {
+        writer.budget = 2;
+        writer.function("other", false);
+        writer.done.push_str("func thread() {\nentry:\n  %u: i32 = call other(3)\n  return\n}\n");
+    }
+    // Started before and joined behind, or joined before as well, while main wrote, too.
+    let (before, behind) = match beside {
+        0 => ("", ""),
+        1 => ("  %t: thread = start thread()\n", "  join %t\n"),
+        _ => ("  %t: thread = start thread()\n  store y, 8\n  join %t\n", ""),
+    };
     let functions = std::mem::take(&mut writer.done);
     let needs = if writer.dice.one_in(6) { "%a" } else { "5" };
     format!(
         "type Node {{ value: i32, next: ref }}\nglobal x: i32\nglobal y: i32 = 1\nglobal array: i32[2] = 3, 3\n\
          global shared: ref\nglobal node: Node\nglobal m: lock\nglobal n: lock\nglobal c: condition\n\
          global handle: thread\nglobal s: semaphore(1)\n{functions}\nfunc main() {{\nentry:\n  %first: ref = alloc Node\n  \
-         store shared, %first\n  %a: i32 = call one(4)\n  %b: i32 = call two({needs})\n  %x: i32 = load x\n  \
+         store shared, %first\n{before}  %a: i32 = call one(4)\n  %b: i32 = call two({needs})\n{behind}  %x: i32 = load x\n  \
          %y: i32 = load y\n  output %a, \" \", %b, \" \", %x, \" \", %y\n  return\n}}\n"
     )
 }

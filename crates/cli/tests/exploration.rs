@@ -7,6 +7,7 @@
 mod common;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::ops::ControlFlow;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -87,7 +88,7 @@ fn explore(scratch: &Scratch, first: &Collected) -> (Explored, Ends) {
     };
     let explored = explore::explore(&trace, &limits, &mut |run, _| {
         ends.extend(run.and_then(|(run, _)| run.processes.first()).map(|process| end(&process.outcome)));
-        Ok(())
+        Ok(ControlFlow::Continue(()))
     });
     (explored.expect("exploration"), ends)
 }

@@ -3,6 +3,7 @@
 mod lab;
 
 use std::fmt::Write as _;
+use std::time::{Duration, Instant};
 
 use lab::Lab;
 
@@ -80,7 +81,32 @@ fn the_first_failure_can_be_enough() {
     assert_eq!(said.code, 1, "{said:?}");
     let all =
         said.stderr.contains("classes of executions covered") || said.stderr.contains("class of executions covered");
-    assert!(all || said.stderr.contains("nothing else turned up for"), "the budget is a ceiling: {said:?}");
+    assert!(all || said.stderr.contains("nothing else was found for"), "the budget is a ceiling: {said:?}");
+}
+
+/// Nothing is predicted here: exploration runs into it within a second or two.
+#[test]
+fn exploration_ends_with_what_it_finds() {
+    let lab = Lab::new();
+    lab.build("lock_free/aba_bad.c", "aba");
+    let test = |more: &[&str]| {
+        let began = Instant::now();
+        let said = lab.reweave(&[&["test", "-o", "out"], more, &["--", "./aba"]].concat());
+        assert_eq!(said.code, 1, "{said:?}");
+        (said, began.elapsed())
+    };
+    let (said, took) = test(&["--fail-fast"]);
+    assert!(said.stderr.contains("at the first failure (--fail-fast)") && took < Duration::from_secs(10), "{took:?}");
+    let (said, took) = test(&[]);
+    assert!(said.stderr.contains("nothing else was found for") && took < Duration::from_secs(25), "{took:?} {said:?}");
+}
+
+#[test]
+fn a_test_that_used_all_of_its_time_says_so() {
+    let lab = Lab::new();
+    lab.build("lock_free/safe_stack_bad.c", "stack");
+    let said = lab.reweave(&["test", "--budget", "2s", "-o", "out", "--", "./stack"]);
+    assert!(said.stderr.contains("used all of its 2 s: there was more to try"), "{said:?}");
 }
 
 /// Older versions of clang leave accesses out, and whoever builds with one is told.

@@ -62,6 +62,9 @@ fn a_replay_reports_other_values_and_another_build() {
     assert!(!again.stderr.contains("identically"), "{}", again.stderr);
     again.says("writes 120 in balance, recorded 110").says("it happened again");
     scratch.run(["report", "out"]).expect(1).says("this is about the recorded one");
+    scratch.run(["explain", "out/1"]).expect(0).says("this is about the recorded one");
+    let often = scratch.run(["replay", "out/1", "--times", "3"]).expect(1).says("the program was rebuilt since (");
+    often.says("it happened again in 3 of 3").says("in 3 of them some values were not").says("recorded 110");
 }
 
 #[test]

@@ -99,8 +99,12 @@ pub const CLASSES_PREDICTED_FROM: usize = 64;
 pub const SEARCH_STATES: usize = 300_000;
 /// … and what they may take: a state of a program with many shared words is some kilobytes large.
 pub const SEARCH_BYTES: usize = 256 << 20;
+/// … and the model that it searches.
+pub const MODEL_BYTES: usize = 256 << 20;
 /// Runs after one search, at first.
 pub const SEARCH_TARGETS: usize = 8;
+/// Runs that are made, for each that is made at a time, before anybody looks at them: what they show may be enough.
+pub const RUNS_BEFORE_LOOKING: usize = 4;
 /// Longer runs are not explored: their model would take minutes to search.
 pub const EXPLORED_EVENTS: u64 = 100_000;
 /// An explored run is given at least so long.

@@ -317,6 +317,12 @@ pub fn happens_again(
 pub struct Repeated {
     pub done: u32,
     pub happened: u32,
+    /// In how many of them something was read or written that is another value than in the recording …
+    pub other_values: u32,
+    /// … and the first such, in words.
+    pub first_value: Option<String>,
+    /// Another build of the program than the recorded one.
+    pub rebuilt: Option<Rebuilt>,
     /// The one that did something else: no other came after it.
     pub diverged: Option<Box<Replayed>>,
 }
@@ -332,6 +338,11 @@ pub fn repeat(recording: &Recording, times: u32, watch: &mut dyn FnMut(u32)) -> 
         }
         repeated.done += 1;
         repeated.happened += u32::from(replayed.happened);
+        repeated.other_values += u32::from(replayed.comparison.other_values > 0);
+        if repeated.first_value.is_none() {
+            repeated.first_value.clone_from(&replayed.comparison.first_value);
+        }
+        repeated.rebuilt.clone_from(&replayed.rebuilt);
         watch(repeated.done);
         repeated.diverged = Some(replayed).filter(|replayed| !replayed.is_exact()).map(Box::new);
     }

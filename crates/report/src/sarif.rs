@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 
-use reweave_model::{Novelty, Strength};
+use reweave_model::{Novelty, OpKind, Strength};
 use reweave_trace::Language;
 use serde_json::{Value, json};
 
@@ -97,7 +97,7 @@ fn result(dossier: &Dossier<'_>, group: &Group<'_>) -> Value {
     if let Some((first, _)) = accesses.next() {
         result["locations"] = json!([location(dossier, &first.location, None, None)]);
     } else if let Some(place) = last_place(&evidence) {
-        // Services want a place for everything: where the run came last.
+        // Services want a place for everything.
         result["locations"] = json!([location(dossier, place, None, None)]);
     }
     let related: Vec<Value> = item
@@ -134,10 +134,24 @@ fn result(dossier: &Dossier<'_>, group: &Group<'_>) -> Value {
     result
 }
 
+/// What stands for a run that failed where no access does: the last one to what threads share, as long as another
+/// thread could come in. What is done after that (destructors, the end of the program) is not where anything went wrong.
 fn last_place(evidence: &Evidence) -> Option<&Location> {
     let run = evidence.happening().or(evidence.observed.as_ref())?;
-    let places = run.shown().map(|step| &step.place).filter(|place| place.line != 0);
-    places.last()
+    let shared: BTreeSet<String> = story::shared(run).collect();
+    let mut others = BTreeSet::new();
+    let mut last = None;
+    for step in run.shown() {
+        if step.kind == OpKind::End {
+            others.remove(&step.thread);
+            continue;
+        }
+        others.insert(step.thread);
+        if others.len() > 1 && step.place.line != 0 && shared.contains(&step.object) {
+            last = Some(&step.place);
+        }
+    }
+    last.or_else(|| run.shown().map(|step| &step.place).filter(|place| place.line != 0).last())
 }
 
 /// Services show what is an error first.

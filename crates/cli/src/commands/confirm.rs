@@ -106,7 +106,12 @@ fn confirm_rebuilt(args: Args, rebuilt: &Rebuilt) -> i32 {
         return exit::USAGE;
     }
     eprintln!("reweave: the findings are looked for in the new build, as `reweave verify` does");
-    verify::run(&verify::Args { folder: args.folder, budget: args.budget, command: args.command })
+    verify::run(&verify::Args {
+        folder: args.folder,
+        budget: args.budget,
+        max_memory: args.max_memory,
+        command: args.command,
+    })
 }
 
 fn break_at(args: &Args, lines: [&Line; 2], command: Option<&[OsString]>) -> i32 {

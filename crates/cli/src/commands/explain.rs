@@ -7,6 +7,7 @@ use reweave_launch::Error;
 use reweave_report::view::ViewLimits;
 use reweave_report::{Sources, Style, story, text};
 
+use crate::front_ends::FRONT_ENDS;
 use crate::{evidence, output};
 
 /// Explain a finding: what happens, why it is possible, and what the recorded run did instead
@@ -39,6 +40,9 @@ fn explain(args: &Args) -> Result<Vec<u8>, Error> {
         return Err(not(format!("the report has no finding {id}: {known}")));
     };
     let evidence = evidence::of(item, folder, ViewLimits::default())?;
+    if let Ok(Some(rebuilt)) = pipeline::rebuilt(FRONT_ENDS, folder, None) {
+        eprintln!("reweave: {rebuilt}: this is about the recorded one; `reweave verify` tells what is left of it");
+    }
     let mut out = Vec::new();
     // Writing to memory cannot fail.
     let page = text::Page {

@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use reweave_launch::{Error, exit, interrupt, memory};
@@ -207,9 +208,6 @@ fn predict(args: &Args, analyses: Vec<AnalysisRef>) -> Result<Report, Error> {
             source,
         })?;
     }
-    if interrupt::asked_to_stop().load(std::sync::atomic::Ordering::Relaxed) {
-        eprintln!("reweave: interrupted: these are the results so far");
-    }
     Ok(report)
 }
 
@@ -280,6 +278,7 @@ fn report(trace: &Trace, answer: PredictionResult) -> Report {
     if memory::times() > 0 {
         stats.insert("memory_limit".to_owned(), memory::times());
     }
+    let unread = stats.get("unread_events").copied().unwrap_or(0);
     stats.insert("events".to_owned(), answer.events);
     stats.insert("unknown_pairs".to_owned(), answer.unknown_pairs);
     let reweave = env!("CARGO_PKG_VERSION").into();
@@ -289,6 +288,13 @@ fn report(trace: &Trace, answer: PredictionResult) -> Report {
         () if !trace.meta().instrumented && !trace.meta().abstract_values => {
             let build = &trace.language().how_to_instrument;
             Some(format!("the program was not built with {build}: its accesses to memory are not in the trace"))
+        }
+        () if interrupt::asked_to_stop().load(Ordering::Relaxed) => {
+            Some("it was interrupted: these are the results so far".into())
+        }
+        () if unread > 0 => {
+            let all = trace.event_count();
+            Some(format!("only {} of {all} events of the trace were read (see --budget)", all - unread))
         }
         () => None,
     };

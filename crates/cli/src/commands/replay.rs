@@ -76,10 +76,20 @@ pub fn run(args: Args) -> i32 {
 /// Many replays: 1 if it happened every time, 0 if it did not, 2 if a replay diverged, which is reported in full.
 fn count(recording: &Recording, times: u32) -> reweave_launch::Result<i32> {
     let bar = Bar::new("replaying", times.into());
-    let Repeated { done, happened, diverged } = repeat(recording, times, &mut |done| bar.at(done.into()))?;
+    let repeated = repeat(recording, times, &mut |done| bar.at(done.into()))?;
     bar.done();
+    let Repeated { done, happened, .. } = repeated;
+    // One that diverged says so itself.
+    if let Some(rebuilt) = repeated.rebuilt.as_ref().filter(|_| repeated.diverged.is_none()) {
+        eprintln!("reweave: {rebuilt}");
+    }
     eprintln!("reweave: it happened again in {happened} of {done} replays");
-    Ok(match diverged {
+    if let Some(first) = &repeated.first_value {
+        eprintln!("reweave: in {} of them some values were not those of the recording", repeated.other_values);
+        eprintln!("  {first}");
+        eprintln!("  next: {}", next_step(repeated.rebuilt.is_some()));
+    }
+    Ok(match repeated.diverged {
         Some(replayed) => print_replay(&replayed),
         None if done > 0 && happened == done => exit::FINDINGS,
         None => exit::CLEAN,

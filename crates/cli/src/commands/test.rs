@@ -5,7 +5,7 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use reweave_hunt::explore::Explored;
+use reweave_hunt::explore::{Explored, Incomplete};
 use reweave_hunt::pipeline::{self, Plan, StopReason, StopRule, Tested};
 use reweave_launch::{exit, memory};
 use reweave_report::{Style, text};
@@ -19,6 +19,9 @@ use crate::output;
 use crate::size::{parse_size, parse_time};
 use crate::triage::{Triage, TriageFiles};
 use crate::watcher::Watcher;
+
+/// The share of the budget that nobody calls less than all of it.
+const NEARLY: f64 = 0.8;
 
 /// Record a run, predict what other interleavings would do, confirm it, and report
 ///
@@ -173,7 +176,9 @@ pub fn test(plan: &Plan, judge: &TriageFiles, detail: text::Detail, passing: Exi
             if interrupted {
                 eprintln!("reweave: interrupted: these are the results so far, not all that was asked for");
             }
-            if let Some(why) = early_end(&tested, plan).filter(|_| detail > text::Detail::Quiet) {
+            if let Some(why) =
+                why_it_ended(&tested, plan.budget).filter(|_| detail > text::Detail::Quiet && !interrupted)
+            {
                 eprintln!("reweave: {why}");
             }
             if let Some(explored) = tested.explored.as_ref().filter(|_| detail > text::Detail::Quiet) {
@@ -202,9 +207,9 @@ pub fn test(plan: &Plan, judge: &TriageFiles, detail: text::Detail, passing: Exi
     }
 }
 
-/// Why it ended when it did.
-fn early_end(tested: &Tested, plan: &Plan) -> Option<String> {
-    let (took, budget) = (tested.took.as_secs_f64(), plan.budget.as_secs_f64());
+/// Why it ended when it did; `None`: there was no more to try.
+fn why_it_ended(tested: &Tested, budget: Duration) -> Option<String> {
+    let (took, budget) = (tested.took.as_secs_f64(), budget.as_secs_f64());
     match tested.ended_early {
         Some(StopReason::FirstFailure) => {
             Some(format!("stopped after {took:.1} s, at the first failure (--fail-fast)"))
@@ -213,7 +218,17 @@ fn early_end(tested: &Tested, plan: &Plan) -> Option<String> {
             "stopped after {took:.0} s of {budget:.0} s: nothing else was found for {:.0} s (--explore continues)",
             quiet.as_secs_f64()
         )),
-        None => None,
+        Some(StopReason::NothingNew { schedules }) => Some(format!(
+            "stopped after {took:.0} s of {budget:.0} s: the last {schedules} schedules showed nothing new"
+        )),
+        None if took < budget * NEARLY || tested.explored.as_ref().is_some_and(|explored| explored.complete) => None,
+        None => Some(match tested.last_found {
+            Some(after) => format!(
+                "used all of its {budget:.0} s: there was more to try, and the last finding was confirmed after {:.0} s",
+                after.as_secs_f64()
+            ),
+            None => format!("used all of its {budget:.0} s: there was more to try (--budget gives it more time)"),
+        }),
     }
 }
 
@@ -224,7 +239,8 @@ fn exploration(explored: &Explored, asked: bool, findings: bool) -> String {
     let failure = if findings { "" } else { ", no failure" };
     // Runs teach what threads do; which classes that makes possible follows.
     let how = if explored.runs < explored.classes { " (the others follow from what these showed)" } else { "" };
-    let longer = if asked { "" } else { " (--explore takes longer)" };
+    let would_help = !asked && explored.why_not.is_some_and(Incomplete::is_for_lack_of_time);
+    let longer = if would_help { " (--explore takes longer)" } else { "" };
     let beyond =
         if explored.weak_orders { "; what its weaker memory orders allow beyond schedules is not run" } else { "" };
     match explored.why_not {
@@ -245,14 +261,19 @@ mod tests {
 
     #[test]
     fn what_is_said_of_exploration_is_so() {
-        let of = |runs, classes, why_not: Option<&'static str>| {
+        let of = |runs, classes, why_not: Option<Incomplete>| {
             let complete = why_not.is_none();
-            exploration(&Explored { runs, classes, states: 0, complete, why_not, weak_orders: false }, true, true)
+            exploration(&Explored { runs, classes, states: 0, complete, why_not, weak_orders: false }, false, true)
         };
         assert_eq!(of(5, 3, None), "explored: all 3 classes of executions covered in 5 runs");
         let fewer =
             "explored: all 4 classes of executions covered in 2 runs (the others follow from what these showed)";
         assert_eq!(of(2, 4, None), fewer);
-        assert!(!of(257, 0, Some("it has too many threads")).contains("0 classes"));
+        let threads = of(257, 0, Some(Incomplete::Threads));
+        assert!(
+            !threads.contains("0 classes") && !threads.contains("takes longer"),
+            "more time does not help: {threads}"
+        );
+        assert!(of(9, 3, Some(Incomplete::MoreToRun)).ends_with("more runs are needed (--explore takes longer)"));
     }
 }

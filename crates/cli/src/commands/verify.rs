@@ -5,14 +5,14 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use reweave_hunt::pipeline::{self, Stage, Verdict, Verification, Verified, VerifyAttempts, VerifyRequest};
-use reweave_launch::exit;
+use reweave_launch::{exit, memory};
 use reweave_report::text;
 
 use super::test::cores;
 use crate::front_ends::FRONT_ENDS;
 use crate::output::{self, counted};
 use crate::progress::Bar;
-use crate::size::parse_time;
+use crate::size::{parse_size, parse_time};
 
 /// Check whether the findings of an earlier test are fixed
 ///
@@ -36,6 +36,9 @@ pub struct Args {
     /// Wall time for everything (ms, s, m, h)
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = parse_time, default_value = "60s")]
     pub budget: Duration,
+    /// What `reweave` itself may take of the memory [default: a quarter of the machine's, at most 4G]
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    pub max_memory: Option<u64>,
     /// The program to run instead of the recorded command
     #[arg(last = true, value_name = "PROG")]
     pub command: Vec<OsString>,
@@ -45,6 +48,7 @@ pub fn run(args: &Args) -> i32 {
     if let Some(code) = crate::ranks::refused(&args.folder, "verify") {
         return code;
     }
+    let _memory = memory::limit(args.max_memory.unwrap_or_else(memory::default_limit));
     let command = (!args.command.is_empty()).then_some(&args.command[..]);
     let request = VerifyRequest { front_ends: FRONT_ENDS, command, budget: args.budget, jobs: cores().into() };
     let bar = Bar::new("verifying", args.budget.as_millis() as u64);

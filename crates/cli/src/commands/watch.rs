@@ -216,7 +216,9 @@ fn summary(watched: &Watched, checked: bool) {
             None => by_analysis.push((&item.analysis, 1)),
         }
     }
-    if by_analysis.is_empty() {
+    if let Some(why) = run.unchecked().filter(|_| by_analysis.is_empty()) {
+        eprintln!("reweave: not checked: {why}");
+    } else if by_analysis.is_empty() {
         eprintln!("reweave: no findings");
     } else {
         let each: Vec<String> = by_analysis.iter().map(|(name, count)| format!("{count} by {name}")).collect();

@@ -4,42 +4,10 @@
 //! Sound for what is asked here (which nodes are reached, and in which combinations threads end): an operation is done
 //! alone only if nothing that other threads can do before it, by all that is known, depends on it.
 
+use std::ops::Range;
+
 use super::state::State;
 use super::tree::{NodeId, Request, Thing, ThreadNumber, ThreadSet, Tree};
-
-#[derive(Clone, PartialEq, Eq, Default)]
-struct Bits(Vec<u64>);
-
-impl Bits {
-    fn new(len: usize) -> Self {
-        Self(vec![0; len.div_ceil(64)])
-    }
-
-    fn set(&mut self, at: usize) {
-        self.0[at / 64] |= 1 << (at % 64);
-    }
-
-    fn has(&self, at: usize) -> bool {
-        self.0[at / 64] >> (at % 64) & 1 == 1
-    }
-
-    fn join(&mut self, other: &Self) {
-        self.0.iter_mut().zip(&other.0).for_each(|(mine, theirs)| *mine |= theirs);
-    }
-}
-
-/// What is still to come, from one node on.
-#[derive(Clone)]
-struct Future {
-    /// Things used, things changed, locks and semaphores that may be refused.
-    used: Bits,
-    changed: Bits,
-    tried: Bits,
-    /// Threads that are certainly joined before the process is ended here.
-    joined: ThreadSet,
-    /// Threads whose end somebody asks for without waiting.
-    asked: ThreadSet,
-}
 
 /// How an operation uses a thing.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -51,130 +19,154 @@ enum Use {
     Tries,
 }
 
+/// What can still happen after each node. What takes the place of a list for every node: nodes are numbered so that those
+/// after one are a range, and for every thing it is known at which of these numbers it is used. So all of it takes as much
+/// as the tree does, however many things there are.
 pub struct Futures {
-    of: Vec<Future>,
     /// Dense numbers of the things that several threads use.
     number: Vec<u32>,
+    /// By node: the places of what comes after it, and its own.
+    after: Vec<Range<u32>>,
+    threads: Vec<Threads>,
+    used: Places,
+    changed: Places,
+    /// Locks, semaphores and objects that may be refused.
+    tried: Places,
+}
+
+/// What is still to come from one node on, as far as it is about threads.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Threads {
+    /// Those that may be forked, and those that these may fork.
+    forked: ThreadSet,
+    /// Those that are certainly joined before the process is ended here.
+    joined: ThreadSet,
+    /// Those whose end somebody asks for without waiting.
+    asked: ThreadSet,
+}
+
+/// Where things are used.
+struct Places {
+    /// By number of the thing. invariant: ascending
+    at: Vec<Vec<u32>>,
+    /// The threads that do so anywhere.
+    by: Vec<ThreadSet>,
+}
+
+impl Places {
+    fn new(things: usize) -> Self {
+        Self { at: vec![Vec::new(); things], by: vec![0; things] }
+    }
+
+    fn add(&mut self, thing: u32, at: u32, who: ThreadNumber) {
+        self.at[thing as usize].push(at);
+        self.by[thing as usize] |= 1 << who;
+    }
+
+    fn sort(&mut self) {
+        for places in &mut self.at {
+            places.sort_unstable();
+            places.dedup();
+            places.shrink_to_fit();
+        }
+    }
+
+    fn is_within(&self, thing: u32, range: &Range<u32>) -> bool {
+        let places = &self.at[thing as usize];
+        places.get(places.partition_point(|&at| at < range.start)).is_some_and(|&at| at < range.end)
+    }
 }
 
 const ALONE: u32 = u32::MAX;
+/// After so many nodes it is asked whether there is still time and memory.
+const ASK_EVERY: usize = 1 << 14;
 
-fn uses(tree: &Tree, ask: &Request) -> Vec<(Thing, Use)> {
+fn uses(tree: &Tree, ask: &Request, mut each: impl FnMut(Thing, Use)) {
     match *ask {
         Request::Access { ref parts, writes, .. } => {
             let kind = if writes { Use::Changes } else { Use::Looks };
-            parts.iter().map(|part| (part.word, kind)).collect()
+            parts.iter().for_each(|part| each(part.word, kind));
         }
         Request::Free { ref words, block } => {
-            let words = words.iter().map(|&word| (word, Use::Changes));
-            words.chain(tree.within(block).iter().map(|&object| (object, Use::Tries))).collect()
+            words.iter().for_each(|&word| each(word, Use::Changes));
+            tree.within(block).iter().for_each(|&object| each(object, Use::Tries));
         }
-        Request::Acquire { lock, tried, .. } => vec![(lock, if tried { Use::Tries } else { Use::Changes })],
-        Request::Release { lock, .. } => vec![(lock, Use::Frees)],
-        Request::Wait { condition, lock } => vec![(condition, Use::Changes), (lock, Use::Frees)],
+        Request::Acquire { lock, tried, .. } => each(lock, if tried { Use::Tries } else { Use::Changes }),
+        Request::Release { lock, .. } => each(lock, Use::Frees),
+        Request::Wait { condition, lock } => {
+            each(condition, Use::Changes);
+            each(lock, Use::Frees);
+        }
         Request::Wake { condition, lock, timed } => {
-            let condition = (condition, if timed { Use::Tries } else { Use::Changes });
-            vec![condition, (lock, Use::Changes)]
+            each(condition, if timed { Use::Tries } else { Use::Changes });
+            each(lock, Use::Changes);
         }
-        Request::Notify { condition, .. } => vec![(condition, Use::Changes)],
-        Request::Arrive { barrier, .. } => vec![(barrier, Use::Changes)],
-        Request::Leave { .. } => Vec::new(),
-        Request::Post { semaphore } => vec![(semaphore, Use::Frees)],
-        Request::Take { semaphore, tried } => vec![(semaphore, if tried { Use::Tries } else { Use::Changes })],
+        Request::Notify { condition, .. } => each(condition, Use::Changes),
+        Request::Arrive { barrier, .. } => each(barrier, Use::Changes),
+        Request::Post { semaphore } => each(semaphore, Use::Frees),
+        Request::Take { semaphore, tried } => each(semaphore, if tried { Use::Tries } else { Use::Changes }),
         // Even what only frees depends on it.
-        Request::Create { object, .. } | Request::Destroy { object } => vec![(object, Use::Tries)],
-        Request::Once { object } | Request::OnceEnd { object } => vec![(object, Use::Changes)],
-        Request::Fork { .. } | Request::Join { .. } | Request::End | Request::Exit => Vec::new(),
+        Request::Create { object, .. } | Request::Destroy { object } => each(object, Use::Tries),
+        Request::Once { object } | Request::OnceEnd { object } => each(object, Use::Changes),
+        Request::Leave { .. } | Request::Fork { .. } | Request::Join { .. } | Request::End | Request::Exit => {}
     }
 }
 
 impl Futures {
-    pub fn new(tree: &Tree) -> Self {
+    /// `None`: there was no time for it, or no memory.
+    pub fn new(tree: &Tree, is_over: impl Fn() -> bool) -> Option<Self> {
         let owners = owners(tree);
-        let (users, changers) = users(tree, &owners);
-        let mut number = vec![ALONE; tree.things()];
-        let mut things = 0;
-        for thing in 0..tree.things() {
-            if users[thing].count_ones() > 1 && changers[thing] {
-                number[thing] = things;
-                things += 1;
+        let number = shared(tree, &owners);
+        let things = number.iter().filter(|number| **number != ALONE).count();
+        let mut futures = Self {
+            number,
+            after: ranges(tree),
+            threads: Vec::new(),
+            used: Places::new(things),
+            changed: Places::new(things),
+            tried: Places::new(things),
+        };
+        for (id, node) in tree.nodes.iter().enumerate() {
+            if id % ASK_EVERY == 0 && is_over() {
+                return None;
             }
+            let Some(ask) = &node.ask else { continue };
+            let (at, who) = (futures.after[id].start, owners[id]);
+            uses(tree, ask, |thing, kind| {
+                let number = futures.number[thing as usize];
+                if number == ALONE {
+                    return;
+                }
+                futures.used.add(number, at, who);
+                if kind != Use::Looks {
+                    futures.changed.add(number, at, who);
+                }
+                if kind == Use::Tries {
+                    futures.tried.add(number, at, who);
+                }
+            });
         }
-        let mut futures = Self { of: Vec::new(), number };
-        let none = Bits::new(things as usize);
-        let nothing =
-            Future { used: none.clone(), changed: none.clone(), tried: none, joined: ThreadSet::MAX, asked: 0 };
+        [&mut futures.used, &mut futures.changed, &mut futures.tried].into_iter().for_each(Places::sort);
         // A child's future is its parent's too, until it is forked. First every thread by itself, then with its
         // children.
-        let mut children: Vec<Future> = vec![nothing.clone(); tree.threads.len()];
+        let mut children = vec![Threads { forked: 0, joined: ThreadSet::MAX, asked: 0 }; tree.threads.len()];
         loop {
-            futures.of = vec![nothing.clone(); tree.nodes.len()];
-            for id in (0..tree.nodes.len()).rev() {
-                futures.of[id] = futures.future(tree, id, &nothing, &children);
+            futures.threads = threads(tree, &children);
+            let now: Vec<Threads> = tree.roots.iter().map(|&root| futures.threads[root as usize]).collect();
+            if now == children {
+                return Some(futures);
             }
-            let mut changed = false;
-            for (child, root) in children.iter_mut().zip(&tree.roots) {
-                let new = &futures.of[*root as usize];
-                if (&child.used, &child.changed, &child.tried, child.asked, child.joined)
-                    != (&new.used, &new.changed, &new.tried, new.asked, new.joined)
-                {
-                    *child = new.clone();
-                    changed = true;
-                }
+            if is_over() {
+                return None;
             }
-            if !changed {
-                return futures;
-            }
+            children = now;
         }
     }
 
-    /// From what comes after it: children have higher numbers.
-    fn future(&self, tree: &Tree, id: usize, nothing: &Future, children: &[Future]) -> Future {
-        let node = &tree.nodes[id];
-        let mut future = nothing.clone();
-        for edge in &node.edges {
-            let next = &self.of[edge.to as usize];
-            future.used.join(&next.used);
-            future.changed.join(&next.changed);
-            future.tried.join(&next.tried);
-            future.joined &= next.joined;
-            future.asked |= next.asked;
-        }
-        let Some(ask) = &node.ask else { return future };
-        for (thing, kind) in uses(tree, ask) {
-            let number = self.number[thing as usize];
-            if number == ALONE {
-                continue;
-            }
-            future.used.set(number as usize);
-            if kind != Use::Looks {
-                future.changed.set(number as usize);
-            }
-            if kind == Use::Tries {
-                future.tried.set(number as usize);
-            }
-        }
-        match *ask {
-            Request::Fork { child } => {
-                let child = &children[usize::from(child)];
-                future.used.join(&child.used);
-                future.changed.join(&child.changed);
-                future.tried.join(&child.tried);
-                future.asked |= child.asked;
-                // Who ends the process there does so without joining anybody else, for all we know.
-                future.joined &= child.joined;
-            }
-            Request::Join { child, tried } => {
-                if tried {
-                    future.asked |= 1 << child;
-                } else {
-                    future.joined |= 1 << child;
-                }
-            }
-            Request::Exit => future.joined = 0,
-            _ => {}
-        }
-        future
+    /// Whether something after a node uses a thing in that way.
+    fn comes(&self, places: &Places, node: NodeId, thing: u32) -> bool {
+        let node = node as usize;
+        places.by[thing as usize] & self.threads[node].forked != 0 || places.is_within(thing, &self.after[node])
     }
 
     pub fn is_shared(&self, thing: Thing) -> bool {
@@ -183,7 +175,7 @@ impl Futures {
 
     /// Whether nothing that others can still do before it depends on the next operation of this thread.
     pub fn is_alone(&self, tree: &Tree, state: &State, who: ThreadNumber, node: NodeId) -> bool {
-        let mut uses = Vec::new();
+        let mut shared = Vec::new();
         let mut ends = false;
         let mut next = Some(node);
         while let Some(node) = next.map(|id| tree.node(id)) {
@@ -192,7 +184,12 @@ impl Futures {
                     return false;
                 }
                 Some(ask) => {
-                    uses.extend(self::uses(tree, ask));
+                    uses(tree, ask, |thing, kind| {
+                        let number = self.number[thing as usize];
+                        if number != ALONE {
+                            shared.push((number, kind));
+                        }
+                    });
                     ends |= *ask == Request::End;
                 }
             }
@@ -201,22 +198,74 @@ impl Futures {
         }
         let mut others = state.threads().filter(|(other, _)| *other != who && !state.is_over(*other));
         others.all(|(_, other)| {
-            let future = &self.of[other as usize];
-            let cut_off = future.joined >> who & 1 == 0;
-            let end = ends && future.asked >> who & 1 == 1;
-            let depends = |&(thing, kind): &(Thing, Use)| {
-                let number = self.number[thing as usize];
-                number != ALONE
-                    && match kind {
-                        Use::Looks => &future.changed,
-                        Use::Frees => &future.tried,
-                        Use::Changes | Use::Tries => &future.used,
-                    }
-                    .has(number as usize)
+            let threads = &self.threads[other as usize];
+            let cut_off = threads.joined >> who & 1 == 0;
+            let end = ends && threads.asked >> who & 1 == 1;
+            let depends = |&(thing, kind): &(u32, Use)| {
+                let places = match kind {
+                    Use::Looks => &self.changed,
+                    Use::Frees => &self.tried,
+                    Use::Changes | Use::Tries => &self.used,
+                };
+                self.comes(places, other, thing)
             };
-            !cut_off && !end && !uses.iter().any(depends)
+            !cut_off && !end && !shared.iter().any(depends)
         })
     }
+}
+
+/// By node: what comes after it on its thread, as far as it is about other threads. `children`: what is known of the
+/// beginning of each.
+fn threads(tree: &Tree, children: &[Threads]) -> Vec<Threads> {
+    let mut all = vec![Threads { forked: 0, joined: ThreadSet::MAX, asked: 0 }; tree.nodes.len()];
+    // What comes after a node has higher numbers.
+    for (id, node) in tree.nodes.iter().enumerate().rev() {
+        let mut own = all[id];
+        for next in node.edges.iter().map(|edge| all[edge.to as usize]) {
+            own.forked |= next.forked;
+            own.joined &= next.joined;
+            own.asked |= next.asked;
+        }
+        match node.ask {
+            Some(Request::Fork { child }) => {
+                let next = children[usize::from(child)];
+                own.forked |= next.forked | 1 << child;
+                own.asked |= next.asked;
+                // Who ends the process there does so without joining anybody else, for all we know.
+                own.joined &= next.joined;
+            }
+            Some(Request::Join { child, tried: true }) => own.asked |= 1 << child,
+            Some(Request::Join { child, tried: false }) => own.joined |= 1 << child,
+            Some(Request::Exit) => own.joined = 0,
+            _ => {}
+        }
+        all[id] = own;
+    }
+    all
+}
+
+/// Numbers the nodes so that each is followed by all that come after it.
+fn ranges(tree: &Tree) -> Vec<Range<u32>> {
+    let mut sizes = vec![1u32; tree.nodes.len()];
+    for (id, node) in tree.nodes.iter().enumerate().rev() {
+        sizes[id] += node.edges.iter().map(|edge| sizes[edge.to as usize]).sum::<u32>();
+    }
+    let mut ranges = vec![0..0; tree.nodes.len()];
+    let mut free = 0;
+    for &root in &tree.roots {
+        ranges[root as usize].start = free;
+        free += sizes[root as usize];
+    }
+    for (id, node) in tree.nodes.iter().enumerate() {
+        let start = ranges[id].start;
+        ranges[id].end = start + sizes[id];
+        let mut next = start + 1;
+        for edge in &node.edges {
+            ranges[edge.to as usize].start = next;
+            next += sizes[edge.to as usize];
+        }
+    }
+    ranges
 }
 
 /// The thread of each node.
@@ -233,14 +282,75 @@ fn owners(tree: &Tree) -> Vec<ThreadNumber> {
     owners
 }
 
-/// For each thing the threads that use it, a bit each, and whether anybody changes it.
-fn users(tree: &Tree, owners: &[ThreadNumber]) -> (Vec<ThreadSet>, Vec<bool>) {
-    let (mut users, mut changers) = (vec![0; tree.things()], vec![false; tree.things()]);
+/// Numbers of the things that several threads use and somebody changes.
+fn shared(tree: &Tree, owners: &[ThreadNumber]) -> Vec<u32> {
+    let (mut users, mut changes): (Vec<ThreadSet>, Vec<bool>) = (vec![0; tree.things()], vec![false; tree.things()]);
     for (id, node) in tree.nodes.iter().enumerate() {
-        for (thing, kind) in node.ask.iter().flat_map(|ask| uses(tree, ask)) {
-            users[thing as usize] |= 1 << owners[id];
-            changers[thing as usize] |= kind != Use::Looks;
+        if let Some(ask) = &node.ask {
+            uses(tree, ask, |thing, kind| {
+                users[thing as usize] |= 1 << owners[id];
+                changes[thing as usize] |= kind != Use::Looks;
+            });
         }
     }
-    (users, changers)
+    let mut things = 0;
+    let number = |(users, changes): (ThreadSet, bool)| {
+        let is_shared = users.count_ones() > 1 && changes;
+        things += u32::from(is_shared);
+        if is_shared { things - 1 } else { ALONE }
+    };
+    users.into_iter().zip(changes).map(number).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use reweave_model::ThreadName;
+
+    use super::*;
+    use crate::classes::Digest;
+    use crate::explore::tree::{Base, Edge, Part, StepResult};
+
+    const WORDS: i64 = 20_000;
+
+    /// Two threads that write every word once.
+    fn everything_is_shared() -> Tree {
+        let mut tree = Tree::default();
+        for nth in 0..2 {
+            let name = if nth == 0 { ThreadName::MAIN } else { ThreadName { parent: 0, nth } };
+            let who = tree.who(name).expect("a thread");
+            let mut node = tree.roots[usize::from(who)];
+            for at in 0..WORDS {
+                let word = tree.thing(Base::Global(0), at, false);
+                let parts = Box::new([Part { word, mask: 0xff }]);
+                tree.ask(node, Request::Access { parts, reads: false, writes: true, atomic: false });
+                let to = tree.add(Digest::NEW);
+                tree.connect(node, Edge { answer: StepResult::Done, steps: 1, writes: Box::new([]), to });
+                node = to;
+            }
+        }
+        tree
+    }
+
+    /// What this process takes, in bytes.
+    fn taken() -> usize {
+        let text = std::fs::read_to_string("/proc/self/statm").expect("statm");
+        text.split(' ').nth(1).and_then(|pages| pages.parse::<usize>().ok()).expect("pages") << 12
+    }
+
+    #[test]
+    fn what_is_to_come_takes_no_more_than_the_tree_itself() {
+        let tree = everything_is_shared();
+        let before = taken();
+        let futures = Futures::new(&tree, || false).expect("there is time");
+        let more = taken().saturating_sub(before);
+        // A bit for each word at each node would be a hundred megabytes.
+        assert!(more < 4 * tree.bytes() && tree.bytes() < 16 << 20, "{more} bytes for a tree of {}", tree.bytes());
+        let (first, last) = (tree.roots[1], tree.roots[1] + WORDS as NodeId - 1);
+        let number = |at: i64| futures.number[at as usize];
+        assert!(
+            futures.comes(&futures.used, first, number(0)) && futures.comes(&futures.changed, last, number(WORDS - 1))
+        );
+        assert!(!futures.comes(&futures.used, last, number(0)) && !futures.comes(&futures.tried, first, number(0)));
+        assert!(Futures::new(&tree, || true).is_none(), "it asks whether there is time");
+    }
 }

@@ -27,8 +27,11 @@ mod search;
 mod state;
 mod tree;
 mod walk;
+mod words;
 
 use std::collections::HashSet;
+use std::fmt;
+use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
 use reweave_conductor::policy::Dice;
@@ -43,10 +46,9 @@ use crate::confirm;
 use crate::jobs::side_by_side;
 use crate::replay::{base_options, is_failure, script};
 use reweave_launch::folder::PrivateFolder;
-use reweave_launch::interrupt;
 use reweave_launch::session::{self, Run};
 use reweave_launch::target::Output;
-use reweave_launch::{FrontEnds, Result};
+use reweave_launch::{FrontEnds, Result, interrupt, memory};
 use search::{Goal, Search, SearchResult, Target};
 use tree::Tree;
 
@@ -63,9 +65,48 @@ pub struct Explored {
     pub states: u64,
     pub complete: bool,
     /// Why there may be more.
-    pub why_not: Option<&'static str>,
+    pub why_not: Option<Incomplete>,
     /// The program uses memory orders that allow more than any schedule does.
     pub weak_orders: bool,
+}
+
+/// Why there may be more than exploration has shown.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Incomplete {
+    Memory,
+    Threads,
+    Outside,
+    Unsteady,
+    Foreign,
+    MoreToRun,
+    States,
+    Unfollowed,
+    Spins,
+}
+
+impl Incomplete {
+    /// Whether it could go on if it had more time.
+    pub const fn is_for_lack_of_time(self) -> bool {
+        matches!(self, Self::MoreToRun | Self::States)
+    }
+}
+
+impl fmt::Display for Incomplete {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Memory => "what its runs showed takes more memory than it may",
+            Self::Threads => "it has too many threads",
+            Self::Outside => {
+                "it does what is not modelled (signals, files, other processes, bare futexes, or steps while the process ends)"
+            }
+            Self::Unsteady => "its threads do not always do the same when they read the same",
+            Self::Foreign => "some values come from code that was not recorded",
+            Self::MoreToRun => "more runs are needed",
+            Self::States => "there are too many states",
+            Self::Unfollowed => "some schedules could not be followed",
+            Self::Spins => "waiting loops were followed for a few rounds only",
+        })
+    }
 }
 
 /// What is known of a program.
@@ -78,6 +119,8 @@ struct Explorer {
     dice: Dice,
     patience: usize,
     weak_orders: bool,
+    /// What was learned takes as much memory as it may.
+    is_full: bool,
 }
 
 impl Explorer {
@@ -90,6 +133,7 @@ impl Explorer {
             dice: Dice::new(seed),
             patience: IMPATIENT,
             weak_orders: false,
+            is_full: false,
         }
     }
 
@@ -97,6 +141,23 @@ impl Explorer {
     fn learn(&mut self, trace: &Trace) -> Result<()> {
         self.tree.learn(trace)?;
         self.runs += 1;
+        self.is_full |= self.tree.bytes() > budget::MODEL_BYTES || memory::is_over();
+        Ok(())
+    }
+
+    /// Learns from a run that was made to show something.
+    fn learn_of(&mut self, goal: &Goal, outcome: &Outcome, trace: &Trace) -> Result<()> {
+        self.learn(trace)?;
+        let shown = match goal {
+            Goal::Hang { .. } => *outcome == Outcome::Hung,
+            Goal::Freed { .. } => Freed::of(trace)?.is_some(),
+            Goal::Gone { .. } => !late_uses(trace)?.is_empty(),
+            Goal::Race { .. } => true,
+            Goal::Learn { .. } => false,
+        };
+        if shown {
+            self.shown.insert(goal.clone());
+        }
         Ok(())
     }
 
@@ -115,7 +176,10 @@ impl Explorer {
 
     fn search(&mut self, targets: usize, deadline: Instant) -> SearchResult {
         let limits = search::SearchBounds { states: budget::SEARCH_STATES, targets, deadline, patience: self.patience };
-        let mut search = Search::new(&self.tree, &self.tried, limits);
+        if self.is_full {
+            return SearchResult::default();
+        }
+        let Some(mut search) = Search::new(&self.tree, &self.tried, limits) else { return SearchResult::default() };
         search.run();
         if !search.found.complete {
             search.walk(&mut self.dice, targets * 2);
@@ -128,17 +192,15 @@ impl Explorer {
         // A hang that was run into stays one.
         let unreached = found.unreached.iter().any(|goal| !self.shown.contains(goal));
         let why_not = match () {
-            () if doubts.too_many_threads => Some("it has too many threads"),
-            () if doubts.outside => Some(
-                "it does what is not modelled (signals, files, other processes, bare futexes, or steps while the \
-                     process ends)",
-            ),
-            () if doubts.unsteady => Some("its threads do not always do the same when they read the same"),
-            () if doubts.foreign || found.foreign => Some("some values come from code that was not recorded"),
-            () if !found.targets.is_empty() => Some("more runs are needed"),
-            () if !found.complete => Some("there are too many states"),
-            () if unreached => Some("some schedules could not be followed"),
-            () if found.spins => Some("waiting loops were followed for a few rounds only"),
+            () if self.is_full => Some(Incomplete::Memory),
+            () if doubts.too_many_threads => Some(Incomplete::Threads),
+            () if doubts.outside => Some(Incomplete::Outside),
+            () if doubts.unsteady => Some(Incomplete::Unsteady),
+            () if doubts.foreign || found.foreign => Some(Incomplete::Foreign),
+            () if !found.targets.is_empty() => Some(Incomplete::MoreToRun),
+            () if !found.complete => Some(Incomplete::States),
+            () if unreached => Some(Incomplete::Unfollowed),
+            () if found.spins => Some(Incomplete::Spins),
             () => None,
         };
         Explored {
@@ -179,8 +241,8 @@ pub struct ExploreLimits {
 }
 
 /// Hears of every run, whether it was made to show something that does not depend on what was read, and how far it is;
-/// after each search, without a run.
-pub type Visit<'v> = dyn FnMut(Option<(&Run, bool)>, &Explored) -> Result<()> + 'v;
+/// after each search, without a run. It may say that this is enough.
+pub type Visit<'v> = dyn FnMut(Option<(&Run, bool)>, &Explored) -> Result<ControlFlow<()>> + 'v;
 
 /// Explores from a recorded run on.
 pub fn explore(trace: &Trace, limits: &ExploreLimits, visit: &mut Visit<'_>) -> Result<Explored> {
@@ -189,13 +251,31 @@ pub fn explore(trace: &Trace, limits: &ExploreLimits, visit: &mut Visit<'_>) -> 
     explorer.learn(trace)?;
     loop {
         let (targets, mut explored) = explorer.next(limits.until);
-        visit(None, &explored)?;
-        if targets.is_empty() {
+        if visit(None, &explored)?.is_break() || targets.is_empty() {
             return Ok(explored);
         }
+        // A few at a time: whoever hears of a run may have enough.
+        for some in targets.chunks(limits.jobs.max(1) * budget::RUNS_BEFORE_LOOKING) {
+            if explorer.run(trace, some, limits, &mut explored, visit)?.is_break() {
+                return Ok(explored);
+            }
+        }
+    }
+}
+
+impl Explorer {
+    /// Runs the program to these targets, and learns from what it does.
+    fn run(
+        &mut self,
+        trace: &Trace,
+        targets: &[Target],
+        limits: &ExploreLimits,
+        explored: &mut Explored,
+        visit: &mut Visit<'_>,
+    ) -> Result<ControlFlow<()>> {
         let runs = side_by_side(
             limits.jobs,
-            &targets,
+            targets,
             |target| -> Result<Option<(Run, PrivateFolder)>> {
                 if Instant::now() + limits.took >= limits.until || interrupt::asked() {
                     return Ok(None);
@@ -220,27 +300,17 @@ pub fn explore(trace: &Trace, limits: &ExploreLimits, visit: &mut Visit<'_>) -> 
                 }
                 told = true;
             }
-            if let Some((process, new)) = confirm::same_program(&run, trace)?
+            if !self.is_full
+                && let Some((process, new)) = confirm::same_program(&run, trace)?
                 && is_short(process.events)
             {
-                explorer.learn(&new)?;
-                let shown = match target.goal {
-                    Goal::Hang { .. } => process.outcome == Outcome::Hung,
-                    Goal::Freed { .. } => Freed::of(&new)?.is_some(),
-                    Goal::Gone { .. } => !late_uses(&new)?.is_empty(),
-                    Goal::Race { .. } => true,
-                    Goal::Learn { .. } => false,
-                };
-                if shown {
-                    explorer.shown.insert(target.goal.clone());
-                }
+                self.learn_of(&target.goal, &process.outcome, &new)?;
             }
             explored.runs += 1;
-            visit(Some((&run, matches!(target.goal, Goal::Race { .. } | Goal::Gone { .. }))), &explored)?;
+            over |=
+                visit(Some((&run, matches!(target.goal, Goal::Race { .. } | Goal::Gone { .. }))), explored)?.is_break();
         }
-        if over {
-            return Ok(explored);
-        }
+        Ok(if over { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
     }
 }
 

@@ -94,12 +94,13 @@ pub struct Search<'t> {
 pub type Choice = (ThreadNumber, NodeId, StepResult);
 
 impl<'t> Search<'t> {
-    pub fn new(tree: &'t Tree, tried: &'t HashSet<Goal>, mut limits: SearchBounds) -> Self {
-        let futures = Futures::new(tree);
+    /// `None`: there was no time for it, or no memory.
+    pub fn new(tree: &'t Tree, tried: &'t HashSet<Goal>, mut limits: SearchBounds) -> Option<Self> {
+        let futures = Futures::new(tree, || is_over(limits.deadline))?;
         let slots = Slots::new(tree, |thing| futures.is_shared(thing));
-        limits.states = limits.states.min(budget::SEARCH_BYTES / slots.bytes());
+        limits.states = limits.states.min(budget::SEARCH_BYTES / slots.bytes(tree));
         let foreign = tree.unexplained.iter().any(|&word| slots.keeps(word)) || slots.private_reads_differ(tree);
-        Self {
+        Some(Self {
             tree,
             tried,
             limits,
@@ -110,7 +111,7 @@ impl<'t> Search<'t> {
             frontier: Vec::new(),
             wanted: HashSet::new(),
             found: SearchResult { foreign, ..SearchResult::default() },
-        }
+        })
     }
 
     /// In order, until everything is seen or the limits are reached.
@@ -133,7 +134,7 @@ impl<'t> Search<'t> {
     }
 
     pub fn is_over(&self) -> bool {
-        Instant::now() >= self.limits.deadline || interrupt::asked() || memory::is_over()
+        is_over(self.limits.deadline)
     }
 
     fn push(
@@ -335,6 +336,11 @@ impl<'t> Search<'t> {
         }
         self.found.targets.push(Target { goal, schedule });
     }
+}
+
+/// Whether there is no more time, or memory.
+fn is_over(deadline: Instant) -> bool {
+    Instant::now() >= deadline || interrupt::asked() || memory::is_over()
 }
 
 fn conflict(one: &Request, two: &Request) -> bool {

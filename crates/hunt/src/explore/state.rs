@@ -8,17 +8,18 @@ use std::hash::{Hash, Hasher};
 use reweave_model::LockMode;
 
 use super::tree::{NodeId, Part, Request, StepResult, Thing, ThreadNumber, ThreadSet, Tree, bits, value_of, write};
+use super::words::{Word, Words};
 
 /// Which words a state keeps: those that more than one thread can tell something by. What a thread finds in the others,
 /// it put there itself.
 pub struct Slots {
     of: Vec<u32>,
-    initial: Vec<(u8, u64)>,
+    initial: Vec<Word>,
 }
 
 const PRIVATE: u32 = u32::MAX;
 /// What is known of a word in a block that is gone.
-const FREED: (u8, u64) = (0, u64::MAX);
+const FREED: Word = (0, u64::MAX);
 
 impl Slots {
     pub fn new(tree: &Tree, is_shared: impl Fn(Thing) -> bool) -> Self {
@@ -58,9 +59,9 @@ impl Slots {
         })
     }
 
-    /// What a state takes at least: the words that it keeps.
-    pub fn bytes(&self) -> usize {
-        size_of::<State>() + size_of_val(&self.initial[..])
+    /// What a state takes, roughly.
+    pub fn bytes(&self, tree: &Tree) -> usize {
+        size_of::<State>() + tree.threads.len() * size_of::<NodeId>() + Words::bytes(self.initial.len())
     }
 
     fn get(&self, word: Thing) -> Option<usize> {
@@ -89,7 +90,7 @@ pub struct State {
     /// Of barriers: those for whom it will be the serial one.
     serial: ThreadSet,
     pub exited: bool,
-    memory: Vec<(u8, u64)>,
+    memory: Words,
     locks: Vec<(Thing, LockState)>,
     /// Waiters of conditions and barriers, the longest waiting first.
     queues: Vec<(Thing, Vec<ThreadNumber>)>,
@@ -136,7 +137,7 @@ impl State {
             woken: 0,
             serial: 0,
             exited: false,
-            memory: slots.initial.clone(),
+            memory: Words::new(&slots.initial),
             locks: Vec::new(),
             queues: Vec::new(),
             counts: Vec::new(),
@@ -217,7 +218,7 @@ impl State {
     fn read(&self, slots: &Slots, parts: &[Part]) -> Option<StepResult> {
         let mut bytes = Vec::with_capacity(8);
         for part in parts {
-            let (known, value) = self.memory[slots.get(part.word)?];
+            let (known, value) = self.memory.get(slots.get(part.word)?);
             if known & part.mask != part.mask {
                 return Some(StepResult::Unknown);
             }
@@ -228,10 +229,12 @@ impl State {
 
     fn put(&mut self, slots: &Slots, word: Thing, mask: u8, value: u64) {
         let Some(slot) = slots.get(word) else { return };
+        let mut now = self.memory.get(slot);
         match mask {
-            0 => self.memory[slot] = (0, 0),
-            mask => write(&mut self.memory[slot], mask, value & bits(mask)),
+            0 => now = (0, 0),
+            mask => write(&mut now, mask, value & bits(mask)),
         }
+        self.memory.set(slot, now);
     }
 
     /// A thread does its next operation and is told this. `None`: no run has shown what it does then.
@@ -249,7 +252,7 @@ impl State {
             }
             Request::Free { words, block } => {
                 for slot in words.iter().filter_map(|&word| slots.get(word)) {
-                    self.memory[slot] = FREED;
+                    self.memory.set(slot, FREED);
                 }
                 tree.within(*block).iter().for_each(|&object| self.end(object));
             }
@@ -367,7 +370,7 @@ impl State {
 
     /// Whether the next operation of a thread uses memory that has been freed.
     pub fn uses_freed(&self, tree: &Tree, slots: &Slots, who: ThreadNumber) -> bool {
-        let is_freed = |word: Thing| slots.get(word).is_some_and(|slot| self.memory[slot] == FREED);
+        let is_freed = |word: Thing| slots.get(word).is_some_and(|slot| self.memory.get(slot) == FREED);
         match self.node(who).and_then(|node| tree.node(node).ask.as_ref()) {
             Some(Request::Access { parts, .. }) => parts.iter().any(|part| is_freed(part.word)),
             Some(Request::Free { words, .. }) => words.iter().any(|&word| is_freed(word)),

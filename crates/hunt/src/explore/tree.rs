@@ -21,6 +21,10 @@ pub type ThreadSet = u128;
 pub const THREADS: usize = ThreadSet::BITS as usize;
 /// Bytes of the largest synchronization object.
 const OBJECT: i64 = 56;
+/// What something small takes of the memory beyond its size.
+const ALLOCATION: usize = 16;
+/// What a word takes in all lists of words.
+const THING: usize = 128;
 
 /// Some bytes of a word.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -195,11 +199,33 @@ pub struct Tree {
     /// No harm as long as their thread alone uses them.
     pub unexplained: HashSet<Thing>,
     pub doubts: ModelGaps,
+    bytes: usize,
 }
 
 impl Tree {
     pub fn things(&self) -> usize {
         self.initial.len()
+    }
+
+    /// What it takes of the memory, roughly.
+    pub const fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// What a node asks is known from here on.
+    pub fn ask(&mut self, node: NodeId, ask: Request) {
+        self.bytes += match &ask {
+            Request::Access { parts, .. } => size_of_val(&parts[..]) + ALLOCATION,
+            Request::Free { words, .. } => size_of_val(&words[..]) + ALLOCATION,
+            _ => 0,
+        };
+        self.nodes[node as usize].ask = Some(ask);
+    }
+
+    /// After this answer to a node it is this one.
+    pub fn connect(&mut self, node: NodeId, edge: Edge) {
+        self.bytes += size_of::<Edge>() + size_of_val(&edge.writes[..]) + 2 * ALLOCATION;
+        self.nodes[node as usize].edges.push(edge);
     }
 
     /// The class of a run in which threads came so far.
@@ -215,6 +241,7 @@ impl Tree {
         let code = Code::NOWHERE;
         let node = Node { ask: None, lead: 0, edges: Vec::new(), fused: false, digest, code, tiring: Vec::new() };
         self.nodes.push(node);
+        self.bytes += size_of::<Node>();
         self.nodes.len() as NodeId - 1
     }
 
@@ -240,7 +267,9 @@ impl Tree {
         let next = self.initial.len() as Thing;
         let (initial, objects) = (&mut self.initial, &mut self.objects);
         let (bases, places) = (&mut self.bases, &mut self.places);
+        let bytes = &mut self.bytes;
         *self.things.entry((base, at, object)).or_insert_with(|| {
+            *bytes += THING;
             initial.push((0, 0));
             bases.push(base);
             places.push(at);

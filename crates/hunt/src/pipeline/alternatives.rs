@@ -75,7 +75,12 @@ impl Hunt<'_> {
 fn ask(trace: &Trace, deadline: Instant, asked: &mut HashSet<Question>, known: &KnownReads) -> Result<Vec<Schedule>> {
     let options = reweave_predict::Options {
         analyses: vec![&NondeterministicReads],
-        limits: SearchLimits { deadline: Some(deadline), memory: Some(memory::flag()), ..SearchLimits::default() },
+        limits: SearchLimits {
+            deadline: Some(deadline),
+            interrupt: Some(interrupt::flag()),
+            memory: Some(memory::flag()),
+            ..SearchLimits::default()
+        },
         ..reweave_predict::Options::default()
     };
     let mut findings = reweave_predict::predict(trace, &options, &mut |_, _| {})?.findings;

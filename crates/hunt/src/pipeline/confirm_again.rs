@@ -22,7 +22,7 @@ use crate::budget::{self, Bounds};
 use crate::confirm::RunSettings;
 use crate::replay::{Recording, Repeats};
 use reweave_launch::folder::PrivateFolder;
-use reweave_launch::{FrontEnds, Result, memory};
+use reweave_launch::{FrontEnds, Result, interrupt, memory};
 
 /// What is tried again, and how.
 #[derive(Clone, Copy, Debug)]
@@ -46,6 +46,7 @@ pub fn confirm_again(folder: &Path, request: &ConfirmRequest<'_>) -> Result<Repo
         shown: request.analyses.iter().any(|analysis| analysis.id() == LockHistory.id()),
         limits: SearchLimits {
             deadline: Some(Instant::now() + request.budget / 2),
+            interrupt: Some(interrupt::flag()),
             memory: Some(memory::flag()),
             ..SearchLimits::default()
         },

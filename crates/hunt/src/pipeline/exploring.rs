@@ -1,12 +1,12 @@
 //! Exploration as a part of a test: each run that it asks for is looked at like any other.
 
+use std::ops::ControlFlow;
 use std::time::Instant;
 
 use reweave_trace::Trace;
 
 use super::Stage;
 use super::hunt::{Hunt, RunScrutiny};
-use super::stopping::is_defect;
 use crate::budget::{self, Bounds};
 use crate::explore::{self, Explored};
 use reweave_launch::Result;
@@ -20,26 +20,27 @@ impl Hunt<'_> {
             return Ok(None);
         }
         let share = if self.plan.explore { self.left() } else { self.left() / budget::EXPLORING_SHARE };
-        // With a bug in hand, no longer than it waits for another one.
-        let share = match self.candidates.iter().any(is_defect) && !self.plan.explore {
-            true => share.min(budget::QUIET),
-            false => share,
-        };
         let trace = Trace::open(&process.path)?;
         let limits = explore::ExploreLimits { until: Instant::now() + share, ..self.limits_of_exploring(first) };
         let explored = explore::explore(&trace, &limits, &mut |run, explored| {
             watch(Stage::Exploring(explored));
-            let Some((run, again)) = run else { return Ok(()) };
+            let Some((run, again)) = run else { return Ok(self.go_on()) };
             // A race, or a use that comes too late, may be in a run that read what others read.
             let scrutiny = match again {
                 true => RunScrutiny::CloseAgain,
                 false if self.classes.len() < budget::CLASSES_PREDICTED_FROM => RunScrutiny::Close,
                 false => RunScrutiny::Quick,
             };
-            self.look_at(run, scrutiny, watch).map(drop)
+            self.look_at(run, scrutiny, watch)?;
+            Ok(self.go_on())
         })?;
         self.count(&explored);
         Ok(Some(explored))
+    }
+
+    /// Until there is enough to tell.
+    fn go_on(&self) -> ControlFlow<()> {
+        if self.reason_to_stop().is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 
     pub(super) fn limits_of_exploring(&self, first: &Run) -> explore::ExploreLimits {

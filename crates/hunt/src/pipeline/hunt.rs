@@ -50,6 +50,8 @@ pub struct Hunt<'p> {
     pub least_prediction: Duration,
     /// Other schedules that were tried.
     pub schedules: u64,
+    /// The last ones showed nothing new, and so no more were tried.
+    pub in_vain: Option<u32>,
     /// When the recorded run had been looked at, and how much of the time since then went into looking at others.
     pub others: Option<(Instant, Duration)>,
     /// Since when it looks, and when it last found something.
@@ -99,6 +101,7 @@ impl<'p> Hunt<'p> {
             tried: HashMap::new(),
             unfinished: Vec::new(),
             schedules: 0,
+            in_vain: None,
             least_prediction: budget::LEAST_PREDICTION,
             others: None,
             idle: IdleTimer::new(),
@@ -162,7 +165,7 @@ impl<'p> Hunt<'p> {
             program: self.plan.options.command.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
             findings: self.candidates.iter().map(Candidate::item).collect(),
             stats: self.stats.clone(),
-            unchecked: self.unchecked.clone(),
+            unchecked: self.unchecked.clone().or_else(|| self.unread()),
             bugs: Vec::new(),
             baseline: None,
             determinism: None,
@@ -170,6 +173,14 @@ impl<'p> Hunt<'p> {
         };
         save_report(&report, &self.plan.folder)?;
         Ok(report)
+    }
+
+    /// That the time was over before the recorded run was read.
+    fn unread(&self) -> Option<String> {
+        let of = |name: &str| self.stats.get(name).copied().unwrap_or(0);
+        let (all, unread) = (of("recorded_events"), of("unread_events"));
+        let read = all.saturating_sub(unread);
+        (unread > 0).then(|| format!("only {read} of {all} events of the recorded run were read (see --budget)"))
     }
 
     /// Half of what is left for the recorded run; for all others together as much as running them took, so that neither

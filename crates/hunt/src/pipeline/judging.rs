@@ -26,8 +26,15 @@ use reweave_launch::session::Run;
 
 /// Numbers that mean nothing if those of several traces are added up: what was not settled in one run is what was not
 /// in another. They are those of the recorded run, which gets the time that settling takes; other runs are counted.
-const PER_TRACE: [&str; 6] =
-    ["windows", "cut_short", "unknown_pairs", "unknown_deadlocks", "stalls_not_looked_for", "atomicity_unknown"];
+const PER_TRACE: [&str; 7] = [
+    "windows",
+    "cut_short",
+    "unread_events",
+    "unknown_pairs",
+    "unknown_deadlocks",
+    "stalls_not_looked_for",
+    "atomicity_unknown",
+];
 /// Runs under other schedules in which something was not settled.
 const PARTLY_LOOKED_AT: &str = "partly_looked_at";
 

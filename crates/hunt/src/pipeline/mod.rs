@@ -110,6 +110,8 @@ pub struct Tested {
     /// Why it ended before its time was over, if it did so because of what it had found.
     pub ended_early: Option<StopReason>,
     pub took: Duration,
+    /// After how long the last finding was confirmed.
+    pub last_found: Option<Duration>,
 }
 
 /// What the pipeline is doing, for somebody who watches.
@@ -178,8 +180,9 @@ pub fn test(plan: &Plan, watch: &mut dyn FnMut(Stage<'_>)) -> Result<Tested> {
             watch(Stage::Stopped(&error));
         }
     }
-    let (ended_early, took) = (hunt.ended_early, hunt.idle.began.elapsed());
-    Ok(Tested { report: hunt.save()?, run, explored, ended_early, took })
+    let ended_early = hunt.ended_early.or(hunt.in_vain.map(|schedules| StopReason::NothingNew { schedules }));
+    let (took, last_found) = (hunt.idle.began.elapsed(), hunt.idle.last_found());
+    Ok(Tested { report: hunt.save()?, run, explored, ended_early, took, last_found })
 }
 
 /// None once somebody has asked to end.

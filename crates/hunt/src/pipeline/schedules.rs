@@ -45,8 +45,11 @@ impl Hunt<'_> {
         let (mut idle, mut news) = (0, began);
         while self.schedules < last {
             let number = self.schedules + 1;
-            let bored = idle >= budget::IDLE_SCHEDULES && news.elapsed() > self.plan.budget / budget::IDLE_SHARE;
-            if bored || began.elapsed() + first.took >= time || interrupt::asked() || self.reason_to_stop().is_some() {
+            if idle >= budget::IDLE_SCHEDULES && news.elapsed() > self.plan.budget / budget::IDLE_SHARE {
+                self.in_vain = Some(idle);
+                break;
+            }
+            if began.elapsed() + first.took >= time || interrupt::asked() || self.reason_to_stop().is_some() {
                 break;
             }
             self.schedules = number;

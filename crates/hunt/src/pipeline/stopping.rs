@@ -27,6 +27,8 @@ pub enum StopReason {
     FirstFailure,
     /// A defect is confirmed, and for so long nothing else turned up.
     Quiet(Duration),
+    /// So many other schedules in a row showed nothing new.
+    NothingNew { schedules: u32 },
 }
 
 /// What it takes to know.
@@ -41,6 +43,11 @@ impl IdleTimer {
     pub fn new() -> Self {
         let now = Instant::now();
         Self { began: now, news: now }
+    }
+
+    /// After how long the last finding was confirmed.
+    pub fn last_found(&self) -> Option<Duration> {
+        Some(self.news - self.began).filter(|after| !after.is_zero())
     }
 
     /// How long it waits for the next one: longer where the first took long.

@@ -96,8 +96,9 @@ impl Hunt<'_> {
                     && candidate.confirmed().is_some()
                 {
                     let _ = tell.send(candidate.item());
-                    is_enough
-                        .store(self.plan.ends == StopRule::AtFirstFailure && is_defect(candidate), Ordering::Relaxed);
+                    if self.plan.ends == StopRule::AtFirstFailure && is_defect(candidate) {
+                        is_enough.store(true, Ordering::Relaxed);
+                    }
                 }
                 settled
             },

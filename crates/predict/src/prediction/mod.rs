@@ -72,6 +72,8 @@ pub struct PredictionResult {
 const LONG: u64 = 5_000_000;
 /// The statistic that says that the time was over.
 const CUT_SHORT: &str = "cut_short";
+/// And how many events were not read by then, by all analyses.
+const UNREAD: &str = "unread_events";
 
 /// Analyses have their turn by what they find, those of one kind in the order of the list.
 const TURNS: [Kind; 6] =
@@ -201,6 +203,8 @@ impl Prediction<'_> {
         self.answer.events = read.events;
         if limits.is_over() {
             self.answer.stats.insert(CUT_SHORT.to_owned(), 1);
+            let unread = self.trace.event_count().saturating_sub(read.by_all);
+            self.answer.stats.insert(UNREAD.to_owned(), unread);
         }
         for passed in read.passed {
             self.tell_of_pass(&passed)?;

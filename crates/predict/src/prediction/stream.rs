@@ -30,6 +30,8 @@ struct Share {
 /// What comes of it.
 pub(super) struct Read {
     pub events: u64,
+    /// Events that every analysis has read.
+    pub by_all: u64,
     pub passed: Vec<Passed>,
 }
 
@@ -57,7 +59,9 @@ pub(super) fn read(
     let mut all = all.into_iter();
     let mut read = all.next().expect("there is a first one")?;
     for other in all {
-        read.passed.extend(other?.passed);
+        let other = other?;
+        read.by_all = read.by_all.min(other.by_all);
+        read.passed.extend(other.passed);
     }
     // As they were asked for.
     let place = |passed: &Passed| analyses.iter().position(|analysis| analysis.id() == passed.analysis.id());
@@ -98,6 +102,6 @@ impl Share {
             let found = pass.finish();
             Passed { analysis, found, stats: pass.stats(), deadlocks: pass.deadlocks(), ways: pass.ways() }
         });
-        Ok(Read { events, passed: passed.collect() })
+        Ok(Read { events, by_all: events, passed: passed.collect() })
     }
 }

@@ -137,7 +137,7 @@ fn looked_at(run: &Run, wait: &Step) -> impl Iterator<Item = String> {
 }
 
 /// Named memory that several threads use and at least one changes.
-fn shared(run: &Run) -> impl Iterator<Item = String> {
+pub fn shared(run: &Run) -> impl Iterator<Item = String> {
     let mut users: HashMap<&str, (u32, bool, bool)> = HashMap::new();
     for step in run.shown().filter(|step| step.has_name) {
         let writes = match step.class {

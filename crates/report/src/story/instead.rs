@@ -81,15 +81,29 @@ fn differences(failing: &Run, observed: &Run) -> Vec<String> {
         // How it ended is told by the last ones as much as how it began by the first.
         lines.splice(MOST / 2..lines.len() - MOST / 2, [format!("… and {left} other reads had other values")]);
     }
+    lines.extend(not_there(failing, observed));
+    lines
+}
+
+/// Functions that threads came to only when it failed. Lines would say too much: an assertion that holds, and a return
+/// that is taken, leave no step behind.
+fn not_there(failing: &Run, observed: &Run) -> Vec<String> {
     // What is not shown may have been there.
-    if observed.rows.iter().all(|row| matches!(row, Row::Step(_))) {
-        let there: HashSet<(u32, &Location)> = observed.shown().map(|step| (step.thread, &step.place)).collect();
-        let mut new = HashSet::new();
-        for step in failing.shown().filter(|step| step.place.line != 0) {
-            if !there.contains(&(step.thread, &step.place)) && new.insert(step.thread) {
-                let (who, place) = (observed.thread_name(step.thread), &step.place);
-                lines.push(format!("{who} did nothing at {} in {}", at(place), place.function));
-            }
+    if observed.rows.iter().any(|row| !matches!(row, Row::Step(_))) {
+        return Vec::new();
+    }
+    let mut there: HashSet<(u32, &str)> = HashSet::new();
+    for step in observed.shown() {
+        let functions = step.stack.iter().chain([&step.place]).map(|place| place.function.as_str());
+        there.extend(functions.chain([step.through.as_str()]).map(|function| (step.thread, function)));
+    }
+    let mut told = HashSet::new();
+    let mut lines = Vec::new();
+    for step in failing.shown().filter(|step| step.place.line != 0 && !step.place.function.is_empty()) {
+        let place = &step.place;
+        if !there.contains(&(step.thread, &place.function)) && told.insert(step.thread) {
+            let who = observed.thread_name(step.thread);
+            lines.push(format!("{who} made no step in {} ({})", place.function, at(place)));
         }
     }
     lines

@@ -12,6 +12,7 @@ use crate::data::Item;
 use crate::escape::printable;
 use crate::view::Evidence;
 
+pub(crate) use events::shared;
 pub use steps::write as write_steps;
 
 /// One thing that a thread does without another one coming in between, as far as the finding is concerned.

@@ -243,7 +243,7 @@ pub(crate) fn write_undecided(report: &Report, out: &mut dyn Write) -> io::Resul
     if stat("cut_short") > 0 {
         let unread = match stat("unread_events") {
             0 => "all events were read, but not every question about them was asked".to_owned(),
-            unread => format!("{unread} events were not read"),
+            unread => format!("{unread} events were not read by every analysis"),
         };
         writeln!(out, "cut short: {unread} (see --budget)")?;
     }

@@ -238,10 +238,10 @@ impl<'t> Learning<'t> {
         let node = &mut tree.nodes[cursor.node as usize];
         match &mut node.ask {
             None => {
-                node.ask = Some(ask);
                 (node.code, node.lead) = (code, cursor.lead);
                 // The process ends with what came before.
                 node.fused = steps == 0 && cursor.lead == 0;
+                tree.ask(cursor.node, ask);
             }
             Some(known) => {
                 if !alike(known, &ask) {
@@ -254,6 +254,7 @@ impl<'t> Learning<'t> {
         cursor.lead = 0;
         cursor.call = None;
         cursor.from = cursor.node;
+        let node = &tree.nodes[cursor.node as usize];
         if let Some(edge) = node.edges.iter().find(|edge| edge.answer == answer) {
             // What it writes is its own doing.
             tree.doubts.unsteady |= edge.writes != writes;
@@ -274,7 +275,7 @@ impl<'t> Learning<'t> {
                 StepResult::First(first) => digest.add(8, code, first.into()),
             }
             let to = tree.add(digest);
-            tree.nodes[cursor.node as usize].edges.push(Edge { answer, steps, writes, to });
+            tree.connect(cursor.node, Edge { answer, steps, writes, to });
             cursor.node = to;
         }
         if effect {

@@ -57,6 +57,20 @@ fn a_trace_without_events_is_not_clean() {
 }
 
 #[test]
+fn a_trace_that_was_not_read_to_its_end_is_not_clean() {
+    let scratch = Scratch::new("unchecked");
+    let mut text = String::from("T0|fork(T1)|1\n");
+    for round in 0..100_000 {
+        let thread = round % 2;
+        text += &format!("T{thread}|acq(L)|2\nT{thread}|w(V{})|3\nT{thread}|rel(L)|4\n", round % 50);
+    }
+    scratch.file("long.std", &text);
+    refused(&scratch, &["predict", "long.std", "--budget", "1ms"], "of 300001 events of the trace were read");
+    let whole = scratch.run(["predict", "long.std"]).expect(0).stdout;
+    assert!(whole.contains("no findings\ncovered: 300001 events of the trace"), "{whole}");
+}
+
+#[test]
 fn no_findings_are_followed_by_what_was_covered() {
     let scratch = Scratch::new("unchecked");
     scratch.build("golden/mutex/bank_ok.c");

@@ -206,3 +206,59 @@ fn two_threads_that_use_one_stream_are_made_to_meet() {
     assert_eq!((&race["kind"], &race["strength"]), (&"race".into(), &"confirmed".into()), "{report:#}");
     assert_eq!(race["accesses"][0]["location"]["line"], 5, "{race:#}");
 }
+
+/// Fails without a race: the updates are atomic, but each is two steps. What the destructor reads is not where it went
+/// wrong.
+const COUNTER: &str = "#include <atomic>
+#include <cstdlib>
+#include <thread>
+
+struct Counter {
+    std::atomic<int> value{0};
+    ~Counter() {
+        if (value.load() < 0) std::abort();
+    }
+};
+
+static void add(Counter &counter) {
+    int seen = counter.value.load();
+    counter.value.store(seen + 1);
+}
+
+int main() {
+    Counter counter;
+    std::thread other([&] { add(counter); });
+    add(counter);
+    other.join();
+    return counter.value.load() == 2 ? 0 : 1;
+}
+";
+
+#[test]
+fn a_failure_without_accesses_stands_where_threads_met() {
+    if !has("g++") {
+        skip("places of failures", "no g++");
+        return;
+    }
+    let scratch = tempfile::tempdir().expect("a temporary folder");
+    let folder = scratch.path();
+    fs::write(folder.join("count.cpp"), COUNTER).expect("written");
+    let built = reweave(folder, &["c++", "-g", "-O1", "-o", "count", "count.cpp", "-pthread"]);
+    assert_eq!(built.code, 0, "{}", built.stderr);
+    let tested = reweave(folder, &["test", "--fail-fast", "--budget", "20s", "-o", "out", "--", "./count"]);
+    assert_eq!(tested.code, 1, "{}", tested.stderr);
+    reweave(folder, &["report", "out", "--sarif", "count.sarif"]);
+    let sarif: Value =
+        serde_json::from_str(&fs::read_to_string(folder.join("count.sarif")).expect("SARIF")).expect("JSON");
+    let results = sarif["runs"][0]["results"].as_array().expect("results");
+    let failures: Vec<&Value> = results.iter().filter(|result| result["ruleId"] == "reweave/failure").collect();
+    assert!(!failures.is_empty(), "{}", tested.stderr);
+    for failure in failures {
+        let place = &failure["locations"][0];
+        let line = place["physicalLocation"]["region"]["startLine"].as_u64().expect("a line");
+        assert!((13..=14).contains(&line), "where threads meet: {place:#}");
+    }
+    // The recorded run came to the same functions: nothing is said of lines that it passed.
+    let told = reweave(folder, &["explain", "out/1"]).stdout;
+    assert!(!told.contains("did nothing at") && !told.contains("made no step in main"), "{told}");
+}

@@ -1,155 +1,94 @@
-//! Reads the story of a finding back: what it tells is looked for in the traces it is about, by code that shares
-//! nothing with what tells it but the trace's own tables of code positions.
-//!
-//! *What happens* must be a subsequence of the events of the run: same threads, kinds of operation, lines, values, in
-//! that order. Who holds a lock and whose write is lost is computed anew. *What the recorded run did* is looked up by
-//! the numbers of steps it names.
+//! Reads *what happens* back: it must be a subsequence of the events of the run, with the same threads, kinds of
+//! operation, lines, values, in that order. Who holds a lock and whose write is lost is computed anew. A clause in words
+//! that are not known here is a complaint: nothing is said that nobody checks.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::BTreeSet;
 
-use reweave_model::{AtomicKind, Event, Op, Value};
-use reweave_trace::Trace;
-
-/// A step of the run.
-struct Seen {
-    thread: u32,
-    deed: Deed,
-    /// `bank.c:24`, of the step itself and of the calls it is made in.
-    places: BTreeSet<String>,
-    address: u64,
-    value: Option<(u64, u32)>,
-    /// Who holds which lock just before it.
-    holders: BTreeMap<u64, BTreeSet<u32>>,
-    object: u64,
-    is_step: bool,
-}
-
-/// What a story can say that a thread does.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Deed {
-    Reads,
-    Writes,
-    Updates,
-    Frees,
-    Takes,
-    Releases,
-    Waits,
-    Sleeps,
-    Wakes,
-    Notifies,
-    Creates,
-    Destroys,
-    Ends,
-    EndsProgram,
-    Killed,
-    Hangs,
-    EntersBlock,
-    LeavesBlock,
-    Starts,
-    Joins,
-    Misuses,
-    /// Of semaphores, barriers, once, channels.
-    Other,
-    Silent,
-}
-
-fn deed(op: &Op<'_>) -> Deed {
-    match op {
-        Op::Read { .. } | Op::Atomic { kind: AtomicKind::Load | AtomicKind::CasFailed, .. } => Deed::Reads,
-        Op::Write { .. } | Op::Atomic { kind: AtomicKind::Store, .. } => Deed::Writes,
-        Op::Atomic { .. } => Deed::Updates,
-        Op::Free { .. } => Deed::Frees,
-        Op::Acquire { .. } => Deed::Takes,
-        Op::Release { .. } => Deed::Releases,
-        Op::Blocked { .. } => Deed::Waits,
-        Op::Wait { .. } => Deed::Sleeps,
-        Op::Woken { .. } => Deed::Wakes,
-        Op::Notify { .. } => Deed::Notifies,
-        Op::Create { .. } => Deed::Creates,
-        Op::Destroy { .. } => Deed::Destroys,
-        Op::End => Deed::Ends,
-        Op::Exit { .. } => Deed::EndsProgram,
-        Op::Fatal { .. } => Deed::Killed,
-        Op::Hang => Deed::Hangs,
-        Op::AtomicEnter { .. } => Deed::EntersBlock,
-        Op::AtomicExit => Deed::LeavesBlock,
-        Op::Fork { .. } => Deed::Starts,
-        Op::Join { .. } => Deed::Joins,
-        Op::Misused { .. } => Deed::Misuses,
-        Op::Module { .. } | Op::ClockJump { .. } | Op::Revoked | Op::ThreadName { .. } | Op::Branch => Deed::Silent,
-        _ => Deed::Other,
-    }
-}
+use super::run::{Content, Deed, Ran, Seen};
 
 /// How the words for it begin, in *what happens* and in *what the recorded run did*; the longer ones first.
-const WORDS: &[(&str, Deed)] = &[
-    ("reads and writes ", Deed::Writes),
-    ("reads ", Deed::Reads),
-    ("writes ", Deed::Writes),
-    ("updates ", Deed::Updates),
-    ("frees ", Deed::Frees),
-    ("takes ", Deed::Takes),
-    ("releases ", Deed::Releases),
-    ("waits for a notify on ", Deed::Sleeps),
-    ("waits for ", Deed::Waits),
-    ("is woken on ", Deed::Wakes),
-    ("notifies ", Deed::Notifies),
-    ("creates ", Deed::Creates),
-    ("destroys ", Deed::Destroys),
-    ("ends the program ", Deed::EndsProgram),
-    ("ends", Deed::Ends),
-    ("is killed by ", Deed::Killed),
-    ("cannot continue", Deed::Hangs),
-    ("enters the atomic block", Deed::EntersBlock),
-    ("leaves the atomic block", Deed::LeavesBlock),
-    ("starts T", Deed::Starts),
-    ("read ", Deed::Reads),
-    ("atomic load ", Deed::Reads),
-    ("failed compare-exchange ", Deed::Reads),
-    ("write ", Deed::Writes),
-    ("atomic store ", Deed::Writes),
-    ("atomic update ", Deed::Updates),
-    ("free ", Deed::Frees),
-    ("lock ", Deed::Takes),
-    ("try-lock ", Deed::Takes),
-    ("unlock ", Deed::Releases),
-    ("wait on ", Deed::Sleeps),
-    ("woken from ", Deed::Wakes),
-    ("notify ", Deed::Notifies),
-    ("create ", Deed::Creates),
-    ("destroy ", Deed::Destroys),
-    ("start T", Deed::Starts),
-    ("join T", Deed::Joins),
-    ("end", Deed::Ends),
+const WORDS: &[(&str, &[Deed])] = &[
+    ("reads and writes ", &[Deed::Reads, Deed::Writes, Deed::Updates]),
+    ("reads ", &[Deed::Reads]),
+    ("writes ", &[Deed::Writes]),
+    ("updates ", &[Deed::Updates]),
+    ("frees ", &[Deed::Frees]),
+    ("takes ", &[Deed::Takes]),
+    ("releases ", &[Deed::Releases]),
+    ("waits for a notify on ", &[Deed::Sleeps]),
+    ("waits for the end of ", &[Deed::WaitsForEnd]),
+    ("waits for ", &[Deed::Waits]),
+    ("is woken on ", &[Deed::Wakes]),
+    ("notifies ", &[Deed::Notifies]),
+    ("creates ", &[Deed::Creates]),
+    ("destroys ", &[Deed::Destroys]),
+    ("ends the program ", &[Deed::EndsProgram]),
+    ("ends", &[Deed::Ends]),
+    ("is killed by ", &[Deed::Killed]),
+    ("cannot continue", &[Deed::Hangs]),
+    ("enters the atomic block", &[Deed::EntersBlock]),
+    ("leaves the atomic block", &[Deed::LeavesBlock]),
+    ("starts T", &[Deed::Starts]),
+    ("read ", &[Deed::Reads]),
+    ("atomic load ", &[Deed::Reads]),
+    ("failed compare-exchange ", &[Deed::Reads]),
+    ("write ", &[Deed::Writes]),
+    ("atomic store ", &[Deed::Writes]),
+    ("atomic update ", &[Deed::Updates]),
+    ("free ", &[Deed::Frees]),
+    ("lock ", &[Deed::Takes]),
+    ("try-lock ", &[Deed::Takes]),
+    ("unlock ", &[Deed::Releases]),
+    ("wait on ", &[Deed::Sleeps]),
+    ("woken from ", &[Deed::Wakes]),
+    ("notify ", &[Deed::Notifies]),
+    ("create ", &[Deed::Creates]),
+    ("destroy ", &[Deed::Destroys]),
+    ("start T", &[Deed::Starts]),
+    ("join T", &[Deed::Joins]),
+    ("detach T", &[Deed::Detaches]),
+    ("begin", &[Deed::Begins]),
+    ("end", &[Deed::Ends]),
+    ("arrive at ", &[Deed::Arrives]),
+    ("leave ", &[Deed::Leaves]),
+    ("post ", &[Deed::Posts]),
+    ("take ", &[Deed::Counts]),
+    ("refused ", &[Deed::Refused]),
+    ("once ", &[Deed::Once]),
+    ("send ", &[Deed::Sends]),
+    ("receive ", &[Deed::Receives]),
+    ("fence ", &[Deed::Fences]),
+    ("atomic block begins", &[Deed::EntersBlock]),
+    ("atomic block ends", &[Deed::LeavesBlock]),
+    ("exit ", &[Deed::EndsProgram]),
+    ("no thread can make progress", &[Deed::Hangs]),
+    ("SIG", &[Deed::Killed]),
+    ("signal ", &[Deed::Other, Deed::Killed]),
+    ("input ", &[Deed::Other]),
+    ("unlock by another thread", &[Deed::Misuses]),
+    ("second lock by ", &[Deed::Misuses]),
+    ("destruction while held", &[Deed::Misuses]),
+    ("unlock without a lock", &[Deed::Misuses]),
+    ("double free", &[Deed::Misuses]),
+    ("second join", &[Deed::Misuses]),
 ];
 
-/// A run, with what a story can be compared with.
-pub struct Told {
-    steps: Vec<Seen>,
+/// Those that happen somewhere, but where is not said.
+const NO_PLACE: &[Deed] = &[Deed::Begins, Deed::Ends, Deed::EndsProgram, Deed::Killed, Deed::Hangs];
+
+/// What words say that is done; the longest beginning that is known.
+pub fn deeds(words: &str) -> Option<&'static [Deed]> {
+    let known = WORDS.iter().filter(|(start, _)| words.starts_with(start));
+    known.max_by_key(|(start, _)| start.len()).map(|(_, deeds)| *deeds)
 }
 
-impl Told {
-    pub fn of(trace: &Trace) -> Self {
-        let mut held: BTreeMap<u64, BTreeSet<u32>> = BTreeMap::new();
-        let mut known: HashMap<u64, BTreeSet<String>> = HashMap::new();
-        let mut steps = Vec::new();
-        let mut events = trace.events();
-        while let Some(event) = events.next().expect("a whole trace") {
-            let places = places(trace, &event, &mut known);
-            let (address, value) = accessed(&event.op);
-            let (object, holders) = (object(&event.op), held.clone());
-            let (thread, deed, is_step) = (event.thread.0, deed(&event.op), event.op.is_step());
-            change(&event.op, thread, &mut held);
-            steps.push(Seen { thread, deed, places, address, value, holders, object, is_step });
-        }
-        Self { steps }
-    }
-
+impl Ran {
     /// Everything in *what happens* that this run did not do.
-    pub fn complaints(&self, story: &str) -> Vec<String> {
+    pub fn complaints<'t>(&self, lines: impl Iterator<Item = &'t str>) -> Vec<String> {
         let mut from = 0;
         let mut complaints = Vec::new();
-        for (thread, clause) in clauses(story) {
+        let clauses = clauses(lines, &mut complaints);
+        for (thread, clause) in clauses {
             match self.find(thread, clause, from) {
                 Ok(at) => from = at,
                 Err(why) => complaints.push(format!("T{thread} {clause}: {why}")),
@@ -162,108 +101,138 @@ impl Told {
     fn find(&self, thread: u32, clause: &str, from: usize) -> Result<usize, String> {
         let clause = clause.strip_prefix("later ").unwrap_or(clause);
         let (_, clause) = mark(clause);
-        let Some((words, deed)) = WORDS.iter().find(|(words, _)| clause.starts_with(words)) else {
-            // Said in the words of the operation itself: it is at least done there.
-            let unnamed = |deed: Deed| matches!(deed, Deed::Other | Deed::Misuses);
-            return self.look(from, |seen| seen.thread == thread && unnamed(seen.deed) && is_at(seen, clause));
-        };
-        let is_sum = clause.contains(" times at ") || words.starts_with("reads and");
-        let matches = |index: usize, seen: &Seen| {
-            seen.thread == thread
-                && is_done(seen.deed, words, *deed)
-                && is_at(seen, clause)
-                && (is_sum || has_value(seen, clause))
-                && is_held(seen, clause)
-                && self.is_lost(index, clause)
-        };
-        let found = self.steps.iter().enumerate().skip(from).find(|(index, seen)| matches(*index, seen));
-        let (at, _) = found.ok_or("no such step from there on")?;
-        // What is summed up is told by object, not in the order of steps.
-        Ok(if is_sum { from } else { at + 1 })
+        let deeds = deeds(clause).ok_or("nobody knows what these words mean")?;
+        if is_sum(clause) {
+            // What is summed up is told by object, not in the order of steps.
+            return self.find_sum(thread, clause, deeds, from).map(|()| from);
+        }
+        let mut nearest = "there is no such step from there on";
+        for (index, seen) in self.steps.iter().enumerate().skip(from) {
+            if seen.thread != thread || !deeds.contains(&seen.deed) || !is_at(seen, clause, deeds)? {
+                continue;
+            }
+            nearest = match () {
+                () if !has_value(seen, clause)? => "another value",
+                () if !self.is_held(seen, clause)? => "that thread does not hold it",
+                () if !self.is_lost(index, clause)? => "no write is lost or overwritten so",
+                () if !counts(seen, clause)? => "another number of threads",
+                () => return Ok(index + 1),
+            };
+        }
+        Err(nearest.into())
     }
 
-    fn look(&self, from: usize, wanted: impl Fn(&Seen) -> bool) -> Result<usize, String> {
-        let found = self.steps.iter().skip(from).position(wanted);
-        found.map(|at| from + at + 1).ok_or_else(|| "no such step from there on".into())
+    /// `reads and writes balance 5 times at bank.c:24, from 100 to 120`
+    fn find_sum(&self, thread: u32, clause: &str, deeds: &[Deed], from: usize) -> Result<(), String> {
+        let (head, rest) = clause.split_once(" at ").ok_or("a sum without places")?;
+        let times = head.strip_suffix(" times").and_then(|head| head.rsplit_once(' ')).map(|(_, number)| number);
+        let times = times.map_or(Some(1), |number| number.parse().ok()).ok_or("how often?")?;
+        let (places, ends) = match rest.split_once(", from ") {
+            Some((places, values)) => (places, Some(values.split_once(" to ").ok_or("from what to what?")?)),
+            None => rest.split_once(" (= ").map_or((rest, None), |(places, value)| {
+                let value = value.strip_suffix(')').unwrap_or(value);
+                (places, Some((value, value)))
+            }),
+        };
+        let places: BTreeSet<&str> = places.split(" and ").flat_map(|part| part.split(", ")).collect();
+        let own = self.steps.iter().skip(from).filter(|seen| seen.thread == thread);
+        let all: Vec<&Seen> = own.filter(|seen| deeds.contains(&seen.deed) && is_among(seen, &places)).collect();
+        let addresses: BTreeSet<u64> = all.iter().map(|seen| seen.address).collect();
+        let shows = |seen: Option<&&&Seen>, wanted: &str| {
+            seen.is_some_and(|seen| seen.value.as_ref().is_none_or(|value| is_content(value, wanted) != Some(false)))
+        };
+        let fits = |address: &u64| {
+            let of: Vec<&&Seen> = all.iter().filter(|seen| seen.address == *address).collect();
+            of.windows(times).any(|some| {
+                ends.is_none_or(|(first, last)| {
+                    // Of several with one value, that is told alone.
+                    (times > 1 && first == last || shows(some.first(), first)) && shows(some.last(), last)
+                })
+            })
+        };
+        addresses.iter().any(fits).then_some(()).ok_or_else(|| format!("no {times} such accesses of one place"))
     }
 
     /// `…: what T1 wrote (130) is lost, T2 had read 120 before that`
-    fn is_lost(&self, at: usize, clause: &str) -> bool {
-        let Some((_, claim)) = clause.split_once(": what T") else { return true };
-        let number: String = claim.chars().take_while(char::is_ascii_digit).collect();
-        let (Ok(by), Some(address)) = (number.parse::<u32>(), Some(self.steps[at].address)) else { return false };
+    fn is_lost(&self, at: usize, clause: &str) -> Result<bool, String> {
+        let Some((_, claim)) = clause.split_once(": what T") else { return Ok(true) };
+        let by = number(claim).ok_or("whose write?")?;
+        let address = self.steps[at].address;
         let same = |index: &usize| self.steps[*index].address == address;
         let before = || (0..at).rev().filter(same);
         let wrote = before().find(|index| matches!(self.steps[*index].deed, Deed::Writes | Deed::Updates));
         let own = |index: &usize| self.steps[*index].thread == self.steps[at].thread;
         let read = before().filter(own).find(|index| self.steps[*index].deed == Deed::Reads);
-        let (Some(wrote), Some(read)) = (wrote, read) else { return false };
+        let (Some(wrote), Some(read)) = (wrote, read) else { return Ok(false) };
         let others = |seen: &Seen| seen.thread != by && matches!(seen.deed, Deed::Reads | Deed::Updates);
         let is_read = (wrote + 1..at).filter(same).any(|index| others(&self.steps[index]));
-        self.steps[wrote].thread == by && read < wrote && is_read == claim.contains(" is overwritten")
+        let told_read = match (claim.contains(" is overwritten, "), claim.contains(" is lost, ")) {
+            (true, false) => true,
+            (false, true) => false,
+            _ => return Err("neither lost nor overwritten".into()),
+        };
+        let reader = claim.rsplit_once(", T").map(|(_, rest)| rest).ok_or("who had read?")?;
+        let seen = reader.split_once(" had read ").and_then(|(_, rest)| rest.strip_suffix(" before that"));
+        // Where the value is not known, what was read is named.
+        let is = |at: usize, told: &str| {
+            self.steps[at].value.as_ref().is_none_or(|value| is_content(value, told) == Some(true))
+        };
+        let written = claim.split_once(" (").filter(|(head, _)| !head.contains(" is ")).map(|(_, rest)| rest);
+        Ok(self.steps[wrote].thread == by
+            && number(reader) == Some(self.steps[at].thread)
+            && read < wrote
+            && is_read == told_read
+            && is(read, seen.ok_or("what had it read?")?)
+            && written.is_none_or(|told| is(wrote, told)))
     }
 
-    /// Everything in *what the recorded run did instead* that this run did otherwise.
-    pub fn complaints_of_recorded(&self, story: &str) -> Vec<String> {
-        let Some((_, lines)) = story.split_once("What the recorded run did instead\n") else { return Vec::new() };
-        let steps: Vec<&Seen> = self.steps.iter().filter(|seen| seen.is_step).collect();
-        let mut complaints = Vec::new();
-        let mut number = 0usize;
-        for line in lines.lines().map(str::trim) {
-            let (Some(_), rest) = mark(line) else { continue };
-            let distance: Option<usize> =
-                rest.rsplit_once(" steps later").and_then(|(front, _)| front.rsplit_once(' ')?.1.parse().ok());
-            let absolute = rest.rsplit_once("(step ").and_then(|(_, rest)| rest.split(' ').next()?.parse().ok());
-            number = match (absolute, distance) {
-                (Some(absolute), _) => absolute,
-                (None, Some(distance)) => number + distance,
-                (None, None) => number + 1,
-            };
-            let Some(seen) = number.checked_sub(1).and_then(|at| steps.get(at)) else {
-                complaints.push(format!("{line}: there is no step {number}"));
-                continue;
-            };
-            let thread = format!("T{} ", seen.thread);
-            let word = rest.strip_prefix(&thread);
-            let is_deed = |word: &str| {
-                let known = WORDS.iter().find(|(words, _)| word.starts_with(words));
-                known.is_none_or(|(words, deed)| is_done(seen.deed, words, *deed))
-            };
-            if !word.is_some_and(is_deed) || !is_at(seen, rest) {
-                complaints
-                    .push(format!("{line}: step {number} is {:?} of T{} at {:?}", seen.deed, seen.thread, seen.places));
-            }
-        }
-        complaints
+    /// `…, which T2 holds`
+    fn is_held(&self, seen: &Seen, words: &str) -> Result<bool, String> {
+        let Some((_, rest)) = words.rsplit_once(", which T") else { return Ok(true) };
+        let holder =
+            rest.strip_suffix(" holds").and_then(|number| number.parse::<u32>().ok()).ok_or("who holds it?")?;
+        Ok(seen.holders.get(&seen.object).is_some_and(|holders| holders.contains_key(&holder)))
     }
 }
 
-/// Whether the words can be about it. A misuse is told in the words of the call that is misused.
-fn is_done(deed: Deed, words: &str, told: Deed) -> bool {
-    let is_call = words.contains("lock ");
-    deed == told || words == "reads and writes " && deed == Deed::Updates || is_call && deed == Deed::Misuses
+fn is_sum(clause: &str) -> bool {
+    clause.starts_with("reads and writes ") || clause.split(" at ").next().is_some_and(|head| head.ends_with(" times"))
+}
+
+/// `… (wakes no thread)`, `starts T3`, `ends the program with status 1`
+fn counts(seen: &Seen, words: &str) -> Result<bool, String> {
+    if words.contains("(wakes no thread)") {
+        return Ok(seen.number == Some(0));
+    }
+    let starts = ["starts T", "join T", "start T", "detach T", "ends the program with status "];
+    match starts.iter().find_map(|start| words.strip_prefix(start)) {
+        Some(rest) => Ok(seen.number == Some(number(rest).ok_or("which number?")?)),
+        None => Ok(true),
+    }
 }
 
 /// The clauses of *what happens*, with the threads that do them.
-fn clauses(story: &str) -> Vec<(u32, &str)> {
-    let Some((_, happens)) = story.split_once("\nWhat happens\n") else { return Vec::new() };
-    let mut thread = 0;
+fn clauses<'t>(lines: impl Iterator<Item = &'t str>, complaints: &mut Vec<String>) -> Vec<(u32, &'t str)> {
+    let mut thread = None;
     let mut all = Vec::new();
-    for line in happens.lines().take_while(|line| !line.is_empty()) {
+    for line in lines {
         let mut clause = line.trim();
         let (number, rest) = clause.split_once(". T").unwrap_or_default();
         if !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()) {
             let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
-            thread = rest[..digits].parse().expect("a number");
+            thread = rest[..digits].parse().ok();
             clause = after_name(rest[digits..].trim_start());
         }
-        all.push((thread, clause.strip_suffix(',').unwrap_or(clause)));
+        match thread {
+            Some(thread) => all.push((thread, clause.strip_suffix(',').unwrap_or(clause))),
+            None => complaints.push(format!("who does this? {line}")),
+        }
     }
     all
 }
 
 /// `(deposit) reads …`; a name may have brackets of its own.
-fn after_name(text: &str) -> &str {
+pub fn after_name(text: &str) -> &str {
     if !text.starts_with('(') || mark(text).0.is_some() {
         return text;
     }
@@ -278,7 +247,7 @@ fn after_name(text: &str) -> &str {
 }
 
 /// `(2) writes …`
-fn mark(text: &str) -> (Option<u32>, &str) {
+pub fn mark(text: &str) -> (Option<u32>, &str) {
     let parts = text.strip_prefix('(').and_then(|rest| rest.split_once(") "));
     match parts.and_then(|(number, rest)| Some((number.parse().ok()?, rest))) {
         Some((number, rest)) => (Some(number), rest),
@@ -286,82 +255,65 @@ fn mark(text: &str) -> (Option<u32>, &str) {
     }
 }
 
-/// It is there at the line that the words name, if they name one.
-fn is_at(seen: &Seen, words: &str) -> bool {
+/// The digits that a text begins with.
+pub fn number(text: &str) -> Option<u32> {
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    text[..digits].parse().ok()
+}
+
+fn is_among(seen: &Seen, places: &BTreeSet<&str>) -> bool {
+    seen.places.iter().any(|place| places.contains(place.as_str()))
+}
+
+/// It is there at the place that the words name.
+pub fn is_at(seen: &Seen, words: &str, deeds: &[Deed]) -> Result<bool, String> {
     let told = words.split(" at ").skip(1).filter_map(|rest| {
         let place = rest.split([',', ' ', ';']).next()?.trim_end_matches(':');
-        let (_, line) = place.rsplit_once(':')?;
-        line.bytes().all(|byte| byte.is_ascii_digit()).then_some(place)
+        let is_line = |(_, line): (&str, &str)| line.bytes().all(|byte| byte.is_ascii_digit()) && !line.is_empty();
+        (place.rsplit_once(':').is_some_and(is_line) || seen.places.contains(place)).then_some(place)
     });
     match told.last() {
-        Some(place) => seen.places.contains(place) || words.contains(" and ") && words.contains(" times at "),
-        None => true,
+        Some(place) => Ok(seen.places.contains(place)),
+        None if deeds.iter().any(|deed| NO_PLACE.contains(deed)) => Ok(true),
+        // Without debug information nothing is known but the function.
+        None if words.contains(" at ") => Ok(false),
+        None if seen.places.is_empty() => Ok(true),
+        None => Err("where?".into()),
     }
 }
 
-/// `… (= 120) …`
-fn has_value(seen: &Seen, words: &str) -> bool {
-    let Some((_, rest)) = words.split_once(" (= ") else { return true };
-    let text = rest.split([')', ' ']).next().unwrap_or_default();
+/// `… (= 120) …`, `… = 120 at …`
+fn has_value(seen: &Seen, words: &str) -> Result<bool, String> {
+    let Some((_, rest)) = words.split_once(" (= ") else { return Ok(true) };
+    let told = rest.rsplit_once(')').map_or(rest, |(told, _)| told);
+    match &seen.value {
+        Some(value) => is_content(value, told).ok_or_else(|| format!("what value is {told}?")),
+        // Of a semaphore, say, the count.
+        None => Ok(true),
+    }
+}
+
+/// Whether a value is what the words say; `None`: they are no value.
+pub fn is_content(value: &Content, told: &str) -> Option<bool> {
+    const SHOWN: usize = 24;
+    let (word, size) = match value {
+        Content::Word(word, size) => (*word, *size),
+        Content::Bytes(bytes) if bytes.len() <= 8 => {
+            (bytes.iter().rev().fold(0, |word, &byte| word << 8 | u64::from(byte)), bytes.len() as u32)
+        }
+        Content::Bytes(bytes) => {
+            let quoted = told.strip_prefix('"')?;
+            let quoted = quoted.rsplit_once('"')?.0;
+            let shown = bytes.iter().take(SHOWN).flat_map(|&byte| std::ascii::escape_default(byte));
+            return Some(quoted == shown.map(char::from).collect::<String>());
+        }
+    };
+    let text = told.split([')', ' ', ',']).next().unwrap_or_default();
     let told = match (text.strip_prefix("0x"), text.strip_prefix('-')) {
-        (Some(hex), _) => u64::from_str_radix(hex, 16).ok(),
-        (_, Some(number)) => number.parse::<u64>().ok().map(u64::wrapping_neg),
-        _ => text.parse().ok(),
+        (Some(hex), _) => u64::from_str_radix(hex, 16).ok()?,
+        (_, Some(number)) => number.parse::<u64>().ok()?.wrapping_neg(),
+        _ => text.parse().ok()?,
     };
-    let (Some(told), Some((value, size))) = (told, seen.value) else { return true };
-    let bits = 64 - 8 * size.min(8);
-    value << bits == told << bits
-}
-
-/// `…, which T2 holds`
-fn is_held(seen: &Seen, words: &str) -> bool {
-    let Some((_, rest)) = words.rsplit_once(", which T") else { return true };
-    let holder = rest.strip_suffix(" holds").and_then(|number| number.parse::<u32>().ok());
-    holder.is_some_and(|thread| seen.holders.get(&seen.object).is_some_and(|holders| holders.contains(&thread)))
-}
-
-fn places(trace: &Trace, event: &Event<'_>, known: &mut HashMap<u64, BTreeSet<String>>) -> BTreeSet<String> {
-    let mut all = BTreeSet::new();
-    for pc in std::iter::once(event.pc).chain(trace.stacks().walk(event.stack)) {
-        let here = known.entry(pc.0).or_insert_with(|| {
-            let frames = trace.symbols().frames(pc);
-            frames.map(|f| format!("{}:{}", f.file.rsplit('/').next().unwrap_or_default(), f.line)).collect()
-        });
-        all.extend(here.iter().cloned());
-    }
-    all
-}
-
-fn accessed(op: &Op<'_>) -> (u64, Option<(u64, u32)>) {
-    let word = |value: Value<'_>, size: u32| match value {
-        Value::Word(word) => Some((word, size)),
-        _ => None,
-    };
-    match *op {
-        Op::Read { addr, size, value, .. } | Op::Write { addr, size, value, .. } => (addr.0, word(value, size)),
-        Op::Atomic { kind: AtomicKind::Load | AtomicKind::CasFailed, addr, size, read, .. } => {
-            (addr.0, word(read, size))
-        }
-        Op::Atomic { addr, size, written, .. } => (addr.0, word(written, size)),
-        _ => (u64::MAX, None),
-    }
-}
-
-fn object(op: &Op<'_>) -> u64 {
-    match *op {
-        Op::Blocked { object, .. } => object.0,
-        _ => u64::MAX,
-    }
-}
-
-fn change(op: &Op<'_>, thread: u32, held: &mut BTreeMap<u64, BTreeSet<u32>>) {
-    match *op {
-        Op::Acquire { object, .. } | Op::Woken { mutex: object, .. } => {
-            held.entry(object.0).or_default().insert(thread);
-        }
-        Op::Release { object, .. } | Op::Wait { mutex: object, .. } => {
-            held.entry(object.0).or_default().remove(&thread);
-        }
-        _ => {}
-    }
+    let bits = 64 - 8 * size.clamp(1, 8);
+    Some(word << bits == told << bits)
 }

@@ -46,6 +46,8 @@ pub struct Evidence<'a> {
     /// The run that did it.
     pub failing: (&'a Ran, &'a Trace),
     pub recorded: Option<&'a Ran>,
+    /// A bug has its name from any of its findings.
+    pub others: &'a [(Ran, Trace)],
     /// What the run printed.
     pub output: &'a Path,
 }
@@ -144,7 +146,9 @@ impl Evidence<'_> {
         match words.split_once(": ") {
             Some((pattern, _)) => {
                 let runs: Vec<&Ran> = self.runs().collect();
-                named(pattern, &runs, self.failing.1).err()
+                let own = named(pattern, &runs, self.failing.1);
+                let of_other = |(ran, trace): &(Ran, Trace)| named(pattern, &[ran], trace).is_ok();
+                own.err().filter(|_| !self.others.iter().any(of_other))
             }
             None => Some("nobody knows what this means".into()),
         }

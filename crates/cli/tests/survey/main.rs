@@ -27,8 +27,10 @@ use serde_json::Value;
 
 /// For one program, in seconds.
 const BUDGET: u64 = 10;
-/// A normal run takes one of so many.
+/// A normal run takes one of so many …
 const SAMPLE: usize = 40;
+/// … and one of so many until the first failure only, to read back what is said of it.
+const READ_BACK: usize = 17;
 /// On a machine so busy that no budget is kept.
 const LIMIT: Duration = Duration::from_secs(120);
 
@@ -68,7 +70,8 @@ fn fits(finding: &Value, program: &Program) -> bool {
 }
 
 impl Survey {
-    fn try_out(&mut self, program: &Program, replays: u32) {
+    /// `whole`: all that is wrong is to be found; otherwise the first failure will do.
+    fn try_out(&mut self, program: &Program, replays: u32, whole: bool) {
         let scratch = Scratch::new("survey");
         let name = program.name();
         let built = match program.build(&scratch, GCC, "-O1") {
@@ -76,7 +79,9 @@ impl Survey {
             Err(why) => return self.complaints.push(why),
         };
         let budget = format!("{BUDGET}s");
-        let mut command = scratch.reweave(["test", "-o", "out", "--budget", &budget, "--"]);
+        let command = scratch.reweave(["test", "-o", "out", "--budget", &budget, "--"]);
+        let quick = scratch.reweave(["test", "-o", "out", "--fail-fast", "--budget", &budget, "--"]);
+        let mut command = if whole { command } else { quick };
         command.arg(&built);
         let began = Instant::now();
         let done = run_with(&mut command, program.stdin.as_deref(), LIMIT);
@@ -98,8 +103,11 @@ impl Survey {
             println!("survey {name}: {took:.1} s");
             return;
         }
-        self.bad += 1;
+        self.bad += u32::from(whole);
         let confirmed = || findings.iter().filter(|finding| finding["strength"] == "confirmed");
+        let folders = confirmed().map(|finding| scratch.join(&format!("out/{}", finding["id"])));
+        let runs: Vec<(Ran, Trace)> =
+            folders.flat_map(|folder| traces(&folder)).map(|trace| (Ran::of(&trace), trace)).collect();
         let mut again = 0;
         for finding in confirmed() {
             let (times, what) = (replays.to_string(), format!("out/{}", finding["id"]));
@@ -110,9 +118,13 @@ impl Survey {
             } else {
                 self.complaints.push(format!("{name}: {}: replay: {}", finding["summary"], done.stderr.trim()));
             }
-            self.read_back(&scratch, &what, &name);
+            self.read_back(&scratch, &what, &name, &runs);
         }
         self.replays += again;
+        if !whole {
+            println!("survey {name}: {took:.1} s, until the first failure");
+            return;
+        }
         let meant: Vec<&Value> = confirmed().filter(|finding| fits(finding, program)).collect();
         let attempts: Vec<u64> = meant.iter().filter_map(|finding| finding["tries"]["first"].as_u64()).collect();
         let preemptions: Vec<u64> = meant.iter().filter_map(|finding| finding["preemptions"].as_u64()).collect();
@@ -131,10 +143,11 @@ impl Survey {
     }
 
     /// What is said of a finding against the runs that it is said of.
-    fn read_back(&mut self, scratch: &Scratch, what: &str, name: &str) {
+    fn read_back(&mut self, scratch: &Scratch, what: &str, name: &str, others: &[(Ran, Trace)]) {
         let text = run_with(&mut scratch.reweave(["explain", what]), None, LIMIT).stdout;
         self.stories += 1;
-        for wrong in untrue(&text, &scratch.join(what), &scratch.join("out/recording.rwt")) {
+        let (folder, recorded) = (scratch.join(what), scratch.join("out/recording.rwt"));
+        for wrong in untrue(&text, &folder, &recorded, others) {
             println!("untrue: {name}: {what}: {wrong}");
             self.complaints.push(format!("{name}: {what}: untrue: {wrong}"));
         }
@@ -153,19 +166,23 @@ impl Survey {
 }
 
 /// What is wrong with the text of a finding. Of several processes one has done all of it.
-fn untrue(text: &str, folder: &Path, recorded: &Path) -> Vec<String> {
+fn untrue(text: &str, folder: &Path, recorded: &Path, others: &[(Ran, Trace)]) -> Vec<String> {
     let explained = Explained::new(text);
     let recorded = Trace::open(recorded).ok().map(|trace| Ran::of(&trace));
-    let traces = fs::read_dir(folder).expect("a folder").filter_map(|entry| Trace::open(entry.ok()?.path()).ok());
     let of = |trace: Trace| {
         let ran = Ran::of(&trace);
         let mut wrong = ran.complaints(explained.section(claims::HAPPENS));
         let output = folder.join("output.txt");
-        let evidence = Evidence { failing: (&ran, &trace), recorded: recorded.as_ref(), output: &output };
+        let evidence = Evidence { failing: (&ran, &trace), recorded: recorded.as_ref(), others, output: &output };
         wrong.extend(evidence.complaints(&explained));
         wrong
     };
-    traces.map(of).min_by_key(Vec::len).unwrap_or_else(|| vec!["there is no run that did it".into()])
+    traces(folder).map(of).min_by_key(Vec::len).unwrap_or_else(|| vec!["there is no run that did it".into()])
+}
+
+/// The traces in the folder of a finding.
+fn traces(folder: &Path) -> impl Iterator<Item = Trace> + use<> {
+    fs::read_dir(folder).expect("a folder").filter_map(|entry| Trace::open(entry.ok()?.path()).ok())
 }
 
 fn spread(numbers: &mut [u64]) -> String {
@@ -186,7 +203,7 @@ fn what_is_said_of_the_samples_is_so() {
         }
         let mut explain = std::process::Command::new(common::REWEAVE);
         let text = run_with(explain.args(["explain", "./1"]).current_dir(sample.path()), None, LIMIT).stdout;
-        let wrong = untrue(&text, &folder, &sample.path().join("recording.rwt"));
+        let wrong = untrue(&text, &folder, &sample.path().join("recording.rwt"), &[]);
         assert!(wrong.is_empty(), "{}: {wrong:#?}\n{text}", sample.path().display());
         read += 1;
     }
@@ -199,7 +216,7 @@ fn what_is_not_so_is_found() {
     let folder = common::root().join("tests/reports/race");
     let mut explain = std::process::Command::new(common::REWEAVE);
     let text = run_with(explain.args(["explain", "./1"]).current_dir(&folder), None, LIMIT).stdout;
-    let wrong = |text: &str| untrue(text, &folder.join("1"), &folder.join("recording.rwt"));
+    let wrong = |text: &str| untrue(text, &folder.join("1"), &folder.join("recording.rwt"), &[]);
     assert_eq!(wrong(&text), Vec::<String>::new(), "{text}");
     let lines: Vec<&str> = text.lines().collect();
     // Numbers of lines, values, threads and steps are all checked: another one is noticed, wherever it stands.
@@ -244,9 +261,10 @@ fn survey() {
     let all: Vec<Program> = folders().iter().flat_map(|folder| programs(folder)).collect();
     let mut survey = Survey::default();
     for (index, program) in all.iter().enumerate() {
-        let is_meant = program.is_ok() || program.is_bad();
-        if is_meant && program.name().contains(text) && (asked.is_some() || index % SAMPLE == 0) {
-            survey.try_out(program, replays);
+        let is_meant = (program.is_ok() || program.is_bad()) && program.name().contains(text);
+        let whole = asked.is_some() || index % SAMPLE == 0;
+        if is_meant && (whole || program.is_bad() && index % READ_BACK == 0) {
+            survey.try_out(program, replays, whole);
         }
     }
     survey.conclude();

@@ -16,7 +16,7 @@ pub struct Seen {
     /// `u64::MAX`: it accesses no memory.
     pub address: u64,
     pub value: Option<Content>,
-    /// Who holds which lock just before it.
+    /// Who holds which lock just before it, and of a wait while it waits.
     pub holders: BTreeMap<u64, BTreeMap<u32, Holds>>,
     /// What it is about if that is no memory, or what it waits for.
     pub object: u64,
@@ -146,8 +146,12 @@ impl Ran {
             let (places, functions) = places(trace, &event, &mut known);
             let (address, value) = accessed(&event.op);
             let (thread, at) = (event.thread.0, steps.len());
-            let holders = held.clone();
+            let mut holders = held.clone();
             change(&event.op, thread, at, &mut held);
+            if matches!(event.op, Op::Wait { .. }) {
+                // Who waits has given its mutex back.
+                holders.clone_from(&held);
+            }
             steps.push(Seen {
                 thread,
                 deed: deed(&event.op),

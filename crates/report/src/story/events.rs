@@ -38,6 +38,7 @@ impl ClauseDraft {
 
 struct AccessClause {
     object: String,
+    address: Option<u64>,
     value: Option<String>,
     at: String,
     class: Class,
@@ -157,8 +158,8 @@ pub fn shared(run: &Run) -> impl Iterator<Item = String> {
 /// nobody knows, so that this is not told.
 #[derive(Default)]
 struct LostWrites {
-    last_read: HashMap<(u32, String), (u64, Option<String>)>,
-    last_write: HashMap<String, Written>,
+    last_read: HashMap<(u32, u64), (u64, Option<String>)>,
+    last_write: HashMap<u64, Written>,
 }
 
 /// What becomes of an earlier write.
@@ -182,23 +183,24 @@ impl LostWrites {
         if !interest.objects.contains(&step.object) {
             return None;
         }
-        let key = (step.thread, step.object.clone());
+        let address = step.address?;
+        let key = (step.thread, address);
         if step.kind == OpKind::Free {
-            self.last_write.remove(&step.object);
+            self.last_write.remove(&address);
             return None;
         }
         if matches!(step.class, Class::Read | Class::Update)
-            && let Some(written) = self.last_write.get_mut(&step.object)
+            && let Some(written) = self.last_write.get_mut(&address)
         {
             written.read |= written.by != step.thread;
         }
         let new = Written { event: step.event, by: step.thread, value: step.value.clone(), read: false };
         match step.class {
             Class::Read => drop(self.last_read.insert(key, (step.event, step.value.clone()))),
-            Class::Update => drop(self.last_write.insert(step.object.clone(), new)),
+            Class::Update => drop(self.last_write.insert(address, new)),
             Class::Write => {
                 let read = self.last_read.get(&key).cloned();
-                let old = self.last_write.insert(step.object.clone(), new)?;
+                let old = self.last_write.insert(address, new)?;
                 let (read_at, seen) = read?;
                 if old.by == step.thread || old.event < read_at {
                     return None;
@@ -238,7 +240,12 @@ fn holder(waits: &Step, run: &Run) -> Option<u32> {
 fn clause(step: &Step, overwrites: Option<Overwritten>, run: &Run) -> ClauseDraft {
     let mark = step.mark.map_or(String::new(), |number| format!("({number}) "));
     let through = if step.through.is_empty() { String::new() } else { format!(" in {}", step.through) };
-    let place = if step.place.line == 0 { through } else { format!("{through} at {}", at(&step.place)) };
+    let place = match (step.place.line, step.place.function.as_str()) {
+        (0, "") => through,
+        (0, function) if step.through.is_empty() => format!(" in {function}"),
+        (0, _) => through,
+        _ => format!("{through} at {}", at(&step.place)),
+    };
     let value = step.value.as_ref().map_or(String::new(), |value| format!(" (= {value})"));
     let object = &step.object;
     let text = match (step.class, step.kind) {
@@ -270,6 +277,7 @@ fn clause(step: &Step, overwrites: Option<Overwritten>, run: &Run) -> ClauseDraf
     let accessed = matches!(step.class, Class::Read | Class::Write | Class::Update) && step.kind != OpKind::Free;
     let access = (accessed && step.mark.is_none() && overwrites.is_none()).then(|| AccessClause {
         object: object.clone(),
+        address: step.address,
         value: step.value.clone(),
         at: at(&step.place),
         class: step.class,
@@ -302,7 +310,10 @@ fn summed_up(clauses: &[ClauseDraft]) -> Vec<Clause> {
             let all = |class: Class| of.iter().all(|access| access.class == class);
             let from = of.first().and_then(|access| access.value.clone());
             let to = of.last().and_then(|access| access.value.clone());
+            // Fields that have one name have values of their own.
+            let is_one = of.windows(2).all(|pair| pair[0].address == pair[1].address);
             let values = match (from, to) {
+                _ if !is_one => String::new(),
                 (Some(from), Some(to)) if from != to => format!(", from {from} to {to}"),
                 (_, Some(to)) => format!(" (= {to})"),
                 _ => String::new(),

@@ -165,6 +165,7 @@ impl ViewBuilder<'_> {
             object: cut(&phrase.object),
             has_name: memory(&event.op).is_none_or(|(addr, _)| self.describer.is_variable(addr)),
             value: phrase.value,
+            address: memory(&event.op).map(|(addr, _)| addr.0),
             place: at,
             through: through.last().map_or(String::new(), |frame| cut(&frame.function)),
             stack,

@@ -99,6 +99,9 @@ pub struct Step {
     pub has_name: bool,
     /// What was read or written, where it is known.
     pub value: Option<String>,
+    /// Of an access: two fields can have one name.
+    #[serde(skip)]
+    pub address: Option<u64>,
     pub place: Location,
     /// The function of a library that this place calls and in which it happens; empty for most.
     pub through: String,

@@ -317,7 +317,7 @@ mod tests {
         let mut tree = Tree::default();
         for nth in 0..2 {
             let name = if nth == 0 { ThreadName::MAIN } else { ThreadName { parent: 0, nth } };
-            let who = tree.who(name).expect("a thread");
+            let who = tree.thread_number(name).expect("a thread");
             let mut node = tree.roots[usize::from(who)];
             for at in 0..WORDS {
                 let word = tree.thing(Base::Global(0), at, false);

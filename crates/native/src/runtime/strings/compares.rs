@@ -15,9 +15,11 @@ enum Comparison {
 impl Comparison {
     /// The difference of two bytes, if it decides the comparison.
     fn decides(self, a: u8, b: u8) -> Option<c_int> {
-        // SAFETY: any byte is a valid argument of tolower.
-        let fold =
-            |byte: u8| if self == Comparison::Folded { unsafe { libc::tolower(byte.into()) } } else { byte.into() };
+        let fold = |byte: u8| match self {
+            // SAFETY: any byte is a valid argument of tolower.
+            Comparison::Folded => unsafe { libc::tolower(byte.into()) },
+            Comparison::Bytes | Comparison::Text => byte.into(),
+        };
         let difference = fold(a) - fold(b);
         (difference != 0 || (self != Comparison::Bytes && a == 0)).then_some(difference)
     }

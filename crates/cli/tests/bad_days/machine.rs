@@ -45,7 +45,7 @@ fn cut_short(day: &Day, trace: &Path, options: &[&str], word: &str) {
     let done = run(&mut command).expect(0);
     assert_eq!(done.stdout, plain.stdout);
     assert_eq!(done.count("warning"), 1, "{}", done.stderr);
-    assert!(done.stderr.contains("recording stopped, the program ran on"), "{}", done.stderr);
+    assert!(done.stderr.contains("recording stopped, and the program continued without it"), "{}", done.stderr);
     assert!(done.stderr.contains(word), "{}", done.stderr);
     let checked = Checked::open(trace).unwrap_or_else(|why| panic!("{why}"));
     assert!(checked.report.is_consistent() && checked.report.events > 1000);

@@ -291,13 +291,24 @@ pub fn is_at(seen: &Seen, words: &str, deeds: &[Deed]) -> Result<bool, String> {
 
 /// `… (= 120) …`, `… = 120 at …`
 fn has_value(seen: &Seen, words: &str) -> bool {
-    let Some((_, rest)) = words.split_once(" (= ") else { return true };
-    let told = rest.rsplit_once(')').map_or(rest, |(told, _)| told);
+    let Some((_, told)) = words.split_once(" (= ") else { return true };
     // Of a semaphore, say, it is the count.
     seen.value.as_ref().is_none_or(|value| is_content(value, told) == Some(true))
 }
 
-/// Whether a value is what the words say; `None`: they are no value.
+/// What stands between the first quotation mark, which the words begin with, and the next that is none of the text's own.
+fn quoted(words: &str) -> Option<&str> {
+    let text = words.strip_prefix('"')?;
+    let mut escaped = false;
+    let end = text.find(|c| {
+        let ends = c == '"' && !escaped;
+        escaped = c == '\\' && !escaped;
+        ends
+    })?;
+    Some(&text[..end])
+}
+
+/// Whether a value is what the words begin with; `None`: they are no value.
 pub fn is_content(value: &Content, told: &str) -> Option<bool> {
     const SHOWN: usize = 24;
     let (word, size) = match value {
@@ -306,8 +317,7 @@ pub fn is_content(value: &Content, told: &str) -> Option<bool> {
             (bytes.iter().rev().fold(0, |word, &byte| word << 8 | u64::from(byte)), bytes.len() as u32)
         }
         Content::Bytes(bytes) => {
-            let quoted = told.strip_prefix('"')?;
-            let quoted = quoted.rsplit_once('"')?.0;
+            let quoted = quoted(told)?;
             let shown = bytes.iter().take(SHOWN).flat_map(|&byte| std::ascii::escape_default(byte));
             return Some(quoted == shown.map(char::from).collect::<String>());
         }

@@ -103,23 +103,11 @@ fn is_constant(kind: &StatementKind, threads: &[Register]) -> bool {
         Place::Object(_) => false,
     };
     match kind {
-        StatementKind::Load { from: place, .. }
-        | StatementKind::Store { to: place, .. }
-        | StatementKind::Update { at: place, .. }
-        | StatementKind::CompareExchange { at: place, .. }
-        | StatementKind::Enter { lock: place, .. }
-        | StatementKind::TryEnter { lock: place, .. }
-        | StatementKind::Exit { lock: place }
-        | StatementKind::Notify { condition: place, .. }
-        | StatementKind::Barrier { barrier: place, .. }
-        | StatementKind::Post { semaphore: place }
-        | StatementKind::Take { semaphore: place }
-        | StatementKind::TryTake { semaphore: place, .. } => constant(place),
         StatementKind::Wait { condition, lock } | StatementKind::TimedWait { condition, lock, .. } => {
             constant(condition) && constant(lock)
         }
         StatementKind::Start { .. } | StatementKind::Alloc { .. } | StatementKind::Fence { .. } => true,
         StatementKind::Join { thread } | StatementKind::Detach { thread } => threads.contains(thread),
-        _ => false,
+        other => other.place().is_some_and(constant),
     }
 }

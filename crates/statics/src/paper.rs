@@ -89,7 +89,7 @@ impl Memories {
         visit(analysis, skeleton, solution, |analysis, at, statement, state| {
             let Some(step) = step_of(skeleton, at.frame, &statement.kind) else { return };
             let thread = skeleton.thread_of(at);
-            if let Some(place) = crate::reads::place_of(&statement.kind) {
+            if let Some(place) = statement.kind.place() {
                 let kind = analysis.kind_of_place(at.frame, place);
                 let resolved = analysis.resolve(at.frame, place, state, kind);
                 memories.accessed.extend(resolved.locations.iter().map(|location| (thread, *location)));

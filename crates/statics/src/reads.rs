@@ -169,26 +169,7 @@ fn may_fail(analysis: &Analysis<'_, '_>, at: Point, statement: &Statement, state
             // Whoever waits must have the lock for himself.
             held(lock).is_none_or(|held| held.shared) || !is_there(analysis, at, condition, state)
         }
-        other => place_of(other).is_some_and(|place| !is_there(analysis, at, place, state)),
-    }
-}
-
-/// The place that a statement is about.
-pub const fn place_of(kind: &StatementKind) -> Option<&Place> {
-    match kind {
-        StatementKind::Load { from: place, .. }
-        | StatementKind::Store { to: place, .. }
-        | StatementKind::Update { at: place, .. }
-        | StatementKind::CompareExchange { at: place, .. }
-        | StatementKind::Enter { lock: place, .. }
-        | StatementKind::TryEnter { lock: place, .. }
-        | StatementKind::Exit { lock: place }
-        | StatementKind::Notify { condition: place, .. }
-        | StatementKind::Barrier { barrier: place, .. }
-        | StatementKind::Post { semaphore: place }
-        | StatementKind::Take { semaphore: place }
-        | StatementKind::TryTake { semaphore: place, .. } => Some(place),
-        _ => None,
+        other => other.place().is_some_and(|place| !is_there(analysis, at, place, state)),
     }
 }
 

@@ -362,6 +362,25 @@ impl StatementKind {
         )
     }
 
+    /// The place it is about; a wait is about two.
+    pub const fn place(&self) -> Option<&Place> {
+        match self {
+            Self::Load { from: place, .. }
+            | Self::Store { to: place, .. }
+            | Self::Update { at: place, .. }
+            | Self::CompareExchange { at: place, .. }
+            | Self::Enter { lock: place, .. }
+            | Self::TryEnter { lock: place, .. }
+            | Self::Exit { lock: place }
+            | Self::Notify { condition: place, .. }
+            | Self::Barrier { barrier: place, .. }
+            | Self::Post { semaphore: place }
+            | Self::Take { semaphore: place }
+            | Self::TryTake { semaphore: place, .. } => Some(place),
+            _ => None,
+        }
+    }
+
     /// The register it writes.
     pub const fn target(&self) -> Option<Register> {
         match *self {

@@ -242,10 +242,10 @@ impl Accesses {
             let location = Location::Field(object, solver.element);
             self.add(solver, Access { location, reads: true, writes: false, ..plain.clone() });
         }
-        let Some(node) = solver.field_nodes.get(&(object, solver.of)).filter(|_| reads || writes) else { return };
-        for shown in solver.points_to[*node as usize].iter() {
-            let location = Location::Field(ObjectId(shown as u32), solver.content);
-            self.add(solver, Access { location, reads, writes, base: None, ..plain.clone() });
+        if reads || writes {
+            for location in shown_by(solver, object) {
+                self.add(solver, Access { location, reads, writes, base: None, ..plain.clone() });
+            }
         }
     }
 
@@ -260,6 +260,9 @@ impl Accesses {
             let field = if is_array { solver.element } else { solver.content };
             let location = Location::Field(object, field);
             self.add(solver, Access { location, reads: true, writes: fills, ..plain.clone() });
+            for location in shown_by(solver, object) {
+                self.add(solver, Access { location, reads: true, writes: fills, base: None, ..plain.clone() });
+            }
         }
     }
 
@@ -295,6 +298,16 @@ impl Accesses {
             }
         }
     }
+}
+
+/// What a view shows: contents of other objects, elements of arrays.
+fn shown_by<'s>(solver: &'s Solver<'_>, view: ObjectId) -> impl Iterator<Item = Location> + 's {
+    let of = solver.field_nodes.get(&(view, solver.of));
+    of.into_iter().flat_map(|of| solver.points_to[*of as usize].iter()).map(|shown| {
+        let object = ObjectId(shown as u32);
+        let is_array = solver.classes.names.text(solver.objects[shown].class).starts_with('[');
+        Location::Field(object, if is_array { solver.element } else { solver.content })
+    })
 }
 
 /// Classes whose objects never change.

@@ -11,6 +11,9 @@ use super::solve::{Birth, OPAQUE, ObjectId, Origin, Point, Solver, ThreadId, Wat
 
 const BRIDGE: u16 = 0x40;
 
+/// Methods whose results the library goes on with.
+const WALKS: [&str; 7] = ["iterator", "listIterator", "spliterator", "entrySet", "keySet", "values", "next"];
+
 impl Solver<'_> {
     pub(super) fn start(&mut self, at: Point, object: ObjectId) {
         let creator = self.frames[at.frame.index()].thread;
@@ -171,6 +174,9 @@ impl Solver<'_> {
             }
         }
         let returned = self.return_node(frame);
+        if WALKS.contains(&self.classes.names.text(self.classes.method(found).name)) {
+            self.watch(returned, Watch::Walks(at));
+        }
         if let Some(to) = call.to {
             let to = self.value_node(at.frame, to);
             self.copy(returned, to);
@@ -249,6 +255,8 @@ impl Solver<'_> {
                 continue;
             }
             self.threads[thread.index()].entries.push(frame);
+            let returned = self.return_node(frame);
+            self.copy(returned, all);
             for (index, parameter) in self.frames[frame.index()].body.code.parameters.clone().into_iter().enumerate() {
                 let to = self.value_node(frame, parameter);
                 if index == 0 {

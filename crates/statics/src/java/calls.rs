@@ -198,6 +198,10 @@ impl Solver<'_> {
             for method in possible {
                 self.invoke(at, method, Some(OPAQUE));
             }
+            // What a library object does that nobody knows is not known either, whatever its class is.
+            if !self.classes.is_loaded(declared) {
+                self.opaque(at);
+            }
             return;
         }
         let own = &self.objects[object.index()];
@@ -251,8 +255,15 @@ impl Solver<'_> {
         let Some(call) = self.call_at(at).cloned() else { return };
         let method = self.classes.names.text(call.method.name).to_owned();
         let descriptor = self.classes.names.text(call.method.descriptor);
-        let find = |class: Name| self.models.find(self.classes.names.text(class), &method, descriptor);
-        let Some(model) = find(class).or_else(|| find(call.method.class)) else {
+        let find = |class: Name| {
+            let model = self.models.find(self.classes.names.text(class), &method, descriptor)?;
+            Some((class, model))
+        };
+        let own = receiver.map_or(call.method.class, |object| self.objects[object.index()].class);
+        // A default of an interface of the library.
+        let inherited =
+            || self.classes.above(own).into_iter().filter(|one| !self.classes.is_loaded(*one)).find_map(find);
+        let Some((class, model)) = find(class).or_else(|| find(call.method.class)).or_else(inherited) else {
             let is_known = self.used.get(&at).is_some_and(|used| used.iter().any(|one| one.model.has(Word::Opaque)));
             if !is_known {
                 let text = self.classes.names.text(class).to_owned();
@@ -288,7 +299,7 @@ impl Solver<'_> {
             self.hand_over(at, &call, &model);
         }
         if model.has(Word::Fills) {
-            self.fills(at, &arguments);
+            self.fills(at, receiver, &arguments);
         }
         let compared = ["equals", "hashCode", "compareTo", "compare"].map(String::from);
         let mut back: Vec<&str> = model.calls.iter().map(String::as_str).collect();

@@ -32,16 +32,81 @@ const PLAIN: [&str; 6] = [
     "java/util/concurrent/ForkJoinTask",
 ];
 
+/// Types of parameters whose elements the library asks for.
+const WALKED: [&str; 12] = [
+    "java/lang/Iterable",
+    "java/util/Collection",
+    "java/util/List",
+    "java/util/Set",
+    "java/util/SortedSet",
+    "java/util/Queue",
+    "java/util/Deque",
+    "java/util/Map",
+    "java/util/SortedMap",
+    "java/util/Iterator",
+    "java/util/Enumeration",
+    "java/lang/CharSequence",
+];
+
 impl Solver<'_> {
+    /// Methods that loaded classes of an object have, if they extend or implement a library type that can be walked.
+    fn walkable(&self, object: ObjectId) -> Vec<MethodId> {
+        let own = &self.objects[object.index()];
+        if own.lambda.is_some() || !self.classes.is_loaded(own.class) {
+            return Vec::new();
+        }
+        let above = self.classes.above(own.class);
+        let is_walked = |class: &Name| {
+            let text = self.classes.names.text(*class);
+            !self.classes.is_loaded(*class) && (text.starts_with("java/util/") || WALKED.contains(&text))
+        };
+        if !above.iter().any(is_walked) {
+            return Vec::new();
+        }
+        let hidden = access::STATIC | access::ABSTRACT | access::PRIVATE;
+        let methods = above.iter().flat_map(|class| self.classes.methods_of(*class));
+        methods
+            .filter(|(_, method)| method.flags & hidden == 0 && !self.classes.names.text(method.name).starts_with('<'))
+            .map(|(id, _)| id)
+            .collect()
+    }
+
+    /// A library call goes through an object of the program: by its methods, in ways that no model says.
+    pub(super) fn walked(&mut self, at: Point, object: ObjectId) {
+        if self.walkable(object).is_empty() {
+            return;
+        }
+        let Some(call) = self.call_at(at) else { return };
+        let class = self.classes.names.text(call.method.class).replace('/', ".");
+        let name = self.classes.names.text(call.method.name).to_owned();
+        self.not_understood(at, format!("{class}.{name} with a container of the program, whose methods it calls"));
+        let all = self.field_node(OPAQUE, self.content);
+        self.add_one(all, object);
+    }
+
+    /// What a callback returned for the library to walk on: its methods are called at the same point.
+    pub(super) fn walks(&mut self, at: Point, object: ObjectId) {
+        for method in self.walkable(object) {
+            self.call_back_to(at, method, object);
+        }
+    }
+
     /// A library call with a model gets arguments.
     pub(super) fn hand_over(&mut self, at: Point, call: &Call, model: &Model) {
+        let skipped = usize::from(call.how != How::Static);
+        let types = self.classes.parameter_types(call.method.descriptor);
+        for (argument, kind) in call.arguments.iter().skip(skipped).zip(&types) {
+            let class = kind.strip_prefix('L').and_then(|kind| kind.strip_suffix(';'));
+            if class.is_some_and(|class| WALKED.contains(&class)) {
+                let node = self.value_node(at.frame, *argument);
+                self.watch(node, Watch::WalkedBy(at));
+            }
+        }
         let speaks = [Word::Submit, Word::Starts, Word::Target, Word::Keeps, Word::Opaque];
         if speaks.into_iter().any(|word| model.has(word)) {
             return;
         }
-        let skipped = usize::from(call.how != How::Static);
-        let types = self.classes.parameter_types(call.method.descriptor);
-        for (argument, kind) in call.arguments.iter().skip(skipped).zip(types) {
+        for (argument, kind) in call.arguments.iter().skip(skipped).zip(&types) {
             let Some(class) = kind.strip_prefix('L').and_then(|kind| kind.strip_suffix(';')) else { continue };
             // Classes of the program itself are no business of the library.
             if PLAIN.contains(&class) || self.classes.names.get(class).is_some_and(|name| self.classes.is_loaded(name))

@@ -1,12 +1,13 @@
 //! What library calls return, and what becomes of what objects hold, as models say.
 
-use super::code::{Name, Value};
+use super::code::{How, Name, Value};
 use super::models::{Model, Word};
 use super::solve::{Birth, OPAQUE, ObjectId, Origin, Point, Solver, Watch};
 
 /// Parts of a site that library calls make.
 pub(super) const FRESH: u8 = 100;
 const VIEW: u8 = 101;
+const ENTRY: u8 = 102;
 
 impl Solver<'_> {
     /// What a library call returns.
@@ -25,6 +26,13 @@ impl Solver<'_> {
                 self.copy(from, result);
             }
         }
+        if model.has(Word::Gives) && self.call_at(at).is_some_and(|call| call.how == How::Static) {
+            for argument in arguments {
+                let from = self.value_node(at.frame, *argument);
+                self.watch(from, Watch::Load(self.content, result));
+                self.watch(from, Watch::Load(self.element, result));
+            }
+        }
         if model.has(Word::Current) {
             let birth = self.threads[self.frames[at.frame.index()].thread.index()].birth;
             let object = match birth {
@@ -41,11 +49,18 @@ impl Solver<'_> {
             text.rsplit(')').next().is_some_and(|result| result.starts_with(['L', '[']))
         });
         let others = [Word::Gives, Word::Argument, Word::This, Word::Current];
-        let is_made = model.has(Word::Fresh) || model.has(Word::View) || model.has(Word::Submit);
+        let shows = model.has(Word::View) || model.has(Word::Entries);
+        let is_made = model.has(Word::Fresh) || shows || model.has(Word::Submit);
         // A text, a number as an object: some object that nobody else has.
         if returns && (is_made || !others.into_iter().any(|word| model.has(word))) {
-            let part = if model.has(Word::View) { VIEW } else { FRESH };
+            let part = if shows { VIEW } else { FRESH };
             let object = self.made(at, model, part);
+            if shows || model.has(Word::Wraps) {
+                self.views.insert(object);
+            }
+            if model.has(Word::Entries) || receiver.is_some_and(|receiver| self.entry_views.contains(&receiver)) {
+                self.entry_views.insert(object);
+            }
             self.add_one(result, object);
             let holds = [self.field_node(object, self.content), self.field_node(object, self.element)];
             for argument in arguments {
@@ -67,21 +82,31 @@ impl Solver<'_> {
             }
             if let Some(receiver) = receiver {
                 if model.has(Word::Copies) {
-                    for field in [self.content, self.element] {
-                        let from = self.field_node(receiver, field);
-                        holds.into_iter().for_each(|to| self.copy(from, to));
-                        let of = self.field_node(receiver, self.of);
-                        holds.into_iter().for_each(|to| self.watch(of, Watch::Load(field, to)));
+                    for to in holds {
+                        self.notice(&Watch::Load(self.content, to), receiver);
+                        self.notice(&Watch::Load(self.element, to), receiver);
                     }
                 }
-                if model.has(Word::View) {
-                    let of = self.field_node(object, self.of);
-                    self.add_one(of, receiver);
-                    let outer = self.field_node(receiver, self.of);
-                    self.copy(outer, of);
+                if shows {
+                    self.shows_what_is_in(object, receiver);
+                }
+                if model.has(Word::Entries) {
+                    let class = self.classes.names.add("java/util/Map$Entry");
+                    let entry = self.made_as(at, class, ENTRY);
+                    self.views.insert(entry);
+                    self.shows_what_is_in(entry, receiver);
+                    let inside = self.field_node(object, self.content);
+                    self.add_one(inside, entry);
                 }
             }
         }
+    }
+
+    fn shows_what_is_in(&mut self, view: ObjectId, receiver: ObjectId) {
+        let of = self.field_node(view, self.of);
+        self.add_one(of, receiver);
+        let outer = self.field_node(receiver, self.of);
+        self.copy(outer, of);
     }
 
     /// What stands for all that a library class keeps for the whole program.
@@ -103,6 +128,10 @@ impl Solver<'_> {
                 self.classes.names.add(&result)
             }
         };
+        self.made_as(at, class, part)
+    }
+
+    fn made_as(&mut self, at: Point, class: Name, part: u8) -> ObjectId {
         let method = self.frames[at.frame.index()].method;
         let pc = self.statement_at(at).pc;
         self.object(Origin::Site(method, pc, part), class, Some((at.frame, at.block)))
@@ -122,12 +151,13 @@ impl Solver<'_> {
             false => self.content,
         };
         let content = self.field_node(object, held);
-        let of = self.field_node(object, self.of);
         for argument in arguments {
             let from = self.value_node(at.frame, *argument);
             if model.has(Word::Keeps) {
                 self.copy(from, content);
-                self.watch(of, Watch::Store(self.content, from));
+                if self.views.contains(&object) {
+                    self.notice(&Watch::Store(self.content, from), object);
+                }
             }
             if model.has(Word::Copies) {
                 self.watch(from, Watch::Load(self.content, content));
@@ -141,7 +171,9 @@ impl Solver<'_> {
         if let Some(result) = result {
             if model.has(Word::Gives) {
                 self.copy(content, result);
-                self.watch(of, Watch::Load(self.content, result));
+                if self.views.contains(&object) {
+                    self.notice(&Watch::Load(self.content, result), object);
+                }
             }
             if model.has(Word::This) {
                 self.add_one(result, object);
@@ -159,8 +191,18 @@ impl Solver<'_> {
         }
     }
 
-    /// Elements of arguments may go into other arguments.
-    pub(super) fn fills(&mut self, at: Point, arguments: &[Value]) {
+    /// Elements of arguments, and of the receiver, may go into other arguments.
+    pub(super) fn fills(&mut self, at: Point, receiver: Option<ObjectId>, arguments: &[Value]) {
+        if let Some(receiver) = receiver {
+            for to in arguments {
+                let to = self.value_node(at.frame, *to);
+                let between = self.node();
+                for field in [self.content, self.element] {
+                    self.notice(&Watch::Load(field, between), receiver);
+                    self.watch(to, Watch::Store(field, between));
+                }
+            }
+        }
         for from in arguments {
             for to in arguments.iter().filter(|to| *to != from) {
                 let (from, to) = (self.value_node(at.frame, *from), self.value_node(at.frame, *to));

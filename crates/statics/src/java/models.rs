@@ -15,6 +15,8 @@ pub enum Word {
     Fresh,
     Copies,
     View,
+    /// Like a view, of a map by its entries.
+    Entries,
     This,
     Argument,
     Arguments,
@@ -92,6 +94,7 @@ const WORDS: &[(&str, Word)] = &[
     ("fresh", Word::Fresh),
     ("copies", Word::Copies),
     ("view", Word::View),
+    ("entries", Word::Entries),
     ("this", Word::This),
     ("arg", Word::Argument),
     ("args", Word::Arguments),

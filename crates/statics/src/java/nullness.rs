@@ -142,11 +142,12 @@ impl<'s, 'a> Nullness<'s, 'a> {
     }
 
     fn may_hold_null(&self, frame: FrameId, value: Value) -> bool {
-        self.solver.objects_of(frame, value).into_iter().any(|object| {
-            let is_array = self.solver.classes.names.text(self.solver.objects[object.index()].class).starts_with('[');
-            let holds = |one: &ObjectId| self.contents.contains(one.index()) || self.solver.escapes.contains(one);
-            is_array || object == OPAQUE || holds(&object) || self.shown(object).iter().any(holds)
-        })
+        let is_array =
+            |one: &ObjectId| self.solver.classes.names.text(self.solver.objects[one.index()].class).starts_with('[');
+        let holds =
+            |one: &ObjectId| is_array(one) || self.contents.contains(one.index()) || self.solver.escapes.contains(one);
+        let mut all = self.solver.objects_of(frame, value).into_iter();
+        all.any(|object| object == OPAQUE || holds(&object) || self.shown(object).iter().any(holds))
     }
 
     fn may_be(&self, frame: FrameId, value: Value) -> bool {

@@ -50,16 +50,40 @@ impl Solver<'_> {
                 if object == OPAQUE {
                     self.add_one(*to, OPAQUE);
                 }
+                let shows = *field == self.content && self.views.contains(&object);
+                if shows && self.shown.insert((object, *to, false)) {
+                    let of = self.field_node(object, self.of);
+                    if self.entry_views.contains(&object) {
+                        self.watch(of, Watch::Entries(*to));
+                    } else {
+                        self.watch(of, Watch::Load(self.content, *to));
+                        self.watch(of, Watch::Load(self.element, *to));
+                    }
+                }
             }
             Watch::Store(field, from) => {
                 let to = self.field_node(object, *field);
                 self.copy(*from, to);
+                let shows = *field == self.content && self.views.contains(&object);
+                if shows && self.shown.insert((object, *from, true)) {
+                    let of = self.field_node(object, self.of);
+                    self.watch(of, Watch::Store(self.content, *from));
+                    self.watch(of, Watch::Store(self.element, *from));
+                }
+            }
+            Watch::Entries(to) => {
+                if self.entry_views.contains(&object) {
+                    let from = self.field_node(object, self.content);
+                    self.copy(from, *to);
+                }
             }
             Watch::Element(to) => self.notice(&Watch::Load(self.element, *to), object),
             Watch::StoreElement(from) => self.notice(&Watch::Store(self.element, *from), object),
             Watch::Call(point) => self.dispatch(*point, object),
             Watch::Argument(point) => self.argument(*point, object),
             Watch::Given(point) => self.given(*point, object),
+            Watch::WalkedBy(point) => self.walked(*point, object),
+            Watch::Walks(point) => self.walks(*point, object),
             Watch::Starts(point) => self.starts_argument(*point, object),
             Watch::Target(thread_object, thread, point) => self.runs(*thread_object, *thread, *point, object),
             Watch::Callback(point, method) => self.call_back(*point, method, object),

@@ -116,6 +116,8 @@ pub struct Thread {
 pub(super) enum Watch {
     Load(FieldId, u32),
     Store(FieldId, u32),
+    /// What a view holds, if these are entries of a map.
+    Entries(u32),
     Element(u32),
     StoreElement(u32),
     /// A call whose receiver this is.
@@ -128,6 +130,10 @@ pub(super) enum Watch {
     Starts(Point),
     /// A library call that may call methods of its arguments.
     Given(Point),
+    /// A library call that goes through what it is given, by methods of the program if it is an object of the program.
+    WalkedBy(Point),
+    /// What a callback returned for the library to walk on.
+    Walks(Point),
     /// Arguments of callbacks: a method's name.
     Callback(Point, Rc<str>),
     Filter(Name, u32),
@@ -196,6 +202,11 @@ pub struct Solver<'a> {
     /// Made-up fields for what every thread has of its own.
     pub local_fields: BTreeMap<ThreadId, FieldId>,
     pub daemons: BTreeSet<ObjectId>,
+    /// Library objects that show what others hold (`of`), and those of them whose elements are entries of a map.
+    pub(super) views: HashSet<ObjectId>,
+    pub(super) entry_views: HashSet<ObjectId>,
+    /// Views whose contents go to a node, or come from it.
+    pub(super) shown: HashSet<(ObjectId, u32, bool)>,
     /// Objects that unknown code may have.
     pub escapes: BTreeSet<ObjectId>,
     /// The main class and those above it.
@@ -269,6 +280,9 @@ impl<'a> Solver<'a> {
             often: BTreeSet::new(),
             local_fields: BTreeMap::new(),
             daemons: BTreeSet::new(),
+            views: HashSet::new(),
+            entry_views: HashSet::new(),
+            shown: HashSet::new(),
             escapes: BTreeSet::new(),
             main_line: Vec::new(),
             blind: false,

@@ -72,11 +72,7 @@ impl Taint {
             catches: choices.catches(),
             opaque_classes: opaque_classes(solver),
             is_alone: solver.threads.iter().all(|one| matches!(one.birth, Birth::Main | Birth::Initialiser(_))),
-            threads_of_main: solver.threads.iter().all(|one| match one.birth {
-                Birth::Started(object) => solver.objects[object.index()].thread == ThreadId::MAIN,
-                Birth::Main | Birth::Initialiser(_) => true,
-                Birth::Task(..) | Birth::Anywhere => false,
-            }),
+            threads_of_main: names_are_fixed(solver),
             thrown: false,
         };
         flow.cancelled();
@@ -121,6 +117,19 @@ fn opaque_classes(solver: &Solver<'_>) -> BTreeSet<Name> {
     let opaque = solver.used.iter().filter(|(_, used)| used.iter().any(|one| one.model.has(Word::Opaque)));
     let calls = opaque.filter_map(|(at, _)| solver.call_at(*at)).filter(|call| call.how == How::Static);
     calls.map(|call| call.method.class).collect()
+}
+
+/// Whether main alone makes objects that are threads (they have numbers, started or not), and nobody else does.
+fn names_are_fixed(solver: &Solver<'_>) -> bool {
+    let by_main = solver.threads.iter().all(|one| match one.birth {
+        Birth::Started(_) | Birth::Main | Birth::Initialiser(_) => true,
+        Birth::Task(..) | Birth::Anywhere => false,
+    });
+    by_main
+        && solver.objects.iter().filter(|one| one.thread != ThreadId::MAIN).all(|one| {
+            let line = solver.classes.line(one.class);
+            !line.iter().any(|class| solver.classes.names.text(*class) == "java/lang/Thread")
+        })
 }
 
 struct Flow<'s, 'a> {

@@ -9,7 +9,8 @@
 //!
 //! Executions that end are compared: a participant that leaves early makes the others wait for ever.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use super::classes::MethodId;
 use super::code::{BinaryOp, Block, Constant, Def, Kind};
@@ -115,12 +116,16 @@ impl Search<'_, '_> {
             (own.len() == numbers.len()).then_some(())?;
         }
         let frames: Vec<FrameId> = roots.iter().flat_map(|root| self.solver.below(*root)).collect();
-        self.are_aligned(&roots, &frames, calls).then_some(())?;
         let numbers = calls.iter().map(|at| (*at, numbers[&self.key(*at)])).collect();
+        let flows: Vec<Phases<'_, '_>> = threads.iter().map(|one| Phases::new(self.solver, *one, &numbers)).collect();
+        // Who gets to such a handler leaves for good: the others wait for ever.
+        let going_on: HashSet<Node> = flows.iter().flat_map(Phases::before_a_call).collect();
+        let leaves = |frame: FrameId, handler: Block| {
+            flows.iter().all(|flow| !flow.first(frame, handler).iter().any(|node| going_on.contains(node)))
+        };
+        self.are_aligned(&roots, &frames, calls, &leaves).then_some(())?;
         let mut phases = HashMap::new();
-        for one in &threads {
-            Phases::new(self.solver, *one, &numbers).solve(&mut phases);
-        }
+        flows.iter().for_each(|flow| flow.solve(&mut phases));
         if let Barrier::Object(_) = barrier {
             self.between(waits, &mut phases);
         }
@@ -230,11 +235,18 @@ impl Search<'_, '_> {
     }
 
     /// Whether all participants pass the same calls in the same order.
-    fn are_aligned(&self, roots: &[FrameId], frames: &[FrameId], calls: &BTreeSet<Point>) -> bool {
+    fn are_aligned(
+        &self,
+        roots: &[FrameId],
+        frames: &[FrameId],
+        calls: &BTreeSet<Point>,
+        leaves: &dyn Fn(FrameId, Block) -> bool,
+    ) -> bool {
         let idle = |frame: FrameId, handler: Block| {
             !self.interrupts && self.solver.frames[frame.index()].body.code.for_interrupts.contains(&handler)
+                || leaves(frame, handler)
         };
-        let uniform = Uniform { slices: self.slices, frames, idle: &idle };
+        let uniform = Uniform { slices: self.slices, frames, idle: &idle, decides: RefCell::default() };
         let mut seen: BTreeSet<Point> = BTreeSet::new();
         let mut rest: Vec<Point> = calls.iter().copied().collect();
         while let Some(at) = rest.pop() {
@@ -368,6 +380,20 @@ impl<'s, 'a> Phases<'s, 'a> {
                 true => rest.extend(&code.next),
                 false => found.push(Node::At(Point { frame, block, index: 0 })),
             }
+        }
+        found
+    }
+
+    /// Everything from where a barrier may be reached.
+    fn before_a_call(&self) -> HashSet<Node> {
+        let mut back: HashMap<Node, Vec<Node>> = HashMap::new();
+        for (from, all) in &self.edges {
+            all.iter().for_each(|to| back.entry(*to).or_default().push(*from));
+        }
+        let mut rest: Vec<Node> = self.numbers.keys().map(|at| Node::At(*at)).collect();
+        let mut found: HashSet<Node> = rest.iter().copied().collect();
+        while let Some(node) = rest.pop() {
+            rest.extend(back.get(&node).into_iter().flatten().copied().filter(|from| found.insert(*from)));
         }
         found
     }

@@ -7,13 +7,14 @@ use super::accesses::{Access, Accesses, Location};
 use super::barriers::Barriers;
 use super::code::{Block, Constant, Value};
 use super::exceptions::Exceptions;
+use super::models::Word;
 use super::monitors::Monitors;
-use super::owned::Owned;
+use super::owned::{Owned, Token};
 use super::races::Races;
 use super::signals::Signals;
 use super::slices::Slices;
-use super::solve::{FrameId, Solver};
-use super::threads::Threads;
+use super::solve::{Birth, FrameId, Point, Solver, known};
+use super::threads::{Interrupts, Threads};
 use crate::bits::Bits;
 
 /// Index into [`Accesses::all`].
@@ -31,7 +32,8 @@ impl Conflicts {
     pub fn new(slices: &Slices<'_, '_>, signals: &Signals, barriers: &Barriers) -> Self {
         let mut pairs = BTreeMap::new();
         let &Slices { solver, threads, accesses, owned, .. } = slices;
-        let meet = Meet { solver, threads, owned, signals, barriers, slices };
+        let interrupted = Interrupts::new(solver);
+        let meet = Meet { solver, threads, owned, signals, barriers, slices, interrupted };
         for (location, all) in &accesses.by_location {
             let (mut found, count) = (Vec::new(), all.len());
             for (at, one) in all.iter().enumerate() {
@@ -69,6 +71,7 @@ struct Meet<'s, 'a> {
     signals: &'s Signals,
     barriers: &'s Barriers,
     slices: &'s Slices<'s, 'a>,
+    interrupted: Interrupts,
 }
 
 impl Meet<'_, '_> {
@@ -81,8 +84,66 @@ impl Meet<'_, '_> {
             && self.threads.parallel(self.solver, one.at, other.at)
             && !self.signals.order(one.at, other.at)
             && !self.barriers.order(self.solver, one.at, other.at)
+            && !self.is_joined(one, other)
+            && !self.is_joined(other, one)
             && !self.are_apart(one, other)
             && !self.slices.are_apart(one, other)
+    }
+
+    /// What a thread does to its own object comes before what is done to it after `join` of this very object:
+    /// `t.join(); sum += t.part`.
+    fn is_joined(&self, own: &Access, reader: &Access) -> bool {
+        let check = || -> Option<bool> {
+            let (thread, frame) = (self.solver.frames[own.at.frame.index()].thread, reader.at.frame);
+            let object = self.owned.own_of(thread)?;
+            let is_own = self.owned.token(own.at.frame, own.base?) == Token::Own;
+            let started = self.solver.threads[thread.index()].birth == Birth::Started(object);
+            (is_own && started && !self.interrupted.may(self.solver.frames[frame.index()].thread)).then_some(())?;
+            let body = &self.solver.frames[frame.index()].body;
+            let base = body.code.plain(reader.base?);
+            (self.solver.objects_of(frame, base) == [object]).then_some(())?;
+            let mut starts = self.solver.threads[thread.index()].starts.iter();
+            let is_before = |start: &Point, join: Point| {
+                start.frame == frame
+                    && (start.block != join.block && !body.graph.leads_to(join.block, start.block)
+                        || start.index < join.index
+                            && start.block == join.block
+                            && !body.graph.in_loop[join.block as usize]
+                        || self.starts(*start, base)
+                            && body.graph.comes_first((start.block, start.index), (join.block, join.index)))
+            };
+            // An exception before it is over must not lead to the read.
+            let goes_on = |join: Point| {
+                let handlers = body.code.blocks[join.block as usize].caught_by();
+                let mut others = handlers.filter(|to| !body.code.for_interrupts.contains(to));
+                others.any(|to| to == reader.at.block || body.graph.leads_to(to, reader.at.block))
+            };
+            let is_over = |join: Point| {
+                !goes_on(join)
+                    && body.graph.comes_first((join.block, join.index), (reader.at.block, reader.at.index))
+                    && !self.threads.is_repeated(frame)
+                    && starts.all(|start| is_before(start, join))
+            };
+            Some(self.joins(frame, base).is_some_and(is_over))
+        };
+        check() == Some(true)
+    }
+
+    fn starts(&self, at: Point, thread: Value) -> bool {
+        let receiver = self.solver.call_at(at).and_then(|call| call.arguments.first().copied());
+        receiver.is_some_and(|receiver| self.solver.code(at).plain(receiver) == thread)
+    }
+
+    /// Where a frame waits for a thread without a limit; the first such place.
+    fn joins(&self, frame: FrameId, thread: Value) -> Option<Point> {
+        let waits = |at: &Point| {
+            self.starts(*at, thread)
+                && self.solver.waits_for_good(*at)
+                && known(&self.solver.used[at]).all(|one| one.model.has(Word::Join))
+        };
+        let from = Point { frame, block: 0, index: 0 };
+        let to = Point { frame: FrameId(frame.0 + 1), ..from };
+        self.solver.used.range(from..to).map(|(at, _)| *at).find(waits)
     }
 
     /// Never the same place, whatever the instances.

@@ -48,26 +48,35 @@ impl FlowGraph {
         let dominator = dominators(&order, &predecessors, 0);
         let in_loop = cycles(&next, &order);
         let (loops, innermost) = loops(&next, &predecessors, &dominator, &reached);
-        let normal: Vec<Vec<usize>> = (0..count)
-            .map(|at| {
-                let block = &code.blocks[at];
-                let goes_on = |to: &Block| !only_rethrows(code, *to as usize);
-                let mut all: Vec<usize> =
-                    block.next.iter().copied().chain(block.caught_by().filter(goes_on)).map(|to| to as usize).collect();
-                all.sort_unstable();
-                all.dedup();
-                all
-            })
-            .collect();
-        let mut normally = vec![false; count];
-        reverse_postorder(&normal, 0).into_iter().for_each(|at| normally[at] = true);
-        let decides = decides(&normal, &normally);
+        let decides = decided_by(code, &|_| false);
         Self { reached, in_loop, loops, innermost, decides, dominator, predecessors }
     }
 
     /// Every way to `other` goes through `one`.
     pub fn dominates(&self, one: Block, other: Block) -> bool {
         dominates(&self.dominator, one as usize, other as usize)
+    }
+
+    /// Whether control may get from the end of a block to the beginning of another one.
+    pub fn leads_to(&self, from: Block, to: Block) -> bool {
+        let mut seen = vec![false; self.predecessors.len()];
+        let mut rest = vec![to as usize];
+        while let Some(at) = rest.pop() {
+            for before in &self.predecessors[at] {
+                if *before == from as usize {
+                    return true;
+                }
+                if !std::mem::replace(&mut seen[*before], true) {
+                    rest.push(*before);
+                }
+            }
+        }
+        false
+    }
+
+    /// Whether whoever gets to a statement was at another one before, given as blocks and places in them.
+    pub fn comes_first(&self, first: (Block, u32), then: (Block, u32)) -> bool {
+        if first.0 == then.0 { first.1 < then.1 } else { self.dominates(first.0, then.0) }
     }
 
     /// The nearest block that every way to this one goes through.
@@ -81,6 +90,24 @@ impl FlowGraph {
         let known = |at: usize| self.innermost[at].is_some() || !self.in_loop[at];
         known(a) && known(b) && self.innermost[a] == self.innermost[b]
     }
+}
+
+/// Blocks that are reached or not depending on how each block ends, where some handlers do not count as ways to go on.
+pub fn decided_by(code: &Code, is_left_out: &dyn Fn(Block) -> bool) -> Vec<Vec<Block>> {
+    let normal: Vec<Vec<usize>> = (0..code.blocks.len())
+        .map(|at| {
+            let block = &code.blocks[at];
+            let goes_on = |to: &Block| !only_rethrows(code, *to as usize) && !is_left_out(*to);
+            let mut all: Vec<usize> =
+                block.next.iter().copied().chain(block.caught_by().filter(goes_on)).map(|to| to as usize).collect();
+            all.sort_unstable();
+            all.dedup();
+            all
+        })
+        .collect();
+    let mut normally = vec![false; code.blocks.len()];
+    reverse_postorder(&normal, 0).into_iter().for_each(|at| normally[at] = true);
+    decides(&normal, &normally)
 }
 
 /// A handler that cleans up and throws again, which no handler of this method catches: what comes of it is up to the

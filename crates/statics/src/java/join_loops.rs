@@ -2,7 +2,7 @@
 //!
 //! Such a loop is over for all threads only if every thread that was started is in the array, none was overwritten
 //! there, and the loop visits every place. Each condition is checked on the code; where one cannot be shown the loop
-//! joins nothing.
+//! joins nothing ([`super::join_order`] checks that each thread is started before, and waited for whatever happens).
 
 use std::collections::BTreeMap;
 
@@ -32,6 +32,7 @@ pub fn find(
             // A thread that somebody else starts may not have been started yet.
             let own = Some(solver.frames[at.frame.index()].thread);
             threads.retain(|thread| solver.threads[thread.index()].creator == own);
+            threads.retain(|thread| finder.is_started_before(*thread, *at));
             joined.entry((at.frame, edge.0, edge.1)).or_default().extend(threads);
         }
     }
@@ -53,11 +54,11 @@ struct Put {
 }
 
 impl Finder<'_, '_> {
-    fn code(&self, frame: FrameId) -> &Code {
+    pub fn code(&self, frame: FrameId) -> &Code {
         &self.solver.frames[frame.index()].body.code
     }
 
-    fn graph(&self, frame: FrameId) -> &FlowGraph {
+    pub fn graph(&self, frame: FrameId) -> &FlowGraph {
         &self.solver.frames[frame.index()].body.graph
     }
 
@@ -92,6 +93,9 @@ impl Finder<'_, '_> {
         let block_of = |value: Value| code.values[value.index()].block;
         let every_time = |block: Block| latches(graph, around).all(|latch| graph.dominates(block, latch));
         if !every_time(at.block) || !around.blocks.contains(&block_of(receiver)) {
+            return None;
+        }
+        if self.may_be_skipped(at, around, receiver) {
             return None;
         }
         let (from, to, test) = exit(code, around)?;

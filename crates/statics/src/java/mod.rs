@@ -31,6 +31,7 @@ mod given;
 mod initialisers;
 mod instructions;
 pub mod join_loops;
+mod join_order;
 pub mod judge;
 mod library;
 pub mod load;
@@ -55,6 +56,7 @@ pub mod taint;
 pub mod threads;
 mod uniform;
 pub mod updates;
+mod within;
 pub mod zip;
 
 pub use answer::{NoAnswer, answer, call_graph, expected};

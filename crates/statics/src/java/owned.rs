@@ -436,9 +436,17 @@ fn differs_by_object(
         };
         (frame, value) = (caller.frame, *argument);
     }
+    // What a constructor makes for the object that it is about.
+    let own = &solver.frames[frame.index()];
+    let is_constructor = solver.classes.names.text(solver.classes.method(own.method).name) == "<init>";
+    if is_constructor
+        && own.receiver == Some(object)
+        && matches!(own.body.code.def(value), Def::New(_) | Def::Array(..))
+    {
+        return true;
+    }
     let made: Vec<_> = solver.objects[object.index()].made.iter().copied().collect();
     let &[(maker, block)] = &made[..] else { return false };
-    let own = &solver.frames[frame.index()];
     let (code, graph) = (&own.body.code, &own.body.graph);
     let around: Vec<_> = graph.loops.iter().filter(|one| one.blocks.contains(&block)).collect();
     let &[around] = &around[..] else { return false };

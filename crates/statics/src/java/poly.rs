@@ -4,16 +4,27 @@ use std::collections::BTreeMap;
 
 use super::classes::{FieldId, MethodId};
 use super::code::Value;
-use super::solve::{ObjectId, ThreadId};
+use super::solve::{FrameId, ObjectId, ThreadId};
+
+/// Where the number of an instance comes from.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Number {
+    /// A field of what the instance runs.
+    Field(FieldId),
+    /// What the loop counts that makes the instances' objects.
+    Count(FrameId, Value),
+}
 
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Atom {
-    /// A number that is another one in every instance of a thread: a field of what it runs.
-    Id(ThreadId, FieldId),
+    /// A number that is another one in every instance of a thread.
+    Id(ThreadId, Number),
     Static(FieldId),
     /// Of one object of a run.
     Field(ObjectId, FieldId),
     Length(ObjectId),
+    /// A whole quotient, cut towards zero.
+    Quotient(Box<Poly>, Box<Poly>),
     /// A computation that is not looked into, of the same operands.
     Computed(MethodId, Value, Vec<Poly>),
 }
@@ -23,8 +34,8 @@ pub enum Atom {
 // invariant: no coefficient is zero; atoms of a product are sorted
 pub struct Poly(BTreeMap<Vec<Atom>, i64>);
 
-/// The id of a thread, as the field of it that holds it.
-pub type IdOf = (ThreadId, FieldId);
+/// The id of a thread's instances.
+pub type IdOf = (ThreadId, Number);
 
 impl Poly {
     pub fn number(number: i64) -> Self {
@@ -78,7 +89,8 @@ impl Poly {
     /// Whether something that is not looked into is computed from an id: then it is another one in every instance.
     fn hides_id(&self) -> bool {
         self.0.keys().flatten().any(|atom| match atom {
-            Atom::Computed(.., operands) => operands.iter().any(|operand| operand.has_id() || operand.hides_id()),
+            Atom::Computed(.., operands) => operands.iter().any(Self::names_id),
+            Atom::Quotient(of, by) => of.names_id() || by.names_id(),
             _ => false,
         })
     }
@@ -92,6 +104,20 @@ impl Poly {
         self.0.keys().flatten().any(|atom| matches!(atom, Atom::Id(..)))
     }
 
+    /// Quotient and remaining number, if it is one quotient and a number: `a / b - 1`.
+    pub fn as_quotient(&self) -> Option<(&Self, &Self, i64)> {
+        let mut found = None;
+        let mut rest = 0;
+        for (product, by) in &self.0 {
+            match (&product[..], by) {
+                ([], by) => rest = *by,
+                ([Atom::Quotient(of, divisor)], 1) if found.is_none() => found = Some((&**of, &**divisor)),
+                _ => return None,
+            }
+        }
+        found.map(|(of, divisor)| (of, divisor, rest))
+    }
+
     /// The only id in it, the factor of that, and the rest; none if there is another one, a square, or an id in what is
     /// not looked into.
     pub fn by_id(&self) -> Option<(Option<IdOf>, Self, Self)> {
@@ -102,10 +128,10 @@ impl Poly {
             let mut ids = product.iter().filter(is_id);
             match ids.next() {
                 None => rest = rest.plus(&Self::term(product.clone(), *by), 1)?,
-                Some(Atom::Id(thread, field)) => {
+                Some(Atom::Id(thread, number)) => {
                     ids.next().is_none().then_some(())?;
-                    id.is_none_or(|known| known == (*thread, *field)).then_some(())?;
-                    id = Some((*thread, *field));
+                    id.is_none_or(|known| known == (*thread, *number)).then_some(())?;
+                    id = Some((*thread, *number));
                     let others = product.iter().filter(|atom| !is_id(atom)).cloned().collect();
                     factor = factor.plus(&Self::term(others, *by), 1)?;
                 }
@@ -153,7 +179,7 @@ mod tests {
     use super::*;
 
     fn id() -> Poly {
-        Poly::atom(Atom::Id(ThreadId(1), FieldId(1)))
+        Poly::atom(Atom::Id(ThreadId(1), Number::Field(FieldId(1))))
     }
 
     fn slice() -> Poly {
@@ -165,7 +191,7 @@ mod tests {
         let low = id().times(&slice()).unwrap();
         let high = id().plus(&Poly::number(1), 1).unwrap().times(&slice()).unwrap();
         let (own, factor, rest) = high.by_id().unwrap();
-        assert_eq!((own, &factor, &rest), (Some((ThreadId(1), FieldId(1))), &slice(), &slice()));
+        assert_eq!((own, &factor, &rest), (Some((ThreadId(1), Number::Field(FieldId(1)))), &slice(), &slice()));
         assert_eq!(high.minus(&low).unwrap(), slice());
         assert!(id().times(&id()).unwrap().by_id().is_none());
     }
@@ -177,6 +203,16 @@ mod tests {
         assert!(id().minus(&rest).unwrap().by_id().is_none());
         let other = Poly::atom(Atom::Computed(MethodId(0), Value(3), vec![slice(), Poly::number(2)]));
         assert!(id().minus(&other).unwrap().by_id().is_some());
+    }
+
+    #[test]
+    fn quotients_hide_their_ids() {
+        let of = id().times(&slice()).unwrap();
+        let quotient = Poly::atom(Atom::Quotient(Box::new(of.clone()), Box::new(Poly::number(4))));
+        let less = quotient.plus(&Poly::number(1), -1).unwrap();
+        assert!(quotient.names_id() && quotient.by_id().is_none());
+        assert_eq!(less.as_quotient(), Some((&of, &Poly::number(4), -1)));
+        assert!(less.plus(&slice(), 1).unwrap().as_quotient().is_none());
     }
 
     #[test]

@@ -8,15 +8,15 @@
 //! Assumption: these computations do not overflow.
 
 use std::cell::OnceCell;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use super::accesses::{Access, Accesses, Location};
-use super::classes::FieldId;
 use super::code::{BinaryOp, Block, Code, Constant, Def, Kind, Place, Test, Type, Value};
 use super::flow_graph::Loop;
 use super::join_loops::{bound_of, head_test, induction};
-use super::owned::{Owned, sources};
-use super::poly::Poly;
+use super::numbers::by_number;
+use super::owned::{Owned, Token, sources};
+use super::poly::{Number, Poly};
 use super::solve::{FrameId, ObjectId, Origin, Point, Solver, ThreadId};
 use super::threads::Threads;
 
@@ -34,12 +34,12 @@ pub type Put = (Point, Value, Value);
 
 /// Where an index may lie, both ends included.
 #[derive(Clone, Debug)]
-struct Range {
-    low: Poly,
-    high: Poly,
+pub(super) struct Range {
+    pub low: Poly,
+    pub high: Poly,
 }
 
-const DEPTH: u32 = 24;
+pub(super) const DEPTH: u32 = 24;
 
 impl Slices<'_, '_> {
     /// Whether two accesses never touch the same place.
@@ -54,52 +54,6 @@ impl Slices<'_, '_> {
                 (Some((holder, a)), Some((same, b))) if holder == same => self.apart((one.at, a), (other.at, b)),
                 _ => false,
             }
-    }
-
-    /// Accesses to arrays by code whose index surely lies within.
-    pub fn within(&self) -> HashSet<Point> {
-        let all = self.solver.points().filter(|at| match &self.solver.statement_at(*at).kind {
-            Kind::Define(value) => match self.code(at.frame).def(*value) {
-                Def::Load(Place::Element(base, index)) => self.is_within(*at, *base, *index),
-                _ => false,
-            },
-            Kind::Store(Place::Element(base, index), _) => self.is_within(*at, *base, *index),
-            _ => false,
-        });
-        all.collect()
-    }
-
-    /// Whether an index is at least zero and below the length of every array that is meant.
-    fn is_within(&self, at: Point, base: Value, index: Value) -> bool {
-        let Some(range) = self.range(at, index) else { return false };
-        let low = range.low.constant().is_some_and(|low| low >= 0);
-        low && self.lengths(at.frame, base).is_some_and(|lengths| {
-            lengths.iter().all(|length| {
-                let over = range.high.minus(length).and_then(|over| over.constant());
-                over.is_some_and(|over| over < 0)
-            })
-        })
-    }
-
-    /// How long an array is: what its length is said to be, or what it was made with.
-    fn lengths(&self, frame: FrameId, base: Value) -> Option<Vec<Poly>> {
-        let mut lengths = Vec::new();
-        for object in self.solver.objects_of(frame, base) {
-            let own = &self.solver.objects[object.index()];
-            let Origin::Site(_, pc, part) = own.origin else { return None };
-            for (made, block) in &own.made {
-                let code = self.code(*made);
-                let length = code.blocks[*block as usize].statements.iter().find_map(|one| match &one.kind {
-                    Kind::Define(value) if one.pc == pc => match code.def(*value) {
-                        Def::Array(_, lengths) => lengths.get(usize::from(part)).copied(),
-                        _ => None,
-                    },
-                    _ => None,
-                })?;
-                lengths.push(self.poly(*made, length, DEPTH)?);
-            }
-        }
-        (!lengths.is_empty()).then_some(lengths)
     }
 
     pub(super) fn code(&self, frame: FrameId) -> &Code {
@@ -160,7 +114,7 @@ impl Slices<'_, '_> {
         let (Some(a), Some(b)) = (self.range(one.0, one.1), self.range(other.0, other.1)) else {
             return self.every_nth(one, other);
         };
-        self.in_blocks(&a, &b) || self.in_blocks(&b, &a) || self.every_nth(one, other)
+        self.in_blocks(&a, &b) || self.in_blocks(&b, &a) || in_parts(&a, &b) || self.every_nth(one, other)
     }
 
     /// Both lie in blocks of one size, each in that of its own number.
@@ -168,19 +122,19 @@ impl Slices<'_, '_> {
         let check = || -> Option<bool> {
             let (id, size, low) = one.low.by_id()?;
             let (same, factor, high) = one.high.by_id()?;
-            let (thread, field) = id?;
+            let (thread, number) = id?;
             (same == id && factor == size).then_some(())?;
             let (other_id, other_size, other_low) = other.low.by_id()?;
             let (other_same, other_factor, other_high) = other.high.by_id()?;
             (other_id == other_same && other_size == other_factor).then_some(())?;
             let windows: Vec<(Poly, Poly)> = match other_id {
                 Some(known) => {
-                    (known == (thread, field) && other_size == size).then_some(())?;
+                    (known == (thread, number) && other_size == size).then_some(())?;
                     vec![(other_low, other_high)]
                 }
                 // An instance that is not one of that thread: its numbers begin behind this one's.
                 None => {
-                    let first = self.first(thread, field)?;
+                    let first = self.first(thread, number)?;
                     let shifted = |number: i64| {
                         let start = size.times(&Poly::number(number))?;
                         Some((other_low.minus(&start)?, other_high.minus(&start)?))
@@ -212,10 +166,10 @@ impl Slices<'_, '_> {
             let (second, same) = self.strided(other.0, other.1)?;
             let (id, factor, rest) = first.by_id()?;
             let (other_id, other_factor, other_rest) = second.by_id()?;
-            let (thread, field) = id?;
+            let (thread, number) = id?;
             (step == same && id == other_id && factor == Poly::number(1)).then_some(())?;
             (factor == other_factor && rest == other_rest).then_some(())?;
-            let (start, bound) = self.counted(thread, field)?;
+            let (start, bound) = self.counted(thread, number)?;
             Some(start >= 0 && bound == step)
         };
         check() == Some(true)
@@ -249,8 +203,8 @@ impl Slices<'_, '_> {
     }
 
     /// Where the numbers of a thread's instances begin.
-    fn first(&self, thread: ThreadId, field: FieldId) -> Option<i64> {
-        let (frame, value) = self.number(thread, field)?;
+    fn first(&self, thread: ThreadId, number: Number) -> Option<i64> {
+        let (frame, value) = self.number(thread, number)?;
         let body = &self.solver.frames[frame.index()].body;
         let around = body.graph.loops.iter().find(|one| one.head == body.code.values[value.index()].block)?;
         let (first, step) = induction(&body.code, around, value)?;
@@ -258,16 +212,20 @@ impl Slices<'_, '_> {
     }
 
     /// Where they begin and where they end (excluded).
-    fn counted(&self, thread: ThreadId, field: FieldId) -> Option<(i64, Poly)> {
-        let (frame, value) = self.number(thread, field)?;
+    fn counted(&self, thread: ThreadId, number: Number) -> Option<(i64, Poly)> {
+        let (frame, value) = self.number(thread, number)?;
         let body = &self.solver.frames[frame.index()].body;
         let around = body.graph.loops.iter().find(|one| one.head == body.code.values[value.index()].block)?;
         let bound = bound_of(&body.code, head_test(&body.code, around)?, value)?;
-        Some((self.first(thread, field)?, self.poly(frame, bound, DEPTH)?))
+        Some((self.first(thread, number)?, self.poly(frame, bound, DEPTH)?))
     }
 
     /// The loop's variable that the instances' numbers come from, as it is.
-    fn number(&self, thread: ThreadId, field: FieldId) -> Option<(FrameId, Value)> {
+    fn number(&self, thread: ThreadId, number: Number) -> Option<(FrameId, Value)> {
+        let field = match number {
+            Number::Field(field) => field,
+            Number::Count(frame, value) => return Some((frame, value)),
+        };
         let own = self.owned.own_of(thread)?;
         let [(mut frame, mut value, true)] = sources(self.solver, own, field)[..] else { return None };
         for _ in 0..8 {
@@ -308,15 +266,15 @@ impl Slices<'_, '_> {
                     return Some(number != 0);
                 }
                 let (id, factor, rest) = difference.by_id()?;
-                let (thread, field) = id?;
+                let (thread, number) = id?;
                 (factor == Poly::number(1)).then_some(())?;
-                Some(-rest.constant()? < self.first(thread, field)?)
+                Some(-rest.constant()? < self.first(thread, number)?)
             };
             tested() == Some(true)
         })
     }
 
-    fn range(&self, at: Point, value: Value) -> Option<Range> {
+    pub(super) fn range(&self, at: Point, value: Value) -> Option<Range> {
         Some(Range { low: self.low(at, value, DEPTH)?, high: self.high(at, value, DEPTH)? })
     }
 
@@ -336,6 +294,10 @@ impl Slices<'_, '_> {
         }
         let code = self.code(at.frame);
         let value = code.plain(value);
+        if let Token::Field(field) = self.owned.token(at.frame, value) {
+            let thread = self.solver.frames[at.frame.index()].thread;
+            return self.given(thread, self.owned.own_of(thread)?, field, Some(upper), depth);
+        }
         match code.def(value) {
             Def::Binary { op: BinaryOp::Add, kind: Type::I32 | Type::I64, left, right } => {
                 self.bound(at, *left, upper, depth)?.plus(&self.bound(at, *right, upper, depth)?, 1)
@@ -358,8 +320,13 @@ impl Slices<'_, '_> {
 
     /// `Math.min` from above, `Math.max` from below.
     fn least(&self, at: Point, value: Value, upper: bool, depth: u32) -> Option<Poly> {
-        let code = self.code(at.frame);
-        let statements = code.blocks.iter().flat_map(|block| &block.statements);
+        let arguments = self.least_of(at.frame, value, upper)?;
+        by_number(arguments.iter().filter_map(|one| self.bound(at, *one, upper, depth)))
+    }
+
+    /// The arguments, each of which is a bound.
+    pub(super) fn least_of(&self, frame: FrameId, value: Value, upper: bool) -> Option<&[Value]> {
+        let statements = self.code(frame).blocks.iter().flat_map(|block| &block.statements);
         let mut calls = statements.filter_map(|one| match &one.kind {
             Kind::Call(call) if call.to == Some(value) => Some(call),
             _ => None,
@@ -367,11 +334,8 @@ impl Slices<'_, '_> {
         let call = calls.next()?;
         let names = &self.solver.classes.names;
         let wanted = if upper { "min" } else { "max" };
-        (names.text(call.method.class) == "java/lang/Math" && names.text(call.method.name) == wanted).then_some(())?;
-        let mut all: Vec<Poly> = call.arguments.iter().filter_map(|one| self.bound(at, *one, upper, depth)).collect();
-        // Any of them bounds it; one with a number in it says more.
-        all.sort_by_key(|poly| poly.by_id().is_none_or(|(id, ..)| id.is_none()));
-        all.into_iter().next()
+        let is_meant = names.text(call.method.class) == "java/lang/Math" && names.text(call.method.name) == wanted;
+        is_meant.then_some(&call.arguments[..])
     }
 
     /// A number that a loop counts, where it is used inside the loop.
@@ -482,4 +446,17 @@ impl Slices<'_, '_> {
             false => great == *own && small == *bound,
         }
     }
+}
+
+/// Both lie in parts of a whole, each in that of its own number: `id * n / parts <= i < (id + 1) * n / parts`. Quotients of
+/// numbers that go up (or down) by one amount with every number never turn back.
+fn in_parts(one: &Range, other: &Range) -> bool {
+    let part = |range: &Range| -> Option<(Poly, Poly, i64)> {
+        let (low, parts, begin) = range.low.as_quotient()?;
+        let (high, same, end) = range.high.as_quotient()?;
+        let (id, factor, _) = low.by_id()?;
+        (id.is_some() && parts == same && !parts.names_id() && end < begin).then_some(())?;
+        (high.minus(low)? == factor).then_some((low.clone(), parts.clone(), begin))
+    };
+    part(one).is_some_and(|one| part(other) == Some(one))
 }

@@ -4,10 +4,13 @@
 //! computed from constants and from what does not change while threads run, and which way led to it was decided by
 //! uniform values only. Circles (loop counters) are taken to be uniform unless something in them is not.
 
-use std::collections::HashSet;
+use std::cell::RefCell;
+use std::collections::{HashMap, HashSet};
+use std::rc::Rc;
 
 use super::classes::MethodId;
 use super::code::{Block, Def, Kind, Value};
+use super::flow_graph::decided_by;
 use super::poly::Poly;
 use super::slices::Slices;
 use super::solve::{FrameId, Point};
@@ -18,6 +21,8 @@ pub(super) struct Uniform<'f, 's, 'a> {
     pub frames: &'f [FrameId],
     /// Handlers of exceptions that nobody throws.
     pub idle: &'f dyn Fn(FrameId, Block) -> bool,
+    /// Which blocks decide about others where these handlers do not count, by frame.
+    pub decides: RefCell<HashMap<FrameId, Rc<Vec<Vec<Block>>>>>,
 }
 
 /// How deep sums of products are looked into.
@@ -40,8 +45,14 @@ impl Uniform<'_, '_, '_> {
             return true;
         }
         let body = &self.slices.solver.frames[frame.index()].body;
+        let known = self.decides.borrow().get(&frame).cloned();
+        let decides = known.unwrap_or_else(|| {
+            let found = Rc::new(decided_by(&body.code, &|handler| (self.idle)(frame, handler)));
+            self.decides.borrow_mut().insert(frame, Rc::clone(&found));
+            found
+        });
         let deciders = (0..body.code.blocks.len() as Block)
-            .filter(|at| body.graph.reached[*at as usize] && body.graph.decides[*at as usize].contains(&block));
+            .filter(|at| body.graph.reached[*at as usize] && decides[*at as usize].contains(&block));
         deciders
             .into_iter()
             .all(|at| self.ends_alike(frame, at, values, blocks) && self.is_decided_alike(frame, at, blocks, values))

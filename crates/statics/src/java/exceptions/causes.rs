@@ -330,11 +330,22 @@ impl<'f, 's, 'a> Finder<'f, 's, 'a> {
         }
     }
 
-    /// A thread that other statements may have started already.
+    /// A thread that other statements may have started already; not if each starts one that it has just made.
     fn may_have_started(&self, at: Point) -> bool {
-        let threads = self.solver.started.get(&at).into_iter().flatten();
-        let starts = |thread: &ThreadId| &self.solver.threads[thread.index()].starts;
-        threads.into_iter().any(|thread| starts(thread).iter().any(|other| other.frame != at.frame))
+        let receiver = |at: Point| self.solver.call_at(at).and_then(|call| call.arguments.first().copied());
+        let Some(own) = receiver(at) else { return false };
+        let objects = self.solver.refers(at.frame, own);
+        let is_new =
+            |at: Point, one: Value| matches!(self.code(at.frame).def(self.code(at.frame).plain(one)), Def::New(_));
+        let again = |other: &Point| {
+            let same = receiver(*other).is_none_or(|one| {
+                self.solver.refers(other.frame, one).iter().any(|object| objects.contains(object))
+                    && !(is_new(at, own) && is_new(*other, one))
+            });
+            other.frame != at.frame && same
+        };
+        let mut threads = self.solver.started.get(&at).into_iter().flatten();
+        threads.any(|thread| self.solver.threads[thread.index()].starts.iter().any(again))
     }
 
     /// `next()` right after `hasNext()` said yes.

@@ -2,6 +2,7 @@
 
 mod bench;
 mod bench_java;
+mod bench_ranks;
 mod classes;
 mod samples;
 mod soak;
@@ -192,6 +193,13 @@ const CHORES: &[Chore] = &[
         |_| soak::ranks(),
     ),
     chore("bench", "record", "", "what recording and watching cost against plain and libtsan, as ratios", |_| bench()),
+    chore(
+        "bench",
+        "ranks",
+        "",
+        "what looking at programs of many ranks costs, and how the analysis grows to 4,096 virtual ranks",
+        |_| bench_on_ranks(),
+    ),
     chore("bench", "java", "", "what recording costs on a Java machine, as ratios (needs a JDK)", |_| bench_on_java()),
     chore(
         "bench",
@@ -291,6 +299,13 @@ fn bench() -> bool {
         return false;
     }
     print_error(bench::run(&root()).map(|()| true))
+}
+
+fn bench_on_ranks() -> bool {
+    let scale = ["run", "--release", "--package", "reweave-spmd", "--example", "scale"];
+    cargo(&["build", "--release", "--package", "reweave"])
+        && print_error(bench_ranks::run(&root()).map(|()| true))
+        && cargo(&scale)
 }
 
 fn bench_on_java() -> bool {

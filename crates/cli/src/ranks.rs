@@ -46,7 +46,7 @@ pub fn record(command: &[OsString], folder: &Path, max_log: u64) -> i32 {
         eprintln!("reweave: {} is a file: the logs of many ranks need a folder (-o)", folder.display());
         return exit::USAGE;
     }
-    match listen(command, folder, max_log) {
+    match listen(command, folder, max_log, false) {
         Ok(recording) => {
             summary(&recording, &format!("{}: ", folder.display()));
             recording.ended.status
@@ -55,9 +55,26 @@ pub fn record(command: &[OsString], folder: &Path, max_log: u64) -> i32 {
     }
 }
 
-fn listen(command: &[OsString], folder: &Path, max_log: u64) -> reweave_launch::Result<Recording> {
+fn listen(command: &[OsString], folder: &Path, max_log: u64, online: bool) -> reweave_launch::Result<Recording> {
     let cwd = std::env::current_dir().unwrap_or_default();
-    host::record(Start { command, cwd: &cwd, limit: None, max_log: Some(max_log) }, folder)
+    host::record(Start { command, cwd: &cwd, limit: None, max_log: Some(max_log), online }, folder)
+}
+
+/// What ranks did that judged while they ran.
+fn watched_summary(recording: &Recording) {
+    if recording.notes.online == 0 {
+        return summary(recording, "watched ");
+    }
+    let ranks = counted(recording.logs.len() as u64, "rank", "ranks");
+    let counts = recording.notes.judged.iter().map(|(counts, _)| counts);
+    let (mut accesses, mut phases, mut bytes) = (0, 0, 0);
+    for counts in counts {
+        (accesses, bytes) = (accesses + counts.accesses, bytes + counts.bytes_sent);
+        phases = phases.max(counts.phases);
+    }
+    let phases = counted(phases, "phase", "phases");
+    let (accesses, bytes) = (grouped(accesses), human_size(bytes));
+    eprintln!("reweave: watched {ranks}, {accesses} accesses in {phases}, {bytes} told to their owners");
 }
 
 fn summary(recording: &Recording, before: &str) {
@@ -66,15 +83,18 @@ fn summary(recording: &Recording, before: &str) {
     eprintln!("reweave: {before}{ranks}, {entries} entries in their logs, {}", human_size(recording.bytes));
 }
 
-/// Runs the program once and tells what its ranks' logs show; gives the program's status. The logs lie on disk until
-/// the end.
-pub fn watch(command: &[OsString], max_log: u64, json: Option<&Path>) -> i32 {
-    let watched = PrivateFolder::new().and_then(|folder| listen(command, folder.path(), max_log));
+/// What an entry of a rank's log grows to when it is judged, as a multiple.
+const GROWS: u64 = 16;
+
+/// Runs the program once, its ranks judging what they do while it runs, and tells what they found; gives the program's
+/// status. `memory`: bytes that a rank may use.
+pub fn watch(command: &[OsString], memory: u64, json: Option<&Path>) -> i32 {
+    let watched = PrivateFolder::new().and_then(|folder| listen(command, folder.path(), memory / GROWS, true));
     let recording = match watched {
         Ok(recording) => recording,
         Err(error) => return output::fail(&error),
     };
-    summary(&recording, "watched ");
+    watched_summary(&recording);
     let tested = host::predict(FRONT_ENDS, &recording, false);
     notes(&tested.notes);
     let style = Style::for_stderr().with_detail(text::Detail::Full);

@@ -4,6 +4,8 @@ use std::path::Path;
 
 use crate::event::{Logged, Logs};
 use crate::ids::Rank;
+use crate::owner::Found;
+use crate::phases::Counts;
 use crate::wire::decode;
 
 pub const MAGIC: &[u8; 8] = b"rwspmd02";
@@ -18,6 +20,17 @@ pub fn name(rank: u32) -> String {
 /// The file of what a rank says beside its log.
 pub fn notes_name(rank: u32) -> String {
     format!("rank.{rank}.notes")
+}
+
+/// The file of what a rank found while the program ran.
+pub fn found_name(rank: u32) -> String {
+    format!("rank.{rank}.found")
+}
+
+/// What the ranks found while the program ran.
+pub fn read_found(folder: &Path, ranks: usize) -> Vec<Found> {
+    let of = |rank: usize| std::fs::read(folder.join(found_name(rank as u32))).unwrap_or_default();
+    (0..ranks).flat_map(|rank| decode::<Found>(&of(rank))).collect()
 }
 
 /// The log of one rank: its number, how many there are, the entries.
@@ -93,6 +106,9 @@ pub struct Notes {
     pub dropped: u64,
     /// Calls that were not understood.
     pub not_understood: std::collections::BTreeSet<String>,
+    /// Ranks that judged while the program ran, and those that came to the end of it, each with what it counted, and the pairs that it gave up.
+    pub online: usize,
+    pub judged: Vec<(Counts, u64)>,
 }
 
 /// The notes of that many ranks.
@@ -120,6 +136,13 @@ impl Notes {
                     self.modules.push(Module { number, bias, path: (*path).to_owned() });
                 }
             }
+            "judged" => {
+                let numbers: Vec<u64> = rest.split(' ').filter_map(|number| number.parse().ok()).collect();
+                if let [phases, ordered, accesses, dropped, bytes_sent, given_up] = numbers[..] {
+                    self.judged.push((Counts { phases, ordered, accesses, dropped, bytes_sent }, given_up));
+                }
+            }
+            "online" => self.online += 1,
             "instrumented" => self.instrumented += 1,
             "finished" => {
                 self.finished.push(rank);

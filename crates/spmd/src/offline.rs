@@ -1,10 +1,13 @@
 //! The whole analysis on complete logs, in one process.
 
+use std::collections::BTreeMap;
+
 use crate::event::Logs;
 use crate::ids::Rank;
 use crate::lower::{Lowered, Lowering};
 use crate::order::Order;
-use crate::owner::{self, Findings, Found, Placed};
+use crate::logfile::Notes;
+use crate::owner::{self, Findings, Found, Placed, Statement};
 use crate::rules::{Known, Verdict, Why};
 use crate::values;
 use crate::witness::{self, Checker, Witness};
@@ -22,6 +25,28 @@ pub struct Races {
     pub ambiguous_waits: usize,
     /// Accesses that were looked at.
     pub accesses: usize,
+}
+
+impl Races {
+    /// What ranks found while they ran: the strongest of each pair of statements. Nothing has a witness, for which there
+    /// are no logs.
+    pub fn told(found: &[Found], notes: &Notes) -> Races {
+        let mut strongest: BTreeMap<(Statement, Statement), &Found> = BTreeMap::new();
+        for found in found {
+            let known = strongest.entry(found.statements()).or_insert(found);
+            if known.verdict < found.verdict {
+                *known = found;
+            }
+        }
+        Races {
+            witnesses: vec![None; strongest.len()],
+            found: strongest.into_values().cloned().collect(),
+            incomplete: 0,
+            given_up: notes.judged.iter().map(|(_, given_up)| *given_up as usize).sum(),
+            ambiguous_waits: 0,
+            accesses: notes.judged.iter().map(|(counts, _)| counts.accesses as usize).sum(),
+        }
+    }
 }
 
 /// Judges the logs of all ranks. `strict`: what only practice keeps apart is a race too (R2, R10, R18).

@@ -18,6 +18,9 @@ use crate::{hang, logfile};
 /// How long one access of a pair waits for the other one.
 const PATIENCE: u64 = 400;
 
+/// By how much it waits longer in a second try.
+const MORE_PATIENCE: u64 = 5;
+
 /// Bytes of the environment that say what a run is to do.
 const ENVIRONMENT: usize = 2048;
 
@@ -32,6 +35,8 @@ pub struct Program {
     pub limit: Duration,
     /// Bytes that the log of one rank may take.
     pub max_log: Option<u64>,
+    /// The ranks analyse what they do while they run, and keep no logs of it.
+    pub online: bool,
     /// It is ended when all ranks wait for each other for some seconds.
     pub ends_when_stuck: bool,
     /// Whether somebody wants it to end now.
@@ -66,6 +71,9 @@ impl Program {
         command.env("LD_PRELOAD", self.preloaded());
         // The environment lies above the stack: of another size, it would shift every address there.
         let plan = plan.map(ToString::to_string).unwrap_or_default();
+        if self.online {
+            command.env("REWEAVE_SPMD_ONLINE", "1");
+        }
         let limit = self.max_log.map_or(0, |bytes| "REWEAVE_SPMD_LIMIT=".len() + bytes.to_string().len() + 1);
         let used = folder.as_os_str().len() + plan.len() + limit;
         command
@@ -207,9 +215,12 @@ impl Confirmation {
         let seen = |order: &Ordered| {
             let mut values = order.values.clone();
             values.sort();
-            (values, order.left.clone())
+            // Which rank's lines come first is chance.
+            let mut lines: Vec<Vec<u8>> = order.ended.output.split(|byte| *byte == b'\n').map(<[u8]>::to_vec).collect();
+            lines.sort();
+            (values, order.left.clone(), order.ended.status, order.ended.timed_out, lines)
         };
-        seen(one) != seen(other) || one.ended != other.ended
+        seen(one) != seen(other)
     }
 }
 
@@ -235,13 +246,20 @@ pub fn plans(logs: &Logs, found: &Found) -> Option<[Plan; 2]> {
     Some([plan(a, b), plan(b, a)])
 }
 
-/// Runs the program once for each order.
+/// Runs the program once for each order, and once more with more patience where that did not do it: ranks may be slow.
 pub fn confirm(program: &Program, folder: &Path, plans: &[Plan; 2]) -> io::Result<Confirmation> {
     let mut orders = Vec::new();
     for (number, plan) in plans.iter().enumerate() {
-        let folder = folder.join(format!("order.{number}"));
-        std::fs::create_dir_all(&folder)?;
-        orders.push(steer(program, &folder, plan, Output::File)?);
+        let run = |plan: &Plan, folder: PathBuf| {
+            std::fs::create_dir_all(&folder)?;
+            steer(program, &folder, plan, Output::File)
+        };
+        let mut tried = run(plan, folder.join(format!("order.{number}")))?;
+        if !tried.happened && !(program.interrupted)() {
+            let patient = Plan { patience: plan.patience * MORE_PATIENCE, ..*plan };
+            tried = run(&patient, folder.join(format!("order.{number}.again")))?;
+        }
+        orders.push(tried);
     }
     Ok(Confirmation { orders })
 }

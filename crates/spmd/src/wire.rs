@@ -10,6 +10,8 @@ use crate::event::{
 };
 use crate::ids::{Communicator, Context, Datatype, Moment, Object, Rank, Request, Site, Strand, Window};
 use crate::order::{Channel, Sync};
+use crate::owner::Found;
+use crate::rules::{Verdict, Why};
 use crate::values::{Seen, What, Written};
 
 /// Something that can be sent.
@@ -183,6 +185,7 @@ structs! {
         owner, place, len, stride, count, role, writes, atomic, accumulates, locks, strand, start, step, opened, end,
         end_by_the_letter, ordered, site
     }
+    Found { a, i, b, j, verdict, address }
     Sync { moment, brings, awaits, voids }
     Written { owner, place, moment, value, ordered, shmem }
     Seen { owner, place, moment, what }
@@ -228,6 +231,8 @@ enums! {
         0 All { contributors }, 1 FromRoot { root }, 2 ToRoot { root, contributors }, 3 Prefix { before },
         4 Pairs { to, from }
     }
+    Verdict { 0 Apart, 1 Potential(why), 2 Race }
+    Why { 0 OverByPractice, 1 MixedOperations, 2 FlagByPut, 3 SeveralWriters }
     Comparison { 0 Equal, 1 NotEqual, 2 Greater, 3 LessOrEqual, 4 Less, 5 GreaterOrEqual }
     Event {
         0 WindowMade { window, base, unit, accumulates }, 1 Local { owner, place, len, write }, 2 Operation(operation),

@@ -36,9 +36,10 @@ pub struct Args {
     /// Also record accesses that only repeat what their thread just did: slower, finds the same
     #[arg(long)]
     every_access: bool,
-    /// Forget what was seen of earlier accesses when `reweave` itself needs more memory than this
-    #[arg(long, value_name = "SIZE", value_parser = parse_size, default_value = "2G")]
-    max_memory: u64,
+    /// Forget what was seen of earlier accesses when `reweave` itself needs more memory than this (of programs of many
+    /// ranks: each of them) [default: 2G, 64M for a rank]
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    max_memory: Option<u64>,
     /// Write the findings as JSON at the end
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
@@ -48,6 +49,9 @@ pub struct Args {
     #[arg(required = true, last = true, value_name = "PROG")]
     command: Vec<OsString>,
 }
+
+/// What a rank may use when nobody says how much.
+const RANK_MEMORY: u64 = 64 << 20;
 
 /// Analyses whose memory does not grow with the length of the run.
 fn known() -> impl Iterator<Item = (AnalysisRef, Watching)> {
@@ -96,7 +100,6 @@ fn chosen(asked: &[String], sample: bool) -> Result<Vec<AnalysisRef>, String> {
 }
 
 pub fn run(args: Args) -> i32 {
-    debug_assert_eq!(MAX_MEMORY, 2 << 30, "the default of --max-memory");
     let analyses = match chosen(&args.analysis, args.sample) {
         Ok(analyses) => analyses,
         Err(why) => {
@@ -112,13 +115,13 @@ pub fn run(args: Args) -> i32 {
     }
     let cwd = std::env::current_dir().unwrap_or_default();
     if reweave_spmd::host::is_spmd(&args.command, &cwd) {
-        return crate::ranks::watch(&args.command, args.max_memory, args.json.as_deref());
+        return crate::ranks::watch(&args.command, args.max_memory.unwrap_or(RANK_MEMORY), args.json.as_deref());
     }
     let mut options = Options::watched(FRONT_ENDS, args.command);
     args.scheduling.apply(&mut options);
     let plan = Plan {
         options: live::Options { analyses, sample: args.sample, check: args.check, every_access: args.every_access },
-        max_memory: args.max_memory,
+        max_memory: args.max_memory.unwrap_or(MAX_MEMORY),
     };
     // It is told once and kept nowhere: in full.
     let style = Style::for_stderr().with_detail(text::Detail::Full);

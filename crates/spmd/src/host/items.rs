@@ -6,7 +6,7 @@ use reweave_report::{AccessItem, HeldLock, Item, Location, Operation, fingerprin
 
 use super::places::Places;
 use crate::access::{Access, LockName, Role};
-use crate::event::{Action, Event, Logs, Operator, Place};
+use crate::event::{Action, Event, Logged, Logs, Operator, Place};
 use crate::ids::{Rank, Site, Window};
 use crate::owner::{self, Found};
 use crate::rules::{Verdict, Why};
@@ -159,8 +159,13 @@ fn held(access: &Access) -> Vec<HeldLock> {
     access.locks.iter().map(|held| HeldLock { name: name(held), taken: None, shared: false }).collect()
 }
 
+/// Does the log keep nothing but the windows, because the rank judged while it ran?
+fn is_summary(log: &[Logged]) -> bool {
+    log.iter().all(|logged| matches!(logged.event, Event::WindowMade { .. }))
+}
+
 /// Why a pair is no more than potential.
-fn why(found: &Found, has_witness: bool) -> Option<String> {
+fn why(logs: &Logs, found: &Found, has_witness: bool) -> Option<String> {
     let text = match found.verdict {
         Verdict::Potential(Why::OverByPractice) => {
             "over in practice when the other begins, though the standard asks for more (--strict makes it a finding)"
@@ -172,6 +177,9 @@ fn why(found: &Found, has_witness: bool) -> Option<String> {
             "a flag that is set by a put and waited for (--strict makes it a finding)"
         }
         Verdict::Potential(Why::SeveralWriters) => "values that were read probably keep them apart",
+        Verdict::Race | Verdict::Apart if !has_witness && logs.iter().all(|log| is_summary(log)) => {
+            "unordered by the rules; the run was not recorded, so that no order of events that shows it was checked"
+        }
         Verdict::Race | Verdict::Apart if !has_witness => "no order of events was found that shows it",
         Verdict::Race | Verdict::Apart => return None,
     };
@@ -200,7 +208,7 @@ pub(super) fn item(logs: &Logs, found: &Found, has_witness: bool, places: &Place
         analysis: ANALYSIS.into(),
         summary: format!("data race on {text}: {} are not ordered", did.join(" and ")),
         accesses,
-        why_unconfirmed: why(found, has_witness),
+        why_unconfirmed: why(logs, found, has_witness),
         ..Item::new(Kind::Race, strength)
     }
 }

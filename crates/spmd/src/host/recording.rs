@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::{RANKS, Unpacked};
 use crate::event::Logs;
 use crate::logfile::{self, Notes};
+use crate::owner::Found;
 use crate::session::{Ended, Output, Program};
 
 /// The file that says how the run was started, and how it ended.
@@ -35,12 +36,16 @@ pub struct Start<'a> {
     pub limit: Option<Duration>,
     /// Bytes that the log of one rank may take.
     pub max_log: Option<u64>,
+    /// The ranks analyse what they do while they run.
+    pub online: bool,
 }
 
 /// A run as its ranks logged it.
 pub struct Recording {
     pub logs: Logs,
     pub notes: Notes,
+    /// What the ranks found while they ran.
+    pub found: Vec<Found>,
     pub ended: Ended,
     pub command: Vec<OsString>,
     pub cwd: PathBuf,
@@ -65,6 +70,7 @@ impl Recording {
         let ranks = ranks.canonicalize().map_err(Error::output("open", folder))?;
         let mut program = program(start.command, start.cwd, unpacked, start.limit.unwrap_or(FOREVER));
         program.max_log = start.max_log;
+        program.online = start.online;
         let began = Instant::now();
         let ended = program.run(&ranks, None, Output::Ours).map_err(|source| cannot_run(start.command, source))?;
         let about = About {
@@ -89,11 +95,13 @@ impl Recording {
             .map_err(|error| Error::NotReplayable { path: path.clone(), why: format!("it cannot be read: {error}") })?;
         let logs = logfile::read_all(&ranks).map_err(Error::io("read", &ranks))?;
         let notes = logfile::read_notes(&ranks, logs.len());
+        let found = logfile::read_found(&ranks, logs.len());
         let bytes = logfile::size(&ranks, logs.len());
         let About { command, cwd, status, timed_out, seconds } = about;
         Ok(Recording {
             logs,
             notes,
+            found,
             ended: Ended { status, timed_out, output: Vec::new() },
             command: command.into_iter().map(OsString::from).collect(),
             cwd,
@@ -118,6 +126,7 @@ pub(super) fn program(command: &[OsString], cwd: &Path, unpacked: &Unpacked, lim
         runtime: unpacked.path(),
         limit,
         max_log: None,
+        online: false,
         ends_when_stuck: limit < FOREVER,
         interrupted: interrupt::asked,
     }

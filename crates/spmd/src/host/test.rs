@@ -75,7 +75,7 @@ pub fn test(request: &Request, watch: &mut dyn FnMut(Stage<'_>)) -> Result<Teste
     empty(&request.folder)?;
     let _guard = interrupt::Guard::around();
     let end = Instant::now() + request.budget;
-    let start = Start { command: &request.command, cwd: &request.cwd, limit: Some(request.budget / 4), max_log: None };
+    let start = Start { command: &request.command, cwd: &request.cwd, limit: Some(request.budget / 4), max_log: None, online: false };
     let recording = Recording::make(start, &request.folder, &Unpacked::new()?)?;
     interrupt::forget();
     settle(request, &recording, end, watch)
@@ -96,9 +96,11 @@ pub fn record(start: Start<'_>, folder: &Path) -> Result<Recording> {
     Recording::make(start, folder, &Unpacked::new()?)
 }
 
-/// What a recorded run shows, without running anything.
+/// What a recorded run shows, without running anything. Of ranks that judged while they ran: what they found.
 pub fn predict(front_ends: FrontEnds, recording: &Recording, strict: bool) -> Tested {
-    let races = offline::analyse(&recording.logs, strict);
+    let judged = recording.notes.online > 0;
+    let races =
+        if judged { Races::told(&recording.found, &recording.notes) } else { offline::analyse(&recording.logs, strict) };
     let findings = told(front_ends, &recording.logs, &recording.notes, &races);
     tested(front_ends, recording, &races, findings)
 }
@@ -182,6 +184,7 @@ fn confirm(
             ..AttemptCounts::default()
         });
         if tried.confirmed() {
+            let plans = [tried.orders[0].plan, tried.orders[1].plan];
             let again = Again::new(&request.command, &request.cwd, &plans, program.limit);
             again.save(&request.folder.join(item.id.to_string()))?;
             confirmed(item, &tried);

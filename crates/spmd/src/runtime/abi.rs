@@ -19,6 +19,7 @@ pub struct Abi {
     pub no_comm: Handle,
     pub no_request: Handle,
     pub no_info: Handle,
+    pub no_datatype: Handle,
     pub byte: Handle,
     pub proc_null: i32,
     pub any_source: i32,
@@ -67,6 +68,7 @@ fn open_mpi() -> Abi {
         no_comm: symbol("ompi_mpi_comm_null"),
         no_request: symbol("ompi_request_null"),
         no_info: symbol("ompi_mpi_info_null"),
+        no_datatype: symbol("ompi_mpi_datatype_null"),
         byte: symbol("ompi_mpi_byte"),
         proc_null: -2,
         any_source: -1,
@@ -87,6 +89,7 @@ fn mpich() -> Abi {
         no_comm: 0x0400_0000,
         no_request: 0x2c00_0000,
         no_info: 0x1c00_0000,
+        no_datatype: 0x0c00_0000,
         byte: 0x4c00_010d,
         proc_null: -1,
         any_source: -2,
@@ -138,6 +141,11 @@ impl Abi {
     pub fn operator(&self, op: Handle) -> Operator {
         let op = self.handle(op);
         self.operators.iter().find(|(handle, _)| *handle == op).map_or(Operator::Other, |(_, operator)| *operator)
+    }
+
+    /// The handle of an operation.
+    pub fn operation(&self, wanted: Operator) -> Handle {
+        self.operators.iter().find(|(_, operator)| *operator == wanted).map_or(0, |(handle, _)| *handle)
     }
 
     /// Does the program not want the status? An array of them is not wanted by the same value.

@@ -4,7 +4,7 @@ use super::Call;
 use super::abi::{Handle, abi};
 use super::local;
 use super::objects::{Comm, Kind, Req, State};
-use super::steer;
+use super::{online, steer};
 use crate::event::{Buffer, Collective, Event, Flow};
 use crate::ids::{Rank, Request};
 
@@ -63,6 +63,9 @@ fn enter(
 fn blocking(call: &Call, comm: Handle, shape: Shape, buffers: &[Touched], go: impl FnOnce() -> i32) -> i32 {
     steer::release_collectives();
     let entered = call.with(|state, pc| enter(state, pc, comm, &shape, buffers)).flatten();
+    if let (Some(_), Shape::All) = (&entered, &shape) {
+        online::boundary(size(call, comm) as u32);
+    }
     let result = steer::blocking(go);
     if let Some((collective, request)) = entered {
         call.with(|state, pc| {

@@ -1,12 +1,13 @@
 //! Loads and stores of the program: the compilers' ThreadSanitizer hooks, where it was built with them.
 //!
 //! Only memory that others can reach counts: parts of windows, and buffers of operations that are under
-//! way. Everything else is left after one comparison with the hull of what is watched.
+//! way. Everything else is left after a comparison with the hull of what is watched, or a look into a table of pages.
 
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 
-use super::{INSIDE, with};
+use super::{INSIDE, recent, with};
 use crate::event::{Buffer, Place};
 use crate::ids::{Rank, Window};
 
@@ -23,11 +24,16 @@ struct Watched {
 struct Ranges {
     /// Parts of windows.
     windows: Vec<Watched>,
-    /// Buffers of operations that are under way.
-    pending: Vec<(u64, u64)>,
+    /// Buffers of operations that are under way: where each ends, by where it begins.
+    pending: BTreeMap<u64, u64>,
+    /// Where they begin, oldest first.
+    order: VecDeque<u64>,
+    /// Bytes of the longest.
+    longest: u64,
 }
 
-static RANGES: Mutex<Ranges> = Mutex::new(Ranges { windows: Vec::new(), pending: Vec::new() });
+static RANGES: Mutex<Ranges> =
+    Mutex::new(Ranges { windows: Vec::new(), pending: BTreeMap::new(), order: VecDeque::new(), longest: 0 });
 /// A module of the program has hooks.
 static INSTRUMENTED: AtomicBool = AtomicBool::new(false);
 static LISTENING: AtomicBool = AtomicBool::new(false);
@@ -37,6 +43,45 @@ static HIGH: AtomicU64 = AtomicU64::new(0);
 
 /// Buffers that are remembered; beyond, the oldest are forgotten together with what happens to them.
 const PENDING: usize = 4096;
+
+/// Pages of which a byte is watched; several share an entry, and none is ever taken out.
+static PAGES: [AtomicU8; 1 << 16] = [const { AtomicU8::new(0) }; 1 << 16];
+const PAGE: u32 = 12;
+
+fn page(number: u64) -> &'static AtomicU8 {
+    // Neighbours have entries of their own.
+    &PAGES[(number ^ number >> 16) as usize % PAGES.len()]
+}
+
+/// May a byte of these be watched?
+fn may_be_watched(start: u64, end: u64) -> bool {
+    let (first, last) = (start >> PAGE, (end - 1) >> PAGE);
+    (first..=last.min(first + PAGES.len() as u64)).any(|number| page(number).load(Ordering::Relaxed) != 0)
+}
+
+impl Ranges {
+    /// Where a buffer ends that has a byte of these.
+    fn pending_at(&self, start: u64, end: u64) -> Option<u64> {
+        let mut near = self.pending.range(start.saturating_sub(self.longest)..end);
+        near.find(|(_, hi)| start < **hi).map(|(_, hi)| *hi)
+    }
+
+    fn add_pending(&mut self, lo: u64, hi: u64) {
+        self.longest = self.longest.max(hi - lo);
+        match self.pending.get_mut(&lo) {
+            Some(known) => *known = hi.max(*known),
+            None => {
+                if self.pending.len() == PENDING
+                    && let Some(oldest) = self.order.pop_front()
+                {
+                    self.pending.remove(&oldest);
+                }
+                self.pending.insert(lo, hi);
+                self.order.push_back(lo);
+            }
+        }
+    }
+}
 
 fn ranges() -> std::sync::MutexGuard<'static, Ranges> {
     RANGES.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
@@ -58,6 +103,8 @@ pub fn stop() {
 fn hull(lo: u64, hi: u64) {
     LOW.fetch_min(lo, Ordering::Relaxed);
     HIGH.fetch_max(hi, Ordering::Relaxed);
+    let (first, last) = (lo >> PAGE, (hi - 1) >> PAGE);
+    (first..=last.min(first + PAGES.len() as u64)).for_each(|number| page(number).store(1, Ordering::Relaxed));
 }
 
 /// A part of a window that this rank can load from and store to.
@@ -95,48 +142,60 @@ pub fn pending(buffer: &Buffer) {
     for piece in &buffer.pieces {
         let lo = buffer.address.wrapping_add_signed(piece.offset);
         let last = piece.stride.max(0) as u64 * u64::from(piece.count - 1);
-        let range = (lo, lo + last + piece.len);
-        if !ranges.pending.contains(&range) {
-            if ranges.pending.len() == PENDING {
-                ranges.pending.remove(0);
-            }
-            ranges.pending.push(range);
-            hull(range.0, range.1);
+        let hi = lo + last + piece.len;
+        if ranges.pending.get(&lo).is_none_or(|known| *known < hi) {
+            ranges.add_pending(lo, hi);
+            hull(lo, hi);
         }
     }
 }
 
+/// Is a byte of this memory part of a window, or was it given to an operation?
+pub fn is_shared(start: u64, len: u64) -> bool {
+    let end = start + len;
+    if start >= HIGH.load(Ordering::Relaxed) || end <= LOW.load(Ordering::Relaxed) {
+        return false;
+    }
+    let ranges = ranges();
+    ranges.windows.iter().any(|range| start < range.hi && range.lo < end) || ranges.pending_at(start, end).is_some()
+}
+
 /// The program is about to load or store.
 pub fn access(pc: u64, address: u64, len: u32, write: bool) {
-    let outside = address >= HIGH.load(Ordering::Relaxed) || address + u64::from(len) <= LOW.load(Ordering::Relaxed);
+    let end = address + u64::from(len);
+    let outside = address >= HIGH.load(Ordering::Relaxed)
+        || end <= LOW.load(Ordering::Relaxed)
+        || len == 0
+        || !may_be_watched(address, end);
     if outside && !super::threads::several() {
         return;
     }
-    if super::threads::several() {
+    let several = super::threads::several();
+    if several {
         super::threads::sections::touch(address, u64::from(len), write);
+    } else if !super::steer::active() && recent::covers(pc, address, end, write) {
+        return;
     }
     if !LISTENING.load(Ordering::Acquire) || INSIDE.try_with(|inside| inside.replace(true)).unwrap_or(true) {
         return;
     }
     let found = {
         let ranges = ranges();
-        let end = address + u64::from(len);
         let window = ranges.windows.iter().find(|range| address < range.hi && range.lo < end).copied();
-        let pending = ranges.pending.iter().any(|(lo, hi)| address < *hi && *lo < end);
-        (window, pending)
+        (window, ranges.pending_at(address, end))
     };
-    let several = super::threads::several();
     let seen = with(|state| {
         let (owner, place) = match found {
             (Some(range), _) if range.owner != state.me => {
                 let bytes = (range.offset + address - range.lo) as i64;
                 (range.owner, Place::Window { window: range.window, units: 0, bytes })
             }
-            (Some(_), _) | (None, true) => (state.me, Place::Address(address)),
+            (Some(_), _) | (None, Some(_)) => (state.me, Place::Address(address)),
             // Another strand may hand it to an operation later.
-            (None, false) if several && !super::threads::is_own(address) => (state.me, Place::Address(address)),
-            (None, false) => return None,
+            (None, None) if several && !super::threads::is_own(address) => (state.me, Place::Address(address)),
+            (None, None) => return None,
         };
+        recent::take(pc).into_iter().for_each(|untold| state.tell(untold));
         let site = state.site(pc);
         state.local(site, (owner, place), address, u64::from(len), write);
         if let (Some(range), false, true) = (found.0, write, len <= 8)
@@ -144,6 +203,10 @@ pub fn access(pc: u64, address: u64, len: u32, write: bool) {
             && (range.lo..range.hi).contains(&(address + u64::from(len) - 1))
         {
             state.polled(pc, range.window, address, u64::from(len));
+        }
+        let watched = found.0.map(|range| range.hi).or(found.1).filter(|_| owner == state.me && !several);
+        if let Some(watched) = watched {
+            recent::remember(pc, (address, end), write, watched);
         }
         let named = match place {
             Place::Address(address) => address,

@@ -15,6 +15,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::event::{Event, Logged};
 use crate::logfile::{HEADER, MAGIC};
+use crate::phases::Counts;
 use crate::wire::Wire;
 
 /// The file grows by that much.
@@ -58,6 +59,8 @@ pub struct Log {
     map: *mut u8,
     mapped: usize,
     used: usize,
+    /// Where the phase begins: what lies before has been handed out.
+    kept: usize,
     limit: usize,
     scratch: Vec<u8>,
     /// The last entries: where each begins, and what it is to a loop that polls.
@@ -84,6 +87,7 @@ impl Log {
             map: std::ptr::null_mut(),
             mapped: 0,
             used: HEADER,
+            kept: HEADER,
             limit,
             scratch: Vec::new(),
             recent: VecDeque::new(),
@@ -129,7 +133,10 @@ impl Log {
         self.scratch.clear();
         logged.put(&mut self.scratch);
         let end = self.used + self.scratch.len();
-        if end > self.limit || !self.grow(end) {
+        // Loads and stores leave room for what order rests on.
+        let local = matches!(logged.event, Event::Local { .. });
+        let limit = if local { self.limit / 4 * 3 } else { self.limit };
+        if end > limit || !self.grow(end) {
             self.dropped += 1;
             return;
         }
@@ -149,6 +156,19 @@ impl Log {
         // SAFETY: the header lies in the map.
         let whole = unsafe { &*self.map.add(8).cast::<AtomicU64>() };
         whole.store((self.used - HEADER) as u64, Ordering::Release);
+    }
+
+    /// Hands out what was logged since the last time, and begins anew with `first`.
+    pub fn phase(&mut self, first: &[Logged]) -> Vec<u8> {
+        // SAFETY: whole entries in the map.
+        let bytes = unsafe { std::slice::from_raw_parts(self.map.add(self.kept), self.used - self.kept) }.to_vec();
+        self.used = HEADER;
+        self.recent.clear();
+        first.iter().for_each(|logged| self.push(logged));
+        self.recent.clear();
+        self.kept = self.used;
+        self.publish();
+        bytes
     }
 
     /// A loop that polls does the same again and again, and nothing else: what is exactly what came before it is taken
@@ -205,6 +225,17 @@ impl Notes {
 
     pub fn not_understood(&mut self, name: &str) {
         self.write(&format!("not understood {name}\n"));
+    }
+
+    /// The rank judges while the program runs.
+    pub fn online(&mut self) {
+        self.write("online\n");
+    }
+
+    /// What was judged while the program ran.
+    pub fn judged(&mut self, counts: &Counts, given_up: u64) {
+        let Counts { phases, ordered, accesses, dropped, bytes_sent } = counts;
+        self.write(&format!("judged {phases} {ordered} {accesses} {dropped} {bytes_sent} {given_up}\n"));
     }
 
     /// The rank came to its end.

@@ -1,12 +1,14 @@
-//! `memcpy`, `memmove` and `memset` as the program calls them: gcc puts no hooks around them.
+//! `memcpy`, `memmove`, `memset` and `free` as the program calls them: gcc puts no hooks around them.
 //!
-//! They are replaced for the whole process, so they do their work by themselves and need nothing: string instructions,
-//! which no compiler turns back into a call. Only calls from modules with hooks count.
+//! The first three are replaced for the whole process, so they do their work by themselves and need nothing: string
+//! instructions, which no compiler turns back into a call. Only calls from modules with hooks count.
 
 use std::arch::asm;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-use super::local::access;
+use super::local::{access, is_shared};
+use super::Call;
+use crate::event::{Event, Place};
 
 /// Code of modules with hooks: where it begins and ends.
 static CODE: [(AtomicU64, AtomicU64); 16] = [const { (AtomicU64::new(0), AtomicU64::new(0)) }; 16];
@@ -37,12 +39,12 @@ pub fn watch_module(inside: u64) {
     unsafe { libc::dl_iterate_phdr(Some(look), (&raw mut inside).cast()) };
 }
 
-fn is_watched(pc: u64) -> bool {
+pub fn is_watched(pc: u64) -> bool {
     let known = MODULES.load(Ordering::Relaxed).min(CODE.len());
     CODE[..known].iter().any(|(lo, hi)| pc < hi.load(Ordering::Acquire) && lo.load(Ordering::Relaxed) <= pc)
 }
 
-fn note(pc: u64, address: u64, len: usize, write: bool) {
+pub fn note(pc: u64, address: u64, len: usize, write: bool) {
     if len > 0 {
         access(pc, address, len.min(1 << 30) as u32, write);
     }
@@ -104,4 +106,55 @@ pub unsafe extern "C" fn memset(to: *mut u8, byte: i32, len: usize) -> *mut u8 {
             options(nostack, preserves_flags));
     }
     to
+}
+
+unsafe extern "C" {
+    fn __libc_free(block: *mut u8);
+}
+
+/// The `free` behind ours, once the library is loaded; the program may have brought another one than libc's.
+static FREE: AtomicU64 = AtomicU64::new(0);
+
+#[used]
+#[unsafe(link_section = ".init_array")]
+static LOADED: extern "C" fn() = {
+    extern "C" fn loaded() {
+        // SAFETY: a zero-terminated name.
+        let found = unsafe { libc::dlsym(libc::RTLD_NEXT, c"free".as_ptr()) };
+        FREE.store(found as u64, Ordering::Release);
+    }
+    loaded
+};
+
+/// # Safety
+/// As libc has it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn free(block: *mut u8) {
+    let pc = caller!();
+    if is_watched(pc) {
+        gone(pc, block);
+    }
+    let real = FREE.load(Ordering::Acquire);
+    // SAFETY: the program's own call; the address is that of a function of this type.
+    unsafe {
+        if real == 0 {
+            __libc_free(block);
+        } else {
+            std::mem::transmute::<u64, unsafe extern "C" fn(*mut u8)>(real)(block);
+        }
+    }
+}
+
+/// Memory that others reach, or that an operation uses, is given back (R12).
+fn gone(pc: u64, block: *mut u8) {
+    if block.is_null() {
+        return;
+    }
+    // SAFETY: a block that was allocated.
+    let len = unsafe { libc::malloc_usable_size(block.cast()) } as u64;
+    if is_shared(block as u64, len)
+        && let Some(call) = Call::enter(pc)
+    {
+        call.log(Event::Gone { place: Place::Address(block as u64), len });
+    }
 }

@@ -6,8 +6,10 @@ use super::abi::{Handle, abi};
 use super::datatypes::Datatypes;
 use super::gather::Gather;
 use super::log::{Log, Notes};
+use super::recent::{self, Untold};
 use crate::event::{Buffer, Collective, Event, Logged, Place};
 use crate::ids::{Communicator, Rank, Request, Site, Window};
+use crate::phases::Counts;
 
 pub struct State {
     pub me: Rank,
@@ -19,6 +21,8 @@ pub struct State {
     pub persistent: HashMap<Handle, Persistent>,
     /// Windows and targets that this rank has locked; `None`: all of them.
     pub locked: HashSet<(Handle, Option<i32>)>,
+    /// Every window that was made: what a finding is told by.
+    made: Vec<Logged>,
     made_communicators: u32,
     made_windows: u32,
     made_requests: u64,
@@ -121,6 +125,7 @@ impl State {
             requests: HashMap::new(),
             persistent: HashMap::new(),
             locked: HashSet::new(),
+            made: Vec::new(),
             made_communicators: 0,
             made_windows: 0,
             made_requests: 0,
@@ -143,6 +148,9 @@ impl State {
         let site = self.site(pc);
         if super::steer::active() {
             super::steer::logged(&event);
+        }
+        if matches!(event, Event::WindowMade { .. }) {
+            self.made.push(Logged { strand, site, event: event.clone() });
         }
         let ends = matches!(event, Event::Returned { .. } | Event::Unlock { .. } | Event::Flush { .. });
         self.log.push(&Logged { strand, site, event });
@@ -182,7 +190,16 @@ impl State {
         self.log(pc, Event::Returned { owner: self.me, place, value });
     }
 
+    /// What a statement touched in a row.
+    pub fn tell(&mut self, Untold { pc, lo, hi, write }: Untold) {
+        let site = self.site(pc);
+        self.local(site, (self.me, Place::Address(lo)), lo, hi - lo, write);
+    }
+
     fn flush(&mut self, strand: u32) {
+        if strand == super::threads::strand() {
+            recent::flush(|untold| self.tell(untold));
+        }
         for (site, event) in self.gathers.get_mut(&strand).map(Gather::flush).unwrap_or_default() {
             if let Event::Local { owner, place: Place::Address(address), len, write: true } = event
                 && owner == self.me
@@ -266,6 +283,17 @@ impl State {
         }
         let pieces = self.datatypes.pieces(datatype, count);
         (!pieces.is_empty()).then_some(Buffer { address: address as u64, pieces })
+    }
+
+    /// What was logged since the last boundary; the log begins anew, with the windows there are.
+    pub fn phase(&mut self) -> Vec<u8> {
+        self.flush(super::threads::strand());
+        self.log.phase(&self.made)
+    }
+
+    /// What was judged while the program ran.
+    pub fn counted(&mut self, counts: &Counts, given_up: u64) {
+        self.notes.judged(counts, given_up);
     }
 
     /// The next collective on a communicator.

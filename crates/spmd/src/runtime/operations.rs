@@ -5,7 +5,7 @@ use super::abi::{Handle, abi};
 use super::datatypes::size;
 use super::local;
 use super::objects::{Fetched, Kind, Req};
-use super::steer;
+use super::steer::{self, Source};
 use crate::event::{Action, Buffer, Event, Operation, Operator, Place, Through};
 use crate::ids::Request;
 
@@ -111,83 +111,103 @@ fn origin_of(op: Handle, origin: *const u8, count: i32, datatype: Handle) -> Opt
     (abi().operator(op) != Operator::NoOp).then_some((origin, i64::from(count), datatype))
 }
 
-/// Issues the operation, now or when a plan says. `result`: what it fills.
+/// What an operation reads that is over locally before it is at the target; a plan may copy it then.
+fn source(call: &Call, origin: *const u8, count: i32, datatype: Handle) -> Source {
+    let pieces = call.with(|state, _| state.buffer(origin, i64::from(count), datatype).map(|buffer| buffer.pieces));
+    Source::of(origin as u64, &pieces.flatten().unwrap_or_default())
+}
+
+/// Issues the operation, now or when a plan says. `read`: its origin, unless it brings something back; `result`: what it
+/// fills.
 fn steered(
     call: &Call,
     window: Handle,
     target: i32,
+    read: Option<(*const u8, i32, Handle)>,
     result: Option<(*mut u8, i64, Handle)>,
-    go: impl FnOnce(Handle) -> i32 + 'static,
+    go: impl FnOnce(Handle, *const u8) -> i32 + 'static,
 ) -> i32 {
+    let origin = read.map_or(std::ptr::null(), |(origin, ..)| origin);
     if !steer::active() {
-        return go(window);
+        return go(window, origin);
     }
     let known = call.with(|state, pc| (state.site(pc), state.is_locked(window, target)));
-    let Some((site, locked)) = known else { return go(window) };
+    let Some((site, locked)) = known else { return go(window, origin) };
+    let source = read.map_or(Source::NONE, |(origin, count, datatype)| source(call, origin, count, datatype));
     let result = result.map(|(address, count, datatype)| (address as u64, (count * size(datatype)).max(0) as u64));
-    steer::operation(site, window, (target, locked), result, Box::new(go))
+    steer::operation(site, window, (target, locked), source, result, Box::new(go))
 }
 
 /// The same, of an operation with a request.
 fn by_request(
     call: &Call,
-    window: Handle,
-    target: i32,
+    (window, target): (Handle, i32),
+    read: Option<(*const u8, i32, Handle)>,
     result: Option<(*mut u8, i64, Handle)>,
     request: *mut u8,
-    go: impl FnOnce(*mut u8) -> i32 + 'static,
+    go: impl FnOnce(*mut u8, *const u8) -> i32 + 'static,
 ) -> i32 {
+    let origin = read.map_or(std::ptr::null(), |(origin, ..)| origin);
     if !steer::active() {
-        return go(request);
+        return go(request, origin);
     }
-    let Some(site) = call.with(|state, pc| state.site(pc)) else { return go(request) };
+    let Some(site) = call.with(|state, pc| state.site(pc)) else { return go(request, origin) };
+    let source = read.map_or(Source::NONE, |(origin, count, datatype)| source(call, origin, count, datatype));
     let fills = result.map(|(address, count, datatype)| (address as u64, (count * size(datatype)).max(0) as u64));
-    steer::window_request(site, (window, target), fills, request, go)
+    steer::window_request(site, (window, target), source, fills, request, go)
 }
 
 interpose! { "P"
+    fn MPI_Type_free(datatype: *mut u8) -> i32 { |call| {
+        // As long as an operation uses it, it lives; we have not made the call yet.
+        if steer::keeps_types() {
+            abi().set(datatype, abi().no_datatype);
+            return 0;
+        }
+        (call.real)(datatype)
+    } }
     fn MPI_Put(o: *const u8, oc: i32, ot: Handle, target: i32, displacement: i64, tc: i32, datatype: Handle, window: Handle) -> i32 { |call| {
         let (origin, count) = (Some((o, i64::from(oc), ot)), i64::from(tc));
         issue(&call, Asked { action: Action::Put, origin, compare: None, result: None, target, displacement, count, datatype, window }, false);
         let real = call.real;
-        steered(&call, window, target, None, move |window| (real)(o, oc, ot, target, displacement, tc, datatype, window))
+        steered(&call, window, target, Some((o, oc, ot)), None, move |window, o| (real)(o, oc, ot, target, displacement, tc, datatype, window))
     } }
     fn MPI_Get(r: *mut u8, rc: i32, rt: Handle, target: i32, displacement: i64, tc: i32, datatype: Handle, window: Handle) -> i32 { |call| {
         let (result, count) = (Some((r, i64::from(rc), rt)), i64::from(tc));
         issue(&call, Asked { action: Action::Get, origin: None, compare: None, result, target, displacement, count, datatype, window }, false);
         let real = call.real;
-        steered(&call, window, target, Some((r, i64::from(rc), rt)), move |window| (real)(r, rc, rt, target, displacement, tc, datatype, window))
+        steered(&call, window, target, None, Some((r, i64::from(rc), rt)), move |window, _| (real)(r, rc, rt, target, displacement, tc, datatype, window))
     } }
     fn MPI_Accumulate(o: *const u8, oc: i32, ot: Handle, target: i32, displacement: i64, tc: i32, datatype: Handle, op: Handle, window: Handle) -> i32 { |call| {
         let (action, origin, count) = (Action::Accumulate(abi().operator(op)), Some((o, i64::from(oc), ot)), i64::from(tc));
         issue(&call, Asked { action, origin, compare: None, result: None, target, displacement, count, datatype, window }, false);
         let real = call.real;
-        steered(&call, window, target, None, move |window| (real)(o, oc, ot, target, displacement, tc, datatype, op, window))
+        steered(&call, window, target, Some((o, oc, ot)), None, move |window, o| (real)(o, oc, ot, target, displacement, tc, datatype, op, window))
     } }
     fn MPI_Get_accumulate(o: *const u8, oc: i32, ot: Handle, r: *mut u8, rc: i32, rt: Handle, target: i32, displacement: i64, tc: i32, datatype: Handle, op: Handle, window: Handle) -> i32 { |call| {
         let (origin, result, count) = (origin_of(op, o, oc, ot), Some((r, i64::from(rc), rt)), i64::from(tc));
         issue(&call, Asked { action: fetch(op), origin, compare: None, result, target, displacement, count, datatype, window }, false);
         let real = call.real;
-        steered(&call, window, target, Some((r, i64::from(rc), rt)), move |window| (real)(o, oc, ot, r, rc, rt, target, displacement, tc, datatype, op, window))
+        steered(&call, window, target, None, Some((r, i64::from(rc), rt)), move |window, _| (real)(o, oc, ot, r, rc, rt, target, displacement, tc, datatype, op, window))
     } }
     fn MPI_Fetch_and_op(o: *const u8, r: *mut u8, datatype: Handle, target: i32, displacement: i64, op: Handle, window: Handle) -> i32 { |call| {
         let (origin, result) = (origin_of(op, o, 1, datatype), Some((r, 1, datatype)));
         issue(&call, Asked { action: fetch(op), origin, compare: None, result, target, displacement, count: 1, datatype, window }, false);
         let real = call.real;
-        steered(&call, window, target, Some((r, 1, datatype)), move |window| (real)(o, r, datatype, target, displacement, op, window))
+        steered(&call, window, target, None, Some((r, 1, datatype)), move |window, _| (real)(o, r, datatype, target, displacement, op, window))
     } }
     fn MPI_Compare_and_swap(o: *const u8, c: *const u8, r: *mut u8, datatype: Handle, target: i32, displacement: i64, window: Handle) -> i32 { |call| {
         let (origin, compare, result) = (Some((o, 1, datatype)), Some((c, datatype)), Some((r, 1, datatype)));
         let action = Action::Fetch(Operator::CompareAndSwap);
         issue(&call, Asked { action, origin, compare, result, target, displacement, count: 1, datatype, window }, false);
         let real = call.real;
-        steered(&call, window, target, Some((r, 1, datatype)), move |window| (real)(o, c, r, datatype, target, displacement, window))
+        steered(&call, window, target, None, Some((r, 1, datatype)), move |window, _| (real)(o, c, r, datatype, target, displacement, window))
     } }
     fn MPI_Rput(o: *const u8, oc: i32, ot: Handle, target: i32, displacement: i64, tc: i32, datatype: Handle, window: Handle, request: *mut u8) -> i32 { |call| {
         let (origin, count) = (Some((o, i64::from(oc), ot)), i64::from(tc));
         let named = issue(&call, Asked { action: Action::Put, origin, compare: None, result: None, target, displacement, count, datatype, window }, true);
         let real = call.real;
-        let status = by_request(&call, window, target, None, request, move |request| (real)(o, oc, ot, target, displacement, tc, datatype, window, request));
+        let status = by_request(&call, (window, target), Some((o, oc, ot)), None, request, move |request, o| (real)(o, oc, ot, target, displacement, tc, datatype, window, request));
         requested(&call, named, request);
         status
     } }
@@ -195,7 +215,7 @@ interpose! { "P"
         let (result, count) = (Some((r, i64::from(rc), rt)), i64::from(tc));
         let named = issue(&call, Asked { action: Action::Get, origin: None, compare: None, result, target, displacement, count, datatype, window }, true);
         let real = call.real;
-        let status = by_request(&call, window, target, result, request, move |request| (real)(r, rc, rt, target, displacement, tc, datatype, window, request));
+        let status = by_request(&call, (window, target), None, result, request, move |request, _| (real)(r, rc, rt, target, displacement, tc, datatype, window, request));
         requested(&call, named, request);
         status
     } }
@@ -203,7 +223,7 @@ interpose! { "P"
         let (action, origin, count) = (Action::Accumulate(abi().operator(op)), Some((o, i64::from(oc), ot)), i64::from(tc));
         let named = issue(&call, Asked { action, origin, compare: None, result: None, target, displacement, count, datatype, window }, true);
         let real = call.real;
-        let status = by_request(&call, window, target, None, request, move |request| (real)(o, oc, ot, target, displacement, tc, datatype, op, window, request));
+        let status = by_request(&call, (window, target), Some((o, oc, ot)), None, request, move |request, o| (real)(o, oc, ot, target, displacement, tc, datatype, op, window, request));
         requested(&call, named, request);
         status
     } }
@@ -211,7 +231,7 @@ interpose! { "P"
         let (origin, result, count) = (origin_of(op, o, oc, ot), Some((r, i64::from(rc), rt)), i64::from(tc));
         let named = issue(&call, Asked { action: fetch(op), origin, compare: None, result, target, displacement, count, datatype, window }, true);
         let real = call.real;
-        let status = by_request(&call, window, target, result, request, move |request| (real)(o, oc, ot, r, rc, rt, target, displacement, tc, datatype, op, window, request));
+        let status = by_request(&call, (window, target), None, result, request, move |request, _| (real)(o, oc, ot, r, rc, rt, target, displacement, tc, datatype, op, window, request));
         requested(&call, named, request);
         status
     } }

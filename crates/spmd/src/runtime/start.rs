@@ -6,7 +6,8 @@ use std::sync::atomic::Ordering;
 use super::abi::{Handle, abi};
 use super::log::{Log, Notes};
 use super::objects::{Comm, State, agree, members_of};
-use super::{INSIDE, LISTENING, STATE, local, state, steer, threads, with};
+use super::steer::has_messages;
+use super::{INSIDE, LISTENING, STATE, local, online, state, steer, threads, with};
 use crate::event::{Event, Flow};
 use crate::ids::{Communicator, Rank};
 use crate::logfile;
@@ -15,6 +16,8 @@ use crate::logfile;
 const FOLDER: &str = "REWEAVE_SPMD_FOLDER";
 /// Bytes that one rank's log may take.
 const LIMIT: &str = "REWEAVE_SPMD_LIMIT";
+/// The program is analysed while it runs.
+const ONLINE: &str = "REWEAVE_SPMD_ONLINE";
 const DEFAULT_LIMIT: usize = 1 << 30;
 
 fn folder() -> Option<PathBuf> {
@@ -53,6 +56,10 @@ pub fn listen(rank: u32, ranks: u32) -> bool {
     let mut notes = Notes::create(&folder.join(logfile::notes_name(rank)));
     if local::is_instrumented() {
         notes.instrumented();
+    }
+    // What is judged now need not be kept: the log has room for a phase.
+    if std::env::var_os(ONLINE).is_some() && has_messages() && online::begin(&folder, Rank(rank), ranks, limit) {
+        notes.online();
     }
     let state = State::new(Rank(rank), ranks, log, notes);
     *STATE.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(state);
@@ -121,12 +128,16 @@ pub unsafe extern "C" fn PMPI_Init_thread(argc: *mut i32, argv: *mut u8, wanted:
 
 interpose! { "P"
     fn MPI_Finalize() -> i32 { |call| {
-        call.with(|state, pc| {
-            let Some((comm, collective)) = state.collective(abi().world) else { return };
+        let entered = call.with(|state, pc| {
+            let (comm, collective) = state.collective(abi().world)?;
             let flow = Flow::All { contributors: comm.size };
             state.log(pc, Event::Enter { collective, flow, contributes: true });
-            state.log(pc, Event::Exit { collective });
+            Some(collective)
         });
+        online::end();
+        if let Some(Some(collective)) = entered {
+            call.log(Event::Exit { collective });
+        }
         end();
         (call.real)()
     } }

@@ -3,7 +3,7 @@
 use super::abi::{Handle, abi};
 use super::local;
 use super::objects::{Win, agree, world_ranks};
-use super::{Call, steer, with};
+use super::{Call, online, steer, with};
 use crate::event::{Accumulates, Event, Flow, Place};
 use crate::ids::{Rank, Window};
 
@@ -163,6 +163,10 @@ interpose! { "P"
     fn MPI_Win_fence(assert: i32, win: Handle) -> i32 { |call| {
         let no_precede = assert & abi().no_precede != 0;
         on(&call, win, |win| Event::Fence { window: win.id, no_precede, members: win.comm.size });
+        if !no_precede {
+            let members = call.with(|state, _| state.win(win).map_or(0, |win| win.comm.size)).unwrap_or(0);
+            online::boundary(members);
+        }
         steer::completing(win, None);
         let result = (call.real)(assert, win);
         steer::completed(win);
@@ -218,7 +222,7 @@ interpose! { "P"
         result
     } }
     fn MPI_Win_flush_local(target: i32, win: Handle) -> i32 { |call| {
-        steer::completing(win, Some(target));
+        steer::completing_locally(win, Some(target));
         let result = (call.real)(target, win);
         steer::completed(win);
         on(&call, win, |win| Event::Flush { window: win.id, target: Some(win.comm.rank(target)), local: true });
@@ -226,7 +230,7 @@ interpose! { "P"
         result
     } }
     fn MPI_Win_flush_local_all(win: Handle) -> i32 { |call| {
-        steer::completing(win, None);
+        steer::completing_locally(win, None);
         let result = (call.real)(win);
         steer::completed(win);
         on(&call, win, |win| Event::Flush { window: win.id, target: None, local: true });

@@ -1,7 +1,7 @@
 //! Calls without a type: from `shmem_init` to `shmem_finalize`, completion, locks, barriers, memory.
 
 use super::super::objects::Comm;
-use super::super::{local, start, steer};
+use super::super::{local, online, start, steer};
 use super::collective::{Set, members};
 use super::{begin, context, domain_of, made_context, quiet, symmetric, team_split};
 use crate::event::{Collective, Event, Flow};
@@ -17,6 +17,7 @@ fn meeting(call: &Call, set: Option<(Comm, Collective)>, completes: bool, go: im
     if let Some((comm, collective)) = &set {
         let flow = Flow::All { contributors: comm.size };
         call.log(Event::Enter { collective: *collective, flow, contributes: true });
+        online::boundary(comm.size);
     }
     go();
     if let Some((_, collective)) = set {
@@ -79,7 +80,7 @@ fn started() {
 interpose! { "p"
     fn shmem_finalize() -> () { |call| {
         let set = members(&call, Set::Everybody);
-        meeting(&call, set, true, || ());
+        meeting(&call, set, true, online::end);
         steer::end();
         start::finish(true);
         (call.real)()

@@ -209,12 +209,14 @@ fn transfer(call: &Call, transfer: Transfer) -> Decision {
         return Decision::Now;
     }
     let Some(site) = call.with(|state, pc| state.site(pc)) else { return Decision::Now };
-    let bytes = (here.0 != 0 && here.1 == 1 && there.1 == 1).then_some((here.0, count * u64::from(elements.size)));
-    let (source, fills) = if action.returns() { (None, bytes) } else { (bytes, None) };
-    // A source with gaps would have to be copied in pieces: such a put is not kept.
-    if blocking && here.0 != 0 && source.is_none() && !action.returns() {
-        return Decision::Now;
-    }
+    let size = u64::from(elements.size);
+    let fills = (action.returns() && here.0 != 0 && here.1 == 1 && there.1 == 1).then_some((here.0, count * size));
+    // Neighbours are one element.
+    let dense = here.1 == 1 && there.1 == 1;
+    let (size, count) = if dense { (size * count, 1) } else { (size, count) };
+    let distances = (here.1 * i64::from(elements.size), there.1 * i64::from(elements.size));
+    let source =
+        (!action.returns() && here.0 != 0).then_some(steer::Elements { from: here.0, distances, size, count });
     steer::shmem_operation(site, (action, blocking, handle), source, fills, (there.0, pe))
 }
 

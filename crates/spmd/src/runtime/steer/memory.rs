@@ -4,9 +4,9 @@
 //! allocations, now more and now less. A plan says what its addresses are measured from; where that lies is learnt when
 //! the window is made, or the call with the buffer.
 
-use super::{Steering, steering};
+use super::{Source, Steering, steering};
 use crate::event::Event;
-use crate::plan::{Anchor, Memory, Plan, Said};
+use crate::plan::{Anchor, Memory, Plan, Said, What};
 
 impl Steering {
     /// Learns where memory lies in this run: what `there` says of an anchor, now and in the plan.
@@ -18,6 +18,21 @@ impl Steering {
                 *shift = now.wrapping_sub(then) as i64;
             }
         }
+    }
+
+    /// What an operation that is about to be issued reads of the place in question, if that is its origin.
+    pub(super) fn reads(&self, source: &Source) -> Option<String> {
+        let Memory { rank, address, len, .. } = self.plan.memory;
+        let place = address.wrapping_add_signed(self.shifts[2]);
+        (rank == self.me).then(|| source.now(place)).flatten().map(|at| text(at, len))
+    }
+
+    /// What a call that is about to be made reads of the place in question, if that is its message's buffer.
+    pub(super) fn sends(&self, first: bool) -> Option<String> {
+        let step = if first { self.plan.first } else { self.plan.second };
+        let Memory { rank, address, len, .. } = self.plan.memory;
+        let reads = step.what == What::BufferRead && rank == self.me;
+        reads.then(|| text(address.wrapping_add_signed(self.shifts[2]), len))
     }
 
     /// What lies at the place in question, on the rank that owns it.

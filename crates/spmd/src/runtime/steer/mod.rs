@@ -10,7 +10,9 @@
 //! stops one-sided operations of others. There is no central rank. Deviation from Algorithm 7.4: the
 //! pair is named with its execution, so there is no random choice and no back-off.
 
+mod heard;
 mod memory;
+mod origin;
 mod requests;
 mod shmem;
 
@@ -19,16 +21,17 @@ use std::collections::HashMap;
 use std::io::Write;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, OnceLock};
-use std::time::{Duration, Instant};
 
 use super::abi::{Handle, abi};
 use crate::ids::{Rank, Site};
 use crate::plan::{Anchor, Plan, Said, Step, What};
 
+use heard::hear;
 pub use memory::logged;
+pub use origin::{Source, completing_locally, keeps_types};
 pub use requests::{Sort, nonblocking, release, release_collectives, resolve, window_request};
 pub use shmem::{
-    Decision, shmem_after, shmem_brought, shmem_completed, shmem_completing, shmem_fenced, shmem_keep, shmem_operation,
+    Decision, Elements, shmem_after, shmem_brought, shmem_completed, shmem_completing, shmem_fenced, shmem_keep, shmem_operation,
 };
 
 use memory::text;
@@ -45,8 +48,16 @@ thread_local! {
     static BUFFER: Cell<Option<bool>> = const { Cell::new(None) };
 }
 
-/// An operation that is kept, to be issued on the given window.
-pub type Kept = Box<dyn FnOnce(Handle) -> i32>;
+/// An operation that is kept, to be issued on the given window, and to read its origin there.
+pub type Kept = Box<dyn FnOnce(Handle, *const u8) -> i32>;
+
+/// Such an operation, towards a target.
+struct Late {
+    window: Handle,
+    target: i32,
+    source: Source,
+    go: Kept,
+}
 
 struct Steering {
     plan: Plan,
@@ -67,8 +78,9 @@ struct Steering {
     kept: Vec<requests::Kept>,
     /// The first access of the pair is under way: the request that says when it is over.
     driven: Option<Handle>,
-    /// Window, target, operation.
-    late: Vec<(Handle, i32, Kept)>,
+    late: Vec<Late>,
+    /// Copies that operations read until the end of the run.
+    copies: Vec<Source>,
     /// Operations of the pair that the program has issued and not completed: (first?, window).
     under_way: Vec<(bool, Handle)>,
     /// What they fill: (first?, window, address, bytes).
@@ -115,6 +127,7 @@ pub fn begin(folder: &std::path::Path, me: Rank) {
         kept: Vec::new(),
         driven: None,
         late: Vec::new(),
+        copies: Vec::new(),
         under_way: Vec::new(),
         results: Vec::new(),
         file,
@@ -124,7 +137,7 @@ pub fn begin(folder: &std::path::Path, me: Rank) {
 }
 
 /// Is there MPI, and has it begun?
-fn has_messages() -> bool {
+pub fn has_messages() -> bool {
     let there = !super::modules::function(c"PMPI_Initialized").is_null();
     let mut begun = 0i32;
     there && pmpi!(PMPI_Initialized(&mut begun => *mut i32)) == 0 && begun != 0
@@ -153,6 +166,10 @@ pub fn forget(window: Handle) {
     if let Some(mut made) = made {
         pmpi!(PMPI_Win_unlock_all(made => Handle));
         pmpi!(PMPI_Win_free(&mut made => *mut Handle));
+        // Everybody has completed everything.
+        if let Some(mut steering) = steering() {
+            steering.say_left();
+        }
     }
 }
 
@@ -216,71 +233,20 @@ impl Steering {
         let _ = writeln!(self.file, "{said}");
         let _ = self.file.flush();
     }
-
-    /// Tells the rank of the other access.
-    fn announce(&self, first: bool, tag: i32) {
-        if self.plan.threads {
-            FLAGS[tag as usize].store(true, Ordering::Release);
-            return;
-        }
-        let to = self.other(first).0 as i32;
-        let mut request: Handle = 0;
-        pmpi!(PMPI_Isend(
-            std::ptr::null() => *const u8, 0 => i32, abi().byte => Handle, to => i32, tag => i32, self.comm => Handle,
-            &mut request => *mut Handle,
-        ));
-        pmpi!(PMPI_Request_free(&mut request => *mut Handle));
-    }
 }
 
-/// Waits, polling the library, until the other rank has said `tag`. Returns whether it did.
-fn hear(first: bool, tag: i32) -> bool {
-    let Some((comm, from, patience, threads)) = steering()
-        .map(|steering| (steering.comm, steering.other(first).0 as i32, steering.plan.patience, steering.plan.threads))
-    else {
-        return false;
-    };
-    let until = Instant::now() + Duration::from_millis(patience);
-    if threads {
-        while !FLAGS[tag as usize].load(Ordering::Acquire) {
-            if Instant::now() > until {
-                return false;
-            }
-            std::thread::yield_now();
-        }
-        return true;
-    }
-    let ignore = if abi().open_mpi { 0usize } else { 1 };
-    loop {
-        let mut there = 0i32;
-        pmpi!(PMPI_Iprobe(
-            from => i32, tag => i32, comm => Handle, &mut there => *mut i32, ignore => usize
-        ));
-        if there != 0 {
-            pmpi!(PMPI_Recv(
-                std::ptr::null_mut() => *mut u8, 0 => i32, abi().byte => Handle, from => i32, tag => i32,
-                comm => Handle, ignore => usize,
-            ));
-            return true;
-        }
-        if Instant::now() > until {
-            return false;
-        }
-        std::thread::yield_now();
-    }
-}
-
-/// The program issues an operation. `locked`: the target is, so it can be flushed. `fills`: address and
-/// bytes of its result. Returns what the call returns.
+/// The program issues an operation. `locked`: the target is, so it can be flushed. `source`: what it reads; `fills`:
+/// address and bytes of its result. Returns what the call returns.
 pub fn operation(
     site: Site,
     window: Handle,
     (target, locked): (i32, bool),
+    source: Source,
     fills: Option<(u64, u64)>,
     go: Kept,
 ) -> i32 {
     let role = steering().and_then(|mut steering| Some((steering.role(What::Operation, site)?, steering.alone())));
-    let Some((first, alone)) = role else { return go(window) };
+    let Some((first, alone)) = role else { return go(window, source.pointer()) };
     if let (Some(mut steering), Some((address, len))) = (steering(), fills) {
         steering.results.push((first, abi().handle(window), address, len));
     }
@@ -292,14 +258,16 @@ pub fn operation(
             if !alone {
                 steering.announce(false, PENDING);
             }
-            steering.late.push((window, target, go));
+            steering.late.push(Late { window, target, source, go });
         }
         return 0;
     }
     if !alone && hear(true, PENDING) {
         said(Said::Met);
     }
-    let result = early(window, target, locked, go);
+    let read = steering().and_then(|steering| steering.reads(&source));
+    let result = early(window, target, locked, source.pointer(), go);
+    read.into_iter().for_each(|bytes| said(Said::Value { first: true, bytes }));
     if let Some(mut steering) = steering() {
         steering.say(Said::First);
         if !alone {
@@ -310,15 +278,15 @@ pub fn operation(
 }
 
 /// Issues an operation and completes it.
-fn early(window: Handle, target: i32, locked: bool, go: Kept) -> i32 {
+fn early(window: Handle, target: i32, locked: bool, origin: *const u8, go: Kept) -> i32 {
     if locked {
-        let result = go(window);
+        let result = go(window, origin);
         pmpi!(PMPI_Win_flush(target => i32, window => Handle));
         return result;
     }
     let twin = steering().and_then(|steering| steering.twins.get(&abi().handle(window)).copied());
-    let Some(twin) = twin else { return go(window) };
-    let result = go(twin);
+    let Some(twin) = twin else { return go(window, origin) };
+    let result = go(twin, origin);
     pmpi!(PMPI_Win_flush(target => i32, twin => Handle));
     result
 }
@@ -391,6 +359,8 @@ fn buffer_role() -> Option<bool> {
 pub fn blocking<T>(go: impl FnOnce() -> T) -> T {
     let Some(first) = buffer_role() else { return go() };
     let in_order = meet_before(first);
+    let read = steering().and_then(|steering| steering.sends(first));
+    read.into_iter().for_each(|bytes| said(Said::Value { first, bytes }));
     let result = go();
     meet_after(first, in_order);
     result
@@ -407,18 +377,23 @@ pub fn completing(window: Handle, target: Option<i32>) {
         let Some(mut steering) = steering() else { return };
         let covers = |other: i32| target.is_none_or(|target| target == other);
         let late = std::mem::take(&mut steering.late);
-        let (kept, others): (Vec<_>, Vec<_>) =
-            late.into_iter().partition(|(other, to, _)| abi().handle(*other) == window && covers(*to));
-        if !others.iter().any(|(other, ..)| abi().handle(*other) == window) {
+        let on = |late: &Late| abi().handle(late.window) == window;
+        let (kept, others): (Vec<_>, Vec<_>) = late.into_iter().partition(|late| on(late) && covers(late.target));
+        if !others.iter().any(on) {
             steering.under_way.retain(|(_, other)| *other != window);
         }
         steering.late = others;
         (kept, steering.alone())
     };
     requests::issue(Some((window, target)));
-    for (window, _, go) in kept {
+    for Late { window, source, go, .. } in kept {
         let in_order = alone || hear(false, DONE);
-        go(window);
+        let read = steering().and_then(|steering| steering.reads(&source));
+        go(window, source.pointer());
+        read.into_iter().for_each(|bytes| said(Said::Value { first: false, bytes }));
+        if let Some(mut steering) = steering() {
+            steering.copies.push(source);
+        }
         // Without the other one's word nobody knows which came first.
         said(if in_order { Said::Second } else { Said::GaveUp });
     }

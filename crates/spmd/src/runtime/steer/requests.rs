@@ -5,16 +5,16 @@
 
 use std::time::{Duration, Instant};
 
-use super::{Handle, PENDING, Said, abi, active, alone_meets, buffer_role, hear, said, steering};
+use super::{Handle, PENDING, Said, Source, Steering, abi, active, alone_meets, buffer_role, hear, said, steering};
 use crate::ids::Site;
 use crate::plan::What;
 use crate::runtime::steer::DONE;
 
-/// A call that is kept, to write its request to the given place.
-type Go = Box<dyn FnOnce(*mut u8) -> i32>;
+/// A call that is kept, to write its request to the given place, and to read its origin there.
+type Go = Box<dyn FnOnce(*mut u8, *const u8) -> i32>;
 
 pub(super) struct Kept {
-    /// What the program was given for a request.
+    /// What the program was given for a request; 0: it has waited for that.
     handle: Handle,
     /// `None`: it has been issued.
     go: Option<Go>,
@@ -23,6 +23,7 @@ pub(super) struct Kept {
     persistent: bool,
     /// The window and target of a one-sided operation.
     window: Option<(Handle, i32)>,
+    source: Source,
     collective: bool,
 }
 
@@ -96,10 +97,11 @@ pub fn nonblocking(sort: Sort, request: *mut u8, go: impl FnOnce(*mut u8) -> i32
     let handle = if persistent { unsafe { abi().nth(request, 0) } } else { placeholder() };
     keep(Kept {
         handle,
-        go: Some(Box::new(go)),
+        go: Some(Box::new(move |request, _| go(request))),
         real: handle,
         persistent,
         window: None,
+        source: Source::NONE,
         collective: sort == Sort::Collective,
     });
     // SAFETY: as before.
@@ -112,6 +114,8 @@ fn begin(alone: bool, request: *mut u8, go: impl FnOnce(*mut u8) -> i32) -> i32 
     if !alone && hear(true, PENDING) {
         said(Said::Met);
     }
+    let read = steering().and_then(|steering| steering.sends(true));
+    read.into_iter().for_each(|bytes| said(Said::Value { first: true, bytes }));
     let result = go(request);
     // SAFETY: the library wrote a handle there.
     let handle = unsafe { abi().nth(request, 0) };
@@ -148,12 +152,13 @@ fn keep(kept: Kept) {
 pub fn window_request(
     site: Site,
     (window, target): (Handle, i32),
+    source: Source,
     fills: Option<(u64, u64)>,
     request: *mut u8,
-    go: impl FnOnce(*mut u8) -> i32 + 'static,
+    go: impl FnOnce(*mut u8, *const u8) -> i32 + 'static,
 ) -> i32 {
     let role = steering().and_then(|mut steering| Some((steering.role(What::Operation, site)?, steering.alone())));
-    let Some((first, alone)) = role else { return go(request) };
+    let Some((first, alone)) = role else { return go(request, source.pointer()) };
     if let (Some(mut steering), Some((address, len))) = (steering(), fills) {
         steering.results.push((first, abi().handle(window), address, len));
     }
@@ -163,7 +168,9 @@ pub fn window_request(
         } else if hear(true, PENDING) {
             said(Said::Met);
         }
-        let result = go(request);
+        let read = steering().and_then(|steering| steering.reads(&source));
+        read.into_iter().for_each(|bytes| said(Said::Value { first: true, bytes }));
+        let result = go(request, source.pointer());
         pmpi!(PMPI_Win_flush(target => i32, window => Handle));
         if let Some(mut steering) = steering() {
             steering.say(Said::First);
@@ -176,10 +183,38 @@ pub fn window_request(
     announce(alone);
     let handle = placeholder();
     let window = Some((abi().handle(window), target));
-    keep(Kept { handle, go: Some(Box::new(go)), real: handle, persistent: false, window, collective: false });
+    keep(Kept { handle, go: Some(Box::new(go)), real: handle, persistent: false, window, source, collective: false });
     // SAFETY: the program's own place for the request.
     unsafe { abi().set(request, handle) };
     0
+}
+
+impl Steering {
+    /// Operations with requests that are completed locally: could all that are kept be copied?
+    pub(super) fn copy_requests(&mut self, on: Handle, target: Option<i32>) -> bool {
+        let covered = |kept: &&mut Kept| {
+            let Some((window, to)) = kept.window else { return false };
+            kept.go.is_some() && window == on && target.is_none_or(|target| target == to)
+        };
+        self.kept.iter_mut().filter(covered).fold(true, |all, kept| kept.source.copy() && all)
+    }
+
+    pub(super) fn has_requests(&self) -> bool {
+        self.kept.iter().any(|kept| kept.go.is_some())
+    }
+
+    /// The program waits for the request of an operation that is over locally before it is at the target (R6): a copy
+    /// goes on without it.
+    fn detach(&mut self, handle: Handle) -> bool {
+        let waited = |kept: &&mut Kept| kept.handle == handle && kept.go.is_some() && kept.window.is_some();
+        let Some(kept) = self.kept.iter_mut().find(waited).filter(|_| handle != 0) else { return false };
+        let detached = kept.source.copy();
+        if detached {
+            kept.handle = 0;
+            self.under_way.retain(|(_, key)| *key != handle);
+        }
+        detached
+    }
 }
 
 /// Issues what is kept and `which` names.
@@ -188,12 +223,26 @@ fn issue_those(which: impl Fn(&Kept) -> bool) {
         let next = steering().and_then(|mut steering| {
             let alone = steering.alone();
             let kept = steering.kept.iter_mut().find(|kept| kept.go.is_some() && which(kept))?;
-            Some((kept.handle, kept.go.take()?, alone))
+            let (handle, go, of_window) = (kept.handle, kept.go.take()?, kept.window.is_some());
+            let place = steering.kept.iter().position(|kept| kept.handle == handle)?;
+            Some((handle, go, of_window, place, alone))
         });
-        let Some((handle, go, alone)) = next else { return };
+        let Some((handle, go, of_window, place, alone)) = next else { return };
         let in_order = alone || hear(false, DONE);
+        let Some((origin, read)) = steering().and_then(|steering| {
+            let source = &steering.kept.get(place)?.source;
+            let read = if of_window { steering.reads(source) } else { steering.sends(false) };
+            Some((source.pointer(), read))
+        }) else {
+            return;
+        };
+        read.into_iter().for_each(|bytes| said(Said::Value { first: false, bytes }));
         let mut real = handle;
-        go((&raw mut real).cast());
+        go((&raw mut real).cast(), origin);
+        if handle == 0 {
+            // Nobody waits for it but the window.
+            pmpi!(PMPI_Request_free((&raw mut real).cast() => *mut u8));
+        }
         let real = abi().handle(real);
         if let Some(mut steering) = steering() {
             for kept in steering.kept.iter_mut().filter(|kept| kept.handle == handle) {
@@ -240,6 +289,11 @@ pub unsafe fn resolve(requests: *mut u8, count: i32) {
     for number in 0..count.max(0) as usize {
         // SAFETY: as the caller says.
         let handle = unsafe { abi().nth(requests, number) };
+        if steering().is_some_and(|mut steering| steering.detach(handle)) {
+            // The program's wait finds it done.
+            pmpi!(PMPI_Grequest_complete(handle => Handle));
+            continue;
+        }
         if steering().is_some_and(|steering| steering.kept.iter().any(|kept| kept.handle == handle)) {
             issue_those(|kept| kept.handle == handle);
         }

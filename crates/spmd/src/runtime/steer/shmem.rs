@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::{Handle, PENDING, Said, alone_meets, hear, meet_after, meet_before, said, steering};
+use super::{Handle, Late, PENDING, Said, Source, alone_meets, hear, meet_after, meet_before, said, steering};
 use crate::event::Action;
 use crate::ids::{Context, Site};
 use crate::plan::What;
@@ -42,17 +42,26 @@ impl Decision {
     }
 }
 
-/// An operation of the program. `source`: address and bytes that a blocking put has read when it comes back; `to`: where
-/// it puts them.
+/// What a blocking put has read when it comes back: elements at equal distances.
+#[derive(Clone, Copy)]
+pub struct Elements {
+    pub from: u64,
+    /// Bytes from element to element, here and at the target.
+    pub distances: (i64, i64),
+    pub size: u64,
+    pub count: u64,
+}
+
+/// An operation of the program. `source`: what a blocking put has read when it comes back; `to`: where it puts it.
 pub fn shmem_operation(
     site: Site,
     (action, blocking, context): (Action, bool, usize),
-    source: Option<(u64, u64)>,
+    source: Option<Elements>,
     fills: Option<(u64, u64)>,
     (to, pe): (u64, i32),
 ) -> Decision {
-    // Behind a fence nothing overtakes what was kept.
-    if FENCED.swap(false, Ordering::Relaxed) {
+    // Behind a fence nothing overtakes what was kept but gets (R16).
+    if action != Action::Get && FENCED.swap(false, Ordering::Relaxed) {
         shmem_completing(None);
     }
     let role = steering().and_then(|mut steering| Some((steering.role(What::Operation, site)?, steering.alone())));
@@ -77,13 +86,18 @@ pub fn shmem_operation(
         steering.announce(false, PENDING);
     }
     let number = crate::runtime::shmem::context(context).0 as i32;
-    let (Some((address, len)), true) = (source, blocking) else { return Decision::Late(number) };
+    let (Some(source), true) = (source, blocking) else { return Decision::Late(number) };
+    let Elements { from, distances: (here, there), size, count } = source;
+    let at = |number: u64| from.wrapping_add_signed(here * number as i64) as *const u8;
     // SAFETY: the source of the program's put, which may be changed when the call comes back.
-    let bytes = unsafe { std::slice::from_raw_parts(address as *const u8, len as usize) }.to_vec();
+    let element = |number: u64| unsafe { std::slice::from_raw_parts(at(number), size as usize) }.to_vec();
+    let elements: Vec<Vec<u8>> = (0..count).map(element).collect();
     shmem_keep(number, move || {
         let put = real!("pshmem_putmem", unsafe extern "C" fn(u64, *const u8, usize, i32));
-        // SAFETY: the program's own destination.
-        unsafe { put(to, bytes.as_ptr(), bytes.len(), pe) };
+        for (number, bytes) in (0..).zip(&elements) {
+            // SAFETY: the program's own destination.
+            unsafe { put(to.wrapping_add_signed(there * number), bytes.as_ptr(), bytes.len(), pe) };
+        }
         quiet(0);
     });
     Decision::Kept
@@ -91,12 +105,12 @@ pub fn shmem_operation(
 
 /// Keeps an operation of a context.
 pub fn shmem_keep(context: i32, go: impl FnOnce() + 'static) {
-    let go = move |_: Handle| {
+    let go = move |_: Handle, _: *const u8| {
         go();
         0
     };
     if let Some(mut steering) = steering() {
-        steering.late.push((KEY, context, Box::new(go)));
+        steering.late.push(Late { window: KEY, target: context, source: Source::NONE, go: Box::new(go) });
     }
 }
 

@@ -1,0 +1,27 @@
+// A fetch-and-op and a load of the target itself, at once (R8).
+#include <mpi.h>
+#include <stdio.h>
+
+int main(int argc, char **argv) {
+  MPI_Init(&argc, &argv);
+  int rank;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  int *memory;
+  MPI_Win window;
+  MPI_Win_allocate(64, sizeof(int), MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &window);
+  for (int i = 0; i < 16; i++) memory[i] = 0;
+  int mine = rank + 1, result = 0, zero = 0, seen = 0;
+  MPI_Barrier(MPI_COMM_WORLD);
+  MPI_Win_lock_all(0, window);
+  if (rank == 1) {
+    MPI_Fetch_and_op(&mine, &result, MPI_INT, 0, 0, MPI_SUM, window);
+    MPI_Win_flush(0, window);
+  }
+  if (rank == 0) seen = memory[0];
+  MPI_Win_unlock_all(window);
+  MPI_Barrier(MPI_COMM_WORLD);
+  printf("%d %d %d\n", seen + zero, result, memory[0]);
+  MPI_Win_free(&window);
+  MPI_Finalize();
+  return 0;
+}

@@ -13,7 +13,7 @@ struct Tool {
     left_out: &'static str,
 }
 
-const TOOLS: [Tool; 18] = [
+const TOOLS: [Tool; 19] = [
     Tool { program: "gcc", package: "gcc", left_out: "everything that compiles a program" },
     Tool { program: "g++", package: "g++", left_out: "all C++ programs" },
     Tool { program: "make", package: "make", left_out: "builds with make" },
@@ -29,6 +29,7 @@ const TOOLS: [Tool; 18] = [
     Tool { program: "mpirun.openmpi", package: "openmpi-bin", left_out: "programs of many ranks on Open MPI" },
     Tool { program: "mpicc.mpich", package: "libmpich-dev", left_out: "programs of many ranks on MPICH" },
     Tool { program: "gfortran", package: "gfortran", left_out: "Fortran programs of many ranks" },
+    Tool { program: "caf.openmpi", package: "libcoarrays-openmpi-dev", left_out: "coarrays of Fortran" },
     Tool { program: "chromium", package: "chromium", left_out: "the HTML report in a browser" },
     Tool { program: "pkg-config", package: "pkg-config", left_out: "programs on top of GLib" },
     // One of the tools that come with the development files, which have no program of their own.

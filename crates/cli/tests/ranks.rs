@@ -277,6 +277,25 @@ fn fortran_is_seen_through_both_modules_and_told_at_its_own_lines() {
     }
 }
 
+/// Coarrays of gfortran reach us as one-sided operations of the library behind them.
+#[test]
+fn coarrays_are_told_at_the_lines_of_the_program() {
+    if !OPEN_MPI.is_here() || !has("mpifort.openmpi") || !has("caf.openmpi") {
+        return skip("ranks", "no coarrays for Open MPI (libcoarrays-openmpi-dev, gfortran)");
+    }
+    let scratch = Scratch::new("ranks");
+    for (name, code) in [("coarray_bad", 1), ("coarray_ok", 0)] {
+        let source = golden().join(format!("fortran/{name}.f90"));
+        let mut build = scratch.reweave(["fc", "-g", "-fcoarray=lib", "-o", name]);
+        build.arg(source).arg("-lcaf_openmpi").env("REWEAVE_FC", "mpifort.openmpi");
+        run_with(&mut build, None, LIMIT).expect(0);
+        let told = OPEN_MPI.test(&scratch, name).expect(code);
+        if code == 1 {
+            told.says("put by rank 1 at ").says("coarray_bad.f90:9").says("coarray_bad.f90:10").says("[1] confirmed");
+        }
+    }
+}
+
 /// Each rank waits for the other one's message first.
 const HANGS: &str = "
 #include <mpi.h>

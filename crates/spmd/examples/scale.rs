@@ -96,7 +96,8 @@ fn work(pattern: Pattern, me: usize, ranks: usize, random: &mut u64) -> Vec<Logg
             let side = (ranks as f64).sqrt() as usize;
             let (row, column) = (me / side.max(1), me % side.max(1));
             let at = |row: usize, column: usize| (row % side.max(1)) * side.max(1) + column % side.max(1);
-            let peers = [at(row + 1, column), at(row + side - 1, column), at(row, column + 1), at(row, column + side - 1)];
+            let peers =
+                [at(row + 1, column), at(row + side - 1, column), at(row, column + 1), at(row, column + side - 1)];
             let halo = HALO as usize;
             let mut all: Vec<Logged> = (0..4)
                 .map(|side| put(10 + side as u64, peers[side] % ranks, side * halo, outside + side as u64 * HALO, HALO))
@@ -189,7 +190,10 @@ fn measure(pattern: Pattern, ranks: usize) -> Cost {
 fn main() {
     let largest = std::env::args().nth(1).and_then(|word| word.parse().ok()).unwrap_or(4096usize);
     println!("One phase of one rank (virtual ranks, packets in memory; times are means over ranks)\n");
-    println!("{:<10} {:>6} {:>8} {:>11} {:>11} {:>11} {:>8}", "pattern", "ranks", "peers", "bytes sent", "gather us", "owner us", "ordered");
+    println!(
+        "{:<10} {:>6} {:>8} {:>11} {:>11} {:>11} {:>8}",
+        "pattern", "ranks", "peers", "bytes sent", "gather us", "owner us", "ordered"
+    );
     let mut model = Vec::new();
     for pattern in [Pattern::Stencil, Pattern::Transpose, Pattern::Random] {
         let mut ranks = 4;
@@ -199,14 +203,21 @@ fn main() {
             let (gather, owner) = (each(cost.gather), each(cost.owner));
             println!(
                 "{:<10} {ranks:>6} {:>8} {:>11} {gather:>11.1} {owner:>11.1} {:>8}",
-                format!("{pattern:?}").to_lowercase(), cost.peers, cost.bytes, cost.ordered
+                format!("{pattern:?}").to_lowercase(),
+                cost.peers,
+                cost.bytes,
+                cost.ordered
             );
             let network = LATENCY * (cost.peers as f64 + (ranks as f64).log2()) + cost.bytes as f64 / BANDWIDTH;
             model.push((pattern, ranks, network * 1e6, gather + owner));
             ranks *= 4;
         }
     }
-    println!("\nA MODEL, not a measurement: the same on a cluster, if a message takes {:.0} us and a second carries {:.0} GB", LATENCY * 1e6, BANDWIDTH / 1e9);
+    println!(
+        "\nA MODEL, not a measurement: the same on a cluster, if a message takes {:.0} us and a second carries {:.0} GB",
+        LATENCY * 1e6,
+        BANDWIDTH / 1e9
+    );
     println!("{:<10} {:>6} {:>14} {:>14}", "pattern", "ranks", "network us", "own work us");
     for (pattern, ranks, network, own) in model {
         println!("{:<10} {ranks:>6} {network:>14.1} {own:>14.1}", format!("{pattern:?}").to_lowercase());

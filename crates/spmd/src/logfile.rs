@@ -106,8 +106,9 @@ pub struct Notes {
     pub dropped: u64,
     /// Calls that were not understood.
     pub not_understood: std::collections::BTreeSet<String>,
-    /// Ranks that judged while the program ran, and those that came to the end of it, each with what it counted, and the pairs that it gave up.
+    /// Ranks that judged while the program ran.
     pub online: usize,
+    /// Those that came to the end of it: each with what it counted, and the pairs that it gave up.
     pub judged: Vec<(Counts, u64)>,
 }
 

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use crate::event::Logs;
 use crate::ids::Rank;
+use crate::logfile::Notes;
 use crate::lower::{Lowered, Lowering};
 use crate::order::Order;
-use crate::logfile::Notes;
 use crate::owner::{self, Findings, Found, Placed, Statement};
 use crate::rules::{Known, Verdict, Why};
 use crate::values;
@@ -28,8 +28,8 @@ pub struct Races {
 }
 
 impl Races {
-    /// What ranks found while they ran: the strongest of each pair of statements. Nothing has a witness, for which there
-    /// are no logs.
+    /// What ranks found while they ran: the strongest of each pair of statements. Nothing has a witness, as there are no
+    /// logs to make one from.
     pub fn told(found: &[Found], notes: &Notes) -> Races {
         let mut strongest: BTreeMap<(Statement, Statement), &Found> = BTreeMap::new();
         for found in found {

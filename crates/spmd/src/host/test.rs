@@ -18,7 +18,7 @@ use super::again::{Again, values};
 use super::items::{self, Common};
 use super::places::Places;
 use super::recording::{self, Recording, Start};
-use crate::event::Logs;
+use crate::event::{Event, Logged, Logs};
 use crate::hang;
 use crate::logfile::Notes;
 use crate::offline::{self, Races};
@@ -75,7 +75,13 @@ pub fn test(request: &Request, watch: &mut dyn FnMut(Stage<'_>)) -> Result<Teste
     empty(&request.folder)?;
     let _guard = interrupt::Guard::around();
     let end = Instant::now() + request.budget;
-    let start = Start { command: &request.command, cwd: &request.cwd, limit: Some(request.budget / 4), max_log: None, online: false };
+    let start = Start {
+        command: &request.command,
+        cwd: &request.cwd,
+        limit: Some(request.budget / 4),
+        max_log: None,
+        online: false,
+    };
     let recording = Recording::make(start, &request.folder, &Unpacked::new()?)?;
     interrupt::forget();
     settle(request, &recording, end, watch)
@@ -98,11 +104,21 @@ pub fn record(start: Start<'_>, folder: &Path) -> Result<Recording> {
 
 /// What a recorded run shows, without running anything. Of ranks that judged while they ran: what they found.
 pub fn predict(front_ends: FrontEnds, recording: &Recording, strict: bool) -> Tested {
-    let judged = recording.notes.online > 0;
-    let races =
-        if judged { Races::told(&recording.found, &recording.notes) } else { offline::analyse(&recording.logs, strict) };
-    let findings = told(front_ends, &recording.logs, &recording.notes, &races);
+    if recording.notes.online == 0 {
+        let races = offline::analyse(&recording.logs, strict);
+        let findings = told(front_ends, &recording.logs, &recording.notes, &races);
+        return tested(front_ends, recording, &races, findings);
+    }
+    // What lies in the logs is the end of the run, where it was cut off.
+    let windows = |log: &Vec<Logged>| log.iter().filter(|logged| is_window(logged)).cloned().collect();
+    let windows: Logs = recording.logs.iter().map(windows).collect();
+    let races = Races::told(&recording.found, &recording.notes);
+    let findings = told(front_ends, &windows, &recording.notes, &races);
     tested(front_ends, recording, &races, findings)
+}
+
+fn is_window(logged: &Logged) -> bool {
+    matches!(logged.event, Event::WindowMade { .. })
 }
 
 fn tested(front_ends: FrontEnds, recording: &Recording, races: &Races, findings: Vec<(Item, usize)>) -> Tested {

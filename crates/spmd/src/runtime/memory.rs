@@ -6,8 +6,8 @@
 use std::arch::asm;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-use super::local::{access, is_shared};
 use super::Call;
+use super::local::{access, is_shared};
 use crate::event::{Event, Place};
 
 /// Code of modules with hooks: where it begins and ends.
@@ -152,6 +152,7 @@ fn gone(pc: u64, block: *mut u8) {
     }
     // SAFETY: a block that was allocated.
     let len = unsafe { libc::malloc_usable_size(block.cast()) } as u64;
+    super::steer::gone(block as u64, len);
     if is_shared(block as u64, len)
         && let Some(call) = Call::enter(pc)
     {

@@ -125,6 +125,7 @@ fn done(state: &mut State, pc: u64, handle: Handle, status: *const u8) {
     }
     state.log(pc, Event::RequestDone { request });
     state.fetched(pc, |fetched| fetched.request == Some(request));
+    steer::request_done();
 }
 
 /// A status of ours where the program wants none.

@@ -75,8 +75,9 @@ pub fn entry(logs: &Logs, access: &Access, block: u32) -> Option<At> {
     None
 }
 
-/// Points at which both may be under way: the least that must have happened, and with one of them as late as it is under
-/// way, which is what values may ask for that the other one has seen.
+/// Points at which both may be under way: the least that must have happened; with one of them as late as it is under
+/// way, which is what values may ask for that the other one has seen; and behind the places where the strand of one of
+/// them gives a mutex back, which the other one may need.
 pub fn candidates(logs: &Logs, order: &Order, owned: &Owned, found: &Found) -> Vec<Witness> {
     let Some(least) = build(logs, order, owned, found) else { return Vec::new() };
     let mut all = vec![least.clone()];
@@ -86,17 +87,33 @@ pub fn candidates(logs: &Logs, order: &Order, owned: &Owned, found: &Found) -> V
             End::Open => u32::MAX,
             End::At(_) | End::AtStart | End::Owners(_) | End::Past => continue,
         };
-        let mut later = least.clone();
-        let moment = Moment { strand: access.start_of(block).strand, at: last };
-        include(logs, &mut later.cut, moment.strand.rank, moment.strand.number, last);
-        for (strand, known) in order.past(moment) {
-            include(logs, &mut later.cut, strand.rank, strand.number, known);
-        }
-        if !all.contains(&later) {
-            all.push(later);
+        let strand = access.start_of(block).strand;
+        for at in unlocks(logs, access, block).filter(|at| *at <= last).take(UNLOCKS).chain([last]) {
+            let mut later = least.clone();
+            let moment = Moment { strand, at };
+            include(logs, &mut later.cut, strand.rank, strand.number, at);
+            for (strand, known) in order.past(moment) {
+                include(logs, &mut later.cut, strand.rank, strand.number, known);
+            }
+            if !all.contains(&later) {
+                all.push(later);
+            }
         }
     }
     all
+}
+
+/// Mutexes given back behind an access that are looked at.
+const UNLOCKS: usize = 4;
+
+/// When the strand of the access gives a mutex back behind it.
+fn unlocks(logs: &Logs, access: &Access, block: u32) -> impl Iterator<Item = u32> {
+    let moment = access.start_of(block);
+    let log = logs.get(moment.strand.rank.0 as usize).map_or(&[][..], Vec::as_slice);
+    let own = log.iter().filter(move |logged| logged.strand == moment.strand.number);
+    let events = own.filter(|logged| !matches!(logged.event, Event::Local { .. }));
+    let numbered = (1..).zip(events).filter(|(_, logged)| matches!(logged.event, Event::MutexUnlock { .. }));
+    numbered.map(|(number, _)| 2 * number).filter(move |at| *at > moment.at)
 }
 
 /// The least that must have happened for both to be under way.

@@ -215,8 +215,7 @@ fn transfer(call: &Call, transfer: Transfer) -> Decision {
     let dense = here.1 == 1 && there.1 == 1;
     let (size, count) = if dense { (size * count, 1) } else { (size, count) };
     let distances = (here.1 * i64::from(elements.size), there.1 * i64::from(elements.size));
-    let source =
-        (!action.returns() && here.0 != 0).then_some(steer::Elements { from: here.0, distances, size, count });
+    let source = (!action.returns() && here.0 != 0).then_some(steer::Elements { from: here.0, distances, size, count });
     steer::shmem_operation(site, (action, blocking, handle), source, fills, (there.0, pe))
 }
 

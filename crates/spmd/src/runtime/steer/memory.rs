@@ -4,7 +4,7 @@
 //! allocations, now more and now less. A plan says what its addresses are measured from; where that lies is learnt when
 //! the window is made, or the call with the buffer.
 
-use super::{Source, Steering, steering};
+use super::{Source, Steering, active, steering};
 use crate::event::Event;
 use crate::plan::{Anchor, Memory, Plan, Said, What};
 
@@ -38,10 +38,23 @@ impl Steering {
     /// What lies at the place in question, on the rank that owns it.
     pub(super) fn say_left(&mut self) {
         let Memory { rank, address, len, .. } = self.plan.memory;
-        if rank == self.me {
+        if rank == self.me && !self.gone {
             let bytes = text(address.wrapping_add_signed(self.shifts[2]), len);
             self.say(Said::Left { bytes });
         }
+    }
+}
+
+/// Memory is about to be given back: what it holds then is not the program's doing any more.
+pub fn gone(start: u64, len: u64) {
+    if !active() {
+        return;
+    }
+    let Some(mut steering) = steering() else { return };
+    let Memory { rank, address, .. } = steering.plan.memory;
+    if rank == steering.me && address.wrapping_add_signed(steering.shifts[2]).wrapping_sub(start) < len {
+        steering.say_left();
+        steering.gone = true;
     }
 }
 

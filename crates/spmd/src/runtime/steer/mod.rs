@@ -24,14 +24,15 @@ use std::sync::{Mutex, OnceLock};
 
 use super::abi::{Handle, abi};
 use crate::ids::{Rank, Site};
-use crate::plan::{Anchor, Plan, Said, Step, What};
+use crate::plan::{ANYWHERE, Anchor, Plan, Said, Step, What};
 
 use heard::hear;
-pub use memory::logged;
+pub use memory::{gone, logged};
 pub use origin::{Source, completing_locally, keeps_types};
 pub use requests::{Sort, nonblocking, release, release_collectives, resolve, window_request};
 pub use shmem::{
-    Decision, Elements, shmem_after, shmem_brought, shmem_completed, shmem_completing, shmem_fenced, shmem_keep, shmem_operation,
+    Decision, Elements, shmem_after, shmem_brought, shmem_completed, shmem_completing, shmem_fenced, shmem_keep,
+    shmem_operation,
 };
 
 use memory::text;
@@ -72,6 +73,8 @@ struct Steering {
     buffers: Vec<u64>,
     /// Loads and stores of the pair, first and second: how often they were made, and at which call last.
     locals: [(u64, u64); 2],
+    /// The memory of the plan has been given back.
+    gone: bool,
     /// The first access of the pair has happened.
     first_happened: bool,
     /// Nonblocking calls of the pair that are kept.
@@ -123,6 +126,7 @@ pub fn begin(folder: &std::path::Path, me: Rank) {
         shifts: [0; 3],
         buffers: Vec::new(),
         locals: [(0, u64::MAX); 2],
+        gone: false,
         first_happened: false,
         kept: Vec::new(),
         driven: None,
@@ -196,7 +200,7 @@ impl Steering {
         let me = self.me;
         for (number, step) in [self.plan.first, self.plan.second].into_iter().enumerate() {
             let wanted = step.address.wrapping_add_signed(self.shifts[number]);
-            let there = wanted.wrapping_sub(address) < u64::from(len);
+            let there = step.address == ANYWHERE || wanted.wrapping_sub(address) < u64::from(len);
             if step.what != What::Local || step.site != site || step.rank != me || !there {
                 continue;
             }
@@ -340,6 +344,13 @@ fn meet_after(first: bool, in_order: bool) {
     }
 }
 
+/// A request is done: the program may look at its buffer.
+pub fn request_done() {
+    if let (true, Some(mut steering)) = (active(), steering()) {
+        steering.say_left();
+    }
+}
+
 /// The buffer of a message or collective was logged: is it one of the pair?
 pub fn buffer(site: Site, write: bool) {
     let what = if write { What::BufferWrite } else { What::BufferRead };
@@ -438,9 +449,6 @@ pub fn end() {
         return;
     }
     ACTIVE.store(false, Ordering::Release);
-    if let Some(mut steering) = steering() {
-        steering.say_left();
-    }
     let Some(comm) = steering().map(|steering| steering.comm) else { return };
     pmpi!(PMPI_Barrier(comm => Handle));
     let ignore = if abi().open_mpi { 0usize } else { 1 };

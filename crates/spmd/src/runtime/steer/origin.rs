@@ -55,7 +55,8 @@ impl Source {
         }
         if self.copy.is_empty() {
             // SAFETY: the program's buffer, which is the operation's until the call that we are in comes back.
-            self.copy = unsafe { std::slice::from_raw_parts(self.lo as *const u8, (self.hi - self.lo) as usize) }.to_vec();
+            self.copy =
+                unsafe { std::slice::from_raw_parts(self.lo as *const u8, (self.hi - self.lo) as usize) }.to_vec();
         }
         true
     }
@@ -69,9 +70,10 @@ pub fn completing_locally(window: Handle, target: Option<i32>) {
     }
     let on = abi().handle(window);
     let all = steering().is_some_and(|mut steering| {
-        let late = steering.late.iter_mut().filter(|late| {
-            abi().handle(late.window) == on && target.is_none_or(|target| target == late.target)
-        });
+        let late = steering
+            .late
+            .iter_mut()
+            .filter(|late| abi().handle(late.window) == on && target.is_none_or(|target| target == late.target));
         let operations = late.fold(true, |all, late| late.source.copy() && all);
         steering.copy_requests(on, target) && operations
     });

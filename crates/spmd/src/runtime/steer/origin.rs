@@ -74,7 +74,8 @@ pub fn completing_locally(window: Handle, target: Option<i32>) {
             .late
             .iter_mut()
             .filter(|late| abi().handle(late.window) == on && target.is_none_or(|target| target == late.target));
-        let operations = late.fold(true, |all, late| late.source.copy() && all);
+        // Each is copied, whatever becomes of the others.
+        let operations = late.map(|late| late.source.copy()).filter(|copied| !copied).count() == 0;
         steering.copy_requests(on, target) && operations
     });
     if !all {

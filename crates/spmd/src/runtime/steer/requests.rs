@@ -196,7 +196,8 @@ impl Steering {
             let Some((window, to)) = kept.window else { return false };
             kept.go.is_some() && window == on && target.is_none_or(|target| target == to)
         };
-        self.kept.iter_mut().filter(covered).fold(true, |all, kept| kept.source.copy() && all)
+        let copied = self.kept.iter_mut().filter(covered).map(|kept| kept.source.copy());
+        copied.filter(|copied| !copied).count() == 0
     }
 
     pub(super) fn has_requests(&self) -> bool {

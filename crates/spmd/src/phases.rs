@@ -28,8 +28,8 @@ use crate::wire::{Wire, decode, encode};
 
 /// How ranks reach each other. Every rank calls each of these in the same order.
 pub trait Transport {
-    /// Sends packets, and waits until everybody has entered: it replaces the program's barrier.
-    fn distribute(&mut self, packets: Vec<(Rank, Vec<u8>)>);
+    /// Sends packets, and waits until everybody has entered: it replaces the program's barrier. Does any rank say yes?
+    fn distribute(&mut self, packets: Vec<(Rank, Vec<u8>)>, yes: bool) -> bool;
     /// What the others sent at the last [`Transport::distribute`].
     fn arrived(&mut self) -> Vec<Vec<u8>>;
     /// Does any rank say yes?
@@ -134,7 +134,10 @@ impl Analyst {
 
     /// This rank's synchronization in the phase that was closed last.
     pub fn log(&self) -> Vec<u8> {
-        let Some(closed) = &self.closed else { return Vec::new() };
+        self.closed.as_ref().map(Analyst::log_of).unwrap_or_default()
+    }
+
+    fn log_of(closed: &Closed) -> Vec<u8> {
         let mut out = Vec::new();
         closed.own.syncs.put(&mut out);
         closed.own.written.put(&mut out);
@@ -146,6 +149,10 @@ impl Analyst {
     pub fn judge(&mut self, logs: &[Vec<u8>]) -> Findings {
         self.counts.ordered += 1;
         let Some(closed) = &self.closed else { return Findings::default() };
+        self.judged(closed, logs)
+    }
+
+    fn judged(&self, closed: &Closed, logs: &[Vec<u8>]) -> Findings {
         let (mut syncs, mut written, mut seen) = (Vec::<Sync>::new(), Vec::<Written>::new(), Vec::<Seen>::new());
         for mut log in logs.iter().map(Vec::as_slice) {
             syncs.extend(Vec::get(&mut log).unwrap_or_default());
@@ -157,15 +164,29 @@ impl Analyst {
         owner::check(&mut self.placed(closed), &known, &closed.own.owned)
     }
 
-    /// The boundary, seen from one rank: judges the phase before, sends the one that ends.
+    /// The boundary, seen from one rank: judges the phase before, sends the one that ends. One exchange does both: with
+    /// what it sends, each rank says whether it needs the order of the phase before.
     pub fn boundary(&mut self, transport: &mut impl Transport) -> Findings {
-        let findings = self.settle(transport);
+        for packet in transport.arrived() {
+            self.receive(&packet);
+        }
+        let needs = self.needs_order();
+        let before = self.closed.take();
         let packets = self.close();
-        transport.distribute(packets);
+        let mut findings = Findings::default();
+        if transport.distribute(packets, needs) {
+            let logs = transport.share(before.as_ref().map(Analyst::log_of).unwrap_or_default());
+            self.counts.ordered += 1;
+            findings = before.as_ref().map(|closed| self.judged(closed, &logs)).unwrap_or_default();
+        }
+        let carried = before.map(Analyst::unfinished).unwrap_or_default();
+        if let Some(closed) = &mut self.closed {
+            closed.foreign.extend(carried);
+        }
         findings
     }
 
-    /// Judges what has not been judged: at a boundary, and once more at the end.
+    /// Judges what has not been judged, at the end.
     pub fn settle(&mut self, transport: &mut impl Transport) -> Findings {
         for packet in transport.arrived() {
             self.receive(&packet);
@@ -182,13 +203,19 @@ impl Analyst {
 
     /// Forgets the phase that was closed last, but for what is still under way.
     fn retire(&mut self) {
-        let Some(closed) = self.closed.take() else { return };
-        for mut access in closed.own.accesses.into_iter().chain(closed.foreign) {
-            if matches!(access.end_by_the_letter, End::Owners(event) if !closed.own.owned.contains_key(&event)) {
-                carry(&mut access);
-                self.carried.push(access);
-            }
-        }
+        let unfinished = self.closed.take().map(Analyst::unfinished);
+        self.carried.extend(unfinished.into_iter().flatten());
+    }
+
+    /// Accesses that an event of this rank will end in a later phase.
+    fn unfinished(closed: Closed) -> Vec<Access> {
+        let owned = closed.own.owned;
+        let all = closed.own.accesses.into_iter().chain(closed.foreign);
+        let open =
+            |access: &Access| matches!(access.end_by_the_letter, End::Owners(event) if !owned.contains_key(&event));
+        let mut unfinished: Vec<Access> = all.filter(open).collect();
+        unfinished.iter_mut().for_each(carry);
+        unfinished
     }
 }
 

@@ -1,12 +1,14 @@
 //! The analysis against the definition by brute force.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Barrier, Mutex};
 
 use crate::event::{Collective, Event, Flow, Logged, Logs};
 use crate::ids::Rank;
 use crate::offline::analyse;
-use crate::owner::Statement;
-use crate::phases::{Analyst, Post};
+use crate::owner::{Findings, Statement};
+use crate::phases::{Analyst, Post, Transport};
 use crate::rules::Verdict;
 use crate::testing::generate::{Style, program};
 use crate::testing::oracle::{Level, describe, races};
@@ -131,6 +133,106 @@ fn phases_find_what_the_whole_log_shows() {
     }
     assert!(compared > programs() / 4, "only {compared} programs were compared");
     assert!(cut > programs() as usize / 10, "only {cut} boundaries: the programs test nothing");
+}
+
+/// Where ranks that are threads meet.
+struct Hall {
+    together: Barrier,
+    boxes: Mutex<Vec<Vec<Vec<u8>>>>,
+    shared: Mutex<Vec<Vec<u8>>>,
+    yes: AtomicUsize,
+}
+
+struct Visitor<'a> {
+    hall: &'a Hall,
+    me: usize,
+    here: Vec<Vec<u8>>,
+}
+
+impl Transport for Visitor<'_> {
+    fn distribute(&mut self, packets: Vec<(Rank, Vec<u8>)>, yes: bool) -> bool {
+        for (to, packet) in packets {
+            self.hall.boxes.lock().expect("no panic")[to.0 as usize].push(packet);
+        }
+        let any = self.any(yes);
+        self.here = std::mem::take(&mut self.hall.boxes.lock().expect("no panic")[self.me]);
+        self.hall.together.wait();
+        any
+    }
+
+    fn arrived(&mut self) -> Vec<Vec<u8>> {
+        std::mem::take(&mut self.here)
+    }
+
+    fn any(&mut self, yes: bool) -> bool {
+        self.hall.yes.fetch_add(usize::from(yes), Ordering::SeqCst);
+        self.hall.together.wait();
+        let any = self.hall.yes.load(Ordering::SeqCst) > 0;
+        if self.hall.together.wait().is_leader() {
+            self.hall.yes.store(0, Ordering::SeqCst);
+        }
+        self.hall.together.wait();
+        any
+    }
+
+    fn share(&mut self, bytes: Vec<u8>) -> Vec<Vec<u8>> {
+        self.hall.shared.lock().expect("no panic")[self.me] = bytes;
+        self.hall.together.wait();
+        let all = self.hall.shared.lock().expect("no panic").clone();
+        self.hall.together.wait();
+        all
+    }
+}
+
+/// The same as [`by_phases`], each rank by itself, judging a phase when the next one ends.
+fn side_by_side(logs: &Logs) -> BTreeMap<(Statement, Statement), Level> {
+    let hall = Hall {
+        together: Barrier::new(logs.len()),
+        boxes: Mutex::new(vec![Vec::new(); logs.len()]),
+        shared: Mutex::new(vec![Vec::new(); logs.len()]),
+        yes: AtomicUsize::new(0),
+    };
+    let ends = boundaries(logs);
+    let rank = |me: usize| -> Vec<Findings> {
+        let mut analyst = Analyst::new(Rank(me as u32), usize::MAX);
+        let mut visitor = Visitor { hall: &hall, me, here: Vec::new() };
+        let mut all = Vec::new();
+        for logged in &logs[me] {
+            analyst.take(logged);
+            if matches!(logged.event, Event::Enter { collective, .. } if ends.contains(&collective)) {
+                all.push(analyst.boundary(&mut visitor));
+            }
+        }
+        all.push(analyst.boundary(&mut visitor));
+        all.push(analyst.settle(&mut visitor));
+        all
+    };
+    let mut all: BTreeMap<(Statement, Statement), Level> = BTreeMap::new();
+    std::thread::scope(|scope| {
+        let rank = &rank;
+        let ranks: Vec<_> = (0..logs.len()).map(|me| scope.spawn(move || rank(me))).collect();
+        for (statements, found) in
+            ranks.into_iter().flat_map(|rank| rank.join().expect("no panic")).flat_map(|f| f.pairs)
+        {
+            let level = if found.verdict == Verdict::Race { Level::Race } else { Level::Potential };
+            let entry = all.entry(statements).or_insert(level);
+            *entry = level.max(*entry);
+        }
+    });
+    all
+}
+
+#[test]
+fn ranks_that_exchange_packets_find_what_one_process_finds() {
+    let mut found = 0;
+    for seed in 0..programs().min(300) {
+        let style = if seed % 2 == 0 { Style::Mpi } else { Style::Shmem };
+        let logs = program(seed, style, 3, 40);
+        let expected = by_phases(&logs);
+        assert_eq!(side_by_side(&logs), expected, "seed {seed}\n{}", describe(&logs));
+        found += expected.len();
+    }
+    assert!(found > 50, "only {found} pairs: the programs test nothing");
 }
 
 #[test]

@@ -63,10 +63,9 @@ fn enter(
 fn blocking(call: &Call, comm: Handle, shape: Shape, buffers: &[Touched], go: impl FnOnce() -> i32) -> i32 {
     steer::release_collectives();
     let entered = call.with(|state, pc| enter(state, pc, comm, &shape, buffers)).flatten();
-    if let (Some(_), Shape::All) = (&entered, &shape) {
-        online::boundary(size(call, comm) as u32);
-    }
-    let result = steer::blocking(go);
+    let waited = matches!((&entered, &shape), (Some(_), Shape::All)) && online::boundary(size(call, comm) as u32);
+    // A barrier has nothing else to do.
+    let result = if waited && buffers.is_empty() { 0 } else { steer::blocking(go) };
     if let Some((collective, request)) = entered {
         call.with(|state, pc| {
             state.log(pc, Event::Exit { collective });

@@ -4,9 +4,8 @@
 //! description (a few Fortran types, distributed arrays) is given as one block of its extent, and
 //! counted.
 
-use std::collections::HashMap;
-
 use super::abi::{Handle, abi};
+use super::quick::Map;
 use crate::event::Piece;
 use crate::ids::Datatype;
 
@@ -17,7 +16,7 @@ const PIECES: usize = 4096;
 #[derive(Default)]
 pub struct Datatypes {
     /// By name: numbers that mean the same on every rank, because they are made from the name.
-    known: HashMap<Handle, Vec<Piece>>,
+    known: Map<Handle, Piece>,
     pub not_understood: u64,
 }
 
@@ -34,9 +33,14 @@ impl Datatypes {
             return Vec::new();
         }
         let datatype = abi().handle(datatype);
-        let predefined = combiner(datatype).is_none_or(|kind| kind.0 == NAMED);
-        if predefined {
-            let one = self.known.entry(datatype).or_insert_with(|| vec![named(datatype)])[0];
+        // Predefined types stay what they are.
+        let known = self.known.get(&datatype).copied();
+        let predefined =
+            known.or_else(|| combiner(datatype).is_none_or(|kind| kind.0 == NAMED).then(|| named(datatype)));
+        if let Some(one) = predefined {
+            if known.is_none() {
+                self.known.insert(datatype, one);
+            }
             return vec![Piece { len: one.len * count as u64, ..one }];
         }
         // Not kept: the handle of a type that is freed is used again.

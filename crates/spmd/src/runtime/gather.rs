@@ -4,8 +4,9 @@
 //! entry, and what it touches again need not be said again: a loop that polls costs nothing. Chapter 7.1 of the paper
 //! gathers likewise; strides are left as they are.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
+use super::quick::Map;
 use crate::event::{Event, Place};
 use crate::ids::{Rank, Site};
 
@@ -28,7 +29,7 @@ struct Run {
 /// The loads and stores of one strand since its last call.
 #[derive(Default)]
 pub struct Gather {
-    open: HashMap<Who, Run>,
+    open: Map<Who, Run>,
     said: HashSet<(Who, u64, u64)>,
 }
 

@@ -23,6 +23,7 @@ mod neighbours;
 mod objects;
 mod online;
 mod operations;
+mod quick;
 mod recent;
 mod shmem;
 mod start;

@@ -1,11 +1,12 @@
 //! Communicators, windows, requests: what handles of the library stand for on this rank.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
 use super::abi::{Handle, abi};
 use super::datatypes::Datatypes;
 use super::gather::Gather;
 use super::log::{Log, Notes};
+use super::quick::Map;
 use super::recent::{self, Untold};
 use crate::event::{Buffer, Collective, Event, Logged, Place};
 use crate::ids::{Communicator, Rank, Request, Site, Window};
@@ -15,10 +16,10 @@ pub struct State {
     pub me: Rank,
     pub log: Log,
     pub datatypes: Datatypes,
-    pub communicators: HashMap<Handle, Comm>,
-    pub windows: HashMap<Handle, Win>,
-    pub requests: HashMap<Handle, Req>,
-    pub persistent: HashMap<Handle, Persistent>,
+    pub communicators: Map<Handle, Comm>,
+    pub windows: Map<Handle, Win>,
+    pub requests: Map<Handle, Req>,
+    pub persistent: Map<Handle, Persistent>,
     /// Windows and targets that this rank has locked; `None`: all of them.
     pub locked: HashSet<(Handle, Option<i32>)>,
     /// Every window that was made: what a finding is told by.
@@ -26,18 +27,18 @@ pub struct State {
     made_communicators: u32,
     made_windows: u32,
     made_requests: u64,
-    sites: HashMap<u64, Site>,
+    sites: Map<u64, Site>,
     modules: Vec<u64>,
     notes: Notes,
     /// By strand.
-    gathers: HashMap<u32, Gather>,
-    calls: HashMap<u32, u64>,
+    gathers: Map<u32, Gather>,
+    calls: Map<u32, u64>,
     /// What a statement of a strand loaded last: the address, and the value.
-    loaded: HashMap<(u32, Site), (u64, u64)>,
+    loaded: Map<(u32, Site), (u64, u64)>,
     /// Results of operations that are under way and fetch one element.
     pub fetches: Vec<Fetched>,
     /// Calls that are not understood, by name.
-    not_understood: HashMap<&'static str, u64>,
+    not_understood: Map<&'static str, u64>,
 }
 
 /// A communicator: its agreed name, and the ranks of its members in the world.
@@ -111,7 +112,7 @@ pub struct Persistent {
 
 impl State {
     pub fn new(me: Rank, ranks: u32, log: Log, notes: Notes) -> State {
-        let mut communicators = HashMap::new();
+        let mut communicators = Map::default();
         let world = Comm { id: Communicator(0), size: ranks, members: None, collectives: 0 };
         let alone = Comm { id: Communicator(u64::MAX), size: 1, members: Some(vec![me.0]), collectives: 0 };
         communicators.insert(abi().world, world);
@@ -121,22 +122,22 @@ impl State {
             log,
             datatypes: Datatypes::default(),
             communicators,
-            windows: HashMap::new(),
-            requests: HashMap::new(),
-            persistent: HashMap::new(),
+            windows: Map::default(),
+            requests: Map::default(),
+            persistent: Map::default(),
             locked: HashSet::new(),
             made: Vec::new(),
             made_communicators: 0,
             made_windows: 0,
             made_requests: 0,
-            sites: HashMap::new(),
+            sites: Map::default(),
             modules: Vec::new(),
             notes,
-            gathers: HashMap::new(),
-            calls: HashMap::new(),
-            loaded: HashMap::new(),
+            gathers: Map::default(),
+            calls: Map::default(),
+            loaded: Map::default(),
             fetches: Vec::new(),
-            not_understood: HashMap::new(),
+            not_understood: Map::default(),
         }
     }
 

@@ -60,11 +60,10 @@ pub fn begin(folder: &Path, me: Rank, ranks: u32, limit: usize) -> bool {
     true
 }
 
-/// A call was entered, and logged, that everybody waits for: the phase ends here. `members`: who waits.
-pub fn boundary(members: u32) {
-    if ACTIVE.load(Ordering::Acquire) {
-        step(Some(members));
-    }
+/// A call was entered, and logged, that everybody waits for: the phase ends here. `members`: who waits. Returns whether
+/// everybody has waited for everybody.
+pub fn boundary(members: u32) -> bool {
+    ACTIVE.load(Ordering::Acquire) && step(Some(members))
 }
 
 /// The end of the program: everything that is left is judged.
@@ -75,11 +74,11 @@ pub fn end() {
 }
 
 /// `members`: who waits; `None`: everybody, for the last time.
-fn step(members: Option<u32>) {
+fn step(members: Option<u32>) -> bool {
     let mut guard = ONLINE.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-    let Some(online) = guard.as_mut() else { return };
+    let Some(online) = guard.as_mut() else { return false };
     if members.is_some_and(|members| members as usize != online.network.ranks) {
-        return;
+        return false;
     }
     // No lock of the log's is held while ranks wait for each other.
     let bytes = with(|state| state.phase()).unwrap_or_default();
@@ -94,6 +93,7 @@ fn step(members: Option<u32>) {
         with(|state| state.counted(&counts, given_up));
         pmpi!(PMPI_Comm_free(&mut online.network.comm => *mut Handle));
     }
+    true
 }
 
 impl Online {
@@ -153,18 +153,20 @@ impl Network {
         request
     }
 
-    /// Everybody tells everybody how much comes.
-    fn dense(&mut self, packets: Vec<(Rank, Vec<u8>)>) {
-        let mut counts = vec![0u64; self.ranks];
+    /// Everybody tells everybody how much comes, and yes or no.
+    fn dense(&mut self, packets: Vec<(Rank, Vec<u8>)>, yes: bool) -> bool {
+        let mut counts = vec![u64::from(yes); self.ranks];
         for (to, packet) in &packets {
-            counts[to.0 as usize] = packet.len() as u64;
+            counts[to.0 as usize] |= (packet.len() as u64) << 1;
         }
         let mut coming = vec![0u64; self.ranks];
         pmpi!(PMPI_Alltoall(
             counts.as_ptr().cast() => *const u8, 8 => i32, abi().byte => Handle, coming.as_mut_ptr().cast() => *mut u8,
             8 => i32, abi().byte => Handle, self.comm => Handle,
         ));
-        for (from, len) in coming.into_iter().enumerate().filter(|(_, len)| *len > 0) {
+        let any = coming.iter().any(|count| count & 1 != 0);
+        let lens = coming.into_iter().map(|count| count >> 1).enumerate();
+        for (from, len) in lens.filter(|(_, len)| *len > 0) {
             let mut bytes = vec![0u8; len as usize];
             let mut request: Handle = 0;
             pmpi!(PMPI_Irecv(
@@ -177,6 +179,7 @@ impl Network {
             let request = self.send(to, &packet, false);
             self.sends.push((request, packet));
         }
+        any
     }
 
     /// Nobody counts.
@@ -236,8 +239,12 @@ fn is_done(request: &mut Handle) -> bool {
 }
 
 impl Transport for Network {
-    fn distribute(&mut self, packets: Vec<(Rank, Vec<u8>)>) {
-        if self.ranks <= DENSE { self.dense(packets) } else { self.sparse(packets) }
+    fn distribute(&mut self, packets: Vec<(Rank, Vec<u8>)>, yes: bool) -> bool {
+        if self.ranks <= DENSE {
+            return self.dense(packets, yes);
+        }
+        self.sparse(packets);
+        self.any(yes)
     }
 
     fn arrived(&mut self) -> Vec<Vec<u8>> {

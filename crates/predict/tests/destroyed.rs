@@ -72,6 +72,15 @@ fn a_lock_that_another_thread_may_still_need() {
 }
 
 #[test]
+fn what_lies_right_behind_an_object_is_not_its_own() {
+    for (kind, bytes) in [(ObjectKind::Mutex, 40), (ObjectKind::RwLock, 56), (ObjectKind::SpinLock, 4)] {
+        let events = |at: u64| [(0, destroy(A, kind)), (0, write(Addr(A.0 + at), 1)), (1, lock(A)), (1, unlock(A))];
+        assert_eq!(found(kind, &events(bytes)), [(Strength::Confirmed, 2, 0)], "{kind:?}");
+        assert_eq!(found(kind, &events(bytes - 4)), [], "{kind:?}: a static initialiser");
+    }
+}
+
+#[test]
 fn a_lock_that_nobody_needs_any_more() {
     let mutex = ObjectKind::Mutex;
     // The other one says so, under the lock itself: it may be destroyed right after that.

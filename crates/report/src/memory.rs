@@ -87,8 +87,10 @@ impl<'a> Describer<'a> {
     }
 
     /// A variable on a stack, by its function: `main::count`.
-    fn local(&self, addr: Addr) -> Option<&'a str> {
-        self.symbols.accessed(self.trace?.blocks().local(addr)?)
+    fn local(&self, addr: Addr) -> Option<String> {
+        let blocks = self.trace?.blocks();
+        let by_code = blocks.local(addr).and_then(|pc| self.symbols.accessed(pc)).map(str::to_owned);
+        by_code.or_else(|| self.symbols.in_frame(blocks.in_lasting_frame(addr)?))
     }
 
     /// Whether it is a variable.
@@ -99,7 +101,7 @@ impl<'a> Describer<'a> {
     /// A part of a block, short: `byte 8 of the block from pool.cpp:41`.
     pub(crate) fn in_block(&self, addr: Addr) -> Option<String> {
         if let Some(local) = self.local(addr) {
-            return Some(local.to_owned());
+            return Some(local);
         }
         match self.spot(addr)? {
             MemoryArea::Stack(thread) => Some(format!("{:#x} on the stack of T{thread}", addr.0)),
@@ -154,7 +156,7 @@ impl<'a> Describer<'a> {
             return Some(MemoryItem { object: variable.name.to_owned(), part, allocated: false, holds });
         }
         if let Some(local) = self.local(addr) {
-            return Some(MemoryItem { object: local.to_owned(), part: String::new(), allocated: false, holds });
+            return Some(MemoryItem { object: local, part: String::new(), allocated: false, holds });
         }
         match self.spot(addr)? {
             // Without randomised addresses it is the same in every run of the same build.

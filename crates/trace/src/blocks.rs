@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use reweave_model::{Addr, EventId, Op, Pc, StackId, ThreadId};
 
-use crate::{Result, Trace};
+use crate::{FrameAccess, Result, Trace};
 
 /// Allocations beyond this are not kept: the run has too many for names to help.
 const MOST: usize = 1 << 20;
@@ -37,6 +37,28 @@ pub struct Blocks {
     names: HashMap<ThreadId, String>,
     /// Places on stacks, by the code that says what it accesses there; `None`: it says different things.
     locals: HashMap<Addr, Option<Pc>>,
+    /// The frame that is there as long as the program runs, and where it ends.
+    lasting: LastingFrame,
+}
+
+/// Of the one function of which [`Symbols`](crate::Symbols) knows such a frame.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+enum LastingFrame {
+    #[default]
+    Unseen,
+    At {
+        frame: u32,
+        end: u64,
+    },
+    /// The function ran more than once.
+    Several,
+}
+
+impl LastingFrame {
+    fn see(&mut self, access: FrameAccess, addr: Addr) {
+        let now = Self::At { frame: access.frame, end: addr.0.wrapping_add_signed(-access.offset) };
+        *self = if *self == Self::Unseen || *self == now { now } else { Self::Several };
+    }
 }
 
 impl Blocks {
@@ -58,6 +80,9 @@ impl Blocks {
                 Op::Read { addr, .. } | Op::Write { addr, .. } | Op::Atomic { addr, .. }
                     if lowest_stack.is_some_and(|lowest| addr.0 >= lowest) =>
                 {
+                    if let Some(access) = symbols.frame_access(event.pc) {
+                        blocks.lasting.see(access, addr);
+                    }
                     let Some(name) = symbols.accessed(event.pc) else { continue };
                     if blocks.locals.len() < MOST {
                         let known = blocks.locals.entry(addr).or_insert(Some(event.pc));
@@ -102,6 +127,16 @@ impl Blocks {
     /// Code that says what lies at an address on a stack, if all that do agree.
     pub fn local(&self, addr: Addr) -> Option<Pc> {
         *self.locals.get(&addr)?
+    }
+
+    /// Where in the frame of the program's main function an address on a stack lies, if that is known.
+    pub fn in_lasting_frame(&self, addr: Addr) -> Option<FrameAccess> {
+        match self.lasting {
+            LastingFrame::At { frame, end } => {
+                Some(FrameAccess { frame, offset: addr.0.wrapping_sub(end).cast_signed() })
+            }
+            LastingFrame::Unseen | LastingFrame::Several => None,
+        }
     }
 
     /// The block that an address belonged to, or had belonged to last, when something happened.

@@ -28,5 +28,5 @@ pub use meta::{ARGUMENTS, Aslr, BUILD, Footer, Meta, Outcome, PARTIAL};
 pub use schedule::schedule_of;
 pub use set::{ProcessTrace, RunSet};
 pub use stacks::Stacks;
-pub use symbols::{Facts, Frame, Module, Shape, Symbols, SymbolsBuilder, TypeId};
+pub use symbols::{Facts, Frame, FrameAccess, Module, Shape, Symbols, SymbolsBuilder, TypeId};
 pub use text::{StdEvents, convert, open};

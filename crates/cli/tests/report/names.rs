@@ -76,6 +76,44 @@ fn predicted(source: &str, name: &str, build: &[&str]) -> String {
     said.stdout
 }
 
+/// Nothing of `bus` is touched by `main` itself: only its members know where they are.
+const OUT_OF_LINE: &str = "#include <mutex>
+#include <thread>
+#include <vector>
+#define APART __attribute__((noinline))
+class Bus {
+    std::mutex door;
+    std::vector<int> subscribers;
+    int sent = 0;
+public:
+    APART Bus() { subscribers.push_back(1); }
+    APART void add(int number) { std::lock_guard<std::mutex> guard(door); subscribers.push_back(number); sent++; }
+    APART int emit() { return ++sent; }
+};
+int main() {
+    int result = 0;
+    Bus bus;
+    std::thread one([&] { bus.add(2); }), two([&] { result = bus.emit(); });
+    one.join();
+    two.join();
+    return result > 2;
+}
+";
+
+#[test]
+fn objects_of_main_have_names_in_the_code_of_others() {
+    if !has("g++") {
+        skip("names of C++ objects", "no g++");
+        return;
+    }
+    for optimise in ["-O0", "-O1", "-O2"] {
+        let said = predicted(OUT_OF_LINE, "bus.cpp", &["c++", "-g", optimise]);
+        for told in ["data race on main::bus.sent: ", "holding main::bus.door (taken at bus.cpp:11 Bus::add)"] {
+            assert!(said.contains(told), "{told} {optimise}: {said}");
+        }
+    }
+}
+
 #[test]
 fn variables_on_stacks_and_parts_of_blocks_have_names() {
     for optimise in ["-O0", "-O2"] {

@@ -296,31 +296,14 @@ fn has_value(seen: &Seen, words: &str) -> bool {
     seen.value.as_ref().is_none_or(|value| is_content(value, told) == Some(true))
 }
 
-/// What stands between the first quotation mark, which the words begin with, and the next that is none of the text's own.
-fn quoted(words: &str) -> Option<&str> {
-    let text = words.strip_prefix('"')?;
-    let mut escaped = false;
-    let end = text.find(|c| {
-        let ends = c == '"' && !escaped;
-        escaped = c == '\\' && !escaped;
-        ends
-    })?;
-    Some(&text[..end])
-}
-
 /// Whether a value is what the words begin with; `None`: they are no value.
 pub fn is_content(value: &Content, told: &str) -> Option<bool> {
-    const SHOWN: usize = 24;
     let (word, size) = match value {
         Content::Word(word, size) => (*word, *size),
         Content::Bytes(bytes) if bytes.len() <= 8 => {
             (bytes.iter().rev().fold(0, |word, &byte| word << 8 | u64::from(byte)), bytes.len() as u32)
         }
-        Content::Bytes(bytes) => {
-            let quoted = quoted(told)?;
-            let shown = bytes.iter().take(SHOWN).flat_map(|&byte| std::ascii::escape_default(byte));
-            return Some(quoted == shown.map(char::from).collect::<String>());
-        }
+        Content::Bytes(bytes) => return is_contents(bytes, told),
     };
     let text = told.split([')', ' ', ',']).next().unwrap_or_default();
     let told = match (text.strip_prefix("0x"), text.strip_prefix('-')) {
@@ -330,4 +313,35 @@ pub fn is_content(value: &Content, told: &str) -> Option<bool> {
     };
     let bits = 64 - 8 * size.clamp(1, 8);
     Some(word << bits == told << bits)
+}
+
+/// Longer values are text in quotes, or words in braces; of long ones the beginning is told.
+fn is_contents(bytes: &[u8], told: &str) -> Option<bool> {
+    const SHOWN: usize = 24;
+    let mut shown = bytes.iter().take(SHOWN);
+    if let Some(words) = told.strip_prefix('{') {
+        let words = words.split_once('}')?.0.trim_end_matches('…');
+        let words: Vec<&str> = words.split(", ").collect();
+        let size = bytes.len().min(SHOWN) / words.len();
+        return bytes.chunks(size.max(1)).zip(words).try_fold(true, |all, (part, word)| {
+            let part = part.iter().rev().fold(0, |number, &byte| number << 8 | u64::from(byte));
+            Some(all && is_content(&Content::Word(part, size as u32), word)?)
+        });
+    }
+    let mut quoted = told.strip_prefix('"')?.chars();
+    while let Some(letter) = quoted.next().filter(|letter| *letter != '"') {
+        let byte = match letter {
+            '\\' => match quoted.next()? {
+                'n' => '\n',
+                'r' => '\r',
+                't' => '\t',
+                other => other,
+            },
+            plain => plain,
+        };
+        if shown.next().map(|&byte| char::from(byte)) != Some(byte) {
+            return Some(false);
+        }
+    }
+    Some(shown.all(|&byte| byte == 0))
 }

@@ -5,11 +5,12 @@
 //! those of the finding; a coarse one pauses the wrong threads (thrashing), a fine one misses the right ones in a run
 //! that differs a little.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::time::Instant;
 
 use reweave_conductor::policy::meeting::{Meeting, MeetingPlan, Object, Target, YIELDS};
 use reweave_model::{Descent, EventId, Finding, Kind, ObjectId, Op, Schedule, ThreadId};
-use reweave_predict::abstraction::{self, Index};
+use reweave_predict::abstraction::{self, Abstractions, Index};
 use reweave_trace::{Trace, schedule_of};
 
 use super::{Attempt, AttemptCounts, Goal, RunSettings, run};
@@ -20,6 +21,8 @@ use reweave_launch::folder::PrivateFolder;
 
 /// Call sites in the name of an object, as in the paper.
 const SITES: usize = 10;
+/// After so many events it is asked whether there is still time.
+const ASK_EVERY: u64 = 1 << 14;
 
 /// What makes two threads, or two locks, the same (Park's thesis, §5.2).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -50,14 +53,14 @@ impl ActiveSettings {
 }
 
 /// With one seed after the other; first precisely, then coarsely, in case that the names of the recorded run do not
-/// fit.
-pub(super) fn attempts(trace: &Trace, finding: &Finding, goal: &Goal) -> Result<Vec<Attempt>> {
+/// fit. None if there is no time left to find out what the recorded run knows.
+pub(super) fn attempts(trace: &Trace, finding: &Finding, goal: &Goal, deadline: Instant) -> Result<Vec<Attempt>> {
     let mut attempts = Vec::new();
     for (manner, seeds) in [
         (ActiveSettings::PRECISE, 1..=budget::ACTIVE_RUNS / 2),
         (ActiveSettings::COARSE, budget::ACTIVE_RUNS / 2 + 1..=budget::ACTIVE_RUNS),
     ] {
-        let Some(plan) = plan(trace, finding, goal, manner)? else { break };
+        let Some(plan) = plan(trace, finding, goal, manner, Some(deadline))? else { break };
         let threads = schedule_of(trace)?.threads;
         for seed in seeds {
             let schedule = Schedule { threads: threads.clone(), segments: Vec::new() };
@@ -77,7 +80,7 @@ pub fn trial(
     settings: &RunSettings<'_>,
 ) -> Result<Option<(bool, AttemptCounts)>> {
     let goal = Goal::of(trace, finding)?;
-    let Some(plan) = plan(trace, finding, &goal, manner)? else { return Ok(None) };
+    let Some(plan) = plan(trace, finding, &goal, manner, None)? else { return Ok(None) };
     let schedule = Schedule { threads: schedule_of(trace)?.threads, segments: Vec::new() };
     let folder = PrivateFolder::new()?;
     let mut tries = AttemptCounts { attempts: 1, ..AttemptCounts::default() };
@@ -86,15 +89,23 @@ pub fn trial(
     Ok(Some((done.is_ok(), tries)))
 }
 
-/// Who is to meet where, if pausing threads can help.
-pub fn plan(trace: &Trace, finding: &Finding, goal: &Goal, manner: ActiveSettings) -> Result<Option<MeetingPlan>> {
+/// Who is to meet where, if pausing threads can help, and there is time to find out.
+pub fn plan(
+    trace: &Trace,
+    finding: &Finding,
+    goal: &Goal,
+    manner: ActiveSettings,
+    deadline: Option<Instant>,
+) -> Result<Option<MeetingPlan>> {
     let meeting = match finding.kind {
         Kind::Race if !goal.memory_order => Meeting::Race,
         Kind::Deadlock => Meeting::Together,
         Kind::Atomicity if goal.inferred => Meeting::Sequence,
         _ => return Ok(None),
     };
-    let recorded = RecordedRun::of(trace, manner.abstraction)?;
+    let accesses = finding.accesses().iter();
+    let wanted = accesses.flat_map(|access| access.locks_held.iter().copied().chain([access.event])).collect();
+    let Some(recorded) = RecordedRun::of(trace, manner.abstraction, &wanted, deadline)? else { return Ok(None) };
     let mut targets = Vec::new();
     for (place, (access, code)) in finding.accesses().iter().zip(&goal.accesses).enumerate() {
         let mut target = Target::anyone(*code, place as u32);
@@ -119,7 +130,7 @@ struct RecordedRun {
     abstraction: Abstraction,
     /// Index of each thread in the schedule, and its abstraction.
     threads: BTreeMap<ThreadId, (u32, Index)>,
-    /// The lock of each event that takes one or waits for one, and where that is.
+    /// Of the events that are asked for: the lock that is taken or waited for, and where that is.
     locks: HashMap<EventId, ObjectId>,
     sites: HashMap<EventId, Code>,
     /// Names of locks, with their abstraction if the run initialised them.
@@ -127,8 +138,16 @@ struct RecordedRun {
 }
 
 impl RecordedRun {
-    fn of(trace: &Trace, abstraction: Abstraction) -> Result<Self> {
-        let abstractions = abstraction::of_trace(trace, SITES)?;
+    /// `None`: the time is over.
+    fn of(
+        trace: &Trace,
+        abstraction: Abstraction,
+        wanted: &HashSet<EventId>,
+        deadline: Option<Instant>,
+    ) -> Result<Option<Self>> {
+        let is_over = || deadline.is_some_and(|deadline| Instant::now() >= deadline);
+        let by_site = !matches!(abstraction, Abstraction::Trivial | Abstraction::Name);
+        let abstractions = if by_site { abstraction::of_trace(trace, SITES)? } else { Abstractions::default() };
         let shape = |index: &Index| match abstraction {
             Abstraction::Sites => index.iter().map(|(site, _)| (*site, 0)).collect(),
             _ => index.clone(),
@@ -144,7 +163,11 @@ impl RecordedRun {
         let mut names = Names::new(trace.language());
         let mut descent = Descent::default();
         let mut events = trace.events();
-        while let Some(event) = events.next()? {
+        for number in 0.. {
+            if number % ASK_EVERY == 0 && is_over() {
+                return Ok(None);
+            }
+            let Some(event) = events.next()? else { break };
             names.see(&event);
             descent.see(&event);
             match event.op {
@@ -161,16 +184,21 @@ impl RecordedRun {
                     *nth += 1;
                 }
                 Op::Acquire { object, .. } | Op::Blocked { object, .. } => {
-                    recorded.locks.insert(event.id, object);
-                    recorded.sites.insert(event.id, names.code(event.pc));
+                    if wanted.contains(&event.id) {
+                        recorded.locks.insert(event.id, object);
+                        recorded.sites.insert(event.id, names.code(event.pc));
+                    }
+                    if recorded.names.contains_key(&object) {
+                        continue;
+                    }
                     if let Name::Global { module, offset } = names.name(event.thread, object.0) {
-                        recorded.names.entry(object).or_insert((Object::Global { module, offset }, None));
+                        recorded.names.insert(object, (Object::Global { module, offset }, None));
                     }
                 }
                 _ => {}
             }
         }
-        Ok(recorded)
+        Ok(Some(recorded))
     }
 
     /// None: any.
@@ -193,5 +221,31 @@ impl RecordedRun {
             (Abstraction::Name, _) | (_, None) => vec![*name],
             (_, Some(_)) => self.names.values().filter(|(_, other)| other == index).map(|(name, _)| *name).collect(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use reweave_model::{LockMode, Pc};
+    use reweave_trace::TraceBuilder;
+
+    use super::*;
+
+    #[test]
+    fn the_recorded_run_is_asked_for_what_is_wanted_while_there_is_time() {
+        let mut builder = TraceBuilder::default();
+        let mut push = |op: Op<'_>| builder.push(ThreadId(0), Pc(1), op).expect("memory takes every write");
+        let (object, mode) = (ObjectId(0x1000), LockMode::Exclusive);
+        push(Op::Begin);
+        for _ in 0..2 {
+            push(Op::Acquire { object, mode, tried: false });
+            push(Op::Release { object, mode });
+        }
+        let trace = builder.into_trace().expect("memory takes every write");
+        let wanted = HashSet::from([EventId(3)]);
+        let of = |deadline| RecordedRun::of(&trace, Abstraction::Index, &wanted, deadline).expect("readable");
+        let recorded = of(None).expect("there is time");
+        assert_eq!(recorded.locks, HashMap::from([(EventId(3), object)]));
+        assert!(of(Some(Instant::now())).is_none(), "the time is over");
     }
 }

@@ -9,6 +9,7 @@ use reweave_predict::endings::{self, Freed};
 use reweave_report::describe;
 use reweave_trace::{Language, Outcome, Trace};
 
+use crate::replay::same_outcome;
 use reweave_launch::Result;
 
 /// The longest message of a program that is shown.
@@ -32,6 +33,11 @@ impl Ending {
 
     pub fn is_harmless(&self) -> bool {
         self.harm == Harm::Nothing
+    }
+
+    /// Whether it fails as the program does anyway: then nothing of it comes from what this run did.
+    pub fn is_as_ever(&self, normal: &NormalBehaviour) -> bool {
+        matches!(self.harm, Harm::Crash | Harm::Hang) && same_outcome(&self.outcome, &normal.outcome)
     }
 
     /// `output`: what the run printed; `normal`: what it prints when nothing goes wrong, and how that ends.
@@ -198,6 +204,16 @@ pub const fn freed_text(twice: bool) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_program_that_always_hangs_does_not_hang_because_of_a_torn_block() {
+        let hung = |outcome: Outcome| NormalBehaviour { printed: vec![Vec::new()], outcome };
+        let ending = Ending { outcome: Outcome::Hung, harm: Harm::Hang, text: String::new(), turn: None };
+        assert!(ending.is_as_ever(&hung(Outcome::Hung)));
+        assert!(!ending.is_as_ever(&hung(Outcome::Exited { status: 0 })));
+        let freed = Ending { harm: Harm::FreedMemory, ..ending };
+        assert!(!freed.is_as_ever(&hung(Outcome::Hung)), "that is more than the others do");
+    }
 
     #[test]
     fn lines_in_another_order_are_the_same() {

@@ -124,7 +124,14 @@ pub fn confirm(
     let followed = along.len();
     let mut endless = 0;
     let began = Instant::now();
-    for (number, attempt) in along.into_iter().chain(active::attempts(trace, finding, &goal)?).enumerate() {
+    // What that takes is asked of the recorded run only if the witness did not do.
+    let active = std::iter::once_with(|| active::attempts(trace, finding, &goal, deadline));
+    let active = active.flat_map(|attempts| match attempts {
+        Ok(attempts) => attempts.into_iter().map(Ok).collect(),
+        Err(error) => vec![Err(error)],
+    });
+    for (number, attempt) in along.into_iter().map(Ok).chain(active).enumerate() {
+        let attempt = attempt?;
         // Active testing only if the witness did not do.
         let left = deadline.saturating_duration_since(Instant::now());
         let has_had_its_share = tries.attempts > 0 && settings.share.is_some_and(|share| began.elapsed() > share);

@@ -191,6 +191,8 @@ pub struct Tree {
     pub places: Vec<i64>,
     /// Synchronization objects, by what they lie in.
     pub objects: HashMap<Base, Vec<Thing>>,
+    /// What those that are destroyed take.
+    pub object_bytes: HashMap<Thing, i64>,
     /// What words hold before anybody writes them: known bytes and what they are.
     pub initial: Vec<(u8, u64)>,
     /// Counts of semaphores before anybody uses them.
@@ -292,7 +294,8 @@ impl Tree {
     pub fn is_of(&self, word: Thing, object: Thing) -> bool {
         let (word, object) = (word as usize, object as usize);
         let from = self.places[object];
-        self.bases[word] == self.bases[object] && (from - 7..from + OBJECT).contains(&(self.places[word] * 8))
+        let bytes = self.object_bytes.get(&(object as Thing)).copied().unwrap_or(OBJECT);
+        self.bases[word] == self.bases[object] && (from - 7..from + bytes).contains(&(self.places[word] * 8))
     }
 
     /// The edge with this answer.

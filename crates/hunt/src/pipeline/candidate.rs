@@ -80,6 +80,8 @@ pub enum Unconfirmed {
     NotReplayed,
     /// A run did it, and nobody says that it should not be.
     Harmless,
+    /// A run did it, and failed as the program does without it.
+    AsEver,
     Interrupted,
     OutOfTime,
     /// Another one is confirmed, and the first was asked for.
@@ -98,6 +100,7 @@ impl Unconfirmed {
         match self {
             Self::NotReplayed => NOT_REPLAYED.into(),
             Self::Harmless => "a run did it, with no visible effect".into(),
+            Self::AsEver => "a run did it, and failed as runs do that do not do it".into(),
             Self::Interrupted => "it was interrupted".into(),
             Self::OutOfTime => NO_TIME_TO_TRY.into(),
             Self::NotNeeded => "it was not tried: another one was confirmed first (--fail-fast)".into(),

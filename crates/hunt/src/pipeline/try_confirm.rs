@@ -101,6 +101,9 @@ fn judge(
     if is_guessed && ending.is_harmless() {
         return Ok(Some(Unconfirmed::Harmless));
     }
+    if is_guessed && settings.normal.is_some_and(|normal| ending.is_as_ever(normal)) {
+        return Ok(Some(Unconfirmed::AsEver));
+    }
     candidate.state = State::Confirmed(Box::new(Confirmed { goal, ending, preemptions, repeats }));
     Ok(None)
 }

@@ -12,7 +12,7 @@ use std::collections::{HashMap, HashSet};
 
 use object::{Object, ObjectSection, ObjectSymbol, ObjectSymbolTable, SymbolKind};
 use reweave_model::Pc;
-use reweave_trace::{Module, SymbolsBuilder};
+use reweave_trace::{FrameAccess, Module, SymbolsBuilder};
 
 use super::disassemble::{Operand, Reader, jump_slot, operand_of};
 use super::frames::{Frames, Unwind};
@@ -38,10 +38,16 @@ pub(super) fn add_module(
     }
     let mut hooks = HashMap::new();
     let mut functions = Vec::new();
+    let mut main = None;
     for symbol in file.symbols().filter(|symbol| symbol.kind() == SymbolKind::Text && symbol.is_definition()) {
         match symbol.name() {
             Ok(name) if is_hook(name) => drop(hooks.insert(symbol.address(), operand_of(name))),
-            _ if symbol.size() > 0 => functions.push((symbol.address(), symbol.size())),
+            name if symbol.size() > 0 => {
+                functions.push((symbol.address(), symbol.size()));
+                if name == Ok("main") {
+                    main = Some(symbol.address());
+                }
+            }
             _ => {}
         }
     }
@@ -75,9 +81,16 @@ pub(super) fn add_module(
         });
         if let Some(unwind) = &unwind {
             let is_hook = |address| accesses.contains(&address);
-            let named = Frames { unwind, locals }.function(code, address, &is_hook, symbols);
-            for (pc, name) in named.iter().filter(|(pc, _)| wanted.contains(pc)) {
-                symbols.accessed(Pc(pc.wrapping_add(module.bias)), name);
+            let frames = Frames { unwind, locals };
+            let named = frames.function(code, address, &is_hook, symbols);
+            // There is one frame of it, until the program ends.
+            let frame = (main == Some(address)).then(|| symbols.frame(frames.lasting(address, address + size)));
+            for (pc, (name, offset)) in named.iter().filter(|(pc, _)| wanted.contains(pc)) {
+                let pc = Pc(pc.wrapping_add(module.bias));
+                symbols.accessed(pc, name);
+                if let Some((frame, &offset)) = frame.zip(offset.as_ref()) {
+                    symbols.frame_access(pc, FrameAccess { frame, offset });
+                }
             }
         }
     }

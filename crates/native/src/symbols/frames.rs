@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use addr2line::gimli::{self, BaseAddresses, CfaRule, EhFrame, EndianSlice, RunTimeEndian, UnwindSection};
 use iced_x86::{Decoder, DecoderOptions, FlowControl, Instruction, InstructionInfoFactory, Mnemonic, OpKind, Register};
 use object::{Object, ObjectSection};
-use reweave_trace::SymbolsBuilder;
+use reweave_trace::{SymbolsBuilder, TypeId};
 
 use super::disassemble::{CALLEE_SAVED, CALLER_SAVED, is_immediate, number, writes};
 use super::scopes::{Base, Local};
@@ -115,15 +115,15 @@ pub(super) struct Frames<'a, 'd> {
 }
 
 impl Frames<'_, '_> {
-    /// Names what the calls of hooks in a function are about, by their return addresses. `is_hook`: whether code at an
-    /// address is a hook with its operand in the first argument.
+    /// Names what the calls of hooks in a function are about, by their return addresses, and says where in the frame
+    /// that is. `is_hook`: whether code at an address is a hook with its operand in the first argument.
     pub fn function(
         &self,
         code: &[u8],
         address: u64,
         is_hook: &dyn Fn(u64) -> bool,
         symbols: &mut SymbolsBuilder,
-    ) -> HashMap<u64, String> {
+    ) -> HashMap<u64, (String, Option<i64>)> {
         let mut found = HashMap::new();
         let rows = self.unwind.rows(address);
         let end = address + code.len() as u64;
@@ -152,7 +152,8 @@ impl Frames<'_, '_> {
                     if let Some(place) = places[number(Register::RDI)].filter(|_| hooked)
                         && let Some(name) = name_at(&locals, &rows, i.ip(), place, symbols)
                     {
-                        found.insert(i.next_ip(), name);
+                        let offset = place.through.is_none().then_some(place.offset);
+                        found.insert(i.next_ip(), (name, offset));
                     }
                     CALLER_SAVED.iter().for_each(|register| places[number(*register)] = None);
                 }
@@ -161,6 +162,28 @@ impl Frames<'_, '_> {
             }
         }
         found
+    }
+}
+
+impl Frames<'_, '_> {
+    /// The variables that a function has as long as its frame is there: where they lie, from where the frame of the
+    /// caller ends, what they take, how they are called, and their types.
+    pub fn lasting(&self, address: u64, end: u64) -> Vec<(i64, u64, String, TypeId)> {
+        let rows = self.unwind.rows(address);
+        let all = self.locals.iter().filter(|local| local.scope.start <= address && local.scope.end >= end);
+        let placed = all.filter(|local| local.through.is_none()).filter_map(|local| {
+            let base = match local.base {
+                Base::Caller => 0,
+                // The same for all of the function.
+                Base::Register(register) => {
+                    let mut offsets = rows.iter().filter(|row| row.register == register).map(|row| row.offset);
+                    let offset = offsets.next()?;
+                    offsets.all(|other| other == offset).then_some(-offset)?
+                }
+            };
+            Some((base + local.offset, local.size, format!("{}::{}", local.function, local.name), local.of))
+        });
+        placed.collect()
     }
 }
 

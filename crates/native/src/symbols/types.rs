@@ -326,8 +326,23 @@ fn address<'d>(unit: &Unit<'d>, entry: &DebugEntry<'_, 'd>) -> Option<u64> {
     }
 }
 
-/// What a line of source, or the name of an allocator, says is allocated.
+/// What a line of source, or the name of an allocator, says is allocated. Of several things on one line nobody knows
+/// which is meant.
 pub(super) fn allocated(text: &str) -> Option<Allocated<'_>> {
+    let code = text.split("//").next().and_then(|text| text.split("/*").next())?;
+    let (what, mut rest) = next_allocated(code)?;
+    while ["new ", "make_unique<", "sizeof"].iter().any(|word| rest.contains(word)) {
+        let (other, after) = next_allocated(rest)?;
+        if other != what {
+            return None;
+        }
+        rest = after;
+    }
+    Some(what)
+}
+
+/// The first of them, and what comes after it.
+fn next_allocated(text: &str) -> Option<(Allocated<'_>, &str)> {
     let end_of_name = |text: &str| {
         let mut depth = 0u32;
         let part = |c: char| c.is_alphanumeric() || c == '_' || c == ':';
@@ -348,7 +363,8 @@ pub(super) fn allocated(text: &str) -> Option<Allocated<'_>> {
     for (before, is_bracket) in [("new_allocator<", true), ("make_unique<", true), ("new ", false)] {
         let Some((_, rest)) = text.split_once(before) else { continue };
         let end = if is_bracket { closing(rest)? } else { end_of_name(rest) };
-        return Some(rest[..end].trim()).filter(|name| !name.is_empty()).map(Allocated::Type);
+        let name = rest[..end].trim();
+        return (!name.is_empty()).then_some((Allocated::Type(name), &rest[end..]));
     }
     let (_, rest) = text.split_once("sizeof")?;
     let rest = rest.trim_start();
@@ -356,11 +372,15 @@ pub(super) fn allocated(text: &str) -> Option<Allocated<'_>> {
         Some(inside) => inside.split(')').next()?.trim(),
         None => rest.split([')', ',', ';']).next()?.trim(),
     };
-    if let Some(pointer) = name.strip_prefix('*') {
-        let pointer = pointer.trim();
-        return pointer.chars().all(|c| c.is_alphanumeric() || c == '_').then_some(Allocated::Pointee(pointer));
-    }
-    (!name.contains(['*', '.', '-', '['])).then_some(Allocated::Type(name))
+    let what = match name.strip_prefix('*') {
+        Some(pointer) => {
+            let pointer = pointer.trim();
+            let is_name = pointer.chars().all(|c| c.is_alphanumeric() || c == '_');
+            is_name.then_some(Allocated::Pointee(pointer))
+        }
+        None => (!name.contains(['*', '.', '-', '['])).then_some(Allocated::Type(name)),
+    };
+    Some((what?, rest))
 }
 
 /// Where the first of the arguments ends that the text begins with.
@@ -410,6 +430,11 @@ mod tests {
             ("p = calloc(1, sizeof *p);", Some(Allocated::Pointee("p"))),
             ("p->next = malloc(sizeof(*p->next));", None),
             ("p = malloc(100);", None),
+            ("q = calloc(1, sizeof *q); q->lock = malloc(sizeof(pthread_mutex_t));", None),
+            ("a = new Job(1), b = new Task;", None),
+            ("a = new Job(1), b = new Job(2);", Some(Allocated::Type("Job"))),
+            ("p = malloc(sizeof *p); // a new one", Some(Allocated::Pointee("p"))),
+            ("p = malloc(sizeof *p); memset(p, 0, sizeof *p);", Some(Allocated::Pointee("p"))),
             ("std::__new_allocator<std::pair<int, Job> >::allocate", Some(Allocated::Type("std::pair<int, Job>"))),
             ("auto s = std::make_unique<Session>(4);", Some(Allocated::Type("Session"))),
         ] {

@@ -160,12 +160,25 @@ fn show(value: Value<'_>, size: u64) -> Option<String> {
             word[..bytes.len()].copy_from_slice(bytes);
             Some(number(u64::from_le_bytes(word), bytes.len() as u64))
         }
-        Value::Bytes(bytes) => {
-            let shown = bytes.iter().take(SHOWN_BYTES).flat_map(|&byte| std::ascii::escape_default(byte));
-            let text: String = shown.map(char::from).collect();
-            Some(format!("\"{text}\"{}", if bytes.len() > SHOWN_BYTES { "…" } else { "" }))
-        }
+        Value::Bytes(bytes) => Some(contents(bytes)),
     }
+}
+
+/// Text in quotes, up to the zeros that fill its memory; anything else as words: `{5, 1}` of sixteen bytes.
+fn contents(bytes: &[u8]) -> String {
+    let is_text = |byte: &u8| byte.is_ascii_graphic() || b" \t\r\n".contains(byte);
+    let filled = bytes.iter().rposition(|&byte| byte != 0).map_or(0, |last| last + 1);
+    let cut = if bytes.len() > SHOWN_BYTES { "…" } else { "" };
+    if filled > 0 && bytes[..filled].iter().all(is_text) {
+        let shown = bytes[..filled].iter().take(SHOWN_BYTES).flat_map(|&byte| std::ascii::escape_default(byte));
+        let text: String = shown.map(char::from).collect();
+        return format!("\"{text}\"{}", if filled > SHOWN_BYTES { "…" } else { "" });
+    }
+    let size = [8, 4, 1].into_iter().find(|size| bytes.len() % size == 0).unwrap_or(1);
+    let words = bytes[..bytes.len().min(SHOWN_BYTES)].chunks_exact(size);
+    let number = |word: &[u8]| word.iter().rev().fold(0, |number, &byte| number << 8 | u64::from(byte));
+    let words: Vec<String> = words.map(|word| self::number(number(word), size as u64)).collect();
+    format!("{{{}{cut}}}", words.join(", "))
 }
 
 /// Whether it has a sign is not known: what may be a small negative number is shown as both.
@@ -201,5 +214,17 @@ mod tests {
         }
         assert_eq!(show(Value::Bytes(&[1, 0, 0, 0]), 4).as_deref(), Some("1"));
         assert_eq!(show(Value::Unknown, 4), None);
+        let mut pair = [0; 16];
+        (pair[0], pair[8]) = (5, 1);
+        for (bytes, shown) in [
+            (&pair[..], "{5, 1}"),
+            (&[0; 32][..], "{0, 0, 0…}"),
+            (&[1, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0][..], "{1, -1 (or 4294967295), 0}"),
+            (&[0, 1, 0xff, 0, 0, 0, 0, 7, 0][..], "{0, 1, 255, 0, 0, 0, 0, 7, 0}"),
+            (&b"bob\0\0\0\0\0\0"[..], "\"bob\""),
+            (&b"GET /index HTTP/1.1\r\nHost: here"[..], "\"GET /index HTTP/1.1\\r\\nHos\"…"),
+        ] {
+            assert_eq!(show(Value::Bytes(bytes), bytes.len() as u64).as_deref(), Some(shown));
+        }
     }
 }

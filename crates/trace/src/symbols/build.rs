@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use reweave_model::{Addr, Pc, Place};
 
+use super::locals::FrameAccess;
 use super::types::{Shape, TypeId};
 use super::{Frame, Module, StoredFrame, Symbols, Variable};
 
@@ -95,6 +96,22 @@ impl SymbolsBuilder {
         self.symbols.accessed.push((pc, name));
     }
 
+    /// A function whose frame has these variables as long as it is there: where they lie, from where the frame of the
+    /// caller ends, what they take, how they are called, and their types. Returns the number of the frame.
+    pub fn frame(&mut self, variables: impl IntoIterator<Item = (i64, u64, String, TypeId)>) -> u32 {
+        let frame = self.symbols.locals.new_frame();
+        for (offset, size, name, of) in variables {
+            let name = self.strings.id(&name);
+            self.symbols.locals.variable(frame, offset, size, name, of);
+        }
+        frame
+    }
+
+    /// Where the code at an address (a return address) accesses the frame of its function.
+    pub fn frame_access(&mut self, pc: Pc, access: FrameAccess) {
+        self.symbols.locals.access(pc, access);
+    }
+
     /// What the code at an address tells: `block` numbers stretches of code, from 1, that control can leave only at
     /// their end; `constant`: the operand comes from the code alone. See [`Facts`](super::Facts).
     pub fn code(&mut self, pc: Pc, block: u32, constant: bool) {
@@ -119,6 +136,7 @@ impl SymbolsBuilder {
         symbols.variables.dedup_by_key(|variable| (variable.address, variable.size));
         symbols.accessed.sort_unstable();
         symbols.accessed.dedup_by_key(|(pc, _)| *pc);
+        symbols.locals.sort();
         symbols.data.sort();
         symbols.strings = strings.all;
         symbols

@@ -5,6 +5,7 @@
 mod build;
 mod data;
 mod facts;
+mod locals;
 mod store;
 mod types;
 
@@ -12,6 +13,7 @@ use reweave_model::{Addr, Pc, Place};
 
 pub use build::SymbolsBuilder;
 pub use facts::Facts;
+pub use locals::FrameAccess;
 pub use types::{Shape, TypeId};
 
 /// Code that was mapped during the run.
@@ -87,6 +89,7 @@ pub struct Symbols {
     types: types::Types,
     // invariant: sorted by pc, no two equal
     accessed: Vec<(Pc, u32)>,
+    locals: locals::Locals,
 }
 
 impl Symbols {
@@ -152,6 +155,18 @@ impl Symbols {
     pub fn accessed(&self, pc: Pc) -> Option<&str> {
         let at = self.accessed.binary_search_by_key(&pc, |(own, _)| *own).ok()?;
         Some(self.string(self.accessed[at].1))
+    }
+
+    /// Where the code at an address (a return address) accesses the frame of its function.
+    pub fn frame_access(&self, pc: Pc) -> Option<FrameAccess> {
+        self.locals.at(pc)
+    }
+
+    /// The variable at a place of a frame, with its part: `main::bank.accounts[2]`.
+    pub fn in_frame(&self, place: FrameAccess) -> Option<String> {
+        let (name, of, offset) = self.locals.there(place.frame, place.offset)?;
+        let part = self.types.path(of, offset)?;
+        Some(format!("{}{part}", self.string(name)))
     }
 
     /// What the code itself tells about pairs of events and about accesses.

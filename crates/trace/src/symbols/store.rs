@@ -4,11 +4,12 @@
 use reweave_model::Pc;
 
 use super::data::Data;
+use super::locals::Locals;
 use super::types::Types;
 use super::{Facts, Module, StoredFrame, Symbols, Variable};
 
 /// Grows when fields are added; readers take what they know.
-const VERSION: u64 = 3;
+const VERSION: u64 = 4;
 
 #[derive(Default)]
 pub(super) struct Put(Vec<u8>);
@@ -20,6 +21,11 @@ impl Put {
             value >>= 7;
         }
         self.0.push(value as u8);
+    }
+
+    /// Small numbers of either sign stay short.
+    pub fn signed(&mut self, value: i64) {
+        self.int((value << 1 ^ value >> 63).cast_unsigned());
     }
 
     #[cfg(test)]
@@ -58,6 +64,11 @@ impl<'a> Take<'a> {
             }
         }
         Err("number too long")
+    }
+
+    pub fn signed(&mut self) -> Result<i64, Malformation> {
+        let value = self.int()?;
+        Ok((value >> 1).cast_signed() ^ -(value & 1).cast_signed())
     }
 
     pub fn int32(&mut self) -> Result<u32, Malformation> {
@@ -128,6 +139,7 @@ impl Symbols {
             last = pc.0;
             put.int((*name).into());
         }
+        self.locals.store(&mut put);
         put.0
     }
 
@@ -179,6 +191,9 @@ impl Symbols {
                 last = last.checked_add(take.int()?).ok_or("address too large")?;
                 symbols.accessed.push((Pc(last), take.int32()?));
             }
+        }
+        if version >= 4 {
+            symbols.locals = Locals::load(&mut take)?;
         }
         Ok(symbols)
     }

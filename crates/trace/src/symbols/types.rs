@@ -8,7 +8,7 @@ use super::store::{Put, Take};
 
 /// A type of the table.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct TypeId(u32);
+pub struct TypeId(pub(super) u32);
 
 /// What a type is made of.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -1,6 +1,7 @@
 //! Learns synchronization: which request an operation is, and how it ended.
 
 use reweave_model::{BlockedOn, LockMode, Misuse, ObjectId, Op, RefusedWhy, ThreadId, WakeReason};
+use reweave_predict::analyses::destroyed;
 
 use super::super::tree::{Request, StepResult, Thing};
 use super::Learning;
@@ -64,7 +65,11 @@ impl Learning<'_> {
                 self.tree.counts.entry(object).or_insert(value);
                 (Request::Create { object, value }, done)
             }
-            Op::Destroy { object, .. } => (Request::Destroy { object: self.object(thread, object) }, done),
+            Op::Destroy { object, kind } => {
+                let object = self.object(thread, object);
+                self.tree.object_bytes.insert(object, destroyed::bytes(kind) as i64);
+                (Request::Destroy { object }, done)
+            }
             Op::Misused { what: Misuse::DestroyHeld, object } => {
                 (Request::Destroy { object: self.object(thread, object) }, StepResult::Refused)
             }

@@ -77,14 +77,20 @@ impl Class {
             ObjectKind::Once | ObjectKind::Channel => return None,
         })
     }
+}
 
-    /// Bytes of the largest such thing.
-    const fn size(self) -> u64 {
-        match self {
-            Self::Lock => 56,
-            Self::Condition => 48,
-            Self::Barrier | Self::Semaphore => 32,
-        }
+/// The largest of all.
+const LARGEST: u64 = bytes(ObjectKind::RwLock);
+
+/// What an object takes in memory: what is written right behind it begins no other life of it.
+pub const fn bytes(kind: ObjectKind) -> u64 {
+    match kind {
+        ObjectKind::Mutex => 40,
+        ObjectKind::RwLock => 56,
+        ObjectKind::SpinLock | ObjectKind::Once => 4,
+        ObjectKind::Condition => 48,
+        ObjectKind::Barrier | ObjectKind::Semaphore => 32,
+        ObjectKind::Channel => 0,
     }
 }
 

@@ -6,7 +6,7 @@ use std::ops::Range;
 use reweave_model::{Event, EventId, ObjectId, ObjectKind, Op, Pc, StackId, ThreadId};
 use reweave_trace::{Result, Stacks, Trace};
 
-use super::{Class, uses};
+use super::{Class, LARGEST, bytes, uses};
 
 /// Blocks from this size on are mappings of their own, in most allocators: the system gives them to whom it likes.
 pub(crate) const MAPPED: u64 = 64 << 10;
@@ -66,6 +66,8 @@ struct End {
     pc: Pc,
     /// With its memory: a write there makes it no new one.
     freed: bool,
+    /// What it takes in memory.
+    bytes: u64,
 }
 
 #[derive(Default)]
@@ -102,7 +104,7 @@ impl Pass {
                     return self.forget(range);
                 }
                 for (_, object) in self.objects.range_mut(range).filter(|(_, object)| object.gone.is_none()) {
-                    object.gone = Some(End { event: event.id, pc: event.pc, freed: true });
+                    object.gone = Some(End { event: event.id, pc: event.pc, freed: true, bytes: 0 });
                 }
             }
             Op::Write { addr, size, .. } => self.written(addr.0, size.into()),
@@ -165,13 +167,13 @@ impl Pass {
         }
         self.destroyed += 1;
         self.framed += usize::from(frame.is_some());
-        let end = End { event: event.id, pc: event.pc, freed: false };
+        let end = End { event: event.id, pc: event.pc, freed: false, bytes: bytes(kind) };
         self.put(object.0, Object { class, created, frame, gone: Some(end) });
     }
 
     fn tell(&mut self, event: &Event<'_>, end: End) {
         if self.seen.insert((end.pc, event.pc)) {
-            let End { event: gone, pc, freed } = end;
+            let End { event: gone, pc, freed, .. } = end;
             self.found.push(LateUse { end: gone, end_pc: pc, used: event.id, used_pc: event.pc, freed });
         }
     }
@@ -193,10 +195,9 @@ impl Pass {
         if self.destroyed == 0 {
             return;
         }
-        let near = addr.saturating_sub(Class::Lock.size())..addr.saturating_add(size);
-        let renewed = |(at, object): &(&u64, &Object)| {
-            object.gone.is_some_and(|end| !end.freed) && **at + object.class.size() > addr
-        };
+        let near = addr.saturating_sub(LARGEST)..addr.saturating_add(size);
+        let renewed =
+            |(at, object): &(&u64, &Object)| object.gone.is_some_and(|end| !end.freed && **at + end.bytes > addr);
         let renewed: Vec<u64> = self.objects.range(near).filter(renewed).map(|(at, _)| *at).collect();
         renewed.iter().for_each(|at| drop(self.objects.remove(at)));
     }

@@ -219,6 +219,7 @@ impl<'a> Side<'a> {
                 (Kind::Deadlock, Kind::Deadlock) => one.is_subset(two),
                 (Kind::Race, Kind::Race) | (Kind::Atomicity, Kind::Atomicity) => one == two,
                 (Kind::Race | Kind::Atomicity, Kind::Failure) => self.fails() && !two.is_empty() && two.is_subset(one),
+                (Kind::Failure, Kind::Race | Kind::Atomicity) => other.fails() && one.is_subset(two),
                 // What was not done together is why somebody waits in vain.
                 (Kind::Race | Kind::Atomicity, Kind::Deadlock) => self.hangs() && !one.is_disjoint(two),
                 (Kind::Deadlock, Kind::Race | Kind::Atomicity) => other.hangs() && !one.is_disjoint(two),

@@ -4,7 +4,7 @@
 use std::cmp::Reverse;
 use std::path::{Path, PathBuf};
 
-use reweave_model::{EventId, Finding, Harm, Kind, Strength};
+use reweave_model::{BlockSource, EventId, Finding, Harm, Kind, Strength};
 use reweave_report::data::{AccessItem, AttemptCounts, Facts, RECORDED_RUN};
 use reweave_report::resolve::{self, Description};
 use reweave_report::{Item, describe};
@@ -172,7 +172,10 @@ impl Candidate {
     }
 
     pub fn rank(&self) -> Rank {
-        Rank::new(self.finding.kind, self.strength(), self.harm(), self.failed_as_recorded())
+        let is_guessed = self.finding.block.as_ref().is_some_and(|block| !block.declared);
+        let places = self.finding.accesses().len();
+        let telling = Telling::of(self.finding.kind, is_guessed, places, self.failed_as_recorded());
+        Rank::new(self.finding.kind, self.strength(), self.harm(), telling)
     }
 
     /// A race by the memory model alone is worth less than one whose accesses come next to each other.
@@ -278,8 +281,33 @@ impl Candidate {
     }
 }
 
+/// How much a finding says of what went wrong, the most first.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+enum Telling {
+    /// Or that the recorded run failed, which takes no special schedule.
+    Cause,
+    /// A run failed, and it is known who did what where: freed the memory that another uses, say.
+    Places,
+    /// A block that nobody declared was torn.
+    Guess,
+    /// A run failed.
+    Outcome,
+}
+
+impl Telling {
+    fn of(kind: Kind, is_guessed: bool, places: usize, failed_as_recorded: bool) -> Self {
+        match kind {
+            Kind::Failure if failed_as_recorded => Self::Cause,
+            Kind::Failure if places > 1 => Self::Places,
+            Kind::Failure => Self::Outcome,
+            _ if is_guessed => Self::Guess,
+            _ => Self::Cause,
+        }
+    }
+}
+
 /// Defects before information, then the surest first, and of those the worst; that a run failed comes behind what
-/// explains it, unless the recorded one did: that takes no special schedule. The least comes first.
+/// explains it. The least comes first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Rank {
     is_information: bool,
@@ -287,22 +315,43 @@ pub struct Rank {
     /// Of what no run did nobody knows the harm.
     is_harm_unknown: bool,
     harm: Option<Harm>,
-    is_explained: bool,
+    telling: Telling,
 }
 
 impl Rank {
-    fn new(kind: Kind, strength: Strength, harm: Option<Harm>, failed_as_recorded: bool) -> Self {
+    fn new(kind: Kind, strength: Strength, harm: Option<Harm>, telling: Telling) -> Self {
         Self {
             is_information: kind == Kind::Nondeterminism,
             strength: Reverse(strength),
             is_harm_unknown: harm.is_none(),
             harm,
-            is_explained: kind == Kind::Failure && !failed_as_recorded,
+            telling,
         }
     }
 
     /// Of a finding in an earlier report.
     pub fn of_item(item: &Item) -> Self {
-        Self::new(item.kind, item.strength, item.harm, item.facts.failed_as_recorded)
+        let is_guessed = item.block == Some(BlockSource::Inferred);
+        let telling = Telling::of(item.kind, is_guessed, item.accesses.len(), item.facts.failed_as_recorded);
+        Self::new(item.kind, item.strength, item.harm, telling)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_says_most_comes_first() {
+        let of = |kind, is_guessed, places| {
+            let telling = Telling::of(kind, is_guessed, places, false);
+            Rank::new(kind, Strength::Confirmed, Some(Harm::Crash), telling)
+        };
+        let race = of(Kind::Race, false, 2);
+        let freed_twice = of(Kind::Failure, false, 2);
+        let guess = of(Kind::Atomicity, true, 4);
+        let crash = of(Kind::Failure, false, 1);
+        assert!(race < freed_twice && freed_twice < guess && guess < crash);
+        assert_eq!(race, of(Kind::Atomicity, false, 4), "a declared block is what somebody wants");
     }
 }

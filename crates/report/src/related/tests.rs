@@ -127,6 +127,15 @@ fn everything_that_follows_from_one_free_is_one_bug() {
 }
 
 #[test]
+fn who_frees_twice_does_so_in_the_block_that_is_torn() {
+    let mut twice = item(1, Kind::Failure, &[5, 9], "ended by SIGABRT");
+    twice.accesses.iter_mut().for_each(|access| access.op = OpName::Free.into());
+    let torn = item(2, Kind::Atomicity, &[4, 5, 9, 10], "ended by SIGABRT");
+    let elsewhere = item(3, Kind::Atomicity, &[20, 21, 22], "ended by SIGABRT");
+    assert_eq!(ids(&[twice, torn, elsewhere]), [vec![1, 2], vec![3]]);
+}
+
+#[test]
 fn a_lost_update_is_one_bug_wherever_it_is_lost() {
     let items = [
         about(1, Kind::Race, &[25, 30], &["work", "count"], &[("done", "", None)]),

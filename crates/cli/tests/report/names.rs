@@ -106,7 +106,7 @@ fn objects_of_main_have_names_in_the_code_of_others() {
         skip("names of C++ objects", "no g++");
         return;
     }
-    for optimise in ["-O0", "-O1", "-O2"] {
+    for optimise in ["-O1", "-O2"] {
         let said = predicted(OUT_OF_LINE, "bus.cpp", &["c++", "-g", optimise]);
         for told in ["data race on main::bus.sent: ", "holding main::bus.door (taken at bus.cpp:11 Bus::add)"] {
             assert!(said.contains(told), "{told} {optimise}: {said}");

@@ -9,6 +9,11 @@ const TIME: usize = size_of::<time_t>();
 fills! {
     fn gmtime_r(time: *const time_t, to: *mut tm) -> *mut tm: reads [time => TIME] then |result| [result => TM];
     fn localtime_r(time: *const time_t, to: *mut tm) -> *mut tm: reads [time => TIME] then |result| [result => TM];
+    // These return memory of the library's own, the same for all threads.
+    fn gmtime(time: *const time_t) -> *mut tm: reads [time => TIME] then |result| [result => TM];
+    fn localtime(time: *const time_t) -> *mut tm: reads [time => TIME] then |result| [result => TM];
+    fn ctime(time: *const time_t) -> *mut c_char: reads [time => TIME] then |result| [result => text(result)];
+    fn asctime(time: *const tm) -> *mut c_char: reads [time => TM] then |result| [result => text(result)];
     fn mktime(time: *mut tm) -> time_t: reads [time => TM] then |result| [time => TM];
     fn timegm(time: *mut tm) -> time_t: reads [time => TM] then |result| [time => TM];
     fn ctime_r(time: *const time_t, to: *mut c_char) -> *mut c_char:

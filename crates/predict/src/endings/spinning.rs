@@ -17,12 +17,13 @@ use reweave_trace::{Result, Trace};
 
 use super::waits::{Wait, Waits};
 
-/// Events at the end that must change nothing.
+/// Events at the end that must change nothing …
 const TAIL: u64 = 200_000;
+/// … or the second half of a run that did not come so far in the time it had, if that is as long: on a busy machine,
+/// threads that yield to each other do some ten thousand rounds a second.
+const SHORTEST_TAIL: u64 = 50_000;
 /// Values that a thread's own variable takes on in a loop.
 const VALUES: usize = 4;
-/// A run with fewer events had no time.
-const LONG: u64 = 2 * TAIL;
 /// The part of its fair share of steps that a thread must have had.
 const SHARE: u64 = 100;
 
@@ -45,7 +46,8 @@ pub struct Spinning {
 /// If the trace cannot be read.
 pub fn spinning(trace: &Trace, is_timer: &dyn Fn(ObjectId) -> bool) -> Result<Option<Vec<Spinning>>> {
     let count = trace.event_count();
-    if count < LONG {
+    let length = (count / 2).min(TAIL);
+    if length < SHORTEST_TAIL {
         return Ok(None);
     }
     let standing = Standing::of(trace, is_timer)?;
@@ -53,13 +55,13 @@ pub fn spinning(trace: &Trace, is_timer: &dyn Fn(ObjectId) -> bool) -> Result<Op
         return Ok(None);
     }
     let mut tail = Tail::default();
-    let mut events = trace.events_from(EventId(count - TAIL))?;
+    let mut events = trace.events_from(EventId(count - length))?;
     while let Some(event) = events.next()? {
         if !tail.changes_nothing(&event, &standing) {
             return Ok(None);
         }
     }
-    Ok(tail.spinning(&standing))
+    Ok(tail.spinning(&standing, length))
 }
 
 /// The last part of a run.
@@ -106,8 +108,8 @@ impl Tail {
         true
     }
 
-    fn spinning(self, standing: &Standing) -> Option<Vec<Spinning>> {
-        let share = TAIL / standing.ready.len().max(1) as u64 / SHARE;
+    fn spinning(self, standing: &Standing, length: u64) -> Option<Vec<Spinning>> {
+        let share = length / standing.ready.len().max(1) as u64 / SHARE;
         let is_starved = |thread| self.steps.get(thread).is_none_or(|&steps| steps < share);
         if standing.ready.iter().any(is_starved) || !self.taken.is_disjoint(&self.refused) {
             return None;
@@ -208,6 +210,10 @@ mod tests {
 
     /// Two threads, one of which reads a flag for ever; the other does `op` as often.
     fn found(op: impl Fn(u64) -> Op<'static>) -> Option<Vec<Spinning>> {
+        found_in(TAIL, op)
+    }
+
+    fn found_in(rounds: u64, op: impl Fn(u64) -> Op<'static>) -> Option<Vec<Spinning>> {
         let mut builder = TraceBuilder::default();
         let mut push = |thread, pc, op| {
             builder.push(ThreadId(thread), Pc(pc), op).expect("in memory");
@@ -215,7 +221,7 @@ mod tests {
         push(0, 1, Op::Begin);
         push(0, 1, Op::Fork { child: ThreadId(1), nth: 0 });
         push(1, 1, Op::Begin);
-        for round in 0..=TAIL {
+        for round in 0..=rounds {
             push(0, 2, Op::Read { addr: Addr(64), size: 4, value: Value::Word(0), flags: AccessFlags(0) });
             push(1, 3, op(round));
         }
@@ -231,6 +237,9 @@ mod tests {
             spins.iter().map(|spin| (spin.thread, spin.pc, spin.addr)).collect::<Vec<_>>(),
             [(ThreadId(0), Pc(2), Addr(64))]
         );
+        let steady = |_| write(128, 1);
+        assert!(found_in(SHORTEST_TAIL, steady).is_some(), "a busy machine");
+        assert_eq!(found_in(SHORTEST_TAIL / 2, steady), None, "it had no time");
         assert_eq!(found(|round| write(128, round)), None, "it counts");
         assert_eq!(found(|round| write(64, round % 2)), None, "the flag changes");
         assert_eq!(found(|_| Op::Blocked { on: BlockedOn::Descriptor, object: ObjectId(1) }), None, "it may get more");

@@ -164,7 +164,7 @@ impl RecordedRun {
         let mut descent = Descent::default();
         let mut events = trace.events();
         for number in 0.. {
-            if number % ASK_EVERY == 0 && is_over() {
+            if u64::is_multiple_of(number, ASK_EVERY) && is_over() {
                 return Ok(None);
             }
             let Some(event) = events.next()? else { break };

@@ -174,7 +174,7 @@ fn contents(bytes: &[u8]) -> String {
         let text: String = shown.map(char::from).collect();
         return format!("\"{text}\"{}", if filled > SHOWN_BYTES { "…" } else { "" });
     }
-    let size = [8, 4, 1].into_iter().find(|size| bytes.len() % size == 0).unwrap_or(1);
+    let size = [8, 4, 1].into_iter().find(|&size| bytes.len().is_multiple_of(size)).unwrap_or(1);
     let words = bytes[..bytes.len().min(SHOWN_BYTES)].chunks_exact(size);
     let number = |word: &[u8]| word.iter().rev().fold(0, |number, &byte| number << 8 | u64::from(byte));
     let words: Vec<String> = words.map(|word| self::number(number(word), size as u64)).collect();

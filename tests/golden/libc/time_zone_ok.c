@@ -1,4 +1,5 @@
 // primitive: localtime, asctime
+// kind: ok
 // about: who needs the library's memory has it for itself until it is copied.
 #include <pthread.h>
 #include <stdio.h>

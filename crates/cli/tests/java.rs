@@ -10,6 +10,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use common::run::run_with;
+use common::traces::Checked;
 use common::{Done, Scratch, has, root, skip};
 
 /// For one test of a program, on however busy a machine.
@@ -128,6 +129,21 @@ fn a_trace_has_the_programs_names() {
     reweave(&scratch, &["replay", "field.rwt"]).expect(0).says("identically");
 }
 
+/// Fails in every run, in a thread of its own.
+const THROWER: &str = "
+public class Thrower {
+    static void fail() {
+        throw new IllegalStateException(\"on purpose\");
+    }
+
+    public static void main(String[] args) throws Exception {
+        Thread a = new Thread(() -> fail(), \"a\");
+        a.start();
+        a.join();
+    }
+}
+";
+
 /// Threads by their names, objects by their class and where they were made; what a collection holds, at the line that
 /// calls the collection.
 #[test]
@@ -135,6 +151,10 @@ fn a_report_speaks_of_the_program() {
     let Some(scratch) = compiled("a_report_speaks_of_the_program", &["List_bad".into()]) else { return };
     let words = ["test", "-o", "out", "--", "java", "-cp", ".", "List_bad"];
     reweave(&scratch, &words).expect(1).says("List_bad.list").says("List_bad.java:9").says("by thread 1 (a)");
+    let words = ["test", "--budget", "10s", "-o", "out", "--", "java", "-cp", ".", "Thrower"];
+    scratch.file("Thrower.java", THROWER);
+    common::run(scratch.command("javac").args(["-g", "-d", ".", "Thrower.java"])).expect(0);
+    reweave(&scratch, &words).expect(1).says("uncaught exception by thread 1 (a) at Thrower.java:4 in Thrower.fail");
 }
 
 /// A machine that a script starts, in place of itself or beside itself.
@@ -301,22 +321,26 @@ fn predicted(report: &serde_json::Value, kind: &str) -> Vec<Vec<u64>> {
     all
 }
 
-/// The papers' examples, each predicted from one run in which its threads run one after the other.
+/// Examples of the papers, and of what stands between threads, each predicted from one run, in which every read is of
+/// what was written.
 #[test]
-fn examples_of_the_papers() {
-    let folder = root().join("tests/java/papers");
+fn predictions_from_one_run() {
     if !has("javac") || !has("java") {
-        return skip("examples_of_the_papers", "no JDK (javac)");
+        return skip("predictions_from_one_run", "no JDK (javac)");
     }
     let scratch = Scratch::new("java");
-    let mut sources: Vec<PathBuf> =
-        fs::read_dir(&folder).expect("the folder").map(|entry| entry.expect("readable").path()).collect();
+    let mut sources = Vec::new();
+    for folder in ["tests/java/papers", "tests/java/prediction"] {
+        let files = fs::read_dir(root().join(folder)).expect("the folder");
+        sources.extend(files.map(|entry| entry.expect("readable").path()));
+    }
     sources.sort();
-    assert!(sources.len() >= 9, "the examples are there");
+    assert!(sources.len() >= 12, "the examples are there");
     common::run(scratch.command("javac").args(["-g", "-encoding", "UTF-8", "-d", "."]).args(&sources)).expect(0);
     for source in sources {
         let name = source.file_stem().and_then(|name| name.to_str()).expect("a name");
         reweave(&scratch, &["record", "-o", "a.rwt", "--", "java", "-cp", ".", name]).expect(0);
+        assert_eq!(Checked::sound(&scratch.join("a.rwt")).unexplained(), [], "{name}");
         let done = reweave(&scratch, &["predict", "--json", "a.json", "a.rwt"]);
         assert!(matches!(done.code, Some(0 | 1)), "{name}: {}", done.stderr);
         let report = fs::read_to_string(scratch.join("a.json")).expect("written by predict");
@@ -325,5 +349,22 @@ fn examples_of_the_papers() {
         for (word, kind) in [("races", "race"), ("deadlocks", "deadlock")] {
             assert_eq!(predicted(&report, kind), lines_behind(&text, word), "{name}: {word}");
         }
+    }
+}
+
+/// Iteration orders and seeds that the machine draws when it starts.
+#[test]
+fn what_the_jdk_draws_by_lot_is_the_same_in_every_run() {
+    let name = "what_the_jdk_draws_by_lot_is_the_same_in_every_run";
+    if !has("javac") || !has("java") {
+        return skip(name, "no JDK (javac)");
+    }
+    let scratch = Scratch::new("java");
+    common::run(scratch.command("javac").args(["-d", "."]).arg(root().join("tests/java/repeats/Lots.java"))).expect(0);
+    for java in std::iter::once("java".to_owned()).chain(newer_machine()) {
+        let words = ["record", "-o", "a.rwt", "--", &java, "-cp", ".", "Lots"];
+        let mut printed = (0..4).map(|_| reweave(&scratch, &words).expect(0).stdout);
+        let first = printed.next().expect("a run");
+        assert!(printed.all(|other| other == first), "{java}: runs differ: {first}");
     }
 }

@@ -69,6 +69,7 @@ impl Ending {
         let difference = normal.and_then(|normal| normal.difference(&printed));
         if harm == Harm::Status
             && let Some(line) = &difference
+            && !text.contains(line.as_str())
         {
             text = format!("{text}; it printed something else: {line}");
         }

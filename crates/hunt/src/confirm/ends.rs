@@ -7,9 +7,14 @@ use reweave_trace::{Outcome, Trace};
 use crate::replay::is_forked;
 use reweave_launch::Result;
 
-/// Where a failed run ended: the fatal signal, or what each thread waits for.
+/// Where a failed run ended: the fatal signal, the exception that nobody caught, or what each thread waits for.
 pub fn last_places(trace: &Trace, outcome: &Outcome) -> Result<Vec<Accessor>> {
-    let signals = SignalKinds { own: &trace.language().failure_signals, forked: is_forked(trace.meta()) };
+    let language = trace.language();
+    let signals = SignalKinds {
+        own: &language.failure_signals,
+        exceptions: language.exceptions_end_threads,
+        forked: is_forked(trace.meta()),
+    };
     Ok(endings::last_places(trace, outcome, signals)?.into_iter().map(accessor).collect())
 }
 
@@ -25,6 +30,7 @@ fn accessor(place: LastPlace) -> Accessor {
     let op = match place.act {
         LastAct::Waits { on, object, orphaned } => AccessOp::WaitsFor(Awaited::Object { on, object, orphaned }),
         LastAct::Signal(number) => AccessOp::Signal(number),
+        LastAct::Exception => AccessOp::Exception,
     };
     let LastPlace { event, thread, pc, stack, locks_held, .. } = place;
     Accessor { event, process: None, thread, pc, stack, op, locks_held }

@@ -3,6 +3,7 @@
 use super::jni::{Class, Env, NativeMethod};
 use super::threads::{self, Jvm};
 use super::{agent, failures, initializers, joins, locks, monitors, reflection, resolve, stacks, stops};
+use crate::rewrite::queues;
 use reweave_guest::model::wire::kind;
 use reweave_guest::model::{AccessFlags, Addr, AtomicKind, MemoryOrder, Op, Value};
 use reweave_guest::{Next, Token};
@@ -96,12 +97,17 @@ unsafe extern "system" fn point(env: Env, _: Class) {
 
 /// Reads and writes of volatile fields.
 unsafe extern "system" fn atomic(env: Env, _: Class, site: i32, address: u64, read: u64, written: u64, kind: i32) {
-    let (pc, size) = {
+    let (pc, size, mask) = {
         let classes = agent().classes();
-        (classes.pc(site as u32), resolve::size_at(&classes, site as u32))
+        let is_status = classes.site(site as u32).is_some_and(|(loaded, site)| {
+            let member = loaded.facts.members.get(site.member as usize);
+            member.is_some_and(|member| queues::is_status(&member.class, &member.name))
+        });
+        let mask = if is_status { queues::WAITS_FOR_CONDITION } else { u64::MAX };
+        (classes.pc(site as u32), resolve::size_at(&classes, site as u32), mask)
     };
     threads::enter(env, |inside| {
-        record_atomic(inside, pc, (address, size), (read, written), kind, MemoryOrder::SeqCst)
+        record_atomic(inside, pc, (address, size), (read & mask, written & mask), kind, MemoryOrder::SeqCst)
     });
 }
 

@@ -80,6 +80,8 @@ functions! {
     144 get_static_field_id(class: Class, name: *const c_char, signature: *const c_char) -> FieldId;
     145 get_static_object_field(class: Class, field: FieldId) -> Object;
     154 set_static_object_field(class: Class, field: FieldId, value: Object);
+    155 set_static_boolean_field(class: Class, field: FieldId, value: u8);
+    160 set_static_long_field(class: Class, field: FieldId, value: i64);
     164 get_string_length(text: Object) -> i32;
     167 new_string_utf(text: *const c_char) -> Object;
     168 get_string_utf_length(text: Object) -> i32;

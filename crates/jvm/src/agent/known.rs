@@ -10,6 +10,7 @@ pub struct Known {
     pub quiet: FieldId,
     pub address_of: MethodId,
     known_address: MethodId,
+    element: MethodId,
     pub thread: Class,
     pub interrupted: MethodId,
     pub holds_lock: MethodId,
@@ -55,6 +56,7 @@ impl Known {
             quiet: env.static_field(hooks, c"quiet", c"Ljava/lang/Thread;")?,
             address_of: env.static_method(hooks, c"addressOf", c"(Ljava/lang/Object;I)J")?,
             known_address: env.static_method(hooks, c"known", c"(Ljava/lang/Object;)J")?,
+            element: env.static_method(hooks, c"element", c"(Ljava/lang/Object;II)J")?,
             thread,
             interrupted: env.static_method(thread, c"interrupted", c"()Z")?,
             holds_lock: env.static_method(thread, c"holdsLock", c"(Ljava/lang/Object;)Z")?,
@@ -115,6 +117,13 @@ impl Known {
             env.call_static_long_method(self.hooks, self.address_of, [Value { object }, Value { int: 0 }].as_ptr())
                 as u64
         }
+    }
+
+    /// What an element of an array of objects holds, which gets an address if it has none.
+    pub fn element(&self, env: Env, array: Object, index: i32, site: i32) -> u64 {
+        let arguments = [Value { object: array }, Value { int: index }, Value { int: site }];
+        // SAFETY: a static method with these arguments.
+        unsafe { env.call_static_long_method(self.hooks, self.element, arguments.as_ptr()) as u64 }
     }
 
     /// The address of an object, 0 if it has none yet.

@@ -5,6 +5,7 @@
 //! defined as soon as classes can be (`VMStart`); the main thread comes under control, and the natives that block are
 //! replaced, when the machine is ready (`VMInit`). What the machine does before belongs to nobody's program.
 
+mod chance;
 mod classes;
 mod failures;
 mod hooks;
@@ -205,6 +206,7 @@ unsafe extern "system" fn vm_init(jvmti: Jvmti, env: Env, thread: Object) {
         jvmti.enable(virtual_threads);
     }
     rewrite_preloaded(jvmti);
+    chance::settle(env, thread);
     threads::show(env);
 }
 

@@ -6,12 +6,12 @@ use super::jni::{Class, Env, Object, Value as Argument};
 use super::space::{COLLECTION, FIRST_BY_NAME, NOTHING_RECORDED, OBJECT_SIZE, VOLATILE_READ, VOLATILE_WRITE};
 use super::{agent, stacks, threads};
 use crate::classfile::access;
-use crate::rewrite::collections;
 use crate::rewrite::facts::{MemberName, SiteKind};
 use crate::rewrite::hook_names::ADDRESS_FIELD;
 use crate::rewrite::unsafe_calls::{Order, UnsafeCall};
+use crate::rewrite::{collections, queues};
 use reweave_guest::model::wire::{self, kind};
-use reweave_guest::model::{AccessFlags, Addr, MemoryOrder, Op, Value};
+use reweave_guest::model::{AccessFlags, Addr, AtomicKind, MemoryOrder, Op, Value};
 use std::ffi::CString;
 
 /// Bytes of the value at a site.
@@ -264,6 +264,9 @@ pub fn give_address(env: Env, object: Object) -> Option<(u64, u64)> {
     }
 }
 
+/// So many references that are read or written together are recorded as what they are: each takes a call.
+const MAX_REFERENCES: i32 = 512;
+
 /// Elements of an array were read or written together; all of them for a negative length.
 pub unsafe extern "system" fn range(
     env: Env,
@@ -287,10 +290,15 @@ pub unsafe extern "system" fn range(
         let element = u64::from(size_of_letter(signature.get(1).copied().unwrap_or(b'J')));
         let all = env.get_array_length(array);
         let length = if length < 0 { all } else { length };
+        let first = from;
         let (from, size, whole) = (from as u64 * element, length as u64 * element, all as u64 * element);
         let is_primitive = signature.get(1).is_some_and(|letter| !matches!(letter, b'L' | b'['));
         let mut bytes = Vec::new();
-        if is_primitive && size as usize <= wire::MAX_PAYLOAD {
+        if !is_primitive && length <= MAX_REFERENCES {
+            let known = agent.known();
+            let values = (first..first + length).map(|index| known.element(env, array, index, site));
+            bytes.extend(values.flat_map(u64::to_le_bytes));
+        } else if is_primitive && size as usize <= wire::MAX_PAYLOAD {
             let elements: *const u8 = env.get_primitive_array_critical(array, std::ptr::null_mut()).cast();
             if !elements.is_null() {
                 bytes.extend_from_slice(std::slice::from_raw_parts(elements.add(from as usize), size as usize));
@@ -334,17 +342,32 @@ pub unsafe extern "system" fn atomic_at(
     kind: i32,
 ) {
     let agent = agent();
-    let (pc, size, order) = {
+    let (pc, size, order, of_queue) = {
         let classes = agent.classes();
+        let of_queue = classes.site(site as u32).is_some_and(|(loaded, _)| queues::is_node(&loaded.facts.name));
         let order = match classes.site(site as u32).map(|(_, site)| site.kind) {
             Some(SiteKind::Unsafe(call)) => order_of(call),
             _ => MemoryOrder::SeqCst,
         };
-        (classes.pc(site as u32), size_at(&classes, site as u32), order)
+        (classes.pc(site as u32), size_at(&classes, site as u32), order, of_queue)
+    };
+    let (read, written, kind) = match of_queue {
+        false => (read, written, kind),
+        true if !is_condition_node(env, base) => return,
+        // Its status is cleared when the wait is over, which it is because the status says so.
+        true if kind == AtomicKind::Store as i32 => (0, 0, AtomicKind::Load as i32),
+        true => (read & queues::WAITS_FOR_CONDITION, written & queues::WAITS_FOR_CONDITION, kind),
     };
     let block = agent.known().address_of(env, base);
     let place = place_of_offset(env, base, offset);
     threads::enter(env, |inside| record_atomic(inside, pc, (block + place, size), (read, written), kind, order));
+}
+
+/// Whether an object is what stands for a thread that waits for a condition.
+fn is_condition_node(env: Env, object: Object) -> bool {
+    // SAFETY: a valid reference.
+    let signature = agent().jvmti.signature(unsafe { env.get_object_class(object) }).unwrap_or_default();
+    signature.ends_with(b"Synchronizer$ConditionNode;")
 }
 
 /// What the program asked for. Plain accesses of that kind are the JDK's own, which knows what it does: they order

@@ -54,13 +54,17 @@ const BELOW_HANDLES: [&[u8]; 9] = [
 ];
 
 /// Where the machine asks the JDK to load a class or to link something.
-const QUIET: [(&[u8], &[&[u8]]); 3] = [
+const QUIET: [(&[u8], &[&[u8]]); 6] = [
     (b"jdk/internal/loader/BuiltinClassLoader", &[b"loadClassOrNull", b"findClassOnClassPathOrNull"]),
     (b"java/lang/ClassLoader", &[b"loadClass", b"checkPackageAccess"]),
     (
         b"java/lang/invoke/MethodHandleNatives",
         &[b"linkCallSite", b"linkMethod", b"linkMethodHandleConstant", b"findMethodHandleType", b"linkDynamicConstant"],
     ),
+    // Types of methods are looked up wherever one is called by a handle for the first time.
+    (b"java/lang/invoke/MethodType$ConcurrentWeakInternSet", &[b"get", b"add"]),
+    (b"jdk/internal/util/ReferencedKeyMap", &[b"get", b"put", b"putIfAbsent", b"remove", b"removeStaleReferences"]),
+    (b"java/lang/invoke/VarForm", &[b"resolveMemberName"]),
 ];
 
 static WISHES: OnceLock<Wishes> = OnceLock::new();

@@ -7,7 +7,7 @@ use reweave_guest::model::{Op, ThreadId};
 use reweave_guest::words::{Long, Word};
 use reweave_guest::{Deadline, Inside, NewThread, Pause, Thread, Token, World};
 use std::cell::Cell;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 use std::ffi::CStr;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -33,6 +33,8 @@ pub struct Row {
     pub called: Word,
     /// The lock that it asks for, 0 if none.
     pub awaited: Long,
+    /// Who made it, and whose child it was before that, as a number: the same in every run; 0 for the main thread.
+    pub descent: Long,
 }
 
 impl World for Jvm {
@@ -43,10 +45,10 @@ thread_local! {
     static ROW: Cell<Option<NonNull<Thread<Row>>>> = const { Cell::new(None) };
 }
 
-/// Threads that were forked and have not begun, by their number.
-static FORKED: LazyLock<Mutex<HashMap<u32, NewThread<Jvm>>>> = LazyLock::new(Mutex::default);
+/// Threads that were forked and have not begun, by their number, and their descent.
+static FORKED: LazyLock<Mutex<HashMap<u32, (NewThread<Jvm>, u64)>>> = LazyLock::new(Mutex::default);
 
-fn forked() -> MutexGuard<'static, HashMap<u32, NewThread<Jvm>>> {
+fn forked() -> MutexGuard<'static, HashMap<u32, (NewThread<Jvm>, u64)>> {
     FORKED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -224,7 +226,8 @@ pub unsafe extern "system" fn start(env: Env, thread: Object) {
         inside.sync_point();
         let child = inside.register_child();
         let (id, nth) = (child.id(), child.nth());
-        forked().insert(id, child);
+        let ancestry = Ancestry::of_child(inside, nth);
+        forked().insert(id, (child, ancestry.descent()));
         status::forked(id);
         // SAFETY: a valid reference, and the machine's own function.
         unsafe {
@@ -233,7 +236,7 @@ pub unsafe extern "system" fn start(env: Env, thread: Object) {
             if env.exception_check() != 0 {
                 agent().jvmti.set_tag(thread, 0);
                 let unborn = forked().remove(&id);
-                if let Some(unborn) = unborn {
+                if let Some((unborn, _)) = unborn {
                     inside.unregister_child(unborn);
                 }
                 return;
@@ -241,7 +244,7 @@ pub unsafe extern "system" fn start(env: Env, thread: Object) {
         }
         stacks::at_call(inside, |token, pc| token.step(pc, Op::Fork { child: ThreadId(id), nth }));
         if !is_daemon(agent().jvmti, thread) {
-            keeping_alive().insert(id);
+            awaited_at_the_end().insert(ancestry, id);
         }
         inside.make_ready(id);
     });
@@ -260,8 +263,10 @@ pub unsafe extern "system" fn thread_start(_: Jvmti, env: Env, thread: Object) {
         return show(env);
     }
     let child = number(thread).and_then(|id| forked().remove(&id));
-    if let Some(child) = child {
-        begin(env, thread, child.begin(&agent().conductor));
+    if let Some((child, descent)) = child {
+        let token = child.begin(&agent().conductor);
+        token.me().row.descent.set(descent);
+        begin(env, thread, token);
         show(env);
     }
 }
@@ -279,7 +284,6 @@ pub unsafe extern "system" fn thread_end(_: Jvmti, env: Env, _: Object) {
     joins::ends(&mut inside, agent().known().known_address(env, thread));
     inside.step(0, Op::End);
     ROW.set(None);
-    keeping_alive().remove(&inside.id());
     inside.into_token().retire();
     // SAFETY: the reference was this row's.
     unsafe { env.delete_global_ref(thread) };
@@ -296,11 +300,46 @@ thread_local! {
     static ENDS_PROGRAM: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Threads other than daemons that have not ended: the program waits for them.
-static KEEPING_ALIVE: Mutex<BTreeSet<u32>> = Mutex::new(BTreeSet::new());
+/// Where a thread comes from, which is the same in every run: those of the main thread first, in their order.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Ancestry {
+    /// Of the thread that made it.
+    parent: u64,
+    nth: u32,
+}
 
-fn keeping_alive() -> MutexGuard<'static, BTreeSet<u32>> {
-    KEEPING_ALIVE.lock().unwrap_or_else(PoisonError::into_inner)
+impl Ancestry {
+    fn of_child(parent: &Token<'_, Jvm>, nth: u32) -> Self {
+        Self { parent: parent.me().row.descent.get(), nth }
+    }
+
+    /// Never 0, which is the main thread's.
+    const fn descent(self) -> u64 {
+        let mixed = (self.parent ^ (self.nth as u64 + 1)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        (mixed ^ mixed >> 29) | 1 << 63
+    }
+}
+
+/// Threads other than daemons that were started: when the main thread has ended, the machine waits for them. Those that
+/// have ended by then are here, too: which they are depends on the schedule, and what the thread does that waits for
+/// them must not, as it has read nothing that would tell it.
+static AWAITED_AT_THE_END: Mutex<BTreeMap<Ancestry, u32>> = Mutex::new(BTreeMap::new());
+
+fn awaited_at_the_end() -> MutexGuard<'static, BTreeMap<Ancestry, u32>> {
+    AWAITED_AT_THE_END.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The next thread to wait for at the end, if there is any. `late`: those that other threads wait for, which come last,
+/// as a trace has one join of each thread.
+fn next_awaited(late: &mut Vec<u32>) -> Option<u32> {
+    while let Some((_, own)) = awaited_at_the_end().pop_first() {
+        if joins::is_unasked(own) {
+            return Some(own);
+        }
+        late.push(own);
+    }
+    late.retain(|own| agent().conductor.is_alive(*own));
+    late.first().copied()
 }
 
 /// When the main thread ends, the machine goes on with the same thread of the system under another name: that one waits
@@ -321,13 +360,8 @@ fn await_others(last: NewThread<Jvm>) {
     inside.step(0, Op::Begin);
     let id = ThreadId(inside.id());
     inside.event(0, Op::ThreadName { thread: id, name: b"DestroyJavaVM" });
-    loop {
-        let next = {
-            let others = keeping_alive();
-            // One that another thread waits for comes last: a trace has one join of each thread.
-            others.iter().copied().find(|own| joins::is_unasked(*own)).or_else(|| others.first().copied())
-        };
-        let Some(next) = next else { break };
+    let mut late = Vec::new();
+    while let Some(next) = next_awaited(&mut late) {
         joins::is_first(next);
         inside.join(0, next, Deadline::Never);
     }

@@ -9,6 +9,7 @@ use super::emit::{Emitter, Number};
 use super::facts::{Facts, Field, MemberName, NO_MEMBER, Site, SiteKind};
 use super::flow::{Flow, Note};
 use super::hook_names::{Hook, HookConstants};
+use super::queues;
 use super::splice::{Edit, Edits, Spliced, splice};
 use super::{LockCall, Options, Scope, Stop};
 use crate::classfile::descriptor::{MethodDescriptor, slots};
@@ -72,6 +73,9 @@ pub fn rewrite<'a>(
     if let Scope::Quiet(names) = class.options.scope
         && !names.contains(&name)
     {
+        return Ok(None);
+    }
+    if queues::only_links(class.pool.class_name(class.this_class)?, name) {
         return Ok(None);
     }
     let instructions = code.instructions().collect::<Result<Vec<_>>>()?;
@@ -273,6 +277,7 @@ impl<'p, 'c, 'a> Pass<'p, 'c, 'a> {
             GETSTATIC | PUTSTATIC if !everything => return Ok(()),
             GETSTATIC | GETFIELD | IALOAD..=SALOAD if self.is_optimistic(instruction.pc) => return Ok(()),
             IALOAD..=SALOAD | IASTORE..=SASTORE | NEWARRAY | ANEWARRAY | MULTIANEWARRAY if !plain => return Ok(()),
+            GETFIELD | PUTFIELD if queues::is_link(&self.class.pool.reference(instruction.index())?) => return Ok(()),
             GETSTATIC | PUTSTATIC => self.static_field(&instruction, note, &mut before, &mut after)?,
             GETFIELD | PUTFIELD if !note.uninitialized_this => {
                 self.field(&instruction, note, &mut before, &mut after)?;

@@ -14,6 +14,7 @@ mod flow;
 pub mod hook_names;
 mod lock_calls;
 mod method;
+pub mod queues;
 mod reflected;
 mod serial;
 mod splice;

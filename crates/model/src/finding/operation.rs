@@ -12,6 +12,8 @@ pub enum AccessOp {
     WaitsFor(Awaited),
     /// The signal that ended the run.
     Signal(i32),
+    /// An exception that nobody caught ended the thread.
+    Exception,
 }
 
 /// What a thread waits for.

@@ -145,6 +145,7 @@ pub fn operation(op: AccessOp, describer: Describer<'_>) -> Operation {
     match op {
         AccessOp::Does(name) => name.into(),
         AccessOp::Signal(number) => Operation::Other(signal_name(number)),
+        AccessOp::Exception => Operation::Other("uncaught exception".into()),
         AccessOp::WaitsFor(Awaited::Change(addr)) => {
             Operation::WaitFor(format!("a change of {}", describer.address(addr)))
         }

@@ -105,22 +105,28 @@ impl Learning<'_> {
 
     /// The bytes of a value. What differs from run to run goes by name: what a pointer points to, whose handle it is.
     fn bytes(&mut self, thread: ThreadId, value: Value<'_>, size: u32) -> Option<Vec<u8>> {
-        let bytes = match value {
+        let mut bytes = match value {
             Value::Word(word) => word.to_le_bytes()[..(size as usize).min(8)].to_vec(),
             Value::Bytes(bytes) => bytes.to_vec(),
             Value::Unknown => return None,
         };
-        let Ok(word) = <[u8; 8]>::try_from(&bytes[..]).map(u64::from_le_bytes) else { return Some(bytes) };
-        if let Some(who) = self.handles.get(&word) {
-            return Some((HANDLES | self.tree.descent[usize::from(*who)] >> 16).to_le_bytes().to_vec());
-        }
-        if let Name::Heap { thread, allocation, offset } = self.names.name(thread, word) {
-            let mut digest = Digest::NEW;
-            digest.word(self.tree.descent[usize::from(self.cursors.get(&thread)?.who)]);
-            digest.word(allocation.into());
-            return Some(digest.number().wrapping_add(offset).to_le_bytes().to_vec());
+        if bytes.len() % 8 == 0 {
+            for word in bytes.as_chunks_mut::<8>().0 {
+                *word = self.by_name(thread, u64::from_le_bytes(*word))?.to_le_bytes();
+            }
         }
         Some(bytes)
+    }
+
+    fn by_name(&mut self, thread: ThreadId, word: u64) -> Option<u64> {
+        if let Some(who) = self.handles.get(&word) {
+            return Some(HANDLES | self.tree.descent[usize::from(*who)] >> 16);
+        }
+        let Name::Heap { thread, allocation, offset } = self.names.name(thread, word) else { return Some(word) };
+        let mut digest = Digest::NEW;
+        digest.word(self.tree.descent[usize::from(self.cursors.get(&thread)?.who)]);
+        digest.word(allocation.into());
+        Some(digest.number().wrapping_add(offset))
     }
 
     pub(super) fn base(&mut self, thread: ThreadId, addr: u64) -> (Base, i64) {

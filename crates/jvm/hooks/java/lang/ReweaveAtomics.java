@@ -525,14 +525,14 @@ public final class ReweaveAtomics {
     public static Object unsafeGetReference(Object unsafe, Object base, long offset, int site) {
         ReweaveHooks.before(base, offset, site);
         Object value = U.getReferenceVolatile(base, offset);
-        ReweaveHooks.atomically(base, offset, ReweaveHooks.address(value), 0, LOAD, site);
+        ReweaveHooks.atomically(base, offset, ReweaveHooks.value(value, 0), 0, LOAD, site);
         return value;
     }
 
     public static void unsafePut(Object unsafe, Object base, long offset, Object value, int site) {
         ReweaveHooks.before(base, offset, site);
         U.putReferenceVolatile(base, offset, value);
-        ReweaveHooks.atomically(base, offset, 0, ReweaveHooks.address(value), STORE, site);
+        ReweaveHooks.atomically(base, offset, 0, ReweaveHooks.value(value, 0), STORE, site);
     }
 
     public static boolean unsafeCompareAndSet(
@@ -540,7 +540,7 @@ public final class ReweaveAtomics {
         ReweaveHooks.before(base, offset, site);
         Object old = U.compareAndExchangeReference(base, offset, expected, value);
         boolean done = old == expected;
-        ReweaveHooks.atomically(base, offset, ReweaveHooks.address(old), ReweaveHooks.address(value), done ? CAS_DONE : CAS_FAILED, site);
+        ReweaveHooks.atomically(base, offset, ReweaveHooks.value(old, 0), ReweaveHooks.value(value, 0), done ? CAS_DONE : CAS_FAILED, site);
         return done;
     }
 
@@ -549,14 +549,14 @@ public final class ReweaveAtomics {
         ReweaveHooks.before(base, offset, site);
         Object old = U.compareAndExchangeReference(base, offset, expected, value);
         boolean done = old == expected;
-        ReweaveHooks.atomically(base, offset, ReweaveHooks.address(old), ReweaveHooks.address(value), done ? CAS_DONE : CAS_FAILED, site);
+        ReweaveHooks.atomically(base, offset, ReweaveHooks.value(old, 0), ReweaveHooks.value(value, 0), done ? CAS_DONE : CAS_FAILED, site);
         return old;
     }
 
     public static Object unsafeGetAndSet(Object unsafe, Object base, long offset, Object value, int site) {
         ReweaveHooks.before(base, offset, site);
         Object old = U.getAndSetReference(base, offset, value);
-        ReweaveHooks.atomically(base, offset, ReweaveHooks.address(old), ReweaveHooks.address(value), EXCHANGE, site);
+        ReweaveHooks.atomically(base, offset, ReweaveHooks.value(old, 0), ReweaveHooks.value(value, 0), EXCHANGE, site);
         return old;
     }
 }

@@ -278,6 +278,18 @@ public final class ReweaveHooks {
         return addressOf(value, 0);
     }
 
+    /** A reference as it is recorded. */
+    static long value(Object value, int site) {
+        return value == null ? 0
+                : value instanceof String || value instanceof Number || value instanceof Boolean ? content(value)
+                : addressOf(value, site);
+    }
+
+    /** What an element of an array of objects holds. */
+    static long element(Object array, int index, int site) {
+        return value(((Object[]) array)[index], site);
+    }
+
     private static long newReference(Object holder, Object value, int site) {
         long head = U.getLong(SITES + ((long) site << 4));
         if (!counts(head)) {
@@ -699,8 +711,7 @@ public final class ReweaveHooks {
             return 0;
         }
         if (!field.getType().isPrimitive()) {
-            return value instanceof String || value instanceof Number || value instanceof Boolean
-                    ? content(value) : address(value);
+            return value(value, 0);
         }
         return value instanceof Boolean ? ((Boolean) value ? 1 : 0)
                 : value instanceof Character ? (Character) value

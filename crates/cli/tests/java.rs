@@ -151,7 +151,7 @@ fn a_report_speaks_of_the_program() {
     let Some(scratch) = compiled("a_report_speaks_of_the_program", &["List_bad".into()]) else { return };
     let words = ["test", "-o", "out", "--", "java", "-cp", ".", "List_bad"];
     reweave(&scratch, &words).expect(1).says("List_bad.list").says("List_bad.java:9").says("by thread 1 (a)");
-    let words = ["test", "--budget", "10s", "-o", "out", "--", "java", "-cp", ".", "Thrower"];
+    let words = ["test", "-o", "out", "--", "java", "-cp", ".", "Thrower"];
     scratch.file("Thrower.java", THROWER);
     common::run(scratch.command("javac").args(["-g", "-d", ".", "Thrower.java"])).expect(0);
     reweave(&scratch, &words).expect(1).says("uncaught exception by thread 1 (a) at Thrower.java:4 in Thrower.fail");

@@ -16,6 +16,8 @@ pub const TICK: Duration = Duration::from_millis(5);
 const BLOCKED_AFTER: Duration = Duration::from_millis(10);
 /// Computing for so long (CPU time) without an event: busy where no hook is.
 const BUSY_AFTER: Duration = Duration::from_millis(50);
+/// In a system call for so long: blocked, even if other threads of a machine of which it may wait still run.
+const BLOCKED_FOR_SURE: Duration = Duration::from_secs(2);
 /// Replay waits so long for a thread that is outside.
 const GIVE_UP_AFTER: Duration = Duration::from_secs(3);
 
@@ -71,7 +73,11 @@ impl Watchdog {
         if header.waiting.load(Ordering::Relaxed) == 0 || still < blocked_after || now < self.quiet_until {
             return;
         }
-        if self.is_stuck(header.holder_os.load(Ordering::Relaxed), busy_after) {
+        let os = header.holder_os.load(Ordering::Relaxed);
+        // A program that asks for patience runs in a machine that has threads of its own (a collector, a compiler), for
+        // which its threads wait now and then: on a busy computer for long.
+        let may_be_served = asked > Duration::ZERO && still < BLOCKED_FOR_SURE;
+        if self.is_stuck(os, busy_after) && !(may_be_served && another_runs(self.pid, os)) {
             header.revoke_at.store(position, Ordering::Release);
             header.revoke.store(holder, Ordering::Release);
             wake_all(region);
@@ -117,6 +123,16 @@ fn in_system_call(task: &str) -> Option<bool> {
     }
 }
 
+/// Whether a thread of the process runs, or would if it had a processor, other than that one.
+fn another_runs(pid: u32, os: u32) -> bool {
+    let Ok(tasks) = fs::read_dir(format!("/proc/{pid}/task")) else { return false };
+    let own = os.to_string();
+    tasks.flatten().filter(|task| task.file_name() != own.as_str()).any(|task| {
+        let stat = fs::read_to_string(task.path().join("stat")).unwrap_or_default();
+        stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with('R'))
+    })
+}
+
 fn cpu_time(task: &str) -> Option<Duration> {
     if let Ok(text) = fs::read_to_string(format!("{task}/schedstat"))
         && let Some(nanoseconds) = text.split(' ').next().and_then(|word| word.parse().ok())
@@ -153,5 +169,6 @@ mod tests {
         let own = format!("/proc/self/task/{}", sys::thread_id());
         assert!(cpu_time(&own).is_some());
         assert_eq!(in_system_call("/proc/self/task/0"), None);
+        assert!(another_runs(std::process::id(), 0), "this thread runs");
     }
 }

@@ -335,7 +335,7 @@ fn predictions_from_one_run() {
         sources.extend(files.map(|entry| entry.expect("readable").path()));
     }
     sources.sort();
-    assert!(sources.len() >= 12, "the examples are there");
+    assert!(sources.len() >= 13, "the examples are there");
     common::run(scratch.command("javac").args(["-g", "-encoding", "UTF-8", "-d", "."]).args(&sources)).expect(0);
     for source in sources {
         let name = source.file_stem().and_then(|name| name.to_str()).expect("a name");

@@ -14,7 +14,7 @@ use std::ffi::{CStr, c_void};
 /// # Errors
 /// What is missing.
 pub fn register(env: Env, class: Class) -> Result<(), String> {
-    let natives: [(&CStr, &CStr, *const c_void); 25] = [
+    let natives: [(&CStr, &CStr, *const c_void); 26] = [
         (c"hot", c"()J", hot as *const c_void),
         (c"arrive", c"()Z", arrive as *const c_void),
         (c"access", c"(JJJ)V", access as *const c_void),
@@ -36,6 +36,7 @@ pub fn register(env: Env, class: Class) -> Result<(), String> {
         (c"stopBeforeAtomic", c"(Ljava/lang/Object;JJI)V", stops::before_atomic as *const c_void),
         (c"fails", c"(Ljava/lang/Throwable;)V", failures::fails as *const c_void),
         (c"sawEnd", c"(Ljava/lang/Object;I)Z", joins::saw_end as *const c_void),
+        (c"sawInterruption", c"(Ljava/lang/Object;I)V", monitors::saw_interruption as *const c_void),
         (c"classAt", c"(I)Ljava/lang/Class;", resolve::class_at as *const c_void),
         (c"staticAddress", c"(Ljava/lang/Class;Ljava/lang/String;)J", reflection::static_address as *const c_void),
         (c"reflected", c"(JJIIIZ)V", reflection::accessed as *const c_void),

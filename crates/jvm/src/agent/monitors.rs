@@ -1,7 +1,7 @@
 //! Monitors: first in the model, then really. What the machine's own code does with monitors is not in the model;
 //! whoever would block for real because of that leaves control until it has the monitor.
 
-use super::jni::{Env, Object};
+use super::jni::{Class, Env, Object};
 use super::jvmti::Jvmti;
 use super::status::{Status, shown_as};
 use super::threads::{self, Jvm};
@@ -169,6 +169,16 @@ pub fn throw_interrupted(env: Env) {
     });
     // SAFETY: a class of exceptions.
     unsafe { env.throw_new(agent().known().interrupted_exception, std::ptr::null()) };
+}
+
+/// A thread was asked, and was interrupted.
+pub unsafe extern "system" fn saw_interruption(env: Env, _: Class, thread: Object, site: i32) {
+    let Some(target) = threads::number(thread) else { return };
+    let pc = agent().classes().pc(site as u32);
+    threads::enter(env, |inside| {
+        inside.sync_point();
+        record_interruption(inside, pc, target, AtomicKind::Load);
+    });
 }
 
 /// `Thread.interrupt0`: the machine's own flags, and an end to what the thread waits for in the model.

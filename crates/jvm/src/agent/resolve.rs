@@ -4,7 +4,7 @@ use super::classes::{Classes, size_of_letter};
 use super::hooks::{after_step, record_atomic};
 use super::jni::{Class, Env, Object, Value as Argument};
 use super::space::{COLLECTION, FIRST_BY_NAME, NOTHING_RECORDED, OBJECT_SIZE, VOLATILE_READ, VOLATILE_WRITE};
-use super::{agent, stacks, threads};
+use super::{agent, scope, stacks, threads};
 use crate::classfile::access;
 use crate::rewrite::facts::{MemberName, SiteKind};
 use crate::rewrite::hook_names::ADDRESS_FIELD;
@@ -73,7 +73,7 @@ fn resolve_site(env: Env, object: Object, site: i32) {
     let is_view = collection && collections::is_view(&member.name);
     entry.head = if resolved.modifiers & access::FINAL != 0 || is_view {
         NOTHING_RECORDED
-    } else if resolved.modifiers & access::VOLATILE != 0 {
+    } else if resolved.modifiers & access::VOLATILE != 0 || scope::is_fenced(member.class.as_bytes()) {
         if write { VOLATILE_WRITE } else { VOLATILE_READ }
     } else if synchronization {
         NOTHING_RECORDED

@@ -40,6 +40,10 @@ const GUARDED: [&[u8]; 13] = [
     b"java/io/Piped",
 ];
 
+/// Those of them that access plain fields between fences, as beginnings of names: to others that is as if the fields
+/// were volatile.
+const FENCED: [&[u8]; 1] = [b"java/util/concurrent/ConcurrentSkipList"];
+
 /// Beginnings of names of the classes below variable handles; what follows is a `$`, if anything.
 const BELOW_HANDLES: [&[u8]; 9] = [
     b"java/lang/invoke/VarHandleBooleans",
@@ -83,6 +87,11 @@ pub fn wish() -> Result<(), String> {
 /// Whether the class is the program's own.
 pub fn is_of_program(name: &[u8]) -> bool {
     !JDK.iter().any(|prefix| name.starts_with(prefix))
+}
+
+/// Whether plain fields of the class order what threads do, by fences around them.
+pub fn is_fenced(name: &[u8]) -> bool {
+    FENCED.iter().any(|prefix| name.starts_with(prefix))
 }
 
 /// What of the class of that name gets hooks; `None`: nothing.

@@ -64,8 +64,8 @@ impl Pass<'_, '_, '_> {
             Some(Ending::TimedJoin) => {
                 self.emitter(before).local(LSTORE, rest).op(DUP).local(LLOAD, rest);
             }
-            Some(Ending::Join | Ending::Alive) => before.push(DUP),
-            None => {}
+            Some(Ending::Join | Ending::Alive | Ending::Interrupted) => before.push(DUP),
+            Some(Ending::OwnInterruption) | None => {}
         }
         if let Some(stack) = self.stack.filter(|_| self.calls[i]) {
             let kind = if into_collection { SiteKind::CallCollection } else { SiteKind::Call };
@@ -83,11 +83,13 @@ impl Pass<'_, '_, '_> {
         }
         if let Some(ending) = ending {
             let site = self.site(instruction.pc, SiteKind::Joined, None, note)?;
-            if ending == Ending::Alive {
-                self.emitter(after).number(site).hook(Hook::CheckedAlive)?;
-            } else {
-                self.emitter(after).number(site).hook(Hook::Joined)?;
-            }
+            let hook = match ending {
+                Ending::Join | Ending::TimedJoin => Hook::Joined,
+                Ending::Alive => Hook::CheckedAlive,
+                Ending::Interrupted => Hook::CheckedInterrupted,
+                Ending::OwnInterruption => Hook::CheckedOwnInterruption,
+            };
+            self.emitter(after).number(site).hook(hook)?;
         }
         if clones {
             let site = self.site(instruction.pc, SiteKind::Cloned, None, note)?;
@@ -141,12 +143,14 @@ impl Pass<'_, '_, '_> {
     }
 }
 
-/// Calls that tell whether a thread has ended. Of which class the object is does not show in the code: the hook looks.
+/// Calls that tell whether a thread has ended or was interrupted. Of which class the object is does not show in the code: the hook looks.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Ending {
     Join,
     TimedJoin,
     Alive,
+    Interrupted,
+    OwnInterruption,
 }
 
 impl Ending {
@@ -155,6 +159,10 @@ impl Ending {
             (INVOKEVIRTUAL, b"join", b"()V") => Some(Self::Join),
             (INVOKEVIRTUAL, b"join", b"(J)V") => Some(Self::TimedJoin),
             (INVOKEVIRTUAL, b"isAlive", b"()Z") => Some(Self::Alive),
+            (INVOKEVIRTUAL, b"isInterrupted", b"()Z") => Some(Self::Interrupted),
+            (INVOKESTATIC, b"interrupted", b"()Z") if method.class == b"java/lang/Thread" => {
+                Some(Self::OwnInterruption)
+            }
             _ => None,
         }
     }

@@ -39,6 +39,9 @@ pub enum Hook {
     /// After `Thread.join` and `Thread.isAlive`, which tell that a thread has ended.
     Joined,
     CheckedAlive,
+    /// After `Thread.isInterrupted` and `Thread.interrupted`.
+    CheckedInterrupted,
+    CheckedOwnInterruption,
     EnteringMonitor,
     LeftMonitor,
     /// Entry and exit of a `synchronized` method whose monitor the machine itself takes.
@@ -101,6 +104,8 @@ impl Hook {
             Self::CopiedWithin,
             Self::Joined,
             Self::CheckedAlive,
+            Self::CheckedInterrupted,
+            Self::CheckedOwnInterruption,
             Self::EnteringMonitor,
             Self::LeftMonitor,
             Self::EnteredMethod,
@@ -153,6 +158,8 @@ impl Hook {
             Self::CopiedWithin => ("copiedWithin", "(Ljava/lang/Object;ILjava/lang/Object;III)V".into()),
             Self::Joined => ("joined", "(Ljava/lang/Object;I)V".into()),
             Self::CheckedAlive => ("checkedAlive", "(Ljava/lang/Object;ZI)Z".into()),
+            Self::CheckedInterrupted => ("checkedInterrupted", "(Ljava/lang/Object;ZI)Z".into()),
+            Self::CheckedOwnInterruption => ("checkedOwnInterruption", "(ZI)Z".into()),
             Self::EnteringMonitor => ("enteringMonitor", "(Ljava/lang/Object;I)V".into()),
             Self::LeftMonitor => ("leftMonitor", "(Ljava/lang/Object;I)V".into()),
             Self::EnteredMethod => ("enteredMethod", "(Ljava/lang/Object;I)V".into()),

@@ -137,6 +137,9 @@ public final class ReweaveHooks {
     /** This thread knows that another has ended, if it has. Returns whether it has not. */
     private static native boolean sawEnd(Object thread, int site);
 
+    /** This thread knows that a thread was interrupted. */
+    private static native void sawInterruption(Object thread, int site);
+
     /** Where a static field lies. */
     private static native long staticAddress(Class<?> declaring, String name);
 
@@ -865,6 +868,19 @@ public final class ReweaveHooks {
     /** The machine needs a moment to notice that a thread has ended: what counts is when it did its last step. */
     public static boolean checkedAlive(Object thread, boolean alive, int site) {
         return thread instanceof Thread && recorded() ? sawEnd(thread, site) && alive : alive;
+    }
+
+    /** {@code isInterrupted} has returned. */
+    public static boolean checkedInterrupted(Object thread, boolean interrupted, int site) {
+        if (interrupted && thread instanceof Thread && recorded()) {
+            sawInterruption(thread, site);
+        }
+        return interrupted;
+    }
+
+    /** {@code Thread.interrupted} has returned. */
+    public static boolean checkedOwnInterruption(boolean interrupted, int site) {
+        return checkedInterrupted(Thread.currentThread(), interrupted, site);
     }
 
     public static void enteringMonitor(Object object, int site) {

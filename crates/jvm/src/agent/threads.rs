@@ -45,10 +45,13 @@ thread_local! {
     static ROW: Cell<Option<NonNull<Thread<Row>>>> = const { Cell::new(None) };
 }
 
-/// Threads that were forked and have not begun, by their number, and their descent.
-static FORKED: LazyLock<Mutex<HashMap<u32, (NewThread<Jvm>, u64)>>> = LazyLock::new(Mutex::default);
+/// Threads by their number, and their descent.
+type Forked = HashMap<u32, (NewThread<Jvm>, u64)>;
 
-fn forked() -> MutexGuard<'static, HashMap<u32, (NewThread<Jvm>, u64)>> {
+/// Threads that were forked and have not begun.
+static FORKED: LazyLock<Mutex<Forked>> = LazyLock::new(Mutex::default);
+
+fn forked() -> MutexGuard<'static, Forked> {
     FORKED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

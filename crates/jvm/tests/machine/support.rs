@@ -140,8 +140,10 @@ fn body(name: &str, descriptor: &str, call: Option<UnsafeCall>, pool: &mut Pool<
         body.extend(this_class.to_be_bytes());
     } else if name == "enteringLock" {
         body.push(ACONST_NULL);
-    } else if name == "checkedAlive" {
+    } else if matches!(name, "checkedAlive" | "checkedInterrupted") {
         body.extend([ILOAD, 1]);
+    } else if name == "checkedOwnInterruption" {
+        body.extend([ILOAD, 0]);
     } else if name == "clonedArray" {
         body.push(ALOAD_0);
         method(INVOKEVIRTUAL, "java/lang/Object", "clone", "()Ljava/lang/Object;", &mut body);

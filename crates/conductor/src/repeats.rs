@@ -7,8 +7,9 @@
 //! nothing at all at such a repetition.
 //!
 //! A *moment* is a stretch of a thread without any event but accesses. Moments of all threads are numbered together. The
-//! table says of accesses in which moment they were last recorded; one that was pushed out of it is recorded again. Memory
-//! that gets another life is new to the analyses: then everybody's moment is over.
+//! table says of accesses in which moment they were last recorded; one that was pushed out of it is recorded again. Every
+//! thread has places of its own for the same accesses: threads that go over the same data in turn would push out each
+//! other's at every slice. Memory that gets another life is new to the analyses: then everybody's moment is over.
 
 use std::cell::Cell;
 
@@ -32,11 +33,18 @@ pub struct Repeats {
     moments: u64,
     /// Moments up to this one are over.
     over: u64,
+    /// Threads that have had a moment.
+    threads: u64,
 }
 
 impl Repeats {
     pub(crate) fn new(wanted: bool) -> Self {
-        Self { table: vec![[0; 2]; if wanted { ENTRIES } else { 0 }].into_boxed_slice(), moments: 0, over: 0 }
+        Self {
+            table: vec![[0; 2]; if wanted { ENTRIES } else { 0 }].into_boxed_slice(),
+            moments: 0,
+            over: 0,
+            threads: 0,
+        }
     }
 
     #[inline(always)]
@@ -46,14 +54,15 @@ impl Repeats {
     }
 
     #[inline(always)]
-    fn place(addr: u64, size: u32, pc: u64) -> usize {
-        ((addr >> size.trailing_zeros()).wrapping_add(pc.wrapping_mul(SPREAD) >> 24)) as usize & (ENTRIES - 1)
+    fn place(moment: &Moment, addr: u64, size: u32, pc: u64) -> usize {
+        let place = (addr >> size.trailing_zeros()).wrapping_add(pc.wrapping_mul(SPREAD) >> 24);
+        place.wrapping_add(moment.places.get()) as usize & (ENTRIES - 1)
     }
 
     /// Whether the thread needs a [new moment](Self::renew) before its next access.
     #[inline(always)]
     pub fn is_over(&self, moment: &Moment) -> bool {
-        moment.0.get() <= self.over
+        moment.number.get() <= self.over
     }
 
     /// Begins a new moment if the thread's is over.
@@ -66,14 +75,15 @@ impl Repeats {
     /// Whether an access of 1, 2, 4 or 8 bytes repeats one that was [noted](Self::note). Not in a moment that is over.
     #[inline(always)]
     pub fn has<const WRITE: bool>(&self, moment: &Moment, addr: u64, size: u32, pc: u64) -> bool {
-        self.table.get(Self::place(addr, size, pc)) == Some(&Self::entry::<WRITE>(moment.0.get(), addr, size, pc))
+        let entry = Self::entry::<WRITE>(moment.number.get(), addr, size, pc);
+        self.table.get(Self::place(moment, addr, size, pc)) == Some(&entry)
     }
 
     /// An access of 1, 2, 4 or 8 bytes is recorded. Not in a moment that is over.
     #[inline(always)]
     pub fn note<const WRITE: bool>(&mut self, moment: &Moment, addr: u64, size: u32, pc: u64) {
-        let entry = Self::entry::<WRITE>(moment.0.get(), addr, size, pc);
-        if let Some(place) = self.table.get_mut(Self::place(addr, size, pc)) {
+        let entry = Self::entry::<WRITE>(moment.number.get(), addr, size, pc);
+        if let Some(place) = self.table.get_mut(Self::place(moment, addr, size, pc)) {
             *place = entry;
         }
     }
@@ -81,6 +91,10 @@ impl Repeats {
     /// The thread did something else than an access, or is to begin with one.
     #[inline]
     pub(crate) fn next(&mut self, moment: &Moment) {
+        if moment.number.get() == 0 {
+            self.threads += 1;
+            moment.places.set(self.threads.wrapping_mul(SPREAD) >> (u64::BITS - ENTRIES.trailing_zeros()));
+        }
         self.moments += 1;
         if self.moments.is_multiple_of(1 << MOMENT_BITS) {
             // The numbers in the table come again from here on.
@@ -88,7 +102,7 @@ impl Repeats {
             self.over = self.moments;
             self.moments += 1;
         }
-        moment.0.set(self.moments);
+        moment.number.set(self.moments);
     }
 
     /// Everybody's moment is over.
@@ -99,7 +113,12 @@ impl Repeats {
 
 /// The moment that a thread is in. Only the holder of the token touches it.
 #[derive(Default)]
-pub struct Moment(Cell<u64>);
+pub struct Moment {
+    /// 0 before the first one.
+    number: Cell<u64>,
+    /// Where the thread's places in the table begin.
+    places: Cell<u64>,
+}
 
 #[cfg(test)]
 mod tests {
@@ -163,9 +182,29 @@ mod tests {
         note::<true>(&mut repeats, &idle, 256, 4, 9);
         repeats.moments = (1 << MOMENT_BITS) - 1;
         repeats.next(&moment);
-        assert_eq!(moment.0.get() & ((1 << MOMENT_BITS) - 1), 1);
+        assert_eq!(moment.number.get() & ((1 << MOMENT_BITS) - 1), 1);
         assert!(!has::<true>(&mut repeats, &moment, 64, 4, 9));
         assert!(!has::<true>(&mut repeats, &idle, 256, 4, 9));
+    }
+
+    /// A million entries, of which each thread needs a hundredth: nothing has to be recorded twice.
+    #[test]
+    fn threads_that_go_over_the_same_data_in_turn_leave_each_other_alone() {
+        let (mut repeats, first) = begun();
+        let second = Moment::default();
+        let mut hits = 0;
+        for _ in 0..4 {
+            for moment in [&first, &second] {
+                for addr in (0x10_0000..0x10_0000 + 8 * 10_000).step_by(8) {
+                    if has::<false>(&mut repeats, moment, addr, 8, 9) {
+                        hits += 1;
+                    } else {
+                        note::<false>(&mut repeats, moment, addr, 8, 9);
+                    }
+                }
+            }
+        }
+        assert_eq!(hits, 3 * 2 * 10_000);
     }
 
     #[test]

@@ -63,10 +63,26 @@ struct Key {
 
 struct Slot {
     thread: Thread,
-    kept: Vec<Kept>,
-    /// The locks that all of them were under: whoever is kept apart by these need not look further.
+    // invariant: without locks
+    bare: Vec<Kept>,
+    // invariant: each with locks
+    locked: Vec<Kept>,
+    /// The locks that all of `locked` were under: whoever is kept apart by these need not look at them.
     common: LocksetId,
 }
+
+impl Slot {
+    const fn new(thread: Thread) -> Self {
+        Self { thread, bare: Vec::new(), locked: Vec::new(), common: NONE }
+    }
+
+    /// Where an access under these locks is kept.
+    const fn list(&mut self, locks: LocksetId) -> &mut Vec<Kept> {
+        if locks.0 == NONE.0 { &mut self.bare } else { &mut self.locked }
+    }
+}
+
+const NONE: LocksetId = LocksetId(0);
 
 /// A pair that was found, the earlier access first.
 #[derive(Clone, Copy)]
@@ -110,13 +126,14 @@ impl LocksetRaces {
         let mine = match slots.iter().position(|slot| slot.thread == thread) {
             Some(place) => place,
             None => {
-                slots.push(Slot { thread, kept: Vec::new(), common: new.key.locks });
+                slots.push(Slot::new(thread));
                 slots.len() - 1
             }
         };
-        let same = slots[mine].kept.iter().position(|kept| kept.key == new.key);
+        let own = slots[mine].list(new.key.locks);
+        let same = own.iter().position(|kept| kept.key == new.key);
         if let Some(place) = same
-            && slots[mine].kept[place].epoch == new.epoch
+            && own[place].epoch == new.epoch
         {
             // Whoever came in between did not know this epoch: the pair has been found there.
             return;
@@ -124,10 +141,9 @@ impl LocksetRaces {
         let clock = self.order.clock(thread);
         for slot in slots.iter().filter(|slot| slot.thread != thread) {
             let known = clock.get(slot.thread);
-            if self.protected.is_none() && self.locksets.exclude(slot.common, new.key.locks) {
-                continue;
-            }
-            for old in &slot.kept {
+            let is_apart = self.protected.is_none() && self.locksets.exclude(slot.common, new.key.locks);
+            let locked = if is_apart { &[] } else { &slot.locked[..] };
+            for old in slot.bare.iter().chain(locked) {
                 if old.epoch > known && old.key.mask & new.key.mask != 0 && old.key.kind.conflicts(new.key.kind) {
                     let (first, second) = ((old.event, old.key.pc), (new.event, new.key.pc));
                     if self.locksets.exclude(old.key.locks, new.key.locks) {
@@ -144,18 +160,24 @@ impl LocksetRaces {
                 }
             }
         }
-        let Slot { kept, common, .. } = &mut slots[mine];
+        let mine = &mut slots[mine];
+        let full = mine.bare.len() + mine.locked.len() >= MAX_KEPT;
+        let is_first = mine.locked.is_empty();
+        let kept = mine.list(new.key.locks);
         match same {
             Some(place) => {
                 kept[place] = new;
                 // Loops come back to the same few: keep them where the search begins.
                 kept.swap(place, 0);
             }
-            None if kept.len() < MAX_KEPT => {
+            None if full => self.pcs.dropped += 1,
+            None => {
                 kept.push(new);
-                *common = self.locksets.common(*common, new.key.locks);
+                if new.key.locks != NONE {
+                    let locks = new.key.locks;
+                    mine.common = if is_first { locks } else { self.locksets.common(mine.common, locks) };
+                }
             }
-            None => self.pcs.dropped += 1,
         }
     }
 
@@ -168,6 +190,13 @@ impl LocksetRaces {
         let key = Key { pc: self.pcs.id(pc), locks: self.locksets.held(thread), mask: 0, kind, held_more: false };
         Kept { event, epoch: self.order.epoch(thread), key }
     }
+}
+
+/// What differed only in locks that are gone is the same now: the later one stays.
+fn only_latest(all: &mut Vec<Kept>) {
+    all.sort_by_key(|kept| std::cmp::Reverse((kept.epoch, kept.event)));
+    let mut seen: Vec<Key> = Vec::new();
+    all.retain(|kept| !seen.contains(&kept.key) && (seen.push(kept.key), true).1);
 }
 
 impl Linear for LocksetRaces {
@@ -215,16 +244,15 @@ impl Linear for LocksetRaces {
         let mut renumbered = std::mem::take(&mut self.locksets).without(gone);
         for slot in self.words.iter_mut().flatten() {
             let mut changed = false;
-            for kept in &mut slot.kept {
+            for kept in &mut slot.locked {
                 let (locks, lost) = renumbered.id(kept.key.locks);
                 kept.key = Key { locks, held_more: kept.key.held_more || lost, ..kept.key };
                 changed |= lost;
             }
             if changed {
-                // What differed only in locks that are gone is the same now: the later one stays.
-                slot.kept.sort_by_key(|kept| std::cmp::Reverse((kept.epoch, kept.event)));
-                let mut seen: Vec<Key> = Vec::new();
-                slot.kept.retain(|kept| !seen.contains(&kept.key) && (seen.push(kept.key), true).1);
+                slot.bare.extend(slot.locked.extract_if(.., |kept| kept.key.locks == NONE));
+                only_latest(&mut slot.bare);
+                only_latest(&mut slot.locked);
             }
             // A lock that is gone excludes nobody any more.
             slot.common = renumbered.id(slot.common).0;

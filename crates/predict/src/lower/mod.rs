@@ -30,7 +30,7 @@ use reweave_trace::{Result, Symbols, Trace};
 use crate::history::{History, Pos, Val};
 pub(crate) use buffer::steps;
 use buffer::{Buffer, Kept};
-pub use quick::Unlowered;
+pub use quick::{Left, Unlowered};
 use sharing::Sharing;
 pub use stretch::Stretch;
 use world::World;

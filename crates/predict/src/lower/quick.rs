@@ -5,7 +5,7 @@ use reweave_model::{LockChange, LockMode, ObjectId, Pc, ThreadId};
 use super::buffer::{Kept, What};
 use super::world::World;
 use crate::history::AccessKind;
-use crate::linear::FastMap;
+use crate::linear::{FastMap, FastSet};
 
 /// The kept events of a window, and what was so before them.
 pub struct Unlowered<'w> {
@@ -13,15 +13,39 @@ pub struct Unlowered<'w> {
     pub(super) world: &'w World,
 }
 
+/// Pairs of code positions, the smaller first, that are still to be shown or refuted.
+pub struct Left {
+    pairs: FastSet<(Pc, Pc)>,
+    /// Those that occur in them.
+    codes: FastSet<Pc>,
+}
+
+impl Left {
+    pub fn new(pairs: FastSet<(Pc, Pc)>) -> Self {
+        let codes = pairs.iter().flat_map(|&(one, two)| [one, two]).collect();
+        Self { pairs, codes }
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.pairs.is_empty()
+    }
+
+    fn has(&self, one: Pc, two: Pc) -> bool {
+        self.pairs.contains(&(one.min(two), one.max(two)))
+    }
+}
+
 /// Ways to use a word that are told apart; a word with more is taken for a racy one.
 const MOST: usize = 32;
 /// Bytes of an access that is too long to be looked at.
 const LONG: u64 = 1 << 16;
 
-/// How a thread used a word: with which locks (as a number), whether it wrote, and whether by an atomic operation.
+/// How a thread used a word: where (if only some places are asked about), with which locks (as a number), whether it
+/// wrote, and whether by an atomic operation.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Use {
     thread: ThreadId,
+    pc: Option<Pc>,
     locks: u32,
     writes: bool,
     atomic: bool,
@@ -64,12 +88,9 @@ impl Sets {
 }
 
 impl Unlowered<'_> {
-    pub fn codes(&self) -> impl Iterator<Item = Pc> {
-        self.kept.iter().map(|kept| kept.pc)
-    }
-
-    /// Whether two accesses conflict that no common lock keeps apart. Says yes where it would take long to tell.
-    pub fn may_race(&self) -> bool {
+    /// Whether two accesses conflict that no common lock keeps apart, at a pair of places that is left if only these
+    /// count. Says yes where it would take long to tell.
+    pub fn may_race(&self, left: Option<&Left>) -> bool {
         let mut sets = Sets::default();
         for (&(thread, lock), &mode) in &self.world.held {
             sets.change(thread, |held| held.push((lock, mode)));
@@ -95,7 +116,11 @@ impl Unlowered<'_> {
                     continue;
                 }
             };
-            let new = Use { thread: kept.thread, locks: sets.of(kept.thread), writes, atomic };
+            if left.is_some_and(|left| !left.codes.contains(&kept.pc)) {
+                continue;
+            }
+            let pc = left.map(|_| kept.pc);
+            let new = Use { thread: kept.thread, pc, locks: sets.of(kept.thread), writes, atomic };
             if size > LONG {
                 return true;
             }
@@ -109,6 +134,7 @@ impl Unlowered<'_> {
                         && (old.writes || new.writes)
                         && !(old.atomic && new.atomic)
                         && !sets.exclude(old.locks, new.locks)
+                        && left.is_none_or(|left| left.has(old.pc.unwrap_or(kept.pc), kept.pc))
                 };
                 if uses.len() >= MOST || uses.iter().any(races) {
                     return true;

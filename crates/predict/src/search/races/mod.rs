@@ -14,7 +14,7 @@ use reweave_trace::{Result, Trace};
 use crate::feasible::{Feasibility, Goal, Index, Question};
 use crate::history::*;
 use crate::linear::{FastMap, FastSet};
-use crate::lower::{Lowered, Unlowered, Windows};
+use crate::lower::{Left, Lowered, Unlowered, Windows};
 use crate::prediction::accessors;
 use crate::search::{self, Path, SearchLimits, Stage};
 use crate::witness;
@@ -152,18 +152,12 @@ impl Search<'_> {
         let limits = self.asker.limits;
         let mut batch: Vec<Lowered> = Vec::new();
         loop {
-            let left: Option<Vec<(Pc, Pc)>> =
-                self.only.map(|only| only.keys().filter(|pcs| !self.is_found(pcs)).copied().collect());
-            if left.as_ref().is_some_and(Vec::is_empty) {
+            let left: Option<Left> =
+                self.only.map(|only| Left::new(only.keys().filter(|pcs| !self.is_found(pcs)).copied().collect()));
+            if left.as_ref().is_some_and(Left::is_empty) {
                 return Ok(());
             }
-            let wanted = |window: &Unlowered<'_>| {
-                let here = || window.codes().collect::<FastSet<Pc>>();
-                let has = |left: &Vec<(Pc, Pc)>, here: FastSet<Pc>| {
-                    left.iter().any(|(one, two)| here.contains(one) && here.contains(two))
-                };
-                left.as_ref().is_none_or(|left| has(left, here())) && window.may_race()
-            };
+            let wanted = |window: &Unlowered<'_>| window.may_race(left.as_ref());
             let mut ended = false;
             while batch.len() < limits.jobs.max(1) {
                 let Some((kept, window)) = limits.timed(Stage::Lower, || windows.next_window_if(&wanted))? else {

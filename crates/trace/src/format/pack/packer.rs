@@ -43,7 +43,7 @@ impl Packer {
         let (mut at, mut records, mut stopped, mut context) = (0, 0, None, 0);
         let (mut reads, mut writes) = (0u64, 0u64);
         while at < words.len() {
-            let (run, run_writes) = foreseen(tables, &words[at..], &mut codes[records..], &mut context);
+            let (run, run_writes) = foreseen(tables, &words[at..], &mut codes[records..], &mut put, &mut context);
             reads += run as u64 - run_writes;
             writes += run_writes;
             records += run;
@@ -109,32 +109,44 @@ impl Packer {
     }
 }
 
-/// Packs accesses as long as they are foreseen whole: one zero byte each, and one branch that the processor learns.
-/// Most of a loop goes this way; apart from the rest so that everything stays in registers. Returns how many, and how
-/// many of them are writes.
+/// Packs accesses as long as it is foreseen which they are and where; their values may be new. Most of a loop goes this
+/// way, and one that only reads costs one zero byte and a branch that the processor learns for each; apart from the rest
+/// so that everything stays in registers. Returns how many, and how many of them are writes.
 #[inline(never)]
-fn foreseen(tables: &mut Tables, words: &[u64], codes: &mut [u8], context_of_last: &mut u64) -> (usize, u64) {
+fn foreseen(
+    tables: &mut Tables,
+    words: &[u64],
+    codes: &mut [u8],
+    put: &mut Literals<'_>,
+    context_of_last: &mut u64,
+) -> (usize, u64) {
     let Tables { next, slots, values } = tables;
     let (mut context, mut writes, mut run) = (*context_of_last, 0, 0);
+    // What is pointed to would be stored for every access.
+    let mut out = Literals { bytes: &mut *put.bytes, len: put.len };
     for (&[head, word1, word2], code) in words.as_chunks::<ACCESS_WORDS>().0.iter().zip(codes) {
         if !matches!(head as u8, k::READ | k::WRITE) {
             break;
         }
         let mixed = mix(head);
         let slot = &mut slots[slot_at(mixed)];
-        let hit = (next[next_at(context)] == head)
-            & (word1.wrapping_sub(slot.word1) == slot.stride)
-            & (values[value_at(word1)] == word2);
+        let hit = (next[next_at(context)] == head) & (word1.wrapping_sub(slot.word1) == slot.stride);
         if !hit {
             break;
         }
+        let value = &mut values[value_at(word1)];
         slot.word1 = word1;
-        slot.word2 = word2;
+        *code = if *value == word2 {
+            slot.word2 = word2;
+            0
+        } else {
+            word2_code(slot, value, word2, &mut out)
+        };
         context = context_after(context, mixed);
         writes += u64::from(head as u8 == k::WRITE);
-        *code = 0;
         run += 1;
     }
+    put.len = out.len;
     *context_of_last = context;
     (run, writes)
 }

@@ -181,7 +181,8 @@ impl<'a> Side<'a> {
         if self.has_lines_of(other) {
             return Some(Relation::Lines);
         }
-        if !self.freed.is_disjoint(&other.freed) {
+        // Thousands of findings are compared in pairs: what most have none of is not looked through.
+        if !self.freed.is_empty() && !self.freed.is_disjoint(&other.freed) {
             return Some(Relation::Freed);
         }
         if !self.is_about_memory() || !other.is_about_memory() {
@@ -192,10 +193,13 @@ impl<'a> Side<'a> {
         if frees && self.functions == other.functions {
             return Some(Relation::Freed);
         }
+        if self.memory.is_empty() || other.memory.is_empty() {
+            return None;
+        }
         // Fields of an object that the same code uses without protection lack the same protection.
-        let share_function = !self.functions.is_disjoint(&other.functions);
+        let share_function = || !self.functions.is_disjoint(&other.functions);
         let same = |a: &MemoryItem, b: &MemoryItem| {
-            a.object == b.object && (a.part == b.part || a.allocated && share_function)
+            a.object == b.object && (a.part == b.part || a.allocated && share_function())
         };
         let points = |a: &MemoryItem, b: &MemoryItem| b.allocated && a.holds.as_ref() == Some(&b.object);
         let any = |is: &dyn Fn(&MemoryItem, &MemoryItem) -> bool| {

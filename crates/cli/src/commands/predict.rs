@@ -264,7 +264,7 @@ fn report(trace: &Trace, answer: PredictionResult) -> Report {
     resolve::have_at_hand(trace, &answer.findings);
     let items = answer.findings.iter().zip(1..).map(|(finding, id)| {
         let mut item = resolve::item(id, finding, trace);
-        let what = if finding.witness().is_some() { "only predicted" } else { "no reordering shows it" };
+        let what = if finding.witness().is_some() { "only predicted" } else { "no reordering is known to show it" };
         let why = match finding.kind {
             Kind::Nondeterminism => format!("{what}: `reweave test` runs the program"),
             _ => format!("{what}: `reweave test` or `reweave confirm` runs the program"),

@@ -236,6 +236,7 @@ impl<W: World> State<W> {
             slice = slice.min(u32::try_from(left).ok().filter(|left| *left > 0).unwrap_or(u32::MAX));
         }
         thread.slice.size.set(slice);
+        thread.slice.quiet.set(true);
         thread.own.budget.set(slice);
         thread.slice.after_stop.set(steps - slice);
         thread.scheduling.status.set(Status::Ready);

@@ -251,7 +251,8 @@ impl<'a, W: World> Election<'a, W> {
         }
         let waiting = candidates.iter().filter(|c| c.enabled && c.id != current).count();
         conductor.header().waiting.store(waiting as u32, Ordering::Relaxed);
-        let view = View { candidates: &candidates, current, yielded, steps: state.steps_before };
+        let quiet = self.threads.get(current).is_some_and(|thread| thread.slice.quiet.get());
+        let view = View { candidates: &candidates, current, yielded, quiet, steps: state.steps_before };
         let choice = state.policy.pick(&view);
         state.candidates = candidates;
         state.note_replay(conductor);

@@ -224,6 +224,7 @@ impl<W: World> Recorder<W> {
     pub fn event(&mut self, thread: &Thread<W::Row>, pc: u64, op: Op<'_>) {
         self.record(thread, &Record::Event { pc: Pc(pc & 0xffff_ffff_ffff), op });
         self.repeats.next(&thread.own.moment);
+        thread.slice.quiet.set(false);
         // Memory begins another life, or others lose their locks.
         if matches!(op, Op::Alloc { .. } | Op::Misused { .. }) {
             self.repeats.forget();

@@ -98,7 +98,7 @@ fn timeouts_and_the_world_outside_come_before_a_paused_thread_is_let_go() {
     let waits = |id| Candidate { id, enabled: false, timed: true, outside: true, exiting: false, scheduled_as: id };
     let ready = |id| Candidate { enabled: true, timed: false, outside: false, ..waits(id) };
     let pick = |policy: &mut Active, candidates: [Candidate; 2]| {
-        policy.pick(&View { candidates: &candidates, current: 1, yielded: false, steps: 0 })
+        policy.pick(&View { candidates: &candidates, current: 1, yielded: false, quiet: false, steps: 0 })
     };
     // As long as nobody is paused, whoever waits for the world outside does so, and no timeout is used up.
     for _ in 0..1000 {
@@ -265,7 +265,7 @@ fn priorities_of_threads_that_are_gone_are_forgotten_and_the_others_stay() {
             plain.priorities.push(plain.dice.below(1 << 48));
         }
         let best = candidates.iter().max_by_key(|c| plain.priorities[c.id as usize]).expect("somebody").id;
-        let view = View { candidates: &candidates, current: NO_THREAD - 1, yielded: false, steps: 0 };
+        let view = View { candidates: &candidates, current: NO_THREAD - 1, yielded: false, quiet: false, steps: 0 };
         assert!(matches!(pct.pick(&view), Choice::Run { thread, .. } if thread == best));
         assert!(pct.remembered() <= 2 * candidates.len());
     }

@@ -91,6 +91,8 @@ pub struct Slice {
     pub(crate) waits: Cell<u64>,
     /// Steps of the slice that come after a stop: for the debugger, or for an interruption.
     pub(crate) after_stop: Cell<u32>,
+    /// It has only accessed memory in this slice.
+    pub(crate) quiet: Cell<bool>,
 }
 
 /// What the scheduler knows about the thread.
@@ -240,7 +242,13 @@ impl<R> Thread<R> {
             },
             id,
             slot,
-            slice: Slice { size: Word::new(0), done: Cell::new(0), waits: Cell::new(0), after_stop: Cell::new(0) },
+            slice: Slice {
+                size: Word::new(0),
+                done: Cell::new(0),
+                waits: Cell::new(0),
+                after_stop: Cell::new(0),
+                quiet: Cell::new(false),
+            },
             scheduling: Scheduling {
                 status: StatusWord::new(Status::Ready),
                 os: Word::new(0),

@@ -33,5 +33,5 @@ pub use error::{Error, Result};
 pub use folder::{PrivateFolder, beside};
 pub use front_end::{FrontEnd, FrontEnds};
 pub use region::Policy;
-pub use session::{MAX_TRACE, Options, QUANTUM, Run, Script, run};
+pub use session::{MAX_TRACE, Options, QUANTUM, QUIET_SLICES, Run, Script, run};
 pub use target::{Input, Output};

@@ -151,6 +151,7 @@ impl Registry {
             start_realtime: script.as_ref().map_or(now.as_nanos() as u64, |script| script.start_realtime),
             stop_at: script.as_ref().map_or(0, |script| script.stop_at),
             skip_repeats: self.options.watcher.as_ref().is_some_and(|watcher| watcher.allows_skipping_repeats()),
+            quiet_slices: self.options.quiet_slices,
             schedule: script.map(|script| script.schedule),
         };
         let mapping = Mapping::new(&configuration).map_err(Error::system("making shared memory"))?;

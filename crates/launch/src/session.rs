@@ -27,6 +27,8 @@ use crate::{Error, Result};
 
 /// Steps of a slice while only recording: long enough that hand-overs cost little.
 pub const QUANTUM: u32 = 5000;
+/// And for who only watches, slices more at a stretch for a thread that only accesses memory.
+pub const QUIET_SLICES: u32 = 7;
 pub const MAX_TRACE: u64 = 2 << 30;
 /// Processes that outlive the program are waited for so long.
 const STRAGGLERS: Duration = Duration::from_secs(2);
@@ -55,6 +57,9 @@ pub struct Options {
     pub policy: Policy,
     pub seed: u64,
     pub quantum: u32,
+    /// Slices that a thread gets at a stretch beyond the first, as long as it only accesses memory: for who does not
+    /// look at where between two synchronizations threads take turns.
+    pub quiet_slices: u32,
     pub max_trace: u64,
     pub input: Input,
     pub output: Output,
@@ -82,6 +87,7 @@ impl Options {
             policy: Policy::Quantum,
             seed: 0,
             quantum: QUANTUM,
+            quiet_slices: 0,
             max_trace: MAX_TRACE,
             output: Output::Ours,
             descriptors: None,

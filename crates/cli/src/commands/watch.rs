@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 
 use reweave_launch::watch::{self, MAX_MEMORY, Plan, WatchEvent, Watched};
-use reweave_launch::{Error, Options, exit, human_size};
+use reweave_launch::{Error, Options, QUANTUM, QUIET_SLICES, exit, human_size};
 use reweave_predict::{ANALYSES, AnalysisRef, Watching, live};
 use reweave_report::{Style, text};
 
@@ -119,6 +119,8 @@ pub fn run(args: Args) -> i32 {
     }
     let mut options = Options::watched(FRONT_ENDS, args.command);
     args.scheduling.apply(&mut options);
+    // Slices that somebody asked for are as long as that.
+    options.quiet_slices = if args.scheduling.quantum == QUANTUM { QUIET_SLICES } else { 0 };
     let plan = Plan {
         options: live::Options { analyses, sample: args.sample, check: args.check, every_access: args.every_access },
         max_memory: args.max_memory.unwrap_or(MAX_MEMORY),

@@ -55,6 +55,8 @@ pub struct View<'a> {
     pub current: u32,
     /// The current thread gave way by itself (yield, sleep), so prefer another.
     pub yielded: bool,
+    /// The current thread has only accessed memory in the slice that ends.
+    pub quiet: bool,
     /// Steps of the whole run so far.
     pub steps: u64,
 }
@@ -133,7 +135,7 @@ pub fn configured(region: Region) -> Box<dyn Policy> {
             let victim = (header.victim != NO_THREAD).then_some(header.victim);
             Box::new(Turns::new(header.quantum, header.by_writes != 0, victim, header.crowd))
         }
-        _ => Box::new(Quantum::new(header.quantum, header.seed)),
+        _ => Box::new(Quantum::new(header.quantum, header.quiet_slices, header.seed)),
     }
 }
 

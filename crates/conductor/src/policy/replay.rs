@@ -169,7 +169,7 @@ impl Replay {
             exact: false,
             plays: false,
             interrupts: Vec::new(),
-            rest: Box::new(Quantum::new(header.quantum, 0)),
+            rest: Box::new(Quantum::new(header.quantum, 0, 0)),
             plans_meeting: false,
             diverged: false,
             ahead: Vec::new(),

@@ -145,3 +145,42 @@ impl Unlowered<'_> {
         false
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use reweave_model::{AccessFlags, Addr, Op, Value};
+    use reweave_trace::{Meta, TraceBuilder};
+
+    use super::*;
+    use crate::lower::Windows;
+
+    #[test]
+    fn only_pairs_that_are_left_count() {
+        let mut builder = TraceBuilder::new(&Meta::default());
+        let lock = ObjectId(0x9000);
+        let write = |addr| Op::Write { addr: Addr(addr), size: 8, value: Value::Word(1), flags: AccessFlags(0) };
+        let mut push = |thread, pc, op: Op<'_>| builder.push(ThreadId(thread), Pc(pc), op).expect("memory");
+        push(0, 100, Op::Begin);
+        push(0, 101, Op::Fork { child: ThreadId(1), nth: 0 });
+        push(1, 102, Op::Begin);
+        for thread in [0, 1] {
+            push(thread, 10, write(0x1000));
+            push(thread, 20, write(0x2000));
+            push(thread, 103, Op::Acquire { object: lock, mode: LockMode::Exclusive, tried: false });
+            push(thread, 30, write(0x3000));
+            push(thread, 104, Op::Release { object: lock, mode: LockMode::Exclusive });
+        }
+        let trace = builder.into_trace().expect("a trace");
+        let left = |pairs: &[(u64, u64)]| Left::new(pairs.iter().map(|&(one, two)| (Pc(one), Pc(two))).collect());
+        let mut windows = Windows::new(&trace, 100, &mut |_| true).expect("readable");
+        let seen = windows.next_window_if(&|window| {
+            assert!(window.may_race(None));
+            assert!(window.may_race(Some(&left(&[(10, 10)]))) && window.may_race(Some(&left(&[(7, 8), (20, 20)]))));
+            assert!(!window.may_race(Some(&left(&[(10, 20)]))), "other memory");
+            assert!(!window.may_race(Some(&left(&[(30, 30)]))), "a common lock");
+            assert!(!window.may_race(Some(&left(&[(7, 8)]))), "other places");
+            true
+        });
+        assert!(seen.expect("readable").is_some_and(|(_, window)| window.is_some()));
+    }
+}

@@ -314,18 +314,21 @@ proptest! {
     /// What programs do most: a few accesses again and again, some over an array, with values that stay or change.
     #[test]
     fn loops_pack_and_unpack(
-        body in prop::collection::vec((any::<bool>(), prop_oneof![Just(0u64), Just(8), Just(1 << 20)], any::<bool>()), 1..6),
+        body in prop::collection::vec((any::<bool>(), prop_oneof![Just(0u64), Just(8), Just(1 << 20)], any::<bool>(), any::<bool>()), 1..6),
         rounds in 1u64..200,
         leaves_at in 0u64..400,
         seed in any::<u64>(),
     ) {
         let (mut words, mut random) = (Vec::new(), seed | 1);
         for round in 0..rounds {
-            for (at, &(write, stride, changes)) in body.iter().enumerate() {
+            for (at, &(write, stride, changes, calls)) in body.iter().enumerate() {
                 random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
                 let kind = if write { wire::kind::WRITE } else { wire::kind::READ };
                 let value = if changes { random >> (random % 61) } else { at as u64 };
                 let addr = 0x7000_0000 + (at as u64 % 3) * 4096 + round * stride;
+                if calls {
+                    words.push(u64::from(wire::kind::STACK) | (at as u64 + 1) << 16);
+                }
                 words.extend([wire::access_word(kind, 8, 0, 0x40_0000 + at as u64), addr, value]);
             }
             if round == leaves_at {
@@ -336,6 +339,9 @@ proptest! {
         let mut out = Vec::new();
         let packed = packer.pack(&words, &mut out, |_, _| {});
         prop_assert_eq!(packed.words, words.len());
+        prop_assert_eq!(u64::from(packed.events), rounds * body.len() as u64);
+        let calls = body.iter().filter(|(.., calls)| *calls).count() as u64;
+        prop_assert_eq!(packer.counts[wire::kind::STACK as usize], rounds * calls);
         let mut back = Vec::new();
         reweave_trace::format::pack::Unpacker::default().unpack(&out, words.len() * 8, &mut back).unwrap();
         prop_assert_eq!(&back, &words);

@@ -279,7 +279,10 @@ fn the_demo_in_java() {
         return skip("the_demo_in_java", "no Java machine (java)");
     }
     let scratch = Scratch::new("java");
-    reweave(&scratch, &["demo", "race", "--java"]).expect(0).says("it happened again");
+    reweave(&scratch, &["demo", "race", "--java"])
+        .expect(0)
+        .says("it happened again")
+        .says("is killed by an uncaught exception at Bank.java:33");
 }
 
 /// The class file of the demo is what javac makes of its source. Other compilers than that of JDK 17 may differ.

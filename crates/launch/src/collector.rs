@@ -293,7 +293,7 @@ impl Collector {
         while let Ok((record, len)) = wire::decode(words) {
             match record {
                 Record::Event { op: Op::Exit { status }, .. } => self.last_words = Outcome::Exited { status },
-                Record::Event { op: Op::Fatal { number, .. }, .. } => {
+                Record::Event { op: Op::Fatal { number, .. }, .. } if number != 0 => {
                     self.last_words = Outcome::Signalled { signal: number as i32, core: false };
                 }
                 _ => {}

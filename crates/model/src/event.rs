@@ -378,7 +378,8 @@ pub enum Op<'a> {
     ThreadName { thread: ThreadId, name: &'a [u8] },
     /// The process is about to end by itself.
     Exit { status: i32 },
-    /// A fatal signal arrived at this thread; `addr` is the faulting address.
+    /// A fatal signal arrived at this thread; `addr` is the faulting address. Number 0 is no signal: the thread ends by
+    /// an exception that nobody catches, and the others go on.
     Fatal { number: u32, addr: Addr },
     /// No thread can ever move again.
     Hang,

@@ -206,6 +206,7 @@ impl<'a> Describer<'a> {
             }
             Op::ThreadName { thread, name } => format!("T{thread} {}", String::from_utf8_lossy(name)),
             Op::Exit { status } => format!("status {status}"),
+            Op::Fatal { number: 0, .. } => signal_name(0),
             Op::Fatal { number, addr } => format!("{} at {:#x}", signal_name(number as i32), addr.0),
         }
     }
@@ -366,6 +367,9 @@ const SIGNALS: [&str; 32] = [
 
 /// `SIGSEGV`, or `signal 40`.
 pub fn signal_name(number: i32) -> String {
+    if number == 0 {
+        return "an uncaught exception".into();
+    }
     match usize::try_from(number).ok().and_then(|i| SIGNALS.get(i)).filter(|name| !name.is_empty()) {
         Some(name) => (*name).to_owned(),
         None => format!("signal {number}"),

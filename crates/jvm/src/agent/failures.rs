@@ -32,7 +32,7 @@ pub unsafe extern "system" fn fails(env: Env, _: Object, exception: Object) {
         }
         inside.set_stack(stack);
         let pc = places.first().copied().unwrap_or(0);
-        inside.event(pc, Op::Fatal { number: libc::SIGABRT as u32, addr: Addr(0) });
+        inside.event(pc, Op::Fatal { number: 0, addr: Addr(0) });
         inside.set_stack(before);
     });
 }

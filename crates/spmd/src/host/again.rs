@@ -93,7 +93,8 @@ pub(super) fn values(order: &Ordered, forward: bool) -> String {
     parts.join(", ")
 }
 
-/// Hexadecimal bytes as a number, if they may be one.
+/// Hexadecimal bytes as a number, if they may be one. Eight bytes that are no small integer are read as a
+/// floating-point number, which is said.
 fn number(bytes: &str) -> String {
     let byte = |at: usize| bytes.get(at..at + 2).and_then(|pair| u8::from_str_radix(pair, 16).ok());
     let all: Option<Vec<u8>> = (0..bytes.len()).step_by(2).map(byte).collect();
@@ -102,9 +103,23 @@ fn number(bytes: &str) -> String {
         Some([one]) => one.to_string(),
         Some(&[a, b]) => i16::from_le_bytes([a, b]).to_string(),
         Some(&[a, b, c, d]) => i32::from_le_bytes([a, b, c, d]).to_string(),
+        Some(&[a, b, c, d, e, f, g, h]) => {
+            let word = u64::from_le_bytes([a, b, c, d, e, f, g, h]);
+            let (integer, real) = (word.cast_signed(), f64::from_bits(word));
+            match () {
+                () if integer.unsigned_abs() < SMALL => integer.to_string(),
+                () if ORDINARY.contains(&real.abs()) => format!("{real:?} (as a double)"),
+                () => format!("{word:#x}"),
+            }
+        }
         _ => format!("0x{bytes}"),
     }
 }
+
+/// Eight bytes below this are rather an integer: no floating-point number that programs deal in looks so.
+const SMALL: u64 = 1 << 48;
+/// Sizes of floating-point numbers that programs deal in.
+const ORDINARY: std::ops::Range<f64> = 1e-12..1e15;
 
 #[cfg(test)]
 mod tests {
@@ -115,7 +130,11 @@ mod tests {
         assert_eq!(number("02000000"), "2");
         assert_eq!(number("ffffffff"), "-1");
         assert_eq!(number("0000000000000000"), "0");
-        assert_eq!(number("000000000000f03f"), "0x000000000000f03f");
+        assert_eq!(number("000000000000f03f"), "1.0 (as a double)");
+        assert_eq!(number("000000000000f8bf"), "-1.5 (as a double)");
+        assert_eq!(number("0700000000000000"), "7");
+        assert_eq!(number("feffffffffffffff"), "-2");
+        assert_eq!(number("efcdab8967452301"), "0x123456789abcdef");
         assert_eq!(number("x"), "0xx");
     }
 }

@@ -177,8 +177,12 @@ fn publishes(group: &Group<'_>) -> bool {
     memory.any(|memory| memory.allocated && held.contains(memory.object.as_str()))
 }
 
-/// The same is read and written in steps: a block of its own, or a line that does both.
+/// The same is read and written in steps: a block of its own, or a line that does both. In the run of a race by memory
+/// order alone nothing is lost: weak synchronization orders the two.
 fn updates(item: &Item) -> bool {
+    if item.facts.memory_order {
+        return false;
+    }
     if let (Kind::Race, [one, two]) = (item.kind, &item.accesses[..]) {
         let reads_and_writes =
             is(one, OpName::Read) && is(two, OpName::Write) || is(one, OpName::Write) && is(two, OpName::Read);
@@ -264,6 +268,14 @@ mod tests {
         assert_eq!(Pattern::of(&Group { lead: &failed, others: Vec::new() }), Some(Pattern::Aba));
         let update = vec![plain(1, read()), plain(2, write()), plain(1, write())];
         assert_eq!(pattern(&[(Kind::Atomicity, update)]), Some(Pattern::LostUpdate));
+        let on_a_line = |memory_order| {
+            let mut item = Item::new(Kind::Race, Strength::Confirmed);
+            item.accesses = vec![plain(1, read()), AccessItem { thread: 2, ..plain(1, write()) }];
+            item.facts.memory_order = memory_order;
+            Pattern::of(&Group { lead: &item, others: Vec::new() })
+        };
+        assert_eq!(on_a_line(false), Some(Pattern::LostUpdate));
+        assert_eq!(on_a_line(true), None, "weak synchronization orders them: nothing is lost");
         let act = vec![plain(1, read()), plain(2, write()), access(1, write(), &[], "other", None)];
         assert_eq!(pattern(&[(Kind::Atomicity, act)]), Some(Pattern::CheckThenAct));
     }

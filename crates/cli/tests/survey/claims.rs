@@ -59,6 +59,8 @@ struct Told<'t> {
     /// `bank.c:15`, or the function.
     place: &'t str,
     locks: Vec<&'t str>,
+    /// Something is said of locks: of where a run failed nothing may be.
+    says_locks: bool,
 }
 
 impl Told<'_> {
@@ -123,6 +125,7 @@ impl Evidence<'_> {
     fn line<'t>(&self, words: &'t str, told: &mut [(Told<'t>, &'t str)]) -> Option<String> {
         if let Some(locks) = words.strip_prefix("holding ") {
             let (last, _) = told.last_mut()?;
+            last.says_locks = true;
             if locks != "no lock" {
                 last.locks = split_locks(locks);
             }
@@ -164,7 +167,7 @@ impl Evidence<'_> {
             seen.thread == told.thread
                 && may_be(told.op, seen.deed)
                 && (told.place.is_empty() || seen.places.contains(told.place))
-                && are_held(run, seen, &told.locks)
+                && (!told.says_locks || are_held(run, seen, &told.locks))
         };
         // Who is killed does nothing there: it had come so far.
         let is_killed = |run: &Ran| {
@@ -290,7 +293,7 @@ impl Evidence<'_> {
     }
 
     /// Whether the run did one access right after the other: two steps of two threads on the same memory, and no step of
-    /// anybody between them.
+    /// anybody between them but of the calls that made them, in which nobody else can come.
     fn are_neighbours(&self, told: &[Told<'_>]) -> bool {
         let [one, two] = told else { return false };
         let steps: Vec<&Seen> = self.failing.0.steps.iter().filter(|seen| seen.is_step).collect();
@@ -298,7 +301,14 @@ impl Evidence<'_> {
             seen.thread == told.thread && may_be(told.op, seen.deed) && seen.places.contains(told.place)
         };
         let both = |first: &Seen, second: &Seen| is(one, first) && is(two, second) || is(two, first) && is(one, second);
-        steps.windows(2).any(|pair| pair[0].thread != pair[1].thread && both(pair[0], pair[1]))
+        let same_call = |one: &Seen, other: &Seen| one.thread == other.thread && one.places == other.places;
+        steps.iter().enumerate().any(|(at, first)| {
+            let after = steps[at + 1..].iter().find(|seen| seen.thread != first.thread);
+            let calls = steps[at + 1..].iter().take_while(|seen| same_call(first, seen)).count();
+            let next =
+                steps[at + 1 + calls..].iter().take_while(|seen| after.is_some_and(|after| same_call(after, seen)));
+            next.copied().any(|second| both(first, second))
+        })
     }
 
     /// *What the recorded run did* is looked up by the numbers of steps that it names, or by values.
@@ -395,7 +405,7 @@ fn access(words: &str) -> Option<Told<'_>> {
     let place = rest.rsplit_once(" at ").map_or("", |(_, place)| place);
     let place = place.split(" in ").next().unwrap_or(place);
     let place = place.rsplit('/').next().unwrap_or(place);
-    Some(Told { thread: number(rest)?, op, place, locks: Vec::new() })
+    Some(Told { thread: number(rest)?, op, place, locks: Vec::new(), says_locks: false })
 }
 
 /// `a (taken at bank.c:14 withdraw), b (shared, taken at bank.c:20 deposit)`

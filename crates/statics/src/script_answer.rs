@@ -213,6 +213,7 @@ impl Answer<'_, '_> {
             why,
             pair: pair.map(|(one, other)| [self.access(one), self.access(other)]),
             locked: pair.is_some_and(|(one, other)| self.program.locks.excludes(one, other).is_some()),
+            derived: None,
         }
     }
 

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use reweave_report::determinism::{Determinism, OutputItem, Verdict};
+use reweave_report::determinism::{self, Determinism, OutputItem, TextOptions, Verdict, Why};
 use reweave_statics::java::{NoAnswer, answer};
 use reweave_statics::question::{Question, requirement};
 
@@ -170,4 +170,35 @@ fn broken_class_files_are_no_panic() {
         fs::write(&path, bytes).expect("a file");
         let _ = answer(&[report.clone(), path.clone()], &question);
     }
+}
+
+/// What derives from a choice names it: the words of the lines `why of` in the programs are printed for that location.
+#[test]
+fn reads_that_depend_on_a_choice_name_it() {
+    let Some(classes) = compiled("reads_that_depend_on_a_choice_name_it", "determinism") else { return };
+    let (mut looked, mut wrong, mut unnamed) = (0, Vec::new(), Vec::new());
+    for file in fs::read_dir(programs("determinism")).expect("programs").flatten() {
+        let name = file.file_name().to_string_lossy().trim_end_matches(".java").to_owned();
+        let text = fs::read_to_string(file.path()).expect("a program");
+        let determinism = ask(classes.path(), &name);
+        let reads = determinism.locations.iter().flat_map(|item| item.reads.iter().map(move |read| (item, read)));
+        for (item, read) in reads.filter(|(_, read)| read.why == Why::Derived && read.derived.is_none()) {
+            unnamed.push(format!("{name}: {}: {read:?}", item.name));
+        }
+        for line in text.lines().filter_map(|line| line.strip_prefix("// why of ")) {
+            let (location, words) = line.split_once(": ").expect("a location and words");
+            let mut printed = Vec::new();
+            let shown = TextOptions { all: true, explain: (location != "output").then(|| location.to_owned()) };
+            determinism::write(&determinism, &shown, &mut printed).expect("memory");
+            let printed = String::from_utf8(printed).expect("text");
+            let start = if location == "output" { "OUTPUT" } else { "why" };
+            let is_meant = |line: &str| line.trim_start().starts_with(start) && line.ends_with(&format!("   {words}"));
+            if !printed.lines().any(is_meant) {
+                wrong.push(format!("{name}: {location}: {words}\n{printed}"));
+            }
+            looked += 1;
+        }
+    }
+    assert!(wrong.is_empty() && unnamed.is_empty(), "{}\n{}", wrong.join("\n"), unnamed.join("\n"));
+    assert!(looked >= 6, "{looked}");
 }

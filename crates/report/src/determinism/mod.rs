@@ -107,6 +107,73 @@ pub struct ReadItem {
     pub pair: Option<[AccessAt; 2]>,
     /// A lock keeps them apart.
     pub locked: bool,
+    /// Of what is derived: what of it, and from which choice.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub derived: Option<DerivedFrom>,
+}
+
+/// What about a read or a write derives from a choice made elsewhere.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Manner {
+    /// What is written.
+    #[default]
+    Value,
+    /// Whether it is executed.
+    Executed,
+    /// Which object or element it is about.
+    Place,
+    /// Whether the program ends before.
+    Ends,
+}
+
+/// The first reason that was found.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct DerivedFrom {
+    pub manner: Manner,
+    /// The write that the read may see; none if it is about the read itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub write: Option<AccessAt>,
+    /// Where it begins; none where the program just ends.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub choice: Option<ChoiceAt>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ChoiceKind {
+    /// A read that may see several writes.
+    #[default]
+    Read,
+    /// The order of threads decides what a library call returns.
+    Call,
+    /// The name or the number of a thread.
+    ThreadName,
+    /// A call fails, or does not.
+    Throws,
+    /// What is gone through is changed meanwhile, or not.
+    Changed,
+    /// Threads share what they must not share.
+    Race,
+    /// A task is cancelled, or not.
+    Cancels,
+    /// Code that is not understood.
+    NotUnderstood,
+    /// A read of what code that is not understood may touch.
+    Touched,
+}
+
+/// Where a chain of dependences begins.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct ChoiceAt {
+    pub kind: ChoiceKind,
+    pub at: AccessAt,
+    /// The location that is read, what is called, or what is not understood.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// Of what unknown code may touch: this is not understood.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unknown: Vec<NotUnderstood>,
 }
 
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
@@ -115,6 +182,9 @@ pub struct OutputItem {
     pub verdict: Verdict,
     /// What is printed, or whether, depends on a choice.
     pub tainted: bool,
+    /// On this one, as far as that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub choice: Option<ChoiceAt>,
     /// May come before or after this one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub order: Option<AccessAt>,

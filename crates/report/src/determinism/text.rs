@@ -2,7 +2,10 @@
 
 use std::io::{self, Write};
 
-use super::{AccessAt, Determinism, LocationItem, OutputItem, ReadItem, Same, Verdict, Why};
+use super::{
+    AccessAt, ChoiceAt, ChoiceKind, DerivedFrom, Determinism, LocationItem, Manner, OutputItem, ReadItem, Same,
+    Verdict, Why,
+};
 
 /// How much is shown.
 #[derive(Clone, Debug, Default)]
@@ -140,16 +143,64 @@ fn one_read(read: &ReadItem, out: &mut dyn Write) -> io::Result<()> {
             format!("{} and {}: {who}{lock}", one.short(), other.short())
         }
         (Why::Choice, None) => "another thread may come before or after it".to_owned(),
-        (Why::Derived, _) => "depends on a choice made elsewhere".to_owned(),
+        (Why::Derived, _) => match &read.derived {
+            Some(derived) => derived_why(derived),
+            None => "depends on a choice made elsewhere".to_owned(),
+        },
         (Why::Unknown, _) => "code that is not understood may touch it".to_owned(),
     };
     writeln!(out, "   why    {why}")
 }
 
+fn derived_why(derived: &DerivedFrom) -> String {
+    let what = match (derived.manner, &derived.write) {
+        (Manner::Value, Some(write)) => format!("what is written at {}", write.short()),
+        (Manner::Value, None) => "what is read".to_owned(),
+        (Manner::Executed, Some(write)) => format!("whether it is written at {}", write.short()),
+        (Manner::Executed, None) => "whether it is executed".to_owned(),
+        (Manner::Place, Some(write)) => format!("which object or element is written at {}", write.short()),
+        (Manner::Place, None) => "which object or element is read".to_owned(),
+        (Manner::Ends, Some(write)) => return format!("the program may end before it is written at {}", write.short()),
+        (Manner::Ends, None) => return "the program may end before".to_owned(),
+    };
+    match &derived.choice {
+        Some(choice) => format!("{what} can depend on {}", choice_at(choice)),
+        None => format!("{what} depends on a choice made elsewhere"),
+    }
+}
+
+fn choice_at(choice: &ChoiceAt) -> String {
+    let at = choice.at.short();
+    let name = choice.name.as_deref();
+    let named = name.map_or_else(String::new, |name| format!(" ({name})"));
+    let call = name.unwrap_or("what is called");
+    match choice.kind {
+        ChoiceKind::Read => format!("the choice at {at}{named}"),
+        ChoiceKind::Call => format!("what {call} returns at {at}"),
+        ChoiceKind::ThreadName => format!("which name or number a thread has at {at}{named}"),
+        ChoiceKind::Throws => format!("whether {call} throws at {at}"),
+        ChoiceKind::Changed => format!("whether another thread changes meanwhile what is gone through at {at}{named}"),
+        ChoiceKind::Race => format!("how a data race ends at {at}{named}"),
+        ChoiceKind::Cancels => format!("whether a task is cancelled in time at {at}{named}"),
+        ChoiceKind::NotUnderstood => format!("{call} at {at}, which is not understood"),
+        ChoiceKind::Touched => {
+            let code = match &choice.unknown[..] {
+                [] => String::new(),
+                [one] => format!(" ({} at {})", one.what, one.at),
+                [one, rest @ ..] => format!(" ({} at {}, or {} more)", one.what, one.at, rest.len()),
+            };
+            format!("what is read at {at}{named}, which code that is not understood may touch{code}")
+        }
+    }
+}
+
 fn output_why(output: &OutputItem) -> String {
     let mut why = Vec::new();
     if output.tainted {
-        why.push("what is printed, or whether, depends on a choice".to_owned());
+        why.push(match &output.choice {
+            Some(choice) => format!("what is printed, or whether, can depend on {}", choice_at(choice)),
+            None => "what is printed, or whether, depends on a choice".to_owned(),
+        });
     }
     if let Some(other) = &output.order {
         match other == &output.at {

@@ -12,6 +12,7 @@ use super::barriers::Barriers;
 use super::calls::is_library;
 use super::code::{Kind, Value};
 use super::conflicts::{AccessId, Choices, Conflicts, OrderFree};
+use super::derived::{Derived, choice_at};
 use super::exceptions::Exceptions;
 use super::models::Word;
 use super::monitors::Monitors;
@@ -22,7 +23,7 @@ use super::races::Races;
 use super::signals::Signals;
 use super::slices::Slices;
 use super::solve::{Birth, Point, Solver, ThreadId};
-use super::taint::Taint;
+use super::taint::{Because, Manner, Root, Taint};
 use super::threads::Threads;
 use super::updates;
 use crate::expected::Expected;
@@ -142,8 +143,20 @@ enum Read {
     Fixed,
     Same(Same),
     Choice(AccessId, AccessId),
-    Derived,
+    Derived(Derived),
     Unknown,
+}
+
+impl Read {
+    /// The choice because of which an access at a point is not the same in all executions.
+    fn because(self, read: AccessId, at: Point) -> Option<Because> {
+        match self {
+            Self::Fixed | Self::Same(_) => None,
+            Self::Choice(..) => Some(Because::new(Root::Read(read))),
+            Self::Derived(derived) => derived.because(),
+            Self::Unknown => Some(Because::new(Root::Touched(at))),
+        }
+    }
 }
 
 impl Judge<'_, '_, '_> {
@@ -252,13 +265,13 @@ impl Judge<'_, '_, '_> {
     }
 
     /// Whether another object is meant in another execution.
-    fn moves(&self, access: &Access) -> bool {
-        let tainted = |value: Value| self.taint.is_tainted(access.at.frame, value);
+    fn moves(&self, access: &Access) -> Option<Because> {
+        let tainted = |value: Value| self.taint.value(access.at.frame, value);
         let single = |value: Value| match self.facts.solver.objects_of(access.at.frame, value)[..] {
             [object] => self.facts.threads.is_single(self.facts.solver, object),
             _ => false,
         };
-        access.base.is_some_and(|base| tainted(base) && !single(base)) || access.index.is_some_and(tainted)
+        access.base.filter(|base| !single(*base)).and_then(tainted).or_else(|| access.index.and_then(tainted))
     }
 
     fn kind(&self, location: Location, read: Option<AccessId>) -> Read {
@@ -271,16 +284,22 @@ impl Judge<'_, '_, '_> {
         }
         let all = &self.facts.accesses.by_location[&location];
         let at = read.map(|read| self.facts.accesses.all[read].at);
-        let sees = all.iter().any(|write| {
+        let seen = all.iter().filter_map(|write| {
             let access = &self.facts.accesses.all[*write];
             let before = |at| self.facts.threads.may_precede(self.facts.solver, access.at, at);
-            let cut = read.is_none() && access.writes && self.ends.cuts_off(self.facts, access.at);
-            self.taint.writes.contains(write) && at.is_none_or(before) || cut
+            let tainted = self.taint.writes.get(write).filter(|_| at.is_none_or(before));
+            let cut = || read.is_none() && access.writes && self.ends.cuts_off(self.facts, access.at);
+            let ends = || cut().then_some(Derived::Ends(*write));
+            tainted.map(|(manner, because)| Derived::Write(*write, *manner, *because)).or_else(ends)
         });
-        let moved = read.is_some_and(|read| self.moves(&self.facts.accesses.all[read]));
-        let decided = at.is_some_and(|at| self.taint.is_decided(at)) && !self.is_settled(location);
-        if sees || moved || decided {
-            return Read::Derived;
+        let moved = || read.and_then(|read| self.moves(&self.facts.accesses.all[read]));
+        let decided = || at.and_then(|at| self.taint.decided(at)).filter(|_| !self.is_settled(location));
+        let derived = seen
+            .min_by_key(Derived::because)
+            .or_else(|| moved().map(|because| Derived::Read(Manner::Place, because)))
+            .or_else(|| decided().map(|because| Derived::Read(Manner::Executed, because)));
+        if let Some(derived) = derived {
+            return Read::Derived(derived);
         }
         match self.choices.pairs(location, read).first() {
             None => Read::Fixed,
@@ -308,6 +327,7 @@ impl Judge<'_, '_, '_> {
         let is_part = |id: &AccessId| self.free.accesses.contains(id) && !self.is_choice(location, *id);
         let reads: Vec<AccessId> = reads.filter(|id| !is_part(id)).collect();
         for read in reads.into_iter().map(Some).chain([None]) {
+            let mut derived = None;
             let (verdict, why, pair) = match self.kind(location, read) {
                 Read::Fixed => continue,
                 Read::Same(same) => {
@@ -315,7 +335,10 @@ impl Judge<'_, '_, '_> {
                     continue;
                 }
                 Read::Choice(one, other) => (Verdict::CanDiffer, Why::Choice, Some((one, other))),
-                Read::Derived => (Verdict::CanDiffer, Why::Derived, None),
+                Read::Derived(from) => {
+                    derived = Some(from.told(self.facts, &self.naming));
+                    (Verdict::CanDiffer, Why::Derived, None)
+                }
                 Read::Unknown => (Verdict::Unknown, Why::Unknown, None),
             };
             item.verdict = item.verdict.max(verdict);
@@ -339,7 +362,7 @@ impl Judge<'_, '_, '_> {
             });
             let pair = pair.map(|(one, other)| [self.access(one), self.access(other)]);
             let at = read.map(|read| self.access(read)).unwrap_or_default();
-            let one = ReadItem { at, is_end: read.is_none(), sees: None, sources, why, pair, locked };
+            let one = ReadItem { at, is_end: read.is_none(), sees: None, sources, why, pair, locked, derived };
             if !item.reads.iter().any(|known| known.at == one.at && known.is_end == one.is_end) {
                 item.reads.push(one);
             }
@@ -370,21 +393,24 @@ impl Judge<'_, '_, '_> {
         let mut items: Vec<OutputItem> = Vec::new();
         for at in &all {
             let Some(call) = solver.call_at(*at) else { continue };
-            let arguments = call.arguments.iter().any(|value| self.taint.is_tainted(at.frame, *value));
-            let ids = self.facts.accesses.by_point.get(at).into_iter().flatten();
-            let held = ids.into_iter().any(|id| {
-                let access = &self.facts.accesses.all[*id];
-                access.reads && !matches!(self.kind(access.location, Some(*id)), Read::Fixed | Read::Same(_))
-            });
+            let arguments = || call.arguments.iter().filter_map(|value| self.taint.value(at.frame, *value)).min();
+            let mut ids = self.facts.accesses.by_point.get(at).into_iter().flatten();
+            let mut held = || {
+                ids.find_map(|id| {
+                    let access = &self.facts.accesses.all[*id];
+                    access.reads.then(|| self.kind(access.location, Some(*id)))?.because(*id, *at)
+                })
+            };
             let callees = solver.callees.get(at).into_iter().flatten();
-            let shown = callees.into_iter().any(|callee| self.taint.returns_tainted(*callee));
+            let shown = || callees.into_iter().find_map(|callee| self.taint.returned(*callee));
             let either = |other: &&Point| {
                 self.facts.threads.parallel(solver, *at, **other)
                     && !self.facts.signals.order(*at, **other)
                     && !self.facts.barriers.order(solver, *at, **other)
             };
             let order = all.iter().find(either);
-            let tainted = arguments || held || shown || self.taint.is_decided(*at);
+            let because = arguments().or_else(&mut held).or_else(shown).or_else(|| self.taint.decided(*at));
+            let tainted = because.is_some();
             let outlived = self.ends.cuts_off(self.facts, *at);
             let differs = tainted || order.is_some() || outlived;
             let unknown = self.taint.incomplete || self.facts.accesses.unknown_statics && !differs;
@@ -394,7 +420,8 @@ impl Judge<'_, '_, '_> {
                 (false, false) => Verdict::Proved,
             };
             let order = order.map(|other| self.naming.point(*other));
-            let item = OutputItem { at: self.naming.point(*at), verdict, tainted, order, outlived };
+            let choice = because.map(|because| choice_at(self.facts, &self.naming, because.root));
+            let item = OutputItem { at: self.naming.point(*at), verdict, tainted, choice, order, outlived };
             match items.iter_mut().find(|known| known.at == item.at) {
                 Some(known) if known.verdict < item.verdict => *known = item,
                 Some(_) => {}
@@ -411,7 +438,8 @@ impl Judge<'_, '_, '_> {
         let unknown = self.taint.incomplete || self.facts.accesses.unknown_statics;
         let mut items = Vec::new();
         for (at, thread) in solver.threads.iter().enumerate() {
-            let differs = thread.entries.iter().any(|entry| !self.taint.thrown(*entry).is_nothing());
+            let because = thread.entries.iter().find_map(|entry| self.taint.thrown_because(*entry));
+            let differs = because.is_some();
             let is_main = thread.birth == Birth::Main;
             let is_printed = match thread.birth {
                 Birth::Main | Birth::Started(_) => true,
@@ -428,7 +456,8 @@ impl Judge<'_, '_, '_> {
             let what = if is_main { "exit status".to_owned() } else { format!("uncaught exception of {by}") };
             let at = AccessAt { file: what, by, ..AccessAt::default() };
             if is_printed && !items.iter().any(|known: &OutputItem| known.at == at) {
-                items.push(OutputItem { at, verdict, tainted: differs, ..OutputItem::default() });
+                let choice = because.map(|because| choice_at(self.facts, &self.naming, because.root));
+                items.push(OutputItem { at, verdict, tainted: differs, choice, ..OutputItem::default() });
             }
         }
         items

@@ -23,6 +23,7 @@ pub mod classes;
 pub mod code;
 pub mod conflicts;
 mod constraints;
+mod derived;
 mod entries;
 mod exceptions;
 mod flow_graph;

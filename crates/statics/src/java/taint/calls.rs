@@ -1,128 +1,138 @@
 //! What depends on the order of threads in calls: of the program's own methods, of the library, of tasks.
 
-use super::Flow;
+use super::{Because, Flow, Root};
 use crate::java::code::{Call, How};
 use crate::java::conflicts::AccessId;
 use crate::java::exceptions::Thrown;
-use crate::java::models::Word;
-use crate::java::solve::{Birth, FrameId, OPAQUE, Point, ThreadId, known};
+use crate::java::models::{Model, Word};
+use crate::java::solve::{Birth, OPAQUE, Point, ThreadId, known};
 use crate::java::threads::threads_of;
 
 impl Flow<'_, '_> {
-    /// `raised`: whether it is done depends on an exception.
-    pub(super) fn call(&mut self, at: Point, call: &Call, decided: bool, raised: bool, ids: &[AccessId]) {
+    /// `decided`: whether it is done depends on a choice.
+    pub(super) fn call(&mut self, at: Point, call: &Call, decided: Option<Because>, ids: &[AccessId]) {
         let frame = at.frame;
         let has_receiver = matches!(call.how, How::Special | How::Virtual);
-        let moves = has_receiver && self.moves(frame, call.arguments[0]);
-        let given = call.arguments.iter().enumerate().any(|(index, argument)| match index {
+        let moves = call.arguments.first().filter(|_| has_receiver).and_then(|one| self.moves(frame, *one));
+        let arguments = call.arguments.iter().enumerate().filter_map(|(index, argument)| match index {
             0 if has_receiver => moves,
             _ => self.is(frame, *argument),
         });
-        let held = ids.iter().any(|id| self.choices.accesses.all[*id].reads && self.reads(*id));
-        let held = held || self.holds_tainted_result(at, call);
-        self.stages(at, given || held);
+        let given = arguments.min();
+        let held = ids.iter().filter(|id| self.choices.accesses.all[**id].reads).find_map(|id| self.reads(*id));
+        let held = held.or_else(|| self.holds_tainted_result(at, call));
+        let given_or_held = given.or(held);
+        self.stages(at, given_or_held);
         let callees = self.solver.callees.get(&at).cloned().unwrap_or_default();
         let back = self.solver.callbacks.contains(&at);
-        let mut returned = false;
+        let which = moves.filter(|_| callees.len() > 1);
+        let mut returned = None;
         for callee in &callees {
-            if decided || raised || moves && callees.len() > 1 {
-                self.changed |= self.taint.frames.insert(callee.index());
+            if let Some(because) = decided.or(which) {
+                self.changed |= self.taint.frames.insert(callee.index(), because);
             }
             let count = self.solver.frames[callee.index()].body.code.parameters.len();
             for index in 0..count {
-                let tainted = match call.arguments.get(index) {
+                let because = match call.arguments.get(index) {
                     Some(argument) if !back => self.is(frame, *argument),
-                    _ => given || held,
+                    _ => given_or_held,
                 };
-                if tainted {
-                    self.changed |= self.taint.parameters[callee.index()].insert(index);
+                if let Some(because) = because {
+                    self.changed |= self.taint.parameters[callee.index()].insert(index, because);
                 }
             }
-            returned |= self.taint.returns.contains(callee.index());
+            returned = returned.or(self.taint.returned(*callee));
         }
-        if decided || raised || self.follows_failure(at, call) {
+        if let Some(because) = decided.or_else(|| self.follows_failure(at, call)) {
             for thread in self.solver.started.get(&at).cloned().into_iter().flatten() {
-                self.begins_or_not(thread);
+                self.begins_or_not(thread, because);
             }
         }
         let used = self.solver.used.get(&at).cloned().unwrap_or_default();
-        let mut outcome = returned && (!used.is_empty() || !callees.is_empty());
+        let mut outcome = returned.filter(|_| !used.is_empty() || !callees.is_empty());
         for one in &used {
-            let word = |word: Word| one.model.has(word);
-            outcome |= word(Word::Choice) && !self.is_alone || word(Word::Opaque);
-            // What is not understood may have changed what it asks for.
-            outcome |= word(Word::Input) && self.opaque_classes.contains(&call.method.class);
-            outcome |= word(Word::ThreadName) && !self.threads_of_main;
-            if word(Word::Joins) {
-                let started = self.solver.started.get(&at).into_iter().flatten();
-                let mut entries = started.flat_map(|thread| &self.solver.threads[thread.index()].entries);
-                outcome |= entries.any(|entry| self.taint.returns.contains(entry.index()));
-            }
-            if word(Word::Join) && word(Word::Gives) {
-                for object in self.solver.objects_of(frame, call.arguments[0]) {
-                    let entries = threads_of(self.solver, object)
-                        .into_iter()
-                        .flat_map(|thread| self.solver.threads[thread.index()].entries.clone());
-                    outcome |= entries.into_iter().any(|entry| self.taint.returns.contains(entry.index()));
-                }
-            }
+            outcome = outcome.or_else(|| self.outcome(at, call, &one.model));
         }
-        let unknown = ids.iter().any(|id| self.choices.accesses.is_unknown(self.choices.accesses.all[*id].location));
+        let unknown = || ids.iter().any(|id| self.choices.accesses.is_unknown(self.choices.accesses.all[*id].location));
+        let touched = || unknown().then_some(Because::new(Root::Touched(at)));
         let functional = !used.is_empty() || matches!(call.how, How::Concat | How::Unknown);
-        let tainted = outcome || moves && callees.len() > 1 || functional && (given || held || unknown);
-        if let Some(to) = call.to.filter(|_| tainted) {
-            self.set(frame, to);
+        let of_given = || if functional { given_or_held.or_else(touched) } else { None };
+        if let Some((to, because)) = call.to.zip(outcome.or(which).or_else(of_given)) {
+            self.set(frame, to, because);
         }
-        for id in ids {
-            let access = &self.choices.accesses.all[*id];
-            let value = match access.value {
+        for id in ids.iter().filter(|id| self.choices.accesses.all[**id].writes) {
+            let value = match self.choices.accesses.all[*id].value {
                 Some(value) => self.is(frame, value),
-                None => given || held || outcome || returned && back,
+                None => given_or_held.or(outcome).or(returned.filter(|_| back)),
             };
-            if access.writes && (decided || raised || value || moves) {
-                self.changed |= self.taint.writes.insert(*id);
-            }
+            self.writes(*id, value, decided, moves);
         }
     }
 
+    /// Whether what a library method returns differs, whatever it is given.
+    fn outcome(&self, at: Point, call: &Call, model: &Model) -> Option<Because> {
+        let new = |root: Root| Some(Because::new(root));
+        if model.has(Word::Choice) && !self.is_alone {
+            return new(Root::Library(at));
+        }
+        if model.has(Word::Opaque) {
+            return new(Root::Opaque(at));
+        }
+        // What is not understood may have changed what it asks for.
+        if let Some(opaque) = self.opaque_classes.get(&call.method.class).filter(|_| model.has(Word::Input)) {
+            return new(Root::Opaque(*opaque));
+        }
+        if model.has(Word::ThreadName) && !self.threads_of_main {
+            return new(Root::ThreadName(at));
+        }
+        let returned = |thread: ThreadId| {
+            let entries = &self.solver.threads[thread.index()].entries;
+            entries.iter().find_map(|entry| self.taint.returned(*entry))
+        };
+        let started = self.solver.started.get(&at).filter(|_| model.has(Word::Joins));
+        let joined = started.into_iter().flatten().find_map(|thread| returned(*thread));
+        if joined.is_some() || !model.has(Word::Join) || !model.has(Word::Gives) {
+            return joined;
+        }
+        let objects = self.solver.objects_of(at.frame, call.arguments[0]);
+        objects.into_iter().flat_map(|object| threads_of(self.solver, object)).find_map(returned)
+    }
+
     /// A thread that is run, or not, because of a choice.
-    pub(super) fn begins_or_not(&mut self, thread: ThreadId) {
+    pub(super) fn begins_or_not(&mut self, thread: ThreadId, because: Because) {
         for entry in &self.solver.threads[thread.index()].entries {
-            self.changed |= self.taint.frames.insert(entry.index());
+            self.changed |= self.taint.frames.insert(entry.index(), because);
         }
     }
 
     /// The stage of a future whose task fails, or does not, because of a choice: then so does the stage.
-    fn follows_failure(&mut self, at: Point, call: &Call) -> bool {
-        let Some(started) = self.solver.started.get(&at) else { return false };
+    fn follows_failure(&mut self, at: Point, call: &Call) -> Option<Because> {
+        let started = self.solver.started.get(&at)?;
         let mut used = self.solver.used.get(&at).into_iter().flatten();
         let has_receiver = call.how == How::Virtual && used.any(|one| one.model.has(Word::Submit));
         let receiver = call.arguments.first().copied().filter(|_| has_receiver);
-        let upstream: Vec<FrameId> = receiver
+        let mut upstream = receiver
             .into_iter()
             .flat_map(|receiver| self.solver.objects_of(at.frame, receiver))
             .flat_map(|object| threads_of(self.solver, object))
-            .flat_map(|thread| self.solver.threads[thread.index()].entries.clone())
-            .collect();
-        if upstream.iter().all(|entry| self.taint.thrown[entry.index()].is_nothing()) {
-            return false;
-        }
+            .flat_map(|thread| self.solver.threads[thread.index()].entries.clone());
+        let because = upstream.find_map(|entry| self.taint.thrown_because(entry))?;
         for thread in started.clone() {
-            self.fails(thread);
+            self.fails(thread, because);
         }
-        true
+        Some(because)
     }
 
     /// A task fails, or does not, because of a choice.
-    fn fails(&mut self, thread: ThreadId) {
-        for entry in &self.solver.threads[thread.index()].entries {
-            self.changed |= self.taint.thrown[entry.index()].add(&Thrown::any());
+    fn fails(&mut self, thread: ThreadId, because: Because) {
+        for entry in self.solver.threads[thread.index()].entries.clone() {
+            self.throws(entry, &Thrown::any(), because);
         }
     }
 
     /// Tasks that may be cancelled may never be run, and fail for those who wait.
     pub(super) fn cancelled(&mut self) {
-        let mut tasks: Vec<ThreadId> = Vec::new();
+        let mut tasks: Vec<(ThreadId, Because)> = Vec::new();
         for (at, used) in &self.solver.used {
             for one in known(used).filter(|one| one.model.has(Word::Cancels)) {
                 let is_meant = |thread: &ThreadId| {
@@ -136,12 +146,14 @@ impl Flow<'_, '_> {
                     task == object || threads_of(self.solver, object).contains(thread) || own.starts.iter().any(given)
                 };
                 let all = (0..self.solver.threads.len() as u32).map(ThreadId);
-                tasks.extend(all.filter(|_| self.choices.threads.is_reached(*at)).filter(is_meant));
+                let because = Because::new(Root::Cancels(*at));
+                let meant = all.filter(|_| self.choices.threads.is_reached(*at)).filter(is_meant);
+                tasks.extend(meant.map(|thread| (thread, because)));
             }
         }
-        for task in tasks {
-            self.begins_or_not(task);
-            self.fails(task);
+        for (task, because) in tasks {
+            self.begins_or_not(task, because);
+            self.fails(task, because);
         }
     }
 
@@ -150,44 +162,40 @@ impl Flow<'_, '_> {
         for at in 0..self.solver.threads.len() {
             let thread = ThreadId(at as u32);
             let entries = &self.solver.threads[at].entries;
-            if entries.iter().all(|entry| self.taint.thrown[entry.index()].is_nothing()) {
-                continue;
-            }
+            let Some(because) = entries.iter().find_map(|entry| self.taint.thrown_because(*entry)) else { continue };
             // A timer does not run a task again that failed, nor any other.
             if self.solver.often.contains(&thread) {
-                self.solver.often.clone().into_iter().for_each(|other| self.begins_or_not(other));
+                self.solver.often.clone().into_iter().for_each(|other| self.begins_or_not(other, because));
             }
             // Whoever uses a class whose initialiser failed fails.
             if matches!(self.solver.threads[at].birth, Birth::Initialiser(_)) {
                 for frame in 0..self.solver.frames.len() {
-                    self.changed |= self.taint.frames.insert(frame);
+                    self.changed |= self.taint.frames.insert(frame, because);
                 }
             }
         }
     }
 
     /// Whether what a task returned, whose future is given, differs.
-    fn holds_tainted_result(&self, at: Point, call: &Call) -> bool {
+    fn holds_tainted_result(&self, at: Point, call: &Call) -> Option<Because> {
         if !self.solver.used.contains_key(&at) {
-            return false;
+            return None;
         }
-        call.arguments.iter().flat_map(|argument| self.solver.objects_of(at.frame, *argument)).any(|object| {
+        call.arguments.iter().flat_map(|argument| self.solver.objects_of(at.frame, *argument)).find_map(|object| {
             let mut entries =
                 threads_of(self.solver, object).into_iter().flat_map(|one| &self.solver.threads[one.index()].entries);
-            entries.any(|entry| self.taint.returns.contains(entry.index()))
+            entries.find_map(|entry| self.taint.returned(*entry))
         })
     }
 
     /// Tasks that get what the call is given: stages of futures, parts of streams.
-    fn stages(&mut self, at: Point, tainted: bool) {
-        if !tainted {
-            return;
-        }
+    fn stages(&mut self, at: Point, given: Option<Because>) {
+        let Some(because) = given else { return };
         for thread in self.solver.started.get(&at).into_iter().flatten() {
             for entry in &self.solver.threads[thread.index()].entries {
                 let count = self.solver.frames[entry.index()].body.code.parameters.len();
                 for index in 1..count {
-                    self.changed |= self.taint.parameters[entry.index()].insert(index);
+                    self.changed |= self.taint.parameters[entry.index()].insert(index, because);
                 }
             }
         }

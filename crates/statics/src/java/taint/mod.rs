@@ -6,14 +6,19 @@
 //!
 //! Control: a block is *decided* if a tainted branch, or an exception that is thrown or not because of a choice, says
 //! whether it is reached ([`raised`]); where two ways meet, what differs between them is tainted if either is decided.
+//!
+//! All of it remembers the first choice that it was found to follow from ([`because`]).
 
+mod because;
 mod calls;
 mod raised;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::accesses::Location;
-use super::code::{Block, Def, How, Kind, Name, Value};
+use because::Marks;
+pub use because::{Because, Manner, Root};
+
+use super::code::{Block, Def, How, Kind, Name, Place, Value};
 use super::conflicts::{AccessId, Choices, OrderFree};
 use super::exceptions::Thrown;
 use super::models::Word;
@@ -21,21 +26,23 @@ use super::solve::{Birth, FrameId, Point, Solver, ThreadId};
 use crate::bits::Bits;
 
 pub struct Taint {
-    pub values: Vec<Bits>,
+    values: Vec<Marks>,
     /// Decided by something in the same frame.
-    blocks: Vec<Bits>,
+    blocks: Vec<Marks>,
     /// Called or started because of a choice.
-    frames: Bits,
-    pub writes: BTreeSet<AccessId>,
+    frames: Marks,
+    pub writes: BTreeMap<AccessId, (Manner, Because)>,
     /// Frames whose result differs.
-    returns: Bits,
+    returns: Marks,
     /// What leaves frames, or does not, because of a choice.
     thrown: Vec<Thrown>,
+    /// The same, piece by piece as it was found.
+    thrown_because: Vec<Vec<(Thrown, Because)>>,
     /// Frames in which the program ends, or does not, because of a choice.
-    exits: Bits,
+    exits: Marks,
     /// The first statement of a block that ends normally, or does not, because of a choice.
-    cut: BTreeMap<(FrameId, Block), u32>,
-    parameters: Vec<Bits>,
+    cut: BTreeMap<(FrameId, Block), (u32, Because)>,
+    parameters: Vec<Marks>,
     /// Reads that have a choice.
     pub choices: BTreeSet<AccessId>,
     /// The budget was used up before everything was found.
@@ -47,15 +54,16 @@ impl Taint {
         let solver = choices.solver;
         let count = solver.frames.len();
         let mut taint = Self {
-            values: vec![Bits::default(); count],
-            blocks: vec![Bits::default(); count],
-            frames: Bits::default(),
-            writes: BTreeSet::new(),
-            returns: Bits::default(),
+            values: vec![Marks::default(); count],
+            blocks: vec![Marks::default(); count],
+            frames: Marks::default(),
+            writes: BTreeMap::new(),
+            returns: Marks::default(),
             thrown: vec![Thrown::default(); count],
-            exits: Bits::default(),
+            thrown_because: vec![Vec::new(); count],
+            exits: Marks::default(),
             cut: BTreeMap::new(),
-            parameters: vec![Bits::default(); count],
+            parameters: vec![Marks::default(); count],
             choices: BTreeSet::new(),
             incomplete: false,
         };
@@ -73,7 +81,7 @@ impl Taint {
             opaque_classes: opaque_classes(solver),
             is_alone: solver.threads.iter().all(|one| matches!(one.birth, Birth::Main | Birth::Initialiser(_))),
             threads_of_main: names_are_fixed(solver),
-            thrown: false,
+            thrown: None,
         };
         flow.cancelled();
         while std::mem::replace(&mut flow.changed, false) {
@@ -89,9 +97,14 @@ impl Taint {
 
     /// Executed or not because of a choice.
     pub fn is_decided(&self, at: Point) -> bool {
-        self.frames.contains(at.frame.index())
-            || self.blocks[at.frame.index()].contains(at.block as usize)
-            || self.cut.get(&(at.frame, at.block)).is_some_and(|index| *index < at.index)
+        self.decided(at).is_some()
+    }
+
+    /// The choice because of which it is executed or not.
+    pub fn decided(&self, at: Point) -> Option<Because> {
+        let cut = || self.cut.get(&(at.frame, at.block)).filter(|(index, _)| *index < at.index).map(|(_, why)| *why);
+        let block = || self.blocks[at.frame.index()].get(at.block as usize);
+        self.frames.get(at.frame.index()).or_else(block).or_else(cut)
     }
 
     /// What ends a frame, or does not, because of a choice.
@@ -99,24 +112,38 @@ impl Taint {
         &self.thrown[frame.index()]
     }
 
+    pub fn thrown_because(&self, frame: FrameId) -> Option<Because> {
+        self.thrown_because[frame.index()].first().map(|(_, because)| *because)
+    }
+
     pub fn exits(&self, frame: FrameId) -> bool {
         self.exits.contains(frame.index())
     }
 
-    pub fn returns_tainted(&self, frame: FrameId) -> bool {
-        self.returns.contains(frame.index())
+    /// The choice because of which what a frame returns differs.
+    pub fn returned(&self, frame: FrameId) -> Option<Because> {
+        self.returns.get(frame.index())
     }
 
     pub fn is_tainted(&self, frame: FrameId, value: Value) -> bool {
         self.values[frame.index()].contains(value.index())
     }
+
+    /// The choice because of which a value differs.
+    pub fn value(&self, frame: FrameId, value: Value) -> Option<Because> {
+        self.values[frame.index()].get(value.index())
+    }
 }
 
-/// Classes of static methods that are called and not understood.
-fn opaque_classes(solver: &Solver<'_>) -> BTreeSet<Name> {
+/// Classes of static methods that are called and not understood, and where the first one is.
+fn opaque_classes(solver: &Solver<'_>) -> BTreeMap<Name, Point> {
     let opaque = solver.used.iter().filter(|(_, used)| used.iter().any(|one| one.model.has(Word::Opaque)));
-    let calls = opaque.filter_map(|(at, _)| solver.call_at(*at)).filter(|call| call.how == How::Static);
-    calls.map(|call| call.method.class).collect()
+    let calls = opaque.filter_map(|(at, _)| Some((*at, solver.call_at(*at)?)));
+    let mut classes = BTreeMap::new();
+    for (at, call) in calls.filter(|(_, call)| call.how == How::Static) {
+        classes.entry(call.method.class).or_insert(at);
+    }
+    classes
 }
 
 /// Whether main alone makes objects that are threads (they have numbers, started or not), and nobody else does.
@@ -140,139 +167,164 @@ struct Flow<'s, 'a> {
     /// Blocks whose handlers may get anything, by frame.
     catches: Vec<Bits>,
     /// Library classes that something is asked of that is not understood.
-    opaque_classes: BTreeSet<Name>,
+    opaque_classes: BTreeMap<Name, Point>,
     /// There is one thread.
     is_alone: bool,
     /// Only main makes threads, so their numbers are fixed.
     threads_of_main: bool,
     /// Which object is thrown somewhere depends on a choice.
-    thrown: bool,
+    thrown: Option<Because>,
 }
 
 impl Flow<'_, '_> {
-    fn set(&mut self, frame: FrameId, value: Value) {
-        self.changed |= self.taint.values[frame.index()].insert(value.index());
+    fn set(&mut self, frame: FrameId, value: Value, because: Because) {
+        self.changed |= self.taint.values[frame.index()].insert(value.index(), because);
     }
 
-    fn is(&self, frame: FrameId, value: Value) -> bool {
-        self.taint.is_tainted(frame, value)
+    fn is(&self, frame: FrameId, value: Value) -> Option<Because> {
+        self.taint.value(frame, value)
     }
 
     fn frame(&mut self, frame: FrameId) {
         let body = self.solver.frames[frame.index()].body.clone();
         for (at, info) in body.code.values.iter().enumerate() {
             let value = Value(at as u32);
-            if self.is(frame, value) {
+            if self.taint.is_tainted(frame, value) {
                 continue;
             }
-            let tainted = match &info.def {
-                Def::Parameter(index) => self.taint.parameters[frame.index()].contains(*index as usize),
+            let because = match &info.def {
+                Def::Parameter(index) => self.taint.parameters[frame.index()].get(*index as usize),
                 Def::Phi(all) => {
                     let decided = |from: &Block| {
-                        self.taint.blocks[frame.index()].contains(*from as usize)
-                            || self.taint.cut.contains_key(&(frame, *from))
-                            || body.code.blocks[*from as usize].next.len() > 1 && self.branches(frame, *from)
+                        let cut = || self.taint.cut.get(&(frame, *from)).map(|(_, because)| *because);
+                        let branches = || match body.code.blocks[*from as usize].next.len() {
+                            0 | 1 => None,
+                            _ => self.branches(frame, *from),
+                        };
+                        self.taint.blocks[frame.index()].get(*from as usize).or_else(cut).or_else(branches)
                     };
-                    all.iter().any(|(from, one)| self.is(frame, *one) || decided(from))
+                    let ways = all.iter().map(|(from, one)| self.is(frame, *one).or_else(|| decided(from)));
+                    ways.flatten().min()
                 }
-                Def::Caught => self.thrown || self.catches_differing(frame, info.block),
-                _ => body.code.operands(value).into_iter().any(|one| self.is(frame, one)),
+                Def::Caught => self.thrown.or_else(|| self.catches_differing(frame, info.block)),
+                _ => body.code.operands(value).into_iter().filter_map(|one| self.is(frame, one)).min(),
             };
-            if tainted {
-                self.set(frame, value);
+            if let Some(because) = because {
+                self.set(frame, value, because);
             }
         }
         for (block, code) in body.code.blocks.iter().enumerate().filter(|(at, _)| body.graph.reached[*at]) {
             for index in 0..code.statements.len() {
                 self.statement(Point { frame, block: block as Block, index: index as u32 });
             }
-            let local = self.taint.blocks[frame.index()].contains(block);
+            let local = self.taint.blocks[frame.index()].get(block);
             let several = code.next.len() > 1 || self.catches[frame.index()].contains(block);
-            if several && local || self.branches(frame, block as Block) {
-                self.decide(frame, block as Block);
+            let because = local.filter(|_| several).or_else(|| self.branches(frame, block as Block));
+            if let Some(because) = because {
+                self.decide(frame, block as Block, because);
             }
         }
     }
 
     /// Which way a block goes on differs.
-    fn decide(&mut self, frame: FrameId, block: Block) {
+    fn decide(&mut self, frame: FrameId, block: Block, because: Because) {
         let body = self.solver.frames[frame.index()].body.clone();
         for decided in &body.graph.decides[block as usize] {
-            self.changed |= self.taint.blocks[frame.index()].insert(*decided as usize);
+            self.changed |= self.taint.blocks[frame.index()].insert(*decided as usize, because);
         }
     }
 
     /// Whether a block ends in a branch on something tainted.
-    fn branches(&self, frame: FrameId, block: Block) -> bool {
+    fn branches(&self, frame: FrameId, block: Block) -> Option<Because> {
         let code = &self.solver.frames[frame.index()].body.code;
         match code.blocks[block as usize].statements.last().map(|last| &last.kind) {
             Some(Kind::Branch(_, left, right)) => {
-                self.is(frame, *left) || right.is_some_and(|right| self.is(frame, right))
+                self.is(frame, *left).or_else(|| right.and_then(|right| self.is(frame, right)))
             }
             Some(Kind::Switch(value)) => self.is(frame, *value),
-            _ => false,
+            _ => None,
         }
     }
 
     /// Whether what a value refers to differs: not if it can be one object only.
-    fn moves(&self, frame: FrameId, base: Value) -> bool {
-        if !self.is(frame, base) {
-            return false;
-        }
+    fn moves(&self, frame: FrameId, base: Value) -> Option<Because> {
+        let because = self.is(frame, base)?;
         match self.solver.objects_of(frame, base)[..] {
-            [object] => !self.choices.threads.is_single(self.solver, object),
-            _ => true,
+            [object] if self.choices.threads.is_single(self.solver, object) => None,
+            _ => Some(because),
         }
     }
 
     /// Whether what a read returns differs.
-    fn reads(&self, id: AccessId) -> bool {
+    fn reads(&self, id: AccessId) -> Option<Because> {
+        if self.taint.choices.contains(&id) {
+            return Some(Because::new(Root::Read(id)));
+        }
         let access = &self.choices.accesses.all[id];
-        self.taint.choices.contains(&id) || self.sees_tainted(access.location, Some(access.at))
-    }
-
-    fn sees_tainted(&self, location: Location, at: Option<Point>) -> bool {
-        let all = &self.choices.accesses.by_location[&location];
-        all.iter().any(|write| {
-            self.taint.writes.contains(write)
-                && at.is_none_or(|at| {
-                    self.choices.threads.may_precede(self.solver, self.choices.accesses.all[*write].at, at)
-                })
+        let all = &self.choices.accesses.by_location[&access.location];
+        all.iter().find_map(|write| {
+            let (_, because) = self.taint.writes.get(write)?;
+            let from = self.choices.accesses.all[*write].at;
+            self.choices.threads.may_precede(self.solver, from, access.at).then_some(*because)
         })
     }
 
+    /// Accesses of one statement write, or what they write differs, because of a choice.
+    fn writes(&mut self, id: AccessId, value: Option<Because>, executed: Option<Because>, place: Option<Because>) {
+        let all = [(Manner::Value, value), (Manner::Executed, executed), (Manner::Place, place)];
+        let known = all.into_iter().filter_map(|(manner, because)| Some((manner, because?.further())));
+        if let Some(first) = known.min_by_key(|(_, because)| *because)
+            && !self.taint.writes.contains_key(&id)
+        {
+            self.taint.writes.insert(id, first);
+            self.changed = true;
+        }
+    }
+
+    /// What leaves a frame, or does not, because of a choice.
+    fn throws(&mut self, frame: FrameId, thrown: &Thrown, because: Because) {
+        if self.taint.thrown[frame.index()].add(thrown) {
+            self.taint.thrown_because[frame.index()].push((thrown.clone(), because.further()));
+            self.changed = true;
+        }
+    }
+
+    /// Code that is not understood may touch what is accessed at a point.
+    fn touched(&self, at: Point, ids: &[AccessId]) -> Option<Because> {
+        let unknown = self.choices.accesses.unknown_loads.contains(&at)
+            || ids.iter().any(|id| self.choices.accesses.is_unknown(self.choices.accesses.all[*id].location));
+        unknown.then_some(Because::new(Root::Touched(at)))
+    }
+
     fn statement(&mut self, at: Point) {
-        let decided = self.taint.is_decided(at);
+        let decided = self.taint.decided(at);
         let frame = at.frame;
         let ids = self.choices.accesses.by_point.get(&at).cloned().unwrap_or_default();
         let raised = self.raises(at);
+        let moves = |flow: &Self, place: &Place| {
+            place.values().into_iter().enumerate().find_map(|(index, one)| match index {
+                0 => flow.moves(frame, one),
+                _ => flow.is(frame, one),
+            })
+        };
         match self.solver.statement_at(at).kind.clone() {
             Kind::Define(value) => {
                 let code = self.solver.code(at);
                 let Def::Load(place) = code.def(value) else { return };
-                let moves = place.values().into_iter().enumerate().any(|(index, one)| match index {
-                    0 => self.moves(frame, one),
-                    _ => self.is(frame, one),
-                });
-                let unknown = self.choices.accesses.unknown_loads.contains(&at)
-                    || ids.iter().any(|id| self.choices.accesses.is_unknown(self.choices.accesses.all[*id].location));
-                if moves || unknown || ids.iter().any(|id| self.reads(*id)) {
-                    self.set(frame, value);
+                let reads = || ids.iter().find_map(|id| self.reads(*id));
+                let because = reads().or_else(|| moves(self, place)).or_else(|| self.touched(at, &ids));
+                if let Some(because) = because {
+                    self.set(frame, value, because);
                 }
             }
             Kind::Store(place, value) => {
-                let moves = place.values().into_iter().enumerate().any(|(index, one)| match index {
-                    0 => self.moves(frame, one),
-                    _ => self.is(frame, one),
-                });
-                if decided || raised || moves || self.is(frame, value) {
-                    ids.into_iter().for_each(|id| self.changed |= self.taint.writes.insert(id));
-                }
+                let (moved, value) = (moves(self, &place), self.is(frame, value));
+                ids.into_iter().for_each(|id| self.writes(id, value, decided.or(raised), moved));
             }
-            Kind::Call(call) => self.call(at, &call, decided, raised, &ids),
-            Kind::Throw(value) if self.is(frame, value) && !self.thrown => {
-                self.thrown = true;
-                self.changed = true;
+            Kind::Call(call) => self.call(at, &call, decided.or(raised), &ids),
+            Kind::Throw(value) if self.thrown.is_none() => {
+                self.thrown = self.is(frame, value);
+                self.changed |= self.thrown.is_some();
             }
             Kind::Return(value) => {
                 let code = &self.solver.frames[frame.index()].body.code;
@@ -280,10 +332,10 @@ impl Flow<'_, '_> {
                     .blocks
                     .iter()
                     .filter(|block| matches!(block.statements.last().map(|last| &last.kind), Some(Kind::Return(_))));
-                let local = self.taint.blocks[frame.index()].contains(at.block as usize);
-                let tainted = value.is_some_and(|value| self.is(frame, value)) || local && returns.count() > 1;
-                if tainted {
-                    self.changed |= self.taint.returns.insert(frame.index());
+                let several = returns.count() > 1;
+                let local = || self.taint.blocks[frame.index()].get(at.block as usize).filter(|_| several);
+                if let Some(because) = value.and_then(|value| self.is(frame, value)).or_else(local) {
+                    self.changed |= self.taint.returns.insert(frame.index(), because);
                 }
             }
             _ => {}

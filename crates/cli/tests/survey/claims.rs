@@ -287,7 +287,7 @@ impl Evidence<'_> {
             "Something else may order them",
             "A run did it.",
             "A checked reordering of the recorded run shows it.",
-            "A pattern says so; no reordering shows it.",
+            "A pattern says so; no reordering is known to show it.",
         ];
         so(known.iter().any(|known| line.starts_with(known))).map_err(|_| "nobody knows what this means".into())
     }

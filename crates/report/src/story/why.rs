@@ -17,7 +17,7 @@ pub fn why(item: &Item) -> Vec<String> {
         Kind::Atomicity => atomicity(item),
         Kind::Nondeterminism => {
             let shown = match item.strength {
-                Strength::Potential => "A pattern says so; no reordering shows it.",
+                Strength::Potential => "A pattern says so; no reordering is known to show it.",
                 Strength::Confirmed => "A run did it.",
                 Strength::Predicted => "A checked reordering of the recorded run shows it.",
             };
@@ -75,7 +75,7 @@ fn race(item: &Item) -> Vec<String> {
                 "Nothing else orders them either: a checked reordering of the recorded run has one right after the \
                  other."
             }
-            Strength::Potential => "Something else may order them: no run and no reordering shows it.",
+            Strength::Potential => "Something else may order them: no run and no reordering is known to show it.",
         }
     };
     vec![locks, rest.into()]

@@ -24,6 +24,9 @@ impl Class {
     }
 }
 
+/// Stands for "waits here for ever" in what a thread was told.
+pub const STUCK: u64 = 13;
+
 /// FNV-1a, a word at a time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Digest(u64);
@@ -104,7 +107,7 @@ pub fn class_of(trace: &Trace) -> Result<Class> {
             Op::Blocked { .. } | Op::Wait { .. } | Op::BarrierArrive { .. } => drop(waits.insert(event.thread, code)),
             Op::Hang => {
                 for (thread, code) in &waits {
-                    threads.entry(*thread).or_insert(Digest::NEW).add(13, *code, 0);
+                    threads.entry(*thread).or_insert(Digest::NEW).add(STUCK, *code, 0);
                 }
             }
             op if op.is_step() => drop(waits.remove(&event.thread)),

@@ -51,8 +51,6 @@ pub struct SearchResult {
     pub targets: Vec<Target>,
     /// Ways to end that are known.
     pub classes: HashSet<Class>,
-    /// Of those, the ones in which nobody can move.
-    pub hangs: HashSet<Class>,
     pub states: usize,
     /// Every state was looked at.
     pub complete: bool,
@@ -185,7 +183,7 @@ impl<'t> Search<'t> {
 
     fn expand(&mut self, state: &State, record: u32, last: Option<ThreadNumber>, cost: usize) {
         if state.exited {
-            self.found.classes.insert(self.tree.class(state.threads()));
+            self.found.classes.insert(self.tree.class(state.threads().map(|(who, node)| (who, node, false))));
             return;
         }
         let choices = self.choices(state);
@@ -210,10 +208,9 @@ impl<'t> Search<'t> {
     /// Nobody can go on, or only round their loops: do they ever end?
     pub fn hang(&mut self, state: &State, choices: &[Choice], record: u32, moves: &[(ThreadNumber, u32)]) {
         if choices.is_empty() {
-            let class = self.tree.class(state.threads());
-            self.found.classes.insert(class);
+            let stands = state.threads().map(|(who, node)| (who, node, !state.is_over(who)));
+            self.found.classes.insert(self.tree.class(stands));
             if state.threads().any(|(who, _)| !state.is_over(who)) {
-                self.found.hangs.insert(class);
                 let standing = state.threads().filter(|(who, _)| !state.is_over(*who));
                 self.request_run(Goal::Hang { at: standing.map(|(_, node)| node).collect() }, record, moves);
             }

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 
 use reweave_model::{LockMode, ThreadName};
 
-use crate::classes::{Class, Digest};
+use crate::classes::{Class, Digest, STUCK};
 use crate::names::Code;
 
 /// Index of a node.
@@ -230,9 +230,17 @@ impl Tree {
         self.nodes[node as usize].edges.push(edge);
     }
 
-    /// The class of a run in which threads came so far.
-    pub fn class(&self, at: impl Iterator<Item = (ThreadNumber, NodeId)>) -> Class {
-        Class::of(at.map(|(who, node)| (self.descent[usize::from(who)], self.nodes[node as usize].digest)))
+    /// The class of a run in which threads came so far. `waits`: it goes no further because nobody can, and this thread
+    /// is not over; where it waits is a part of the class then.
+    pub fn class(&self, at: impl Iterator<Item = (ThreadNumber, NodeId, bool)>) -> Class {
+        Class::of(at.map(|(who, node, waits)| {
+            let node = self.node(node);
+            let mut told = node.digest;
+            if waits {
+                told.add(STUCK, node.code, 0);
+            }
+            (self.descent[usize::from(who)], told)
+        }))
     }
 
     pub fn node(&self, id: NodeId) -> &Node {

@@ -34,11 +34,13 @@ impl Tree {
             run.event(&event);
         }
         run.finish();
-        let cursors = run.cursors;
+        let (cursors, hung) = (run.cursors, run.hung);
         if self.doubts.too_many_threads {
             return Ok(None);
         }
-        Ok(Some(self.class(cursors.values().map(|cursor| (cursor.who, cursor.node)))))
+        // Whoever stands before something when nobody can go on waits for it; one that is over stands before nothing.
+        let waits = |cursor: &Cursor| hung && self.node(cursor.node).ask.is_some();
+        Ok(Some(self.class(cursors.values().map(|cursor| (cursor.who, cursor.node, waits(cursor))))))
     }
 }
 
@@ -93,6 +95,8 @@ struct Learning<'t> {
     handles: HashMap<u64, ThreadNumber>,
     told_handles: HashMap<EventId, u32>,
     exited: bool,
+    /// It ended because nobody could go on.
+    hung: bool,
 }
 
 impl<'t> Learning<'t> {
@@ -106,6 +110,7 @@ impl<'t> Learning<'t> {
             handles: HashMap::new(),
             told_handles,
             exited: false,
+            hung: false,
         }
     }
 
@@ -121,6 +126,7 @@ impl<'t> Learning<'t> {
             Op::Revoked | Op::Signal { .. } | Op::Leave { .. } | Op::Misused { .. } | Op::Input { .. } => {
                 self.tree.doubts.outside = true;
             }
+            Op::Hang => self.hung = true,
             // What comes after the exit is not modelled.
             Op::Destroy { .. } => self.tree.doubts.outside |= self.exited,
             op if self.exited && op.is_step() => self.tree.doubts.outside = true,

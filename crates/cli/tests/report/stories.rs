@@ -62,6 +62,35 @@ int main(void) {
 }
 ";
 
+/// Both may see the last one; the block can be torn by one of the other's accesses, or by both.
+const LAST: &str = "#include <pthread.h>
+#include <reweave.h>
+static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
+static int items = 2;
+static int is_empty(void) {
+    pthread_mutex_lock(&m);
+    int empty = items == 0;
+    pthread_mutex_unlock(&m);
+    return empty;
+}
+static void take(void) {
+    pthread_mutex_lock(&m);
+    items--;
+    pthread_mutex_unlock(&m);
+}
+static void *consume(void *p) {
+    REWEAVE_ATOMIC_BEGIN(\"consume\");
+    if (!is_empty()) take();
+    REWEAVE_ATOMIC_END();
+    return p;
+}
+int main(void) {
+    pthread_t t[2];
+    for (int i = 0; i < 2; i++) pthread_create(&t[i], 0, consume, 0);
+    for (int i = 0; i < 2; i++) pthread_join(t[i], 0);
+}
+";
+
 /// Two findings of one run that hangs.
 const TWICE: &str = "#include <pthread.h>
 static pthread_mutex_t a = PTHREAD_MUTEX_INITIALIZER;
@@ -134,4 +163,17 @@ fn a_recorded_run_that_did_it_did_nothing_instead() {
         );
     }
     assert!(of_kind(&stories, "misuse").contains("(1) second lock by the owner of a"), "{stories:?}");
+}
+
+#[test]
+fn however_far_it_is_shrunk_a_torn_block_is_torn_by_the_accesses_that_are_named() {
+    let scratch = tempfile::tempdir().expect("a temporary folder");
+    let stories = stories(scratch.path(), LAST, "-O1");
+    let torn: Vec<&String> = stories.iter().filter(|(kind, _)| kind == "atomicity").map(|(_, story)| story).collect();
+    assert!(torn.len() > 1, "several ways to tear it: {stories:?}");
+    for story in torn {
+        let (head, happens) = story.split_once("What happens").unwrap_or((story, ""));
+        let named = head.lines().filter(|line| line.starts_with("  (")).count();
+        assert!(named > 2 && (1..=named).all(|at| happens.contains(&format!("({at}) "))), "{story}");
+    }
 }

@@ -16,7 +16,7 @@ use crate::common::REWEAVE;
 const STATES: usize = 60_000;
 /// For one program, and if that is too little on a busy machine: runs that take too long are ended, and then not
 /// everything is explored.
-const BUDGETS: [&str; 3] = ["10s", "30s", "60s"];
+const BUDGETS: [&str; 4] = ["10s", "30s", "60s", "240s"];
 const REPLAYS: &str = "3";
 
 /// What came of it.

@@ -9,6 +9,9 @@ use super::bugs::named;
 use super::run::{Deed, Ran, Seen};
 use super::story::{after_name, deeds, is_at, is_content, mark, number};
 
+/// Follows a lock in a forked child.
+const ORPHANED: &str = ", which a thread of the parent held that is not here";
+
 /// What `explain` printed, taken apart.
 pub struct Explained<'t> {
     head: Vec<&'t str>,
@@ -261,7 +264,9 @@ impl Evidence<'_> {
             let one = told.get(number.ok_or("who?")? as usize - 1).ok_or("there is no such one")?;
             let thread = rest.strip_prefix('T').and_then(super::story::number).ok_or("which thread?")?;
             let awaited = rest.rsplit_once(" and waits for ").map(|(_, what)| what.trim_end_matches('.'));
-            let same = one.op.strip_prefix("wait for ").is_none_or(|what| Some(what) == awaited);
+            let orphan = awaited.and_then(|what| what.strip_suffix(ORPHANED));
+            let same = one.op.strip_prefix("wait for ").is_none_or(|what| Some(what) == orphan.or(awaited));
+            so(orphan.is_none() || self.is_orphaned(one))?;
             return so(one.thread == thread && same && rest.contains(" holds nothing ") == one.locks.is_empty());
         }
         if line.starts_with("Each waits for what the next one holds") {
@@ -290,6 +295,15 @@ impl Evidence<'_> {
             "A pattern says so; no reordering is known to show it.",
         ];
         so(known.iter().any(|known| line.starts_with(known))).map_err(|_| "nobody knows what this means".into())
+    }
+
+    /// Whether this waits for a lock that nobody of its own process holds or ever held.
+    fn is_orphaned(&self, told: &Told<'_>) -> bool {
+        let steps = &self.failing.0.steps;
+        let waits =
+            |seen: &&Seen| seen.deed == Deed::Waits && seen.thread == told.thread && seen.places.contains(told.place);
+        let takes = |lock: u64| steps.iter().any(|seen| seen.deed == Deed::Takes && seen.object == lock);
+        steps.iter().rev().find(waits).is_some_and(|seen| !takes(seen.object))
     }
 
     /// Whether the run did one access right after the other: two steps of two threads on the same memory, and no step of

@@ -251,6 +251,8 @@ fn object(op: &Op<'_>) -> u64 {
 
 fn change(op: &Op<'_>, thread: u32, at: usize, held: &mut BTreeMap<u64, BTreeMap<u32, Holds>>) {
     match *op {
+        // Whoever waits for a word, or for a whole second, gives no lock back and takes none.
+        Op::Wait { mutex: object, .. } | Op::Woken { mutex: object, .. } if object.0 == 0 => {}
         Op::Acquire { object, .. } | Op::Woken { mutex: object, .. } => {
             held.entry(object.0).or_default().entry(thread).or_insert(Holds { since: at, depth: 0 }).depth += 1;
         }

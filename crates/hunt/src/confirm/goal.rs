@@ -159,11 +159,18 @@ impl Goal {
     }
 
     /// Whether a run that fails does so where another one does. Replays need not, but a finding that is shrunk must not
-    /// turn into another one: a program may have several assertions, and hang in several ways.
+    /// turn into another one: a program may have several assertions, hang in several ways, and tear a block in several.
     pub fn fails_alike(&self, one: &Trace, other: &Trace) -> Result<bool> {
         let alike = || -> Result<bool> { Ok(ends_at(one, &self.outcome)? == ends_at(other, &self.outcome)?) };
         match self.kind {
             GoalKind::Finding(Kind::Failure) if !self.freed => alike(),
+            // By the accesses of the finding, if the longer run had them: the story is about these.
+            GoalKind::Finding(Kind::Atomicity) => {
+                let has_them = |trace| -> Result<bool> {
+                    Ok(self.occurrence(trace)?.is_some_and(|occurrence| !occurrence.events.is_empty()))
+                };
+                Ok(!has_them(one)? || has_them(other)?)
+            }
             // One that names all who wait: others may wait for those of a deadlock that was predicted.
             GoalKind::Finding(Kind::Deadlock) if self.outcome == Outcome::Hung && !self.spins => {
                 Ok(ends_at(one, &self.outcome)?.len() != self.accesses.len() || alike()?)

@@ -189,6 +189,11 @@ impl<W: World> Conductor<W> {
         self.repeats.get()
     }
 
+    /// Threads that have not ended.
+    pub fn threads_there(&self) -> usize {
+        self.threads.lock().len()
+    }
+
     pub fn is_alive(&self, id: u32) -> bool {
         self.threads.lock().contains(id)
     }

@@ -2,6 +2,7 @@
 //! token touches them, so they need no synchronisation of their own.
 
 use crate::thread::NO_THREAD;
+use reweave_model::LockMode;
 use std::collections::{BTreeMap, HashMap};
 use std::hash::{BuildHasherDefault, Hasher};
 
@@ -41,12 +42,43 @@ impl Default for Lock {
     }
 }
 
+/// Whether somebody got a lock.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Taken {
+    Yes,
+    /// It had it already, shared.
+    OnceMore,
+    No,
+}
+
 impl Lock {
     pub fn free_for_writer(&self) -> bool {
         self.owner == NO_THREAD && self.readers.is_empty()
     }
     pub fn free_for_reader(&self) -> bool {
         self.owner == NO_THREAD
+    }
+    pub fn is_free(&self, mode: LockMode) -> bool {
+        if mode == LockMode::Exclusive { self.free_for_writer() } else { self.free_for_reader() }
+    }
+
+    /// For this thread, if it is free.
+    #[inline]
+    pub fn take(&mut self, mode: LockMode, id: u32) -> Taken {
+        if !self.is_free(mode) {
+            return Taken::No;
+        }
+        match mode {
+            LockMode::Exclusive => (self.owner, self.depth) = (id, 1),
+            LockMode::Shared => match self.readers.iter_mut().find(|(reader, _)| *reader == id) {
+                Some((_, times)) => {
+                    *times += 1;
+                    return Taken::OnceMore;
+                }
+                None => self.readers.push((id, 1)),
+            },
+        }
+        Taken::Yes
     }
     pub fn held(&self) -> bool {
         !self.free_for_writer()

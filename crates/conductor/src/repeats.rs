@@ -91,6 +91,9 @@ impl Repeats {
     /// The thread did something else than an access, or is to begin with one.
     #[inline]
     pub(crate) fn next(&mut self, moment: &Moment) {
+        if self.table.is_empty() {
+            return;
+        }
         if moment.number.get() == 0 {
             self.threads += 1;
             moment.places.set(self.threads.wrapping_mul(SPREAD) >> (u64::BITS - ENTRIES.trailing_zeros()));

@@ -346,6 +346,13 @@ impl<W: World> Token<'_, W> {
         self.me().has_ordered_interrupt()
     }
 
+    /// Whether [`Self::is_interrupted`] could say so.
+    #[inline]
+    pub(crate) fn may_be_interrupted(&self) -> bool {
+        self.is_interrupt_place() || self.me().has_ordered_interrupt()
+    }
+
+    #[inline]
     fn is_interrupt_place(&self) -> bool {
         let at = self.me().replay.interrupt_at.get();
         at != NEVER && at <= self.me().position()

@@ -1,6 +1,7 @@
 //! Locks: exclusive and shared, and what is wrong with how they are used.
 
 use super::{Deadline, Wakeup};
+use crate::objects::Taken;
 use crate::policy::Runner;
 use crate::thread::NO_THREAD;
 use crate::token::Token;
@@ -16,29 +17,21 @@ impl<W: World> Token<'_, W> {
         let tried = deadline != Deadline::Never;
         let mut said = false;
         loop {
-            let state = self.objects().locks.at(lock);
-            let free = if mode == LockMode::Exclusive { state.free_for_writer() } else { state.free_for_reader() };
-            if free && self.is_interrupted() {
+            // Interruptions are rare: otherwise the lock is looked up once.
+            if self.may_be_interrupted() && self.objects().locks.at(lock).is_free(mode) && self.is_interrupted() {
                 W::deliver(self);
                 continue;
             }
-            if free {
-                let id = self.id();
-                let state = self.objects().locks.at(lock);
-                match mode {
-                    LockMode::Exclusive => (state.owner, state.depth) = (id, 1),
-                    LockMode::Shared => match state.readers.iter_mut().find(|(reader, _)| *reader == id) {
-                        Some((_, times)) => {
-                            *times += 1;
-                            return Ok(());
-                        }
-                        None => state.readers.push((id, 1)),
-                    },
+            let id = self.id();
+            match self.objects().locks.at(lock).take(mode, id) {
+                Taken::Yes => {
+                    self.step(pc, Op::Acquire { object, mode, tried });
+                    let (_, state, me) = self.parts();
+                    state.policy.takes(me.into(), lock, pc);
+                    return Ok(());
                 }
-                self.step(pc, Op::Acquire { object, mode, tried });
-                let (_, state, me) = self.parts();
-                state.policy.takes(me.into(), lock, pc);
-                return Ok(());
+                Taken::OnceMore => return Ok(()),
+                Taken::No => {}
             }
             if deadline == Deadline::Now {
                 self.refuse(pc, on, object, RefusedWhy::Busy);

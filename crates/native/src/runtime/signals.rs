@@ -307,6 +307,12 @@ pub fn set_mask(mask: u64) -> u64 {
     old
 }
 
+/// The calling thread takes no more signals, but for the two by which libc reaches all threads.
+pub fn keep_away() {
+    const OF_LIBC: u64 = bit(32) | bit(33);
+    set_mask(!OF_LIBC);
+}
+
 /// Runs the handlers of the signals that were put off. The thread is in the runtime and holds the token.
 pub fn deliver(token: &mut Token<'_>) {
     while let Some(number) = token.me().interrupts.first() {

@@ -146,6 +146,14 @@ extern "C" fn ending(round: *mut c_void) {
 }
 
 fn end() {
+    let Some(inside) = enter() else { return };
+    // What a handler did on the rest of this thread, nobody would see. libc keeps signals away a few instructions
+    // further on; the last thread goes on to the end of the process, and takes them as before.
+    if inside.conductor().threads_there() > 1 {
+        super::signals::keep_away();
+    }
+    // Those that have come are handled.
+    drop(inside);
     let Some(mut inside) = enter() else { return };
     inside.point();
     inside.step(0, Op::End);

@@ -14,7 +14,7 @@ use std::ffi::{CStr, c_void};
 /// # Errors
 /// What is missing.
 pub fn register(env: Env, class: Class) -> Result<(), String> {
-    let natives: [(&CStr, &CStr, *const c_void); 26] = [
+    let natives: [(&CStr, &CStr, *const c_void); 28] = [
         (c"hot", c"()J", hot as *const c_void),
         (c"arrive", c"()Z", arrive as *const c_void),
         (c"access", c"(JJJ)V", access as *const c_void),
@@ -24,7 +24,9 @@ pub fn register(env: Env, class: Class) -> Result<(), String> {
         (c"resolve", c"(Ljava/lang/Object;I)V", resolve::resolve as *const c_void),
         (c"name", c"(Ljava/lang/Object;IIZ)J", resolve::name as *const c_void),
         (c"call", c"(II)I", call as *const c_void),
-        (c"enterMonitor", c"(JIZ)V", enter_monitor as *const c_void),
+        (c"enterMonitor", c"(JI)V", enter_monitor as *const c_void),
+        (c"giveBackMonitor", c"(Ljava/lang/Object;J)I", monitors::give_back as *const c_void),
+        (c"takeMonitor", c"(Ljava/lang/Object;I)V", monitors::take as *const c_void),
         (c"exitMonitor", c"(JI)V", exit_monitor as *const c_void),
         (c"enterLock", c"(JIIZ)Z", locks::enter as *const c_void),
         (c"leaveLock", c"(JIZ)V", locks::leave as *const c_void),
@@ -142,15 +144,9 @@ unsafe extern "system" fn call(env: Env, _: Class, stack: i32, site: i32) -> i32
     made.unwrap_or(stack as u32) as i32
 }
 
-unsafe extern "system" fn enter_monitor(env: Env, _: Class, address: u64, site: i32, taken: u8) {
+unsafe extern "system" fn enter_monitor(env: Env, _: Class, address: u64, site: i32) {
     let pc = agent().classes().pc(site as u32);
-    threads::enter(env, |inside| {
-        if taken != 0 && inside.owner(address) != inside.id() {
-            inside.seize(pc, address, false);
-        } else {
-            monitors::acquire(inside, pc, address);
-        }
-    });
+    threads::enter(env, |inside| monitors::acquire(inside, pc, address));
 }
 
 unsafe extern "system" fn exit_monitor(env: Env, _: Class, address: u64, site: i32) {

@@ -13,12 +13,19 @@ use std::sync::OnceLock;
 const JDK: [&[u8]; 7] = [b"java/", b"javax/", b"jdk/", b"sun/", b"com/sun/", b"org/graalvm/", b"netscape/"];
 
 /// Classes that programs synchronize by, as beginnings of names.
-const SYNCHRONIZING: [&[u8]; 6] = [
+const SYNCHRONIZING: [&[u8]; 13] = [
     b"java/util/concurrent/",
     b"java/util/Stack",
     b"java/util/Collections$Synchronized",
     b"java/util/Observable",
+    b"java/util/Properties",
+    b"java/util/logging/",
+    b"java/beans/",
+    b"java/io/BufferedInputStream",
+    b"java/io/BufferedReader",
     b"java/io/ByteArrayOutputStream",
+    b"java/io/PrintStream",
+    b"java/io/PrintWriter",
     b"java/io/StringWriter",
 ];
 

@@ -3,6 +3,8 @@
 use super::jni::{Class, Env, NativeMethod};
 use super::threads::{self, Jvm};
 use super::{agent, failures, initializers, joins, locks, monitors, reflection, resolve, stacks, stops};
+use crate::rewrite::facts::SiteKind;
+use crate::rewrite::fences::Fence;
 use crate::rewrite::queues;
 use reweave_guest::model::wire::kind;
 use reweave_guest::model::{AccessFlags, Addr, AtomicKind, MemoryOrder, Op, Value};
@@ -14,7 +16,7 @@ use std::ffi::{CStr, c_void};
 /// # Errors
 /// What is missing.
 pub fn register(env: Env, class: Class) -> Result<(), String> {
-    let natives: [(&CStr, &CStr, *const c_void); 28] = [
+    let natives = [
         (c"hot", c"()J", hot as *const c_void),
         (c"arrive", c"()Z", arrive as *const c_void),
         (c"access", c"(JJJ)V", access as *const c_void),
@@ -39,6 +41,7 @@ pub fn register(env: Env, class: Class) -> Result<(), String> {
         (c"fails", c"(Ljava/lang/Throwable;)V", failures::fails as *const c_void),
         (c"sawEnd", c"(Ljava/lang/Object;I)Z", joins::saw_end as *const c_void),
         (c"sawInterruption", c"(Ljava/lang/Object;I)V", monitors::saw_interruption as *const c_void),
+        (c"fence", c"(I)V", fence as *const c_void),
         (c"classAt", c"(I)Ljava/lang/Class;", resolve::class_at as *const c_void),
         (c"staticAddress", c"(Ljava/lang/Class;Ljava/lang/String;)J", reflection::static_address as *const c_void),
         (c"reflected", c"(JJIIIZ)V", reflection::accessed as *const c_void),
@@ -130,6 +133,19 @@ pub fn record_atomic(
         token.announce(Next::UNKNOWN);
         token.sync_point();
     }
+}
+
+unsafe extern "system" fn fence(env: Env, _: Class, site: i32) {
+    let (kind, pc) = {
+        let classes = agent().classes();
+        (classes.site(site as u32).map(|(_, site)| site.kind), classes.pc(site as u32))
+    };
+    let order = match kind {
+        Some(SiteKind::Fence(Fence::Acquire)) => MemoryOrder::Acquire,
+        Some(SiteKind::Fence(Fence::Release)) => MemoryOrder::Release,
+        _ => MemoryOrder::SeqCst,
+    };
+    threads::enter(env, |inside| inside.step(pc, Op::Fence { order }));
 }
 
 unsafe extern "system" fn call(env: Env, _: Class, stack: i32, site: i32) -> i32 {

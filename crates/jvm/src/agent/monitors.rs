@@ -111,7 +111,7 @@ pub unsafe extern "system" fn wait(env: Env, object: Object, milliseconds: i64) 
         return;
     }
     let lock = known.address_of(env, object);
-    let depth = leave_monitor(env, object);
+    let mut depth = 0;
     let reason = threads::enter(env, |inside| {
         stacks::at_call(inside, |token, pc| {
             let known = token.owner(lock) == token.id();
@@ -119,7 +119,7 @@ pub unsafe extern "system" fn wait(env: Env, object: Object, milliseconds: i64) 
                 // `Thread.join` has no hooks: the model is told here that the monitor is taken and given back.
                 acquire(token, pc, lock);
             } else if !known {
-                // A monitor that code took which has no hooks: from here on the model knows it.
+                // A monitor that code took which has no hooks: the model knows it for the time of the wait.
                 token.seize(pc, lock, false);
             }
             token.me().wait.cancelled.set(false);
@@ -131,10 +131,13 @@ pub unsafe extern "system" fn wait(env: Env, object: Object, milliseconds: i64) 
             let reason = if has_ended {
                 WakeReason::Notified
             } else {
-                shown_as(token, waiting(milliseconds), |token| token.wait(pc, lock, lock, deadline))
+                // Code that has no hooks enters the monitor as soon as it is left, whatever the model says.
+                let let_go = || depth = leave_monitor(env, object);
+                shown_as(token, waiting(milliseconds), |token| token.wait_letting_go(pc, lock, lock, deadline, let_go))
             };
             token.me().wait.cancelled.set(false);
-            if child.is_some() && !known {
+            if !known {
+                // Nor does it say when it leaves it.
                 release(token, pc, lock);
             }
             reason

@@ -144,6 +144,8 @@ public final class ReweaveHooks {
     /** This thread knows that a thread was interrupted. */
     private static native void sawInterruption(Object thread, int site);
 
+    private static native void fence(int site);
+
     /** Where a static field lies. */
     private static native long staticAddress(Class<?> declaring, String name);
 
@@ -885,6 +887,12 @@ public final class ReweaveHooks {
     /** {@code Thread.interrupted} has returned. */
     public static boolean checkedOwnInterruption(boolean interrupted, int site) {
         return checkedInterrupted(Thread.currentThread(), interrupted, site);
+    }
+
+    public static void fenced(int site) {
+        if (recorded()) {
+            fence(site);
+        }
     }
 
     public static void enteringMonitor(Object object, int site) {

@@ -19,7 +19,7 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use memmap2::Mmap;
+use memmap2::{Mmap, UncheckedAdvice};
 use reweave_model::{AccessFlags, Addr, Event, EventId, LockMode, ObjectId, Op, Pc, Place, StackId, ThreadId, Value};
 
 use super::Finish;
@@ -40,6 +40,8 @@ const LOCKS_AT: u64 = 0x4000_0000_0000;
 const LOCK_SIZE: usize = 16;
 /// Code addresses of locations that are no numbers start here; number `n` is at `n + 1`.
 const NAMED_LOCATIONS_AT: u64 = 1 << 40;
+/// Bytes of a text that go back to the system when they have been read.
+const GIVEN_BACK_AT_ONCE: usize = 16 << 20;
 /// Where the names stand in the footer.
 const NAMES: &str = "std_names";
 
@@ -108,6 +110,8 @@ pub struct StdEvents {
     text: Text,
     /// Of the next line.
     at: usize,
+    /// What was read before this was given back.
+    given_back: usize,
     line: usize,
     importer: Importer,
     next: u64,
@@ -127,7 +131,7 @@ impl StdEvents {
             file.read_to_end(&mut bytes).map_err(Error::io(path))?;
             Text::Owned(bytes)
         };
-        Ok(Self { path: path.to_owned(), text, at: 0, line: 0, importer: Importer::default(), next: 0 })
+        Ok(Self { path: path.to_owned(), text, at: 0, given_back: 0, line: 0, importer: Importer::default(), next: 0 })
     }
 
     /// The next event, or `None` after the last.
@@ -143,6 +147,9 @@ impl StdEvents {
     /// What the next line says that says something.
     #[inline]
     fn next_parsed(&mut self) -> Result<Option<(ThreadId, Pc, Parsed)>> {
+        if self.at - self.given_back >= GIVEN_BACK_AT_ONCE {
+            self.give_back();
+        }
         let text: &[u8] = match &self.text {
             Text::Mapped(map) => map,
             Text::Owned(bytes) => bytes,
@@ -174,6 +181,20 @@ impl StdEvents {
                 Err(what) => return Err(Error::Text { path: self.path.clone(), line: self.line, what }),
             }
         }
+    }
+
+    /// What has been read need not stay in memory: nobody reads it again.
+    #[cold]
+    fn give_back(&mut self) {
+        if let Text::Mapped(map) = &self.text {
+            let len = self.at - self.given_back;
+            // SAFETY: the mapping is of a file that nobody writes to (see `open`): should a page be read after all, it
+            // comes from there again.
+            let given = unsafe { map.unchecked_advise_range(UncheckedAdvice::DontNeed, self.given_back, len) };
+            // It only saves memory.
+            given.ok();
+        }
+        self.given_back = self.at;
     }
 
     /// How much of the text has been read, from 0 to 1.

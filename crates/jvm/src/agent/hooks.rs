@@ -9,7 +9,7 @@ use crate::rewrite::queues;
 use reweave_guest::model::wire::kind;
 use reweave_guest::model::{AccessFlags, Addr, AtomicKind, MemoryOrder, Op, Value};
 use reweave_guest::{Next, Token};
-use std::ffi::{CStr, c_void};
+use std::ffi::c_void;
 
 /// Gives the hook class its natives.
 ///

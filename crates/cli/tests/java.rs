@@ -355,6 +355,46 @@ fn predictions_from_one_run() {
     }
 }
 
+/// The thesis's examples of active testing: what must be made to happen, and what must not be said.
+#[test]
+fn examples_of_active_testing() {
+    let name = "examples_of_active_testing";
+    if !has("javac") || !has("java") {
+        return skip(name, "no JDK (javac)");
+    }
+    let scratch = Scratch::new("java");
+    let files = fs::read_dir(root().join("tests/java/papers_blocks")).expect("the folder");
+    let mut sources: Vec<PathBuf> = files.map(|entry| entry.expect("readable").path()).collect();
+    sources.sort();
+    assert!(sources.len() >= 6, "the examples are there");
+    common::run(scratch.command("javac").args(["-g", "-d", "."]).args(&sources)).expect(0);
+    for source in sources {
+        let text = fs::read_to_string(&source).expect("readable");
+        let outcome = text.lines().find_map(|line| line.trim().strip_prefix("* outcome: ")).expect("an outcome");
+        let name = source.file_stem().and_then(|name| name.to_str()).expect("a name");
+        let done = reweave(&scratch, &["test", "-o", name, "--", "java", "-cp", ".", name]);
+        let text = fs::read_to_string(scratch.join(name).join("report.json")).expect("a report");
+        let report: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+        let findings = report["findings"].as_array().expect("findings").iter();
+        let said: Vec<_> = findings.filter(|finding| finding["kind"] != "nondeterminism").collect();
+        let confirmed = |kind| said.iter().any(|own| own["kind"] == kind && own["strength"] == "confirmed");
+        let as_expected = match outcome {
+            "nothing" => said.is_empty(),
+            // A run did it, and nothing followed.
+            "torn" => said.iter().all(|own| own["kind"] == "atomicity" && own["strength"] == "potential"),
+            "failure" => said.iter().any(|own| {
+                own["strength"] == "confirmed"
+                    && own["outcome"].as_str().is_some_and(|end| end.starts_with("ended with status 1"))
+            }),
+            kind => confirmed(kind),
+        };
+        assert!(as_expected, "{name}: {outcome} was expected: {}", done.stderr);
+        assert!(!said.is_empty() || outcome == "nothing", "{name}: nothing was said: {}", done.stderr);
+        let code = if matches!(outcome, "nothing" | "torn") { 0 } else { 1 };
+        assert_eq!(done.code, Some(code), "{name}: {}", done.stderr);
+    }
+}
+
 /// Iteration orders and seeds that the machine draws when it starts.
 #[test]
 fn what_the_jdk_draws_by_lot_is_the_same_in_every_run() {

@@ -274,7 +274,8 @@ pub unsafe extern "system" fn start(env: Env, thread: Object) {
 
 pub unsafe extern "system" fn thread_start(_: Jvmti, env: Env, thread: Object) {
     if let Some(row) = ROW.get() {
-        // The machine's last thread has no object before.
+        // The machine's last thread has no object before, and another environment than the main thread, which is gone.
+        status::begins(env);
         // SAFETY: this thread's own row, and a valid reference.
         unsafe { row.as_ref().row.thread.set(env.new_global_ref(thread) as u64) };
         agent().hot.budget.store(0, Ordering::Relaxed);

@@ -15,7 +15,7 @@ const RUNTIME: Runtime<'_> = Runtime {
 
 /// What runs inside ranks. The rest is compiled with it, but never called there: a change of it is no reason to build
 /// two thousand functions again.
-const INSIDE: [&str; 17] = [
+const INSIDE: [&str; 19] = [
     "build.rs",
     "Cargo.toml",
     "src/runtime",
@@ -24,11 +24,13 @@ const INSIDE: [&str; 17] = [
     "src/event.rs",
     "src/ids.rs",
     "src/logfile.rs",
+    "src/look.rs",
     "src/lower",
     "src/order.rs",
     "src/owner.rs",
     "src/phases.rs",
     "src/plan.rs",
+    "src/repeated.rs",
     "src/rules.rs",
     "src/span.rs",
     "src/values.rs",

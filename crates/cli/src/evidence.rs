@@ -12,7 +12,7 @@ use reweave_launch::Error;
 use reweave_model::EventId;
 use reweave_report::view::{Evidence, ViewLimits, build, marks};
 use reweave_report::{Item, Report};
-use reweave_spmd::host::RANKS;
+use reweave_spmd::host::{self, RANKS};
 use reweave_trace::reorder::{self, Reordered};
 use reweave_trace::{RunSet, Trace, schedule};
 
@@ -30,8 +30,11 @@ const LONGEST_LINE: usize = 200;
 pub fn of(item: &Item, folder: &Path, limits: ViewLimits) -> Result<Evidence, Error> {
     let own = folder.join(item.id.to_string());
     if folder.join(RANKS).is_dir() {
-        // Ranks leave logs, not traces: there are no lanes to show.
-        return Ok(Evidence { printed: last_lines(&own.join(OUTPUT)), ..Evidence::default() });
+        // Ranks leave logs, not traces.
+        let recording = host::Recording::open(folder)?;
+        let observed = host::lanes(FRONT_ENDS, &recording, item, limits);
+        let printed = last_lines(&own.join(OUTPUT));
+        return Ok(Evidence { observed, observed_did_it: true, printed, ..Evidence::default() });
     }
     let recording = if own.is_dir() { Some(Recording::open(FRONT_ENDS, &own)?) } else { None };
     let goal = recording.as_ref().and_then(|recording| recording.goal.as_ref());

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use reweave_launch::{Error, PrivateFolder, exit, human_size};
 use reweave_report::{Report, Style, text};
-use reweave_spmd::host::{self, Again, Recording, Request, Stage, Start};
+use reweave_spmd::host::{self, Again, Local, Look, Owners, Recording, Request, Stage, Start};
 
 use crate::commands::test::ExitRule;
 use crate::front_ends::FRONT_ENDS;
@@ -15,13 +15,60 @@ use crate::output::{self, counted, grouped};
 use crate::progress::Bar;
 use crate::triage::TriageFiles;
 
+/// What is looked at in programs of many ranks.
+#[derive(clap::Args, Clone, Default)]
+#[command(next_help_heading = "Programs of many ranks (MPI, OpenSHMEM)")]
+pub struct Looking {
+    /// Which loads and stores are looked at: all, a sample of them, or none (only calls) [default: all]
+    #[arg(long, value_enum, value_name = "WHICH")]
+    local: Option<Which>,
+    /// Look only at the memory of these ranks: 2, 0-3 or 0-3,8
+    #[arg(long, value_name = "RANKS")]
+    ranks: Option<Owners>,
+}
+
+#[derive(clap::ValueEnum, Clone, Copy, PartialEq, Eq)]
+enum Which {
+    All,
+    Sampled,
+    None,
+}
+
+impl Looking {
+    /// `sample`: how a sample is taken. An error is a sentence.
+    pub fn look(&self, sample: Option<Local>) -> Result<Look, String> {
+        let local = match (self.local, sample) {
+            (None, None) | (Some(Which::All), None) => Local::All,
+            (None | Some(Which::Sampled), Some(sample)) => sample,
+            (Some(Which::Sampled), None) => Local::SAMPLED,
+            (Some(Which::None), None | Some(Local::None)) => Local::None,
+            (Some(Which::All | Which::None), Some(_)) => {
+                return Err("--sample says how a sample is taken: that is --local sampled".into());
+            }
+        };
+        Ok(Look { local, owners: self.owners() })
+    }
+
+    pub fn owners(&self) -> Owners {
+        self.ranks.clone().unwrap_or_default()
+    }
+
+    /// Says that options are for many ranks, if the program is not such a one and has some: gives the exit code.
+    pub fn refused(&self) -> Option<i32> {
+        (self.local.is_some() || self.ranks.is_some()).then(|| {
+            eprintln!("reweave: --local and --ranks are for programs of many ranks (mpirun, oshrun)");
+            exit::USAGE
+        })
+    }
+}
+
 /// Runs the test and tells what it found.
 pub fn test(request: &Request, judge: &TriageFiles, detail: text::Detail, passing: ExitRule) -> i32 {
     print_result(request, false, judge, detail, passing)
 }
 
 /// Tries to make happen what the recording in the folder shows. An empty command: the recorded one.
-pub fn confirm(folder: &Path, command: &[OsString], budget: Duration) -> i32 {
+pub fn confirm(folder: &Path, command: &[OsString], budget: Duration, strict: bool) -> i32 {
     let recording = match Recording::open(folder) {
         Ok(recording) => recording,
         Err(error) => return output::fail(&error),
@@ -34,19 +81,20 @@ pub fn confirm(folder: &Path, command: &[OsString], budget: Duration) -> i32 {
         cwd,
         folder: folder.to_owned(),
         budget,
-        strict: false,
+        strict,
         fail_fast: false,
+        look: Look::default(),
     };
     print_result(&request, true, &TriageFiles::default(), text::Detail::Full, ExitRule::default())
 }
 
 /// Runs the program and keeps the logs of its ranks in the folder; gives the program's status.
-pub fn record(command: &[OsString], folder: &Path, max_log: u64) -> i32 {
+pub fn record(command: &[OsString], folder: &Path, max_log: u64, look: &Look) -> i32 {
     if folder.is_file() {
         eprintln!("reweave: {} is a file: the logs of many ranks need a folder (-o)", folder.display());
         return exit::USAGE;
     }
-    match listen(command, folder, max_log, false) {
+    match listen(command, folder, max_log, false, look) {
         Ok(recording) => {
             summary(&recording, &format!("{}: ", folder.display()));
             recording.ended.status
@@ -55,9 +103,15 @@ pub fn record(command: &[OsString], folder: &Path, max_log: u64) -> i32 {
     }
 }
 
-fn listen(command: &[OsString], folder: &Path, max_log: u64, online: bool) -> reweave_launch::Result<Recording> {
+fn listen(
+    command: &[OsString],
+    folder: &Path,
+    max_log: u64,
+    online: bool,
+    look: &Look,
+) -> reweave_launch::Result<Recording> {
     let cwd = std::env::current_dir().unwrap_or_default();
-    host::record(Start { command, cwd: &cwd, limit: None, max_log: Some(max_log), online }, folder)
+    host::record(Start { command, cwd: &cwd, limit: None, max_log: Some(max_log), online, look }, folder)
 }
 
 /// What ranks did that judged while they ran.
@@ -74,7 +128,9 @@ fn watched_summary(recording: &Recording) {
     }
     let phases = counted(phases, "phase", "phases");
     let (accesses, bytes) = (grouped(accesses), human_size(bytes));
-    eprintln!("reweave: watched {ranks}, {accesses} accesses in {phases}, {bytes} told to their owners");
+    eprintln!(
+        "reweave: watched {ranks}, {accesses} accesses in {phases}, {bytes} sent to the ranks whose memory it was"
+    );
 }
 
 fn summary(recording: &Recording, before: &str) {
@@ -88,14 +144,14 @@ const GROWS: u64 = 16;
 
 /// Runs the program once, its ranks judging what they do while it runs, and tells what they found; gives the program's
 /// status. `memory`: bytes that a rank may use.
-pub fn watch(command: &[OsString], memory: u64, json: Option<&Path>) -> i32 {
-    let watched = PrivateFolder::new().and_then(|folder| listen(command, folder.path(), memory / GROWS, true));
+pub fn watch(command: &[OsString], memory: u64, look: &Look, json: Option<&Path>) -> i32 {
+    let watched = PrivateFolder::new().and_then(|folder| listen(command, folder.path(), memory / GROWS, true, look));
     let recording = match watched {
         Ok(recording) => recording,
         Err(error) => return output::fail(&error),
     };
     watched_summary(&recording);
-    let tested = host::predict(FRONT_ENDS, &recording, false);
+    let tested = host::predict(FRONT_ENDS, &recording, false, &look.owners);
     notes(&tested.notes);
     let style = Style::for_stderr().with_detail(text::Detail::Full);
     let _ = text::write(&tested.report, "", style, &mut io::stderr().lock());
@@ -108,8 +164,8 @@ pub fn watch(command: &[OsString], memory: u64, json: Option<&Path>) -> i32 {
 }
 
 /// What the recording in the folder shows.
-pub fn predict(folder: &Path) -> reweave_launch::Result<Report> {
-    let tested = host::predict(FRONT_ENDS, &Recording::open(folder)?, false);
+pub fn predict(folder: &Path, strict: bool, owners: &Owners) -> reweave_launch::Result<Report> {
+    let tested = host::predict(FRONT_ENDS, &Recording::open(folder)?, strict, owners);
     notes(&tested.notes);
     Ok(tested.report)
 }

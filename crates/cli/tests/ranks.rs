@@ -20,7 +20,7 @@ use serde_json::Value;
 const LIMIT: Duration = Duration::from_secs(120);
 
 /// Those of a normal run, each with its `_bad` and `_ok`.
-const SAMPLE: [&str; 13] = [
+const SAMPLE: [&str; 14] = [
     "put_load",
     "origin_store",
     "flush_local",
@@ -34,6 +34,7 @@ const SAMPLE: [&str; 13] = [
     "string_copy",
     "type_freed",
     "shmem_fence_puts",
+    "shmem_free_order",
 ];
 
 /// A library of ranks: its compiler, and what starts its programs.
@@ -145,10 +146,13 @@ fn races_of_mpich_programs_are_found_and_nothing_else_is() {
         judge(MPICH);
         return;
     }
-    // The same file serves both; one program shows that it does.
+    // The same file serves both; one program shows that it does. One with threads: its library replaces `mmap`, so that
+    // allocating takes locks that are seen.
     let scratch = Scratch::new("ranks");
-    MPICH.build(&scratch, "put_load_bad");
-    MPICH.test(&scratch, "put_load_bad").expect(1);
+    for (name, code) in [("put_load_bad", 1), ("openmp_critical_ok", 0)] {
+        MPICH.build(&scratch, name);
+        MPICH.test(&scratch, name).expect(code);
+    }
 }
 
 #[test]
@@ -178,6 +182,11 @@ fn a_finding_names_ranks_window_bytes_and_lines_and_is_replayed() {
     for form in ["out.html", "out.sarif", "out.xml"] {
         let text = fs::read_to_string(scratch.join(form)).expect("written");
         assert!(text.contains("put_load_bad.c:10"), "{form}");
+    }
+    // Lanes of ranks, an epoch as a bar.
+    let page = fs::read_to_string(scratch.join("out.html")).expect("written");
+    for part in ["\"rank 0\"", "\"rank 1\"", "puts 4 bytes, rank 0, at 0", "enters a fence", "epoch "] {
+        assert!(page.contains(part), "{part}");
     }
     run_with(&mut scratch.reweave(["verify", "out"]), None, LIMIT).expect(2).says("findings of many ranks");
     let story = run_with(&mut scratch.reweave(["explain", "out/1"]), None, LIMIT).expect(0);
@@ -293,6 +302,127 @@ fn coarrays_are_told_at_the_lines_of_the_program() {
         if code == 1 {
             told.says("put by rank 1 at ").says("coarray_bad.f90:9").says("coarray_bad.f90:10").says("[1] confirmed");
         }
+    }
+}
+
+#[test]
+fn what_is_looked_at_can_be_chosen() {
+    if !OPEN_MPI.is_here() {
+        return skip("ranks", "no Open MPI (mpicc.openmpi)");
+    }
+    let scratch = Scratch::new("ranks");
+    OPEN_MPI.build(&scratch, "put_load_bad");
+    let program = ["--", OPEN_MPI.launcher, "-n", "2", "./put_load_bad"];
+    let reweave = |words: &[&str]| run_with(Library::command(&mut scratch.reweave(words)), None, LIMIT);
+    let test = |words: &[&str]| reweave(&[&["test"], words, &program].concat());
+    // A put and a load of rank 0's memory.
+    test(&["--ranks", "0"]).expect(1);
+    test(&["--ranks", "1"]).expect(0);
+    test(&["--local", "none"]).expect(0);
+    for sample in ["I", "IA", "H.5", "HA.5"] {
+        reweave(&[&["record", "-o", "run", "--sample", sample][..], &program].concat()).expect(0);
+        reweave(&["predict", "run"]).expect(1);
+    }
+    reweave(&[&["record", "-o", "run", "--sample", "NL"][..], &program].concat()).expect(0);
+    reweave(&["predict", "run"]).expect(0);
+    reweave(&[&["watch", "--ranks", "1"][..], &program].concat()).expect(0).says("no findings");
+    reweave(&[&["watch", "--sample"][..], &program].concat()).expect(0).says("[1] potential");
+    test(&["--ranks", "1-0"]).expect(2).says("no range of ranks");
+    reweave(&["test", "--local", "none", "--", "true"]).expect(2).says("programs of many ranks");
+}
+
+#[test]
+fn a_debugger_stops_one_rank_before_its_access() {
+    if !OPEN_MPI.is_here() || !has("gdb") {
+        return skip("ranks", "no Open MPI (mpicc.openmpi) or no gdb");
+    }
+    let scratch = Scratch::new("ranks");
+    OPEN_MPI.build(&scratch, "put_load_bad");
+    OPEN_MPI.test(&scratch, "put_load_bad").expect(1);
+    for (rank, line) in [("0", "put_load_bad.c:15"), ("1", "put_load_bad.c:14")] {
+        let words = ["replay", "out/1", "--gdb", "--rank", rank, "--", "-batch", "-ex", "print rank"];
+        let told = run_with(Library::command(&mut scratch.reweave(words)), None, LIMIT).expect(0);
+        assert!(told.stdout.contains(line), "{}", told.stdout);
+        assert!(told.stdout.contains(&format!("$1 = {rank}")), "{}", told.stdout);
+    }
+    let words = ["replay", "out/1", "--gdb", "--rank", "7"];
+    run_with(&mut scratch.reweave(words), None, LIMIT).expect(2).says("made by ranks 0 and 1, not by 7");
+}
+
+/// Two races, one pair that a lock keeps apart, one that a join does.
+const THREADS: &str = "
+#include <pthread.h>
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static int one, two, three, four;
+static void *other(void *given) {
+  one++;
+  pthread_mutex_lock(&lock);
+  three++;
+  pthread_mutex_unlock(&lock);
+  two = 1;
+  four++;
+  return given;
+}
+int main(void) {
+  pthread_t thread;
+  pthread_create(&thread, 0, other, 0);
+  one++;
+  pthread_mutex_lock(&lock);
+  three++;
+  pthread_mutex_unlock(&lock);
+  two = 2;
+  pthread_join(thread, 0);
+  four++;
+  return 0;
+}
+";
+
+#[test]
+fn a_prediction_is_the_same_by_several_processes_as_by_one() {
+    let libraries = [OPEN_MPI, MPICH].into_iter().filter(|library| library.is_here()).collect::<Vec<_>>();
+    if libraries.is_empty() {
+        return skip("ranks", "no Open MPI (mpicc.openmpi) and no MPICH (mpicc.mpich)");
+    }
+    let scratch = Scratch::new("ranks");
+    scratch.file("threads.c", THREADS);
+    run_with(&mut scratch.reweave(["cc", "-g", "-o", "threads", "threads.c", "-lpthread"]), None, LIMIT).expect(0);
+    run_with(&mut scratch.reweave(["record", "-o", "trace.rwt", "--", "./threads"]), None, LIMIT).expect(0);
+    let reweave = scratch.reweave(["predict", "trace.rwt"]).get_program().to_owned();
+    let findings = |file: &str| {
+        let text = fs::read_to_string(scratch.join(file)).expect("a report");
+        let report: Value = serde_json::from_str(&text).expect("JSON");
+        let told = |finding: &Value| {
+            let words = ["kind", "strength", "fingerprint", "analysis"].map(|name| finding[name].to_string());
+            words.join(" ")
+        };
+        report["findings"].as_array().expect("findings").iter().map(told).collect::<BTreeSet<String>>()
+    };
+    run_with(&mut scratch.reweave(["predict", "trace.rwt", "--json", "one.json"]), None, LIMIT).expect(1);
+    let alone = findings("one.json");
+    assert!(alone.len() >= 2, "{alone:?}");
+    for library in libraries {
+        let mut together = scratch.command(library.launcher);
+        together.args(["-n", "3"]).arg(&reweave).args(["predict", "trace.rwt", "--json", "several.json"]);
+        let done = run_with(Library::command(&mut together), None, LIMIT).expect(1);
+        assert_eq!(findings("several.json"), alone, "{}", done.stderr);
+        // Only one of them speaks.
+        assert_eq!(done.stdout.matches("[1] predicted").count(), 1, "{}", done.stdout);
+        fs::remove_file(scratch.join("several.json")).expect("written");
+    }
+}
+
+#[test]
+fn what_is_odd_and_allowed_is_no_finding() {
+    if !OPEN_MPI.is_here() {
+        return skip("ranks", "no Open MPI (mpicc.openmpi)");
+    }
+    let scratch = Scratch::new("ranks");
+    let mut build = scratch.reweave(["cc", "-g", "-o", "odd"]);
+    let source = root().join("tests/bad_days/ranks_odd.c");
+    run_with(build.arg(source).env("REWEAVE_CC", OPEN_MPI.compiler), None, LIMIT).expect(0);
+    for ranks in [&["-n", "2", "./odd"][..], &["-n", "1", "./odd", ":", "-n", "1", "./odd", "another"]] {
+        let words = [&["test", "--", OPEN_MPI.launcher][..], ranks].concat();
+        run_with(Library::command(&mut scratch.reweave(words)), None, LIMIT).expect(0).says("no findings");
     }
 }
 

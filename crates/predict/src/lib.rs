@@ -47,6 +47,7 @@ pub mod lower;
 pub mod oracle;
 mod prediction;
 pub mod search;
+pub mod share;
 #[cfg(feature = "testing")]
 pub mod testing;
 #[cfg(not(feature = "testing"))]

@@ -93,6 +93,8 @@ pub struct ContextOrder {
     pub context: Context,
     /// How many fences and quiets of the context came before it.
     pub epoch: u32,
+    /// A put and its signal have this number in common, and the signal comes second; otherwise 0.
+    pub pair: u32,
 }
 
 #[derive(Clone, PartialEq, Debug)]

@@ -114,8 +114,8 @@ pub enum Through {
     /// MPI: completed by calls on the window.
     Window { window: Window, request: Option<Request> },
     /// SHMEM: completed by calls on the context. `domain`: the predefined team that its team comes
-    /// from (R18).
-    Context { context: Context, blocking: bool, domain: u32 },
+    /// from (R18). `pair`: a put and its signal have a number in common, which no others have; otherwise 0.
+    Context { context: Context, blocking: bool, domain: u32, pair: u32 },
 }
 
 /// A one-sided operation.

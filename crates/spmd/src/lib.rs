@@ -26,12 +26,14 @@ pub mod hang;
 pub mod host;
 pub mod ids;
 pub mod logfile;
+pub mod look;
 pub mod lower;
 pub mod offline;
 pub mod order;
 pub mod owner;
 pub mod phases;
 pub mod plan;
+pub mod repeated;
 pub mod rules;
 #[cfg(reweave_runtime)]
 #[expect(clippy::allow_attributes, reason = "macros that write many functions cannot know which of them need it")]

@@ -22,6 +22,11 @@ pub fn notes_name(rank: u32) -> String {
     format!("rank.{rank}.notes")
 }
 
+/// The file of a rank that waits for a debugger: its process.
+pub fn stopped_name(rank: u32) -> String {
+    format!("rank.{rank}.stopped")
+}
+
 /// The file of what a rank found while the program ran.
 pub fn found_name(rank: u32) -> String {
     format!("rank.{rank}.found")

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use crate::event::Logs;
 use crate::ids::Rank;
 use crate::logfile::Notes;
+use crate::look::Owners;
 use crate::lower::{Lowered, Lowering};
 use crate::order::Order;
 use crate::owner::{self, Findings, Found, Placed, Statement};
@@ -49,8 +50,9 @@ impl Races {
     }
 }
 
-/// Judges the logs of all ranks. `strict`: what only practice keeps apart is a race too (R2, R10, R18).
-pub fn analyse(logs: &Logs, strict: bool) -> Races {
+/// Judges the logs of all ranks. `strict`: what only practice keeps apart is a race too (R2, R10, R18). `owners`: whose
+/// memory is looked at.
+pub fn analyse(logs: &Logs, strict: bool, owners: &Owners) -> Races {
     let mut lowerings = Vec::new();
     let mut parts = Vec::new();
     for (rank, log) in logs.iter().enumerate() {
@@ -76,7 +78,7 @@ pub fn analyse(logs: &Logs, strict: bool) -> Races {
         accesses: parts.iter().map(|part| part.accesses.len()).sum(),
     };
     let checker = Checker::new(logs);
-    for (rank, lowering) in lowerings.iter().enumerate() {
+    for (rank, lowering) in lowerings.iter().enumerate().filter(|(rank, _)| owners.has(*rank as u32)) {
         let findings = of_owner(rank, lowering, &parts, &known);
         races.given_up += findings.given_up;
         let Findings { pairs, mut others, .. } = findings;

@@ -19,6 +19,7 @@
 use crate::access::{Access, End};
 use crate::event::Logged;
 use crate::ids::Rank;
+use crate::look::Owners;
 use crate::lower::{Lowered, Lowering, carry};
 use crate::order::{Order, Sync};
 use crate::owner::{self, Findings, Placed};
@@ -66,6 +67,8 @@ pub struct Analyst {
     /// Entries of one phase that are kept; each takes about 150 bytes.
     limit: usize,
     in_phase: usize,
+    /// Whose memory is looked at.
+    owners: Owners,
     pub counts: Counts,
 }
 
@@ -78,8 +81,14 @@ impl Analyst {
             carried: Vec::new(),
             limit,
             in_phase: 0,
+            owners: Owners::default(),
             counts: Counts::default(),
         }
+    }
+
+    /// Only accesses to the memory of these are judged, and told.
+    pub fn of_owners(self, owners: Owners) -> Analyst {
+        Analyst { owners, ..self }
     }
 
     /// Takes the next event of this rank. Loads and stores that do not fit are dropped and counted;
@@ -102,7 +111,7 @@ impl Analyst {
         self.counts.accesses += own.accesses.len() as u64;
         let accesses = std::mem::take(&mut own.accesses);
         let mut packets: std::collections::BTreeMap<Rank, Vec<u8>> = std::collections::BTreeMap::new();
-        for access in accesses {
+        for access in accesses.into_iter().filter(|access| self.owners.has(access.owner.0)) {
             if access.owner == self.rank {
                 own.accesses.push(access);
             } else {

@@ -67,6 +67,8 @@ pub struct Plan {
     pub threads: bool,
     /// How long to wait for the other one, in milliseconds.
     pub patience: u64,
+    /// This rank waits for a debugger before its access.
+    pub stop: Option<Rank>,
 }
 
 impl std::fmt::Display for Anchor {
@@ -139,7 +141,8 @@ impl std::fmt::Display for Plan {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Memory { rank, address, len, anchor } = self.memory;
         let threads = u8::from(self.threads);
-        write!(f, "{};{};{rank},{address:x},{len},{anchor};{threads};{}", self.first, self.second, self.patience)
+        write!(f, "{};{};{rank},{address:x},{len},{anchor};{threads};{}", self.first, self.second, self.patience)?;
+        self.stop.map_or(Ok(()), |rank| write!(f, ",{rank}"))
     }
 }
 
@@ -157,8 +160,11 @@ impl FromStr for Plan {
             len: len.parse().map_err(drop)?,
             anchor: anchor.parse()?,
         };
-        let patience = patience.parse().map_err(drop)?;
-        Ok(Plan { first: first.parse()?, second: second.parse()?, memory, threads: threads == "1", patience })
+        let (patience, stop) =
+            patience.split_once(',').map_or((patience, None), |(patience, stop)| (patience, Some(stop)));
+        let stop = stop.map(str::parse).transpose().map_err(drop)?.map(Rank);
+        let (first, second, threads) = (first.parse()?, second.parse()?, threads == "1");
+        Ok(Plan { first, second, memory, threads, patience: patience.parse().map_err(drop)?, stop })
     }
 }
 

@@ -218,10 +218,11 @@ impl Pair<'_> {
                 // One strand: its program order says which came first. Of two strands, the fence may
                 // lie anywhere unless the first comes before the second.
                 let (first, second) = (self.a.start_of(self.i), self.b.start_of(self.j));
+                let pair = mine.pair != 0 && mine.pair == theirs.pair;
                 self.a.strand.rank == self.b.strand.rank
                     && mine.context == theirs.context
-                    && ((mine.epoch < theirs.epoch && belief.order.before(first, second))
-                        || (theirs.epoch < mine.epoch && belief.order.before(second, first)))
+                    && (((mine.epoch < theirs.epoch || pair) && belief.order.before(first, second))
+                        || ((theirs.epoch < mine.epoch || pair) && belief.order.before(second, first)))
             }
             _ => false,
         };
@@ -237,7 +238,8 @@ impl Pair<'_> {
             .filter(|link| {
                 let Some(flag) = link.written.ordered else { return false };
                 let this = link.written.moment == start;
-                let behind = flag.epoch > order.epoch && belief.order.before(start, link.written.moment);
+                let fenced = flag.epoch > order.epoch || (order.pair != 0 && flag.pair == order.pair);
+                let behind = fenced && belief.order.before(start, link.written.moment);
                 link.written.owner == first.owner
                     && link.written.moment.strand.rank == first.strand.rank
                     && flag.context == order.context

@@ -11,6 +11,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::event::Logs;
+use crate::look::Look;
 use crate::owner::Found;
 use crate::plan::{Anchor, Memory, Plan, Said, Step, What, anchor, step};
 use crate::{hang, logfile};
@@ -37,6 +38,8 @@ pub struct Program {
     pub max_log: Option<u64>,
     /// The ranks analyse what they do while they run, and keep no logs of it.
     pub online: bool,
+    /// What runs without a plan look at.
+    pub look: Look,
     /// It is ended when all ranks wait for each other for some seconds.
     pub ends_when_stuck: bool,
     /// Whether somebody wants it to end now.
@@ -70,7 +73,7 @@ impl Program {
         command.args(arguments).current_dir(&self.cwd).env("REWEAVE_SPMD_FOLDER", folder);
         command.env("LD_PRELOAD", self.preloaded());
         // The environment lies above the stack: of another size, it would shift every address there.
-        let plan = plan.map(ToString::to_string).unwrap_or_default();
+        let plan = plan.map_or_else(|| self.look.to_string(), ToString::to_string);
         if self.online {
             command.env("REWEAVE_SPMD_ONLINE", "1");
         }
@@ -242,7 +245,7 @@ pub fn plans(logs: &Logs, found: &Found) -> Option<[Plan; 2]> {
     };
     let memory = Memory { rank: found.a.owner, address: found.address, len, anchor };
     let threads = a.rank == b.rank && found.a.strand != found.b.strand;
-    let plan = |first, second| Plan { first, second, memory, threads, patience: PATIENCE };
+    let plan = |first, second| Plan { first, second, memory, threads, patience: PATIENCE, stop: None };
     Some([plan(a, b), plan(b, a)])
 }
 

@@ -180,7 +180,7 @@ structs! {
     Logged { strand, site, event }
     Atomic { domain, datatype, element, operator }
     Held { lock, exclusive }
-    ContextOrder { context, epoch }
+    ContextOrder { context, epoch, pair }
     Access {
         owner, place, len, stride, count, role, writes, atomic, accumulates, locks, strand, start, step, opened, end,
         end_by_the_letter, ordered, site
@@ -226,7 +226,7 @@ enums! {
         10 LogicalAnd, 11 LogicalOr, 12 LogicalXor, 13 Other
     }
     Action { 0 Put, 1 Get, 2 Accumulate(operator), 3 Fetch(operator) }
-    Through { 0 Window { window, request }, 1 Context { context, blocking, domain } }
+    Through { 0 Window { window, request }, 1 Context { context, blocking, domain, pair } }
     Flow {
         0 All { contributors }, 1 FromRoot { root }, 2 ToRoot { root, contributors }, 3 Prefix { before },
         4 Pairs { to, from }
@@ -263,6 +263,15 @@ enums! {
         5 Fence(window, number), 6 Completed { window, origin, target, number }, 7 Inside(rank, number), 8 Seen(number)
     }
     What { 0 Condition(comparison, wanted), 1 Value(value) }
+}
+
+/// Tags that [`crate::repeated`] writes by itself.
+impl Event {
+    pub(crate) const OPERATION: u8 = 2;
+}
+
+impl Place {
+    pub(crate) const WINDOW: u8 = 1;
 }
 
 #[cfg(test)]

@@ -48,6 +48,9 @@ pub struct Args {
     /// Also print the numbers of the report
     #[arg(long, conflicts_with = "pause")]
     stats: bool,
+    /// Programs of many ranks: also what the standard forbids but every implementation allows
+    #[arg(long)]
+    strict: bool,
     /// Bring one thread to this line while another is at the line of `--with`
     #[arg(long, value_name = "FILE:LINE", requires = "with")]
     pause: Option<Line>,
@@ -65,7 +68,7 @@ pub fn run(args: Args) -> i32 {
             eprintln!("reweave: --pause and --with are for threads of one process, not for many ranks");
             return exit::USAGE;
         }
-        return crate::ranks::confirm(&args.folder, &args.command, args.budget);
+        return crate::ranks::confirm(&args.folder, &args.command, args.budget, args.strict);
     }
     let command = (!args.command.is_empty()).then_some(&args.command[..]);
     if let (Some(pause), Some(with)) = (&args.pause, &args.with) {

@@ -10,9 +10,10 @@ use reweave_launch::{Error, exit, interrupt, memory};
 use reweave_model::{Kind, Strength};
 use reweave_predict::Mode;
 use reweave_predict::search::nondeterminism::{self, Rule};
+use reweave_predict::share::Share;
 use reweave_predict::{ANALYSES, AnalysisRef, PredictionResult, SearchLimits, Stage, Stages};
 use reweave_report::{Item, Report, Style, data, resolve, text};
-use reweave_spmd::host::Recording;
+use reweave_spmd::host::{Engine, Owners, Recording};
 use reweave_trace::{RunSet, Trace};
 
 use crate::output;
@@ -62,6 +63,12 @@ pub struct Args {
     /// Also print the numbers of each analysis, and where the time went
     #[arg(long)]
     stats: bool,
+    /// Programs of many ranks: also what the standard forbids but every implementation allows
+    #[arg(long)]
+    strict: bool,
+    /// Programs of many ranks: only the memory of these: 2, 0-3 or 0-3,8
+    #[arg(long, value_name = "RANKS")]
+    ranks: Option<Owners>,
     /// Functions that should be atomic: a file with one name per line (# begins a comment)
     #[arg(long, value_name = "FILE")]
     atomic: Option<PathBuf>,
@@ -149,7 +156,21 @@ pub fn run(args: Args) -> i32 {
         }
     };
     let _memory = memory::limit(args.max_memory.unwrap_or_else(memory::default_limit));
-    match predict(&args, analyses) {
+    let together = match Engine::start() {
+        Ok(engine) => engine.map(Together),
+        Err(why) => {
+            eprintln!("reweave: {why}");
+            return exit::USAGE;
+        }
+    };
+    let is_first = together.as_ref().is_none_or(|together| together.me() == 0);
+    let predicted = predict(&args, analyses, together.as_ref());
+    // Whoever cannot read the trace ends without a word to the others: their launcher ends them.
+    if let (Ok(_), Some(Together(engine))) = (&predicted, together) {
+        engine.finish();
+    }
+    match predicted {
+        Ok(_) if !is_first => exit::CLEAN,
         Ok(report) => {
             let code = output::print(|out| {
                 text::write(&report, "", Style::for_stdout().with_detail(text::Detail::Full), out)?;
@@ -169,7 +190,25 @@ pub fn run(args: Args) -> i32 {
     }
 }
 
-fn predict(args: &Args, analyses: Vec<AnalysisRef>) -> Result<Report, Error> {
+/// Processes that MPI's launcher started: each does a part.
+#[derive(Debug)]
+struct Together(Engine);
+
+impl Share for Together {
+    fn me(&self) -> usize {
+        self.0.me()
+    }
+
+    fn everybody(&self) -> usize {
+        self.0.everybody()
+    }
+
+    fn gather(&self, numbers: Vec<u64>) -> Vec<Vec<u64>> {
+        self.0.gather(&numbers)
+    }
+}
+
+fn predict(args: &Args, analyses: Vec<AnalysisRef>, together: Option<&Together>) -> Result<Report, Error> {
     let stages = Stages::default();
     let options = reweave_predict::Options {
         analyses,
@@ -191,9 +230,13 @@ fn predict(args: &Args, analyses: Vec<AnalysisRef>) -> Result<Report, Error> {
             rule: args.rule.rule(),
             values: args.values,
         },
+        share: together.map(|together| together as &dyn Share),
     };
+    let is_first = together.is_none_or(|together| together.me() == 0);
     let mut report = match () {
-        () if Recording::is_in(&args.trace) => crate::ranks::predict(&args.trace)?,
+        () if Recording::is_in(&args.trace) => {
+            crate::ranks::predict(&args.trace, args.strict, &args.ranks.clone().unwrap_or_default())?
+        }
         () if RunSet::is_manifest(&args.trace) => predict_all(&RunSet::of(&args.trace), &options)?,
         () => predict_one(&args.trace, &options)?,
     };
@@ -201,7 +244,7 @@ fn predict(args: &Args, analyses: Vec<AnalysisRef>) -> Result<Report, Error> {
         let stage = |stage: &Stage| (format!("time.{}_ms", stage.name()), stages.of(*stage).as_millis() as u64);
         report.stats.extend(Stage::ALL.iter().map(stage));
     }
-    if let Some(path) = &args.json {
+    if let Some(path) = args.json.as_ref().filter(|_| is_first) {
         fs::write(path, report.to_json()).map_err(|source| Error::Output {
             action: "write",
             path: path.clone(),

@@ -4,10 +4,12 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use reweave_launch::{MAX_TRACE, Options, Policy, QUANTUM, exit};
+use reweave_spmd::host::Local;
 
 use crate::classes::{Classes, Tests};
 use crate::front_ends::FRONT_ENDS;
 use crate::output;
+use crate::ranks::Looking;
 use crate::size::parse_size;
 
 /// Run a program and record what its threads do
@@ -38,6 +40,12 @@ pub struct Args {
     /// Stop recording (not the program) when a trace is this large
     #[arg(long, value_name = "SIZE", value_parser = parse_size, default_value = "2G")]
     max_trace: u64,
+    /// How a sample of the loads and stores of many ranks is taken: NL (none), I or IA (by statement), H.5 or HA.5 (by
+    /// function and statement; any factor); with A, statements that touch nothing shared are off until more is shared
+    #[arg(long, value_name = "STRATEGY")]
+    sample: Option<Local>,
+    #[command(flatten)]
+    looking: Looking,
     /// The program and its arguments
     #[arg(required_unless_present = "junit", last = true, value_name = "PROG")]
     command: Vec<OsString>,
@@ -84,7 +92,20 @@ pub fn run(mut args: Args) -> i32 {
     debug_assert_eq!(MAX_TRACE, 2 << 30, "the default of --max-trace");
     let cwd = std::env::current_dir().unwrap_or_default();
     if reweave_spmd::host::is_spmd(&args.command, &cwd) {
-        return crate::ranks::record(&args.command, &args.output, args.max_trace);
+        return match args.looking.look(args.sample) {
+            Ok(look) => crate::ranks::record(&args.command, &args.output, args.max_trace, &look),
+            Err(why) => {
+                eprintln!("reweave: {why}");
+                exit::USAGE
+            }
+        };
+    }
+    if args.sample.is_some() {
+        eprintln!("reweave: --sample is for programs of many ranks (mpirun, oshrun), and for `reweave watch`");
+        return exit::USAGE;
+    }
+    if let Some(code) = args.looking.refused() {
+        return code;
     }
     let mut options = Options::new(FRONT_ENDS, args.command, args.output);
     options.max_trace = args.max_trace;

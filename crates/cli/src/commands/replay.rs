@@ -25,7 +25,9 @@ use crate::progress::Bar;
     reweave replay reweave.rwt             a recording\n  \
     reweave replay reweave-out/1 --times 100\n  \
     \u{20}                                      how often it happens; the program's output is not shown\n  \
-    reweave replay reweave-out/1 --gdb     stop in the debugger right before the bug")]
+    reweave replay reweave-out/1 --gdb     stop in the debugger right before the bug
+    reweave replay reweave-out/1 --gdb --rank 1
+    \u{20}                                      the same of one of many ranks")]
 pub struct Args {
     /// A trace, a schedule beside its trace, or the folder of a finding
     #[arg(value_name = "TRACE|DIR/ID")]
@@ -36,6 +38,9 @@ pub struct Args {
     /// Run under gdb, stopping right before the bug (or the end)
     #[arg(long)]
     gdb: bool,
+    /// Of a finding of many ranks: the rank that gdb looks at [default: that of (1)]
+    #[arg(long, value_name = "RANK", requires = "gdb")]
+    rank: Option<u32>,
     /// Further arguments for gdb
     #[arg(last = true, requires = "gdb", value_name = "GDB-ARGS")]
     gdb_args: Vec<OsString>,
@@ -44,8 +49,7 @@ pub struct Args {
 pub fn run(args: Args) -> i32 {
     if let Some(again) = Again::open(&args.what) {
         if args.gdb {
-            eprintln!("reweave: {}: many ranks cannot be run under one gdb: replay without it", args.what.display());
-            return exit::USAGE;
+            return again.debug(args.rank, &args.gdb_args).unwrap_or_else(|error| output::fail(&error));
         }
         return crate::ranks::replay(&again, args.times.unwrap_or(1));
     }

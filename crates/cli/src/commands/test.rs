@@ -16,6 +16,7 @@ use super::report::Verbosity;
 use crate::classes::{Classes, Tests};
 use crate::front_ends::FRONT_ENDS;
 use crate::output;
+use crate::ranks::Looking;
 use crate::size::{parse_size, parse_time};
 use crate::triage::{Triage, TriageFiles};
 use crate::watcher::Watcher;
@@ -77,6 +78,8 @@ pub struct Args {
     /// it
     #[arg(long)]
     strict: bool,
+    #[command(flatten)]
+    looking: Looking,
     /// Exit with code 0 even if the program could not be checked completely, as long as nothing was found
     #[arg(long)]
     allow_unchecked: bool,
@@ -103,6 +106,9 @@ pub fn run(mut args: Args) -> i32 {
     let cwd = std::env::current_dir().unwrap_or_default();
     if reweave_spmd::host::is_spmd(&args.command, &cwd) {
         return test_ranks(args, cwd);
+    }
+    if let Some(code) = args.looking.refused() {
+        return code;
     }
     let mut plan = Plan::new(FRONT_ENDS, args.command, args.output);
     plan.budget = args.budget;
@@ -140,6 +146,13 @@ fn test_ranks(args: Args, cwd: PathBuf) -> i32 {
         Ok(judge) => judge,
         Err(error) => return output::fail(&error),
     };
+    let look = match args.looking.look(None) {
+        Ok(look) => look,
+        Err(why) => {
+            eprintln!("reweave: {why}");
+            return exit::USAGE;
+        }
+    };
     let request = reweave_spmd::host::Request {
         front_ends: FRONT_ENDS,
         command: args.command,
@@ -148,6 +161,7 @@ fn test_ranks(args: Args, cwd: PathBuf) -> i32 {
         budget: args.budget,
         strict: args.strict,
         fail_fast: args.fail_fast,
+        look,
     };
     let passing = ExitRule { deny: args.deny, allow_unchecked: args.allow_unchecked };
     crate::ranks::test(&request, &judge, args.verbosity.detail(), passing)

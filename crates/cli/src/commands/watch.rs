@@ -9,10 +9,12 @@ use reweave_launch::watch::{self, MAX_MEMORY, Plan, WatchEvent, Watched};
 use reweave_launch::{Error, Options, QUANTUM, QUIET_SLICES, exit, human_size};
 use reweave_predict::{ANALYSES, AnalysisRef, Watching, live};
 use reweave_report::{Style, text};
+use reweave_spmd::host::Local;
 
 use super::record::Scheduling;
 use crate::front_ends::FRONT_ENDS;
 use crate::output::{self, grouped};
+use crate::ranks::Looking;
 use crate::size::parse_size;
 
 /// Run a program and report what is wrong with it while it runs
@@ -27,9 +29,10 @@ pub struct Args {
     /// Only these analyses
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     analysis: Vec<String>,
-    /// Look at fewer accesses: skip those that another one covers, and sample repeated ones less and less
-    #[arg(long)]
-    sample: bool,
+    /// Look at fewer accesses: skip those that another one covers, and sample repeated ones less and less. Of programs of
+    /// many ranks: loads and stores, by a strategy that `reweave record --help` explains [default: HA.5]
+    #[arg(long, value_name = "STRATEGY", num_args = 0..=1, require_equals = true, default_missing_value = SAMPLED)]
+    sample: Option<Local>,
     /// With --sample: also look at all of them, and count the pairs of places that were lost
     #[arg(long, requires = "sample")]
     check: bool,
@@ -45,10 +48,15 @@ pub struct Args {
     json: Option<PathBuf>,
     #[command(flatten)]
     scheduling: Scheduling,
+    #[command(flatten)]
+    looking: Looking,
     /// The program and its arguments
     #[arg(required = true, last = true, value_name = "PROG")]
     command: Vec<OsString>,
 }
+
+/// What `--sample` alone means for loads and stores of many ranks.
+const SAMPLED: &str = "HA.5";
 
 /// What a rank may use when nobody says how much.
 const RANK_MEMORY: u64 = 64 << 20;
@@ -100,7 +108,8 @@ fn chosen(asked: &[String], sample: bool) -> Result<Vec<AnalysisRef>, String> {
 }
 
 pub fn run(args: Args) -> i32 {
-    let analyses = match chosen(&args.analysis, args.sample) {
+    let sampled = args.sample.is_some();
+    let analyses = match chosen(&args.analysis, sampled) {
         Ok(analyses) => analyses,
         Err(why) => {
             eprintln!("reweave: {why}");
@@ -115,14 +124,26 @@ pub fn run(args: Args) -> i32 {
     }
     let cwd = std::env::current_dir().unwrap_or_default();
     if reweave_spmd::host::is_spmd(&args.command, &cwd) {
-        return crate::ranks::watch(&args.command, args.max_memory.unwrap_or(RANK_MEMORY), args.json.as_deref());
+        return match args.looking.look(args.sample) {
+            Ok(look) => {
+                let memory = args.max_memory.unwrap_or(RANK_MEMORY);
+                crate::ranks::watch(&args.command, memory, &look, args.json.as_deref())
+            }
+            Err(why) => {
+                eprintln!("reweave: {why}");
+                exit::USAGE
+            }
+        };
+    }
+    if let Some(code) = args.looking.refused() {
+        return code;
     }
     let mut options = Options::watched(FRONT_ENDS, args.command);
     args.scheduling.apply(&mut options);
     // Slices that somebody asked for are as long as that.
     options.quiet_slices = if args.scheduling.quantum == QUANTUM { QUIET_SLICES } else { 0 };
     let plan = Plan {
-        options: live::Options { analyses, sample: args.sample, check: args.check, every_access: args.every_access },
+        options: live::Options { analyses, sample: sampled, check: args.check, every_access: args.every_access },
         max_memory: args.max_memory.unwrap_or(MAX_MEMORY),
     };
     // It is told once and kept nowhere: in full.

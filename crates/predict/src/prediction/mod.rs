@@ -22,6 +22,7 @@ use crate::analyses::{self, ANALYSES};
 use crate::analysis::{Analysis, AnalysisRef};
 use crate::linear::{Candidates, FastSet, Way};
 use crate::search::{self, SearchLimits};
+use crate::share::{self, Share};
 pub use accessors::accessors;
 pub(crate) use atomicity::Leaves;
 pub(crate) use races::Shows;
@@ -40,6 +41,8 @@ pub struct Options<'a> {
     pub candidates: bool,
     pub limits: SearchLimits<'a>,
     pub nondeterminism: search::nondeterminism::Options,
+    /// Others who work on the same prediction; only the first one has the findings of all.
+    pub share: Option<&'a dyn Share>,
 }
 
 impl Options<'_> {
@@ -113,7 +116,9 @@ pub fn predict(
         atomicity: None,
     };
     prediction.pass()?;
-    for kind in TURNS {
+    // Others only help with the races.
+    let turns = if share::is_first(options.share) { &TURNS[..] } else { &[Kind::Race] };
+    for &kind in turns {
         let asked = |analysis: &&AnalysisRef| analysis.about().finds == kind;
         for analysis in prediction.chosen.clone().iter().filter(asked) {
             // Those that do not stream have nothing to list.
@@ -191,7 +196,7 @@ impl Prediction<'_> {
         let is_costly = |analysis: &AnalysisRef| analysis.about().is_costly;
         // Also with none of them: whether the trace can have happened is to be known before anything else.
         let mut read = self.read(&streaming, &limits)?;
-        if limits.is_out_of_memory() && streaming.iter().any(is_costly) {
+        if self.options.share.is_none() && limits.is_out_of_memory() && streaming.iter().any(is_costly) {
             // Those that keep something of every event go; the others may come to the end without them.
             drop(read);
             limits.wait_for_memory();
@@ -216,7 +221,11 @@ impl Prediction<'_> {
 
     fn read(&mut self, analyses: &[AnalysisRef], limits: &SearchLimits<'_>) -> Result<stream::Read> {
         let progress = &mut *self.progress;
-        stream::read(self.trace, analyses, limits, &mut |done| progress("reading", done))
+        let mut progress = |done: f64| progress("reading", done);
+        match self.options.share {
+            Some(share) => stream::read_together(self.trace, analyses, limits, share, &mut progress),
+            None => stream::read(self.trace, analyses, limits, &mut progress),
+        }
     }
 
     /// What a pass has to say beside its candidates.

@@ -10,6 +10,7 @@ use crate::analysis::Questions;
 use crate::history::Mode;
 use crate::linear::{Candidate, FastMap, FastSet};
 use crate::search::{SearchLimits, races};
+use crate::share::{self, Numbers, Share};
 
 /// A pair of code positions, the smaller first.
 pub(super) type Pcs = (Pc, Pc);
@@ -85,7 +86,12 @@ impl Prediction<'_> {
         let mut refuted: FastSet<Pcs> = FastSet::default();
         for (id, mode, only) in questions {
             let limits = SearchLimits { mode, ..self.options.limits };
-            let found = races::races(self.trace, id, &limits, only, &mut self.progress(id))?;
+            let found = match (self.options.share, only) {
+                (Some(share), Some(only)) => self.ask_together(share, id, &limits, only)?,
+                // Nobody has listed anything that could be dealt out.
+                (Some(share), None) if share.me() != 0 => continue,
+                _ => races::races(self.trace, id, &limits, only, &mut self.progress(id))?,
+            };
             self.answer.unknown_pairs += found.stats.unknown;
             refuted.extend(found.refuted);
             self.count([
@@ -106,5 +112,46 @@ impl Prediction<'_> {
         }
         settled.extend(if self.options.by_name() { FastSet::default() } else { refuted });
         Ok(settled)
+    }
+
+    /// Each process asks about a part of the pairs; what the others found, the first one asks about again.
+    fn ask_together(
+        &mut self,
+        share: &dyn Share,
+        id: AnalysisId,
+        limits: &SearchLimits<'_>,
+        only: &races::Listed,
+    ) -> Result<races::Races> {
+        let is_mine = |pcs: &Pcs| share::is_mine(share, *pcs);
+        let mine = only.iter().filter(|(pcs, _)| is_mine(pcs)).map(|(pcs, events)| (*pcs, *events)).collect();
+        let mut found = races::races(self.trace, id, limits, Some(&mine), &mut self.progress(id))?;
+        let mut own = vec![found.stats.questions, found.stats.candidates, found.stats.refused, found.stats.unknown];
+        share::put_pcs(&mut own, &found.refuted);
+        own.push(found.findings.len() as u64);
+        for finding in &found.findings {
+            let event = |number: usize| finding.accesses().get(number).map_or(0, |access| access.event.0);
+            let (first, second) = pair_of(finding);
+            own.extend([first.0, second.0, event(0).min(event(1)), event(0).max(event(1))]);
+        }
+        let gathered = share.gather(own);
+        if share.me() != 0 {
+            return Ok(found);
+        }
+        let mut theirs = races::Listed::default();
+        for numbers in &gathered[1..] {
+            let mut numbers = Numbers::new(numbers);
+            found.stats.questions += numbers.next();
+            found.stats.candidates += numbers.next();
+            found.stats.refused += numbers.next();
+            found.stats.unknown += numbers.next();
+            found.refuted.extend(numbers.list(Numbers::pcs));
+            theirs.extend(numbers.list(|numbers| (numbers.pcs(), numbers.events())));
+        }
+        if !theirs.is_empty() {
+            let again = races::races(self.trace, id, limits, Some(&theirs), &mut self.progress(id))?;
+            found.stats.unknown += again.stats.unknown;
+            found.findings.extend(again.findings);
+        }
+        Ok(found)
     }
 }

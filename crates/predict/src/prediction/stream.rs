@@ -3,12 +3,13 @@
 use std::panic::resume_unwind;
 use std::thread;
 
-use reweave_model::EventId;
+use reweave_model::{EventId, Kind};
 use reweave_trace::{Result, Trace};
 
 use crate::analysis::AnalysisRef;
 use crate::linear::{self, Candidates, Linear, Way};
 use crate::search::{SearchLimits, Stage};
+use crate::share::{self, Numbers, Share};
 
 /// What an analysis has to say after the pass.
 pub(super) struct Passed {
@@ -21,7 +22,7 @@ pub(super) struct Passed {
 
 /// What one thread reads the trace for.
 #[derive(Default)]
-struct Share {
+struct Part {
     analyses: Vec<AnalysisRef>,
     /// A rough guess at its cost.
     weight: u32,
@@ -45,8 +46,9 @@ pub(super) fn read(
     limits: &SearchLimits<'_>,
     progress: &mut dyn FnMut(f64),
 ) -> Result<Read> {
-    let mut shares = deal(analyses, limits.jobs.max(1));
+    let mut shares = deal(analyses, limits.jobs.max(1), 0);
     let first = shares.remove(0);
+    shares.retain(|share| !share.analyses.is_empty());
     let all: Vec<Result<Read>> = limits.timed(Stage::Stream, || {
         thread::scope(|scope| {
             let others: Vec<_> =
@@ -69,10 +71,70 @@ pub(super) fn read(
     Ok(read)
 }
 
+/// Reads it once in each process, for a part of the analyses that list races; the first one does the others.
+pub(super) fn read_together(
+    trace: &Trace,
+    analyses: &[AnalysisRef],
+    limits: &SearchLimits<'_>,
+    share: &dyn Share,
+    progress: &mut dyn FnMut(f64),
+) -> Result<Read> {
+    let is_dealt = |analysis: &&AnalysisRef| analysis.about().finds == Kind::Race;
+    let (dealt, kept): (Vec<AnalysisRef>, Vec<AnalysisRef>) = analyses.iter().partition(|one| is_dealt(one));
+    let first = kept.iter().map(weight).sum();
+    let mut mine = deal(&dealt, share.everybody(), first).swap_remove(share.me()).analyses;
+    if share.me() == 0 {
+        mine.extend(kept);
+    }
+    let read = read(trace, &mine, limits, progress)?;
+    let mut own = vec![read.by_all];
+    let told: Vec<&Passed> = read.passed.iter().filter(|passed| is_dealt(&&passed.analysis)).collect();
+    own.push(told.len() as u64);
+    for Passed { analysis, found, stats, deadlocks, .. } in told {
+        own.push(analyses.iter().position(|other| other.id() == analysis.id()).unwrap_or(usize::MAX) as u64);
+        share::put_candidates(&mut own, &found.pairs);
+        share::put_candidates(&mut own, &found.refuted);
+        own.push(found.dropped);
+        own.push(stats.len() as u64);
+        own.extend(stats.iter().map(|(_, number)| *number));
+        own.push(deadlocks.len() as u64);
+        own.extend(deadlocks.iter().flat_map(|(first, second)| [first.0, second.0]));
+    }
+    let mut together = read;
+    for (process, numbers) in share.gather(own).iter().enumerate().filter(|(process, _)| *process != share.me()) {
+        let mut numbers = Numbers::new(numbers);
+        together.by_all = together.by_all.min(numbers.next());
+        let passed = numbers.list(|numbers| passed(analyses, numbers));
+        assert!(!passed.iter().any(Option::is_none), "process {process} has other analyses: it is another build");
+        together.passed.extend(passed.into_iter().flatten());
+    }
+    let place = |passed: &Passed| analyses.iter().position(|analysis| analysis.id() == passed.analysis.id());
+    together.passed.sort_by_key(place);
+    Ok(together)
+}
+
+/// What another process says of one analysis.
+fn passed(analyses: &[AnalysisRef], numbers: &mut Numbers<'_>) -> Option<Passed> {
+    let analysis = *analyses.get(numbers.next() as usize)?;
+    let pairs = numbers.list(Numbers::candidate);
+    let refuted = numbers.list(Numbers::candidate);
+    let found = Candidates { pairs, refuted, dropped: numbers.next(), ..Candidates::default() };
+    let values = numbers.list(Numbers::next);
+    let names = analysis.pass()?.stats();
+    let stats = names.into_iter().zip(values).map(|((name, _), value)| (name, value)).collect();
+    Some(Passed { analysis, found, stats, deadlocks: numbers.list(Numbers::events), ways: Vec::new() })
+}
+
+fn weight(analysis: &AnalysisRef) -> u32 {
+    if analysis.about().is_costly { COSTLY_WEIGHT } else { 1 }
+}
+
 /// The first share may be empty: whether the trace can have happened is to be known before anything else.
-fn deal(analyses: &[AnalysisRef], jobs: usize) -> Vec<Share> {
-    let mut shares: Vec<Share> = (0..jobs).map(|_| Share::default()).collect();
-    let weight = |analysis: &AnalysisRef| if analysis.about().is_costly { COSTLY_WEIGHT } else { 1 };
+///
+/// `first`: the weight of what it does beside this.
+fn deal(analyses: &[AnalysisRef], jobs: usize, first: u32) -> Vec<Part> {
+    let mut shares: Vec<Part> = (0..jobs).map(|_| Part::default()).collect();
+    shares[0].weight = first;
     let mut heaviest_first: Vec<AnalysisRef> = analyses.to_vec();
     heaviest_first.sort_by_key(|analysis| std::cmp::Reverse(weight(analysis)));
     for analysis in heaviest_first {
@@ -80,12 +142,10 @@ fn deal(analyses: &[AnalysisRef], jobs: usize) -> Vec<Share> {
         lightest.weight += weight(&analysis);
         lightest.analyses.push(analysis);
     }
-    let rest = shares.split_off(1);
-    shares.extend(rest.into_iter().filter(|share| !share.analyses.is_empty()));
     shares
 }
 
-impl Share {
+impl Part {
     fn read(&self, trace: &Trace, limits: &SearchLimits<'_>, progress: &mut dyn FnMut(f64)) -> Result<Read> {
         let (names, mut passes): (Vec<AnalysisRef>, Vec<Box<dyn Linear>>) =
             self.analyses.iter().filter_map(|&analysis| Some((analysis, analysis.pass()?))).unzip();

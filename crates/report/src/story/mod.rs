@@ -67,7 +67,13 @@ pub fn of_item(item: &Item, evidence: &Evidence) -> Story {
         predicted: failing.is_none(),
         printed: evidence.printed.clone(),
         why: why::why(item),
-        instead: evidence.observed.as_ref().map(|run| instead::instead(item, run, evidence)).unwrap_or_default(),
+        // Rows of ranks are in one of the orders that they could have had: there is nothing else that they did instead.
+        instead: evidence
+            .observed
+            .as_ref()
+            .filter(|_| item.accesses.iter().all(|access| access.rank.is_none()))
+            .map(|run| instead::instead(item, run, evidence))
+            .unwrap_or_default(),
         recorded: evidence.observed_did_it,
     }
 }

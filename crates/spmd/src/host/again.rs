@@ -3,13 +3,17 @@
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 use reweave_launch::{Error, PrivateFolder, Result};
 use serde::{Deserialize, Serialize};
 
 use super::Unpacked;
 use super::recording::{cannot_run, program};
+use crate::ids::Rank;
+use crate::logfile;
 use crate::plan::Plan;
 use crate::session::{Ordered, Output, steer};
 
@@ -62,17 +66,27 @@ impl Again {
         fs::write(&path, text).map_err(Error::output("write", &path))
     }
 
+    fn command(&self) -> Vec<OsString> {
+        self.command.iter().map(OsString::from).collect()
+    }
+
+    fn plans(&self) -> Result<[Plan; 2]> {
+        let [one, other] = self.plans.each_ref().map(|plan| {
+            plan.parse().map_err(|()| Error::NotReplayable {
+                path: FILE.into(),
+                why: "its plan cannot be read: run `reweave test` again".into(),
+            })
+        });
+        Ok([one?, other?])
+    }
+
     /// Runs the program in both orders.
     pub fn replay(&self) -> Result<Replayed> {
         let unpacked = Unpacked::new()?;
-        let command: Vec<OsString> = self.command.iter().map(OsString::from).collect();
+        let command = self.command();
         let program = program(&command, &self.cwd, &unpacked, Duration::from_secs(self.limit));
         let mut orders: Vec<Ordered> = Vec::new();
-        for plan in &self.plans {
-            let plan: Plan = plan.parse().map_err(|()| Error::NotReplayable {
-                path: FILE.into(),
-                why: "its plan cannot be read: run `reweave test` again".into(),
-            })?;
+        for plan in self.plans()? {
             let folder = PrivateFolder::new()?;
             let run = steer(&program, folder.path(), &plan, Output::File);
             orders.push(run.map_err(|source| cannot_run(&command, source))?);
@@ -80,6 +94,74 @@ impl Again {
         let happened = orders.iter().all(|order| order.happened);
         let told = |(number, order): (usize, &Ordered)| (order.happened, values(order, number == 0));
         Ok(Replayed { happened, orders: orders.iter().enumerate().map(told).collect() })
+    }
+}
+
+/// While a debugger looks at a rank, nobody's patience ends.
+const LONG: Duration = Duration::from_secs(24 * 60 * 60);
+/// How long a run may take to get to the access, and to end once nobody looks at it any more.
+const SOON: Duration = Duration::from_secs(30);
+static LEFT_ALONE: AtomicBool = AtomicBool::new(false);
+
+/// Goes up to the statement of the program, out of the library for ranks.
+const SELECT: &str = "set pagination off
+continue
+python
+frame = gdb.newest_frame()
+while frame is not None and 'libreweave_ranks' in (gdb.solib_name(frame.pc()) or ''):
+    frame = frame.older()
+if frame is not None:
+    frame.select()
+end
+frame
+";
+
+impl Again {
+    /// Runs the program up to the rank's access, with everybody else on the way, and gives the rank to gdb. Returns
+    /// gdb's status.
+    pub fn debug(&self, rank: Option<u32>, arguments: &[OsString]) -> Result<i32> {
+        let plans = self.plans()?;
+        let ranks = [plans[0].first.rank, plans[0].second.rank];
+        let rank = rank.map_or(ranks[0], Rank);
+        // Its own access comes first, so that the other one is pending then.
+        let plan = plans.iter().find(|plan| plan.first.rank == rank).ok_or_else(|| Error::NotReplayable {
+            path: FILE.into(),
+            why: format!("the accesses of this finding are made by ranks {} and {}, not by {rank}", ranks[0], ranks[1]),
+        })?;
+        let plan = Plan { patience: LONG.as_millis() as u64, stop: Some(rank), ..*plan };
+        let (unpacked, folder, command) = (Unpacked::new()?, PrivateFolder::new()?, self.command());
+        let mut program = program(&command, &self.cwd, &unpacked, LONG);
+        program.ends_when_stuck = false;
+        program.interrupted = || LEFT_ALONE.load(Ordering::Relaxed);
+        let script = folder.path().join("gdb");
+        fs::write(&script, SELECT).map_err(Error::output("write", &script))?;
+        std::thread::scope(|scope| {
+            let run = scope.spawn(|| steer(&program, folder.path(), &plan, Output::File));
+            let stopped = folder.path().join(logfile::stopped_name(rank.0));
+            let until = Instant::now() + SOON;
+            while !stopped.exists() && !run.is_finished() && Instant::now() < until {
+                std::thread::sleep(Duration::from_millis(20));
+            }
+            let process = fs::read_to_string(&stopped).ok();
+            let status = process.map(|process| {
+                let mut gdb = Command::new("gdb");
+                gdb.args(["-q", "-p", &process, "-x"]).arg(&script).args(arguments).status()
+            });
+            let until = Instant::now() + SOON;
+            while !run.is_finished() && Instant::now() < until && status.is_some() {
+                std::thread::sleep(Duration::from_millis(20));
+            }
+            LEFT_ALONE.store(true, Ordering::Relaxed);
+            let _ = run.join();
+            match status {
+                Some(Ok(status)) => Ok(status.code().unwrap_or(1)),
+                Some(Err(source)) => Err(Error::CannotRun { program: "gdb".into(), source }),
+                None => Err(Error::NotReplayable {
+                    path: FILE.into(),
+                    why: format!("rank {rank} did not come to its access this time: try again"),
+                }),
+            }
+        })
     }
 }
 

@@ -190,7 +190,11 @@ fn why(logs: &Logs, found: &Found, has_witness: bool) -> Option<String> {
 pub(super) fn item(logs: &Logs, found: &Found, has_witness: bool, places: &Places) -> Item {
     let common = Common::of(logs, found);
     let (text, memory) = common.describe(places);
+    // What judged while it ran kept no log.
+    let kept = !logs.iter().all(|log| is_summary(log));
+    let entry = |access: &Access, block: u32| witness::entry(logs, access, block).filter(|_| kept);
     let access = |access: &Access, block: u32| AccessItem {
+        event: entry(access, block).map(|(_, index)| index as u64),
         rank: Some(access.strand.rank.0),
         thread: access.strand.number,
         op: operation(logs, access, block),

@@ -4,7 +4,9 @@
 //! program has a pipeline of its own, from which the same report comes as from every other test.
 
 mod again;
+mod engine;
 mod items;
+mod lanes;
 mod places;
 mod recognise;
 mod recording;
@@ -15,7 +17,10 @@ use std::path::PathBuf;
 
 use reweave_launch::{Error, PrivateFolder, Result};
 
+pub use crate::look::{Local, Look, Owners};
 pub use again::{Again, Replayed};
+pub use engine::Engine;
+pub use lanes::lanes;
 pub use recognise::is_spmd;
 pub use recording::{Recording, Start};
 pub use test::{Request, Stage, Tested, confirm_again, predict, record, test};

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::{RANKS, Unpacked};
 use crate::event::Logs;
 use crate::logfile::{self, Notes};
+use crate::look::Look;
 use crate::owner::Found;
 use crate::session::{Ended, Output, Program};
 
@@ -38,6 +39,8 @@ pub struct Start<'a> {
     pub max_log: Option<u64>,
     /// The ranks analyse what they do while they run.
     pub online: bool,
+    /// What they look at.
+    pub look: &'a Look,
 }
 
 /// A run as its ranks logged it.
@@ -71,6 +74,7 @@ impl Recording {
         let mut program = program(start.command, start.cwd, unpacked, start.limit.unwrap_or(FOREVER));
         program.max_log = start.max_log;
         program.online = start.online;
+        program.look = start.look.clone();
         let began = Instant::now();
         let ended = program.run(&ranks, None, Output::Ours).map_err(|source| cannot_run(start.command, source))?;
         let about = About {
@@ -127,6 +131,7 @@ pub(super) fn program(command: &[OsString], cwd: &Path, unpacked: &Unpacked, lim
         limit,
         max_log: None,
         online: false,
+        look: Look::default(),
         ends_when_stuck: limit < FOREVER,
         interrupted: interrupt::asked,
     }

@@ -242,8 +242,9 @@ impl Lowering {
     /// R16: what a context's fence orders: puts and accumulates, not what is fetched.
     fn context_order(&self, operation: &Operation) -> Option<ContextOrder> {
         match operation.through {
-            Through::Context { context, .. } if !operation.action.returns() => {
-                Some(ContextOrder { context, epoch: self.context_epochs.get(&context).copied().unwrap_or(0) })
+            Through::Context { context, pair, .. } if !operation.action.returns() => {
+                let epoch = self.context_epochs.get(&context).copied().unwrap_or(0);
+                Some(ContextOrder { context, epoch, pair })
             }
             _ => None,
         }

@@ -27,6 +27,11 @@ struct Parts {
 }
 
 impl Datatypes {
+    /// Is it a predefined type that was seen before?
+    pub fn is_named(&self, datatype: Handle) -> bool {
+        self.known.contains_key(&abi().handle(datatype))
+    }
+
     /// What `count` elements of the type cover, relative to the buffer.
     pub fn pieces(&mut self, datatype: Handle, count: i64) -> Vec<Piece> {
         if count <= 0 {

@@ -62,6 +62,11 @@ impl Gather {
         fresh.then(|| (site, Event::Local { owner, place: run.place, len: (run.hi - run.lo) as u32, write }))
     }
 
+    /// Was nothing touched since the last call?
+    pub fn is_empty(&self) -> bool {
+        self.open.is_empty()
+    }
+
     /// A call follows: everything that is left.
     pub fn flush(&mut self) -> Vec<(Site, Event)> {
         let mut open: Vec<(Who, Run)> = self.open.drain().collect();

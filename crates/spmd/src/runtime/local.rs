@@ -7,9 +7,10 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 
-use super::{INSIDE, recent, with};
+use super::{INSIDE, recent, sample, with};
 use crate::event::{Buffer, Place};
 use crate::ids::{Rank, Window};
+use crate::look::{Look, Owners};
 
 #[derive(Clone, Copy)]
 struct Watched {
@@ -40,6 +41,12 @@ static LISTENING: AtomicBool = AtomicBool::new(false);
 /// The hull of everything that is watched.
 static LOW: AtomicU64 = AtomicU64::new(u64::MAX);
 static HIGH: AtomicU64 = AtomicU64::new(0);
+
+/// Whose memory is looked at; nobody named: everybody's.
+static OWNERS: Mutex<Owners> = Mutex::new(Owners::NONE_NAMED);
+static OWN: AtomicBool = AtomicBool::new(true);
+
+static FORGOTTEN: AtomicU64 = AtomicU64::new(0);
 
 /// Buffers that are remembered; beyond, the oldest are forgotten together with what happens to them.
 const PENDING: usize = 4096;
@@ -75,6 +82,7 @@ impl Ranges {
                     && let Some(oldest) = self.order.pop_front()
                 {
                     self.pending.remove(&oldest);
+                    FORGOTTEN.fetch_add(1, Ordering::Relaxed);
                 }
                 self.pending.insert(lo, hi);
                 self.order.push_back(lo);
@@ -92,6 +100,20 @@ pub fn is_instrumented() -> bool {
     INSTRUMENTED.load(Ordering::Relaxed)
 }
 
+/// What this run looks at.
+pub fn look_at(look: &Look, me: Rank) {
+    if !look.owners.is_everybody() {
+        *OWNERS.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = look.owners.clone();
+        OWN.store(look.owners.has(me.0), Ordering::Release);
+    }
+    sample::begin(look.local);
+}
+
+/// Is the memory of this rank looked at?
+fn owns() -> bool {
+    OWN.load(Ordering::Relaxed)
+}
+
 pub fn listen() {
     LISTENING.store(true, Ordering::Release);
 }
@@ -101,6 +123,7 @@ pub fn stop() {
 }
 
 fn hull(lo: u64, hi: u64) {
+    sample::more_is_shared();
     LOW.fetch_min(lo, Ordering::Relaxed);
     HIGH.fetch_max(hi, Ordering::Relaxed);
     let (first, last) = (lo >> PAGE, (hi - 1) >> PAGE);
@@ -114,8 +137,9 @@ pub fn watch(base: u64, size: u64, owner: Rank, window: Window) {
 
 /// Memory of another rank that this one has mapped; `offset`: where it lies in the owner's part.
 pub fn watch_other(base: u64, size: u64, owner: Rank, window: Window, offset: u64) {
+    let looked_at = OWNERS.lock().unwrap_or_else(std::sync::PoisonError::into_inner).has(owner.0);
     let mut ranges = ranges();
-    if size > 0 && !ranges.windows.iter().any(|range| range.lo == base && range.owner == owner) {
+    if looked_at && size > 0 && !ranges.windows.iter().any(|range| range.lo == base && range.owner == owner) {
         ranges.windows.push(Watched { lo: base, hi: base + size, owner, window, offset });
         hull(base, base + size);
     }
@@ -138,16 +162,28 @@ pub fn forget(base: u64) -> u64 {
 
 /// A buffer that an operation reads or writes until it is completed.
 pub fn pending(buffer: &Buffer) {
-    let mut ranges = ranges();
     for piece in &buffer.pieces {
         let lo = buffer.address.wrapping_add_signed(piece.offset);
         let last = piece.stride.max(0) as u64 * u64::from(piece.count - 1);
-        let hi = lo + last + piece.len;
-        if ranges.pending.get(&lo).is_none_or(|known| *known < hi) {
-            ranges.add_pending(lo, hi);
-            hull(lo, hi);
-        }
+        pending_bytes(lo, lo + last + piece.len);
     }
+}
+
+/// The same, of one piece.
+pub fn pending_bytes(lo: u64, hi: u64) {
+    if !owns() {
+        return;
+    }
+    let mut ranges = ranges();
+    if ranges.pending.get(&lo).is_none_or(|known| *known < hi) {
+        ranges.add_pending(lo, hi);
+        hull(lo, hi);
+    }
+}
+
+/// How many such buffers have been forgotten.
+pub fn forgotten() -> u64 {
+    FORGOTTEN.load(Ordering::Relaxed)
 }
 
 /// Is a byte of this memory part of a window, or was it given to an operation?
@@ -162,11 +198,17 @@ pub fn is_shared(start: u64, len: u64) -> bool {
 
 /// The program is about to load or store.
 pub fn access(pc: u64, address: u64, len: u32, write: bool) {
+    if sample::active() && !sample::takes(pc) {
+        return;
+    }
     let end = address + u64::from(len);
     let outside = address >= HIGH.load(Ordering::Relaxed)
         || end <= LOW.load(Ordering::Relaxed)
         || len == 0
         || !may_be_watched(address, end);
+    if outside && sample::active() {
+        sample::touched_nothing(pc);
+    }
     if outside && !super::threads::several() {
         return;
     }
@@ -271,6 +313,8 @@ fn hook(name: &str) -> Option<usize> {
         "memset" => return Some(fill as *const () as usize),
         "read_range" => return Some(read_range as *const () as usize),
         "write_range" => return Some(write_range as *const () as usize),
+        "func_entry" if sample::asked() => return Some(sample::entered as *const () as usize),
+        "func_exit" if sample::asked() => return Some(sample::left as *const () as usize),
         _ => {}
     }
     if let Some(atomic) = name.strip_prefix("atomic") {

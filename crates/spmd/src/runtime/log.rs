@@ -90,7 +90,7 @@ impl Log {
             kept: HEADER,
             limit,
             scratch: Vec::new(),
-            recent: VecDeque::new(),
+            recent: VecDeque::with_capacity(2 * LOOP),
             dropped: 0,
         };
         log.grow(HEADER).then_some(())?;
@@ -132,24 +132,36 @@ impl Log {
     pub fn push(&mut self, logged: &Logged) {
         self.scratch.clear();
         logged.put(&mut self.scratch);
-        let end = self.used + self.scratch.len();
         // Loads and stores leave room for what order rests on.
         let local = matches!(logged.event, Event::Local { .. });
         let limit = if local { self.limit / 4 * 3 } else { self.limit };
+        let entry = std::mem::take(&mut self.scratch);
+        self.write(&entry, Poll::of(&logged.event), limit);
+        self.scratch = entry;
+    }
+
+    /// An operation that is encoded already. `reads`: it changes nothing at the target.
+    pub fn push_operation(&mut self, entry: &[u8], reads: bool) {
+        self.write(entry, if reads { Poll::Harmless } else { Poll::Never }, self.limit);
+    }
+
+    #[inline]
+    fn write(&mut self, entry: &[u8], poll: Poll, limit: usize) {
+        let end = self.used + entry.len();
         if end > limit || !self.grow(end) {
             self.dropped += 1;
             return;
         }
         // SAFETY: there is room. The length is published after the bytes.
         unsafe {
-            std::ptr::copy_nonoverlapping(self.scratch.as_ptr(), self.map.add(self.used), self.scratch.len());
-            self.recent.push_back((self.used, Poll::of(&logged.event)));
-            if self.recent.len() > 2 * LOOP {
-                self.recent.pop_front();
-            }
-            self.used = end;
-            self.publish();
+            std::ptr::copy_nonoverlapping(entry.as_ptr(), self.map.add(self.used), entry.len());
         }
+        if self.recent.len() == 2 * LOOP {
+            self.recent.pop_front();
+        }
+        self.recent.push_back((self.used, poll));
+        self.used = end;
+        self.publish();
     }
 
     fn publish(&self) {

@@ -10,6 +10,7 @@
 #[macro_use]
 mod real;
 mod abi;
+mod again;
 mod atomics;
 mod collectives;
 mod datatypes;
@@ -25,6 +26,7 @@ mod online;
 mod operations;
 mod quick;
 mod recent;
+mod sample;
 mod shmem;
 mod start;
 mod steer;

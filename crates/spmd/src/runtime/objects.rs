@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 
 use super::abi::{Handle, abi};
+use super::again;
 use super::datatypes::Datatypes;
 use super::gather::Gather;
 use super::log::{Log, Notes};
@@ -30,9 +31,11 @@ pub struct State {
     sites: Map<u64, Site>,
     modules: Vec<u64>,
     notes: Notes,
-    /// By strand.
-    gathers: Map<u32, Gather>,
-    calls: Map<u32, u64>,
+    /// Operations that statements issue again and again.
+    pub again: again::Table,
+    /// Of the first strand, and of the others: what it gathers, and how many calls it has logged.
+    first: (Gather, u64),
+    others: Map<u32, (Gather, u64)>,
     /// What a statement of a strand loaded last: the address, and the value.
     loaded: Map<(u32, Site), (u64, u64)>,
     /// Results of operations that are under way and fetch one element.
@@ -76,6 +79,7 @@ pub struct Win {
 }
 
 /// One element that an operation brings, once it is complete.
+#[derive(Clone, Copy)]
 pub struct Fetched {
     pub window: Handle,
     pub target: i32,
@@ -84,6 +88,17 @@ pub struct Fetched {
     pub place: Place,
     pub result: u64,
     pub len: u64,
+}
+
+impl Fetched {
+    /// The same operation, of another buffer and displacement.
+    pub fn at(&self, result: u64, displacement: i64) -> Fetched {
+        let place = match self.place {
+            Place::Window { window, bytes, .. } => Place::Window { window, units: displacement, bytes },
+            place => place,
+        };
+        Fetched { result, place, ..*self }
+    }
 }
 
 /// A request that is under way.
@@ -133,8 +148,9 @@ impl State {
             sites: Map::default(),
             modules: Vec::new(),
             notes,
-            gathers: Map::default(),
-            calls: Map::default(),
+            again: again::Table::default(),
+            first: Default::default(),
+            others: Map::default(),
             loaded: Map::default(),
             fetches: Vec::new(),
             not_understood: Map::default(),
@@ -144,8 +160,7 @@ impl State {
     /// Logs what a call means.
     pub fn log(&mut self, pc: u64, event: Event) {
         let strand = super::threads::strand();
-        self.flush(strand);
-        *self.calls.entry(strand).or_default() += 1;
+        self.before_call(strand);
         let site = self.site(pc);
         if super::steer::active() {
             super::steer::logged(&event);
@@ -163,8 +178,7 @@ impl State {
     /// Logs a load or store of this process's memory at the address.
     pub fn local(&mut self, site: Site, (owner, place): (Rank, Place), address: u64, len: u64, write: bool) {
         let strand = super::threads::strand();
-        let gather = self.gathers.entry(strand).or_default();
-        if let Some((site, event)) = gather.take((site, owner, write), place, address, len) {
+        if let Some((site, event)) = self.of(strand).0.take((site, owner, write), place, address, len) {
             self.log.push(&Logged { strand, site, event });
         }
     }
@@ -197,11 +211,23 @@ impl State {
         self.local(site, (self.me, Place::Address(lo)), lo, hi - lo, write);
     }
 
+    fn of(&mut self, strand: u32) -> &mut (Gather, u64) {
+        if strand == 0 { &mut self.first } else { self.others.entry(strand).or_default() }
+    }
+
+    /// A call of the strand is about to be logged: what has to be told first.
+    pub fn before_call(&mut self, strand: u32) {
+        recent::flush(|untold| self.tell(untold));
+        self.flush(strand);
+        self.of(strand).1 += 1;
+    }
+
+    /// What the strand has gathered.
     fn flush(&mut self, strand: u32) {
-        if strand == super::threads::strand() {
-            recent::flush(|untold| self.tell(untold));
+        if self.of(strand).0.is_empty() {
+            return;
         }
-        for (site, event) in self.gathers.get_mut(&strand).map(Gather::flush).unwrap_or_default() {
+        for (site, event) in self.of(strand).0.flush() {
             if let Event::Local { owner, place: Place::Address(address), len, write: true } = event
                 && owner == self.me
             {
@@ -212,8 +238,8 @@ impl State {
     }
 
     /// How many calls this strand has logged.
-    pub fn calls(&self) -> u64 {
-        self.calls.get(&super::threads::strand()).copied().unwrap_or(0)
+    pub fn calls(&mut self) -> u64 {
+        self.of(super::threads::strand()).1
     }
 
     /// A statement, so that it means the same on every rank: 16 bits from the module's name, 48 of the
@@ -288,6 +314,7 @@ impl State {
 
     /// What was logged since the last boundary; the log begins anew, with the windows there are.
     pub fn phase(&mut self) -> Vec<u8> {
+        recent::flush(|untold| self.tell(untold));
         self.flush(super::threads::strand());
         self.log.phase(&self.made)
     }
@@ -307,8 +334,9 @@ impl State {
 
     /// Nothing more is logged. `whole`: the rank came to its end.
     pub fn finished(&mut self, whole: bool) {
-        let strands: Vec<u32> = self.gathers.keys().copied().collect();
-        strands.into_iter().for_each(|strand| self.flush(strand));
+        recent::flush(|untold| self.tell(untold));
+        let strands: Vec<u32> = self.others.keys().copied().collect();
+        std::iter::once(0).chain(strands).for_each(|strand| self.flush(strand));
         if whole {
             self.notes.finished(self.log.dropped);
         }

@@ -22,6 +22,7 @@ use super::with;
 use crate::event::{Logged, Operator};
 use crate::ids::Rank;
 use crate::logfile;
+use crate::look::Owners;
 use crate::owner::{Findings, Found, Statement};
 use crate::phases::{Analyst, Transport};
 use crate::rules::Verdict;
@@ -46,14 +47,14 @@ static ONLINE: Mutex<Option<Online>> = Mutex::new(None);
 static ACTIVE: AtomicBool = AtomicBool::new(false);
 
 /// MPI is there, and somebody wants the analysis now. Returns whether it can be had.
-pub fn begin(folder: &Path, me: Rank, ranks: u32, limit: usize) -> bool {
+pub fn begin(folder: &Path, me: Rank, ranks: u32, limit: usize, owners: Owners) -> bool {
     let mut comm: Handle = 0;
     if pmpi!(PMPI_Comm_dup(abi().world => Handle, &mut comm => *mut Handle)) != 0 {
         return false;
     }
     let Ok(file) = File::create(folder.join(logfile::found_name(me.0))) else { return false };
     let network = Network { comm, ranks: ranks as usize, sends: Vec::new(), receives: Vec::new(), here: Vec::new() };
-    let analyst = Analyst::new(me, limit / ENTRY);
+    let analyst = Analyst::new(me, limit / ENTRY).of_owners(owners);
     let online = Online { analyst, network, told: BTreeMap::new(), file, given_up: 0 };
     *ONLINE.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(online);
     ACTIVE.store(true, Ordering::Release);

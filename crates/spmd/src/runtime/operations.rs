@@ -2,12 +2,14 @@
 
 use super::Call;
 use super::abi::{Handle, abi};
+use super::again::Key;
 use super::datatypes::size;
 use super::local;
-use super::objects::{Fetched, Kind, Req};
+use super::objects::{Fetched, Kind, Req, State};
 use super::steer::{self, Source};
-use crate::event::{Action, Buffer, Event, Operation, Operator, Place, Through};
-use crate::ids::Request;
+use super::threads;
+use crate::event::{Action, Buffer, Event, Logged, Operation, Operator, Piece, Place, Through};
+use crate::ids::{Rank, Request};
 
 /// An operation as the program asked for it.
 struct Asked {
@@ -47,16 +49,8 @@ fn issue(call: &Call, asked: Asked, with_request: bool) -> Option<Request> {
         let compare = asked.compare.and_then(|_| reads.get(1)).and_then(one_element);
         let place = Place::Window { window: win.id, units: asked.displacement, bytes: 0 };
         let owner = win.comm.rank(asked.target);
-        if let (Some(Buffer { address, pieces: filled }), [target]) = (&writes, &pieces[..])
-            && let [piece] = filled[..]
-            && piece.count == 1
-            && target.count == 1
-            && piece.len == target.len
-            && piece.len <= 8
-        {
-            let (window, result, len) = (abi().handle(asked.window), *address, piece.len);
-            state.fetches.push(Fetched { window, target: asked.target, request, owner, place, result, len });
-        }
+        let fetches = fetched(&asked, writes.as_ref(), &pieces, (owner, place), request);
+        state.fetches.extend(fetches.iter().copied());
         let operation = Operation {
             action: asked.action,
             target: owner,
@@ -68,13 +62,71 @@ fn issue(call: &Call, asked: Asked, with_request: bool) -> Option<Request> {
             value,
             compare,
         };
-        state.log(pc, Event::Operation(Box::new(operation)));
+        let len = repeated_len(state, &asked, &operation);
+        let logged =
+            Logged { strand: threads::strand(), site: state.site(pc), event: Event::Operation(Box::new(operation)) };
+        if let (Some(len), Some(key)) = (len, asked.key(pc)) {
+            state.again.learn(key, &logged, len, fetches);
+        }
+        state.log(pc, logged.event);
         request
     })?
 }
 
+/// Of an operation that may be logged by copying the last entry: the bytes of its buffer.
+fn repeated_len(state: &State, asked: &Asked, operation: &Operation) -> Option<u64> {
+    let (Through::Window { request: None, .. }, false) = (operation.through, steer::active()) else { return None };
+    let [piece] = operation.reads.iter().chain(&operation.writes).next()?.pieces[..] else { return None };
+    let named = |datatype| state.datatypes.is_named(datatype);
+    let (_, here) = asked.here()?;
+    // One element is its own value; of more than that, none is written down.
+    (piece.offset == 0 && piece.count == 1 && named(here.1) && named(asked.datatype)).then_some(piece.len)
+}
+
+/// One element that an operation brings.
+fn fetched(
+    asked: &Asked,
+    writes: Option<&Buffer>,
+    pieces: &[Piece],
+    (owner, place): (Rank, Place),
+    request: Option<Request>,
+) -> Option<Fetched> {
+    let (Some(Buffer { address, pieces: filled }), [target]) = (writes, pieces) else { return None };
+    let [piece] = filled[..] else { return None };
+    let one = piece.count == 1 && target.count == 1 && piece.len == target.len && piece.len <= 8;
+    let (window, result, len) = (abi().handle(asked.window), *address, piece.len);
+    one.then_some(Fetched { window, target: asked.target, request, owner, place, result, len })
+}
+
+impl Asked {
+    /// The buffer of a put or get: its address, elements and type.
+    fn here(&self) -> Option<(u64, (i64, Handle))> {
+        match (self.action, self.origin, self.result) {
+            (Action::Put, Some((address, count, datatype)), None) => Some((address as u64, (count, datatype))),
+            (Action::Get, None, Some((address, count, datatype))) => Some((address as u64, (count, datatype))),
+            _ => None,
+        }
+    }
+
+    fn key(&self, pc: u64) -> Option<Key> {
+        let (_, here) = self.here()?;
+        let (there, put) = ((self.count, self.datatype), self.action == Action::Put);
+        Some(Key { pc, window: self.window, target: self.target, here, there, put })
+    }
+}
+
+/// A put or get without a request. Returns whether it has been logged as one that its statement issued before; then
+/// nothing else has to be done about it.
+fn again(call: &Call, asked: &Asked) -> bool {
+    if steer::active() {
+        return false;
+    }
+    let (Some((address, _)), Some(key)) = (asked.here(), asked.key(call.pc)) else { return false };
+    call.with(|state, _| state.again(&key, address, asked.displacement)) == Some(true)
+}
+
 /// What a single element that is written will be.
-fn value(asked: &Asked, reads: &[Buffer], pieces: &[crate::event::Piece]) -> Option<u64> {
+fn value(asked: &Asked, reads: &[Buffer], pieces: &[Piece]) -> Option<u64> {
     let ([buffer, ..], [target]) = (reads, pieces) else { return None };
     let alike = matches!(buffer.pieces[..], [piece] if piece.len == target.len) && target.count == 1;
     if alike && asked.action.writes() { one_element(buffer) } else { None }
@@ -168,14 +220,22 @@ interpose! { "P"
     } }
     fn MPI_Put(o: *const u8, oc: i32, ot: Handle, target: i32, displacement: i64, tc: i32, datatype: Handle, window: Handle) -> i32 { |call| {
         let (origin, count) = (Some((o, i64::from(oc), ot)), i64::from(tc));
-        issue(&call, Asked { action: Action::Put, origin, compare: None, result: None, target, displacement, count, datatype, window }, false);
+        let asked = Asked { action: Action::Put, origin, compare: None, result: None, target, displacement, count, datatype, window };
         let real = call.real;
+        if again(&call, &asked) {
+            return (real)(o, oc, ot, target, displacement, tc, datatype, window);
+        }
+        issue(&call, asked, false);
         steered(&call, window, target, Some((o, oc, ot)), None, move |window, o| (real)(o, oc, ot, target, displacement, tc, datatype, window))
     } }
     fn MPI_Get(r: *mut u8, rc: i32, rt: Handle, target: i32, displacement: i64, tc: i32, datatype: Handle, window: Handle) -> i32 { |call| {
         let (result, count) = (Some((r, i64::from(rc), rt)), i64::from(tc));
-        issue(&call, Asked { action: Action::Get, origin: None, compare: None, result, target, displacement, count, datatype, window }, false);
+        let asked = Asked { action: Action::Get, origin: None, compare: None, result, target, displacement, count, datatype, window };
         let real = call.real;
+        if again(&call, &asked) {
+            return (real)(r, rc, rt, target, displacement, tc, datatype, window);
+        }
+        issue(&call, asked, false);
         steered(&call, window, target, None, Some((r, i64::from(rc), rt)), move |window, _| (real)(r, rc, rt, target, displacement, tc, datatype, window))
     } }
     fn MPI_Accumulate(o: *const u8, oc: i32, ot: Handle, target: i32, displacement: i64, tc: i32, datatype: Handle, op: Handle, window: Handle) -> i32 { |call| {

@@ -36,12 +36,19 @@ pub struct Untold {
 
 const NOTHING: Recent = Recent { pc: 0, write: false, lo: 0, hi: 0, told: 0, end: 0, last: 0, epoch: u64::MAX };
 
-thread_local! {
-    static SLOT: [Cell<Recent>; SLOTS] = const { [const { Cell::new(NOTHING) }; SLOTS] };
+/// What a thread remembers: one look for it is one call.
+struct Here {
+    slots: [Cell<Recent>; SLOTS],
     /// Calls that were logged.
-    static EPOCH: Cell<u64> = const { Cell::new(0) };
+    epoch: Cell<u64>,
     /// Slots with something to tell.
-    static UNTOLD: Cell<u64> = const { Cell::new(0) };
+    untold: Cell<u64>,
+}
+
+thread_local! {
+    static HERE: Here = const {
+        Here { slots: [const { Cell::new(NOTHING) }; SLOTS], epoch: Cell::new(0), untold: Cell::new(0) }
+    };
 }
 
 fn number(pc: u64) -> usize {
@@ -52,16 +59,19 @@ fn number(pc: u64) -> usize {
 #[inline(always)]
 pub fn covers(pc: u64, address: u64, end: u64, write: bool) -> bool {
     let number = number(pc);
-    let known = SLOT.try_with(|slots| {
-        let slot = &slots[number];
+    let known = HERE.try_with(|here| {
+        let slot = &here.slots[number];
         let mut recent = slot.get();
-        let epoch = EPOCH.try_with(Cell::get).unwrap_or(0);
-        if recent.pc != pc || recent.epoch != epoch || recent.write != write || (!write && recent.last == address) {
+        if recent.pc != pc
+            || recent.epoch != here.epoch.get()
+            || recent.write != write
+            || (!write && recent.last == address)
+        {
             return false;
         }
         if address == recent.hi && end <= recent.end {
             recent.hi = end;
-            let _ = UNTOLD.try_with(|untold| untold.set(untold.get() | 1 << number));
+            here.untold.set(here.untold.get() | 1 << number);
         } else if address < recent.lo || end > recent.hi {
             return false;
         }
@@ -75,27 +85,34 @@ pub fn covers(pc: u64, address: u64, end: u64, write: bool) -> bool {
 /// Empties the statement's slot: what was not told of whoever had it.
 pub fn take(pc: u64) -> Option<Untold> {
     let number = number(pc);
-    let old = SLOT.try_with(|slots| slots[number].replace(NOTHING)).unwrap_or(NOTHING);
-    let _ = UNTOLD.try_with(|untold| untold.set(untold.get() & !(1 << number)));
-    old.untold(EPOCH.try_with(Cell::get).unwrap_or(0))
+    let taken = HERE.try_with(|here| {
+        here.untold.set(here.untold.get() & !(1 << number));
+        here.slots[number].replace(NOTHING).untold(here.epoch.get())
+    });
+    taken.unwrap_or(None)
 }
 
 /// The statement's access was told, and lies in watched memory of this rank that ends there.
 pub fn remember(pc: u64, (lo, hi): (u64, u64), write: bool, watched: u64) {
-    let epoch = EPOCH.try_with(Cell::get).unwrap_or(0);
-    let recent = Recent { pc, write, lo, hi, told: hi, end: watched, last: lo, epoch };
-    let _ = SLOT.try_with(|slots| slots[number(pc)].set(recent));
+    let _ = HERE.try_with(|here| {
+        let epoch = here.epoch.get();
+        here.slots[number(pc)].set(Recent { pc, write, lo, hi, told: hi, end: watched, last: lo, epoch });
+    });
 }
 
 /// A call is about to be logged: what was not told before it.
-pub fn flush(mut tell: impl FnMut(Untold)) {
-    let untold = UNTOLD.try_with(|untold| untold.replace(0)).unwrap_or(0);
-    let epoch = EPOCH.try_with(|epoch| epoch.replace(epoch.get() + 1)).unwrap_or(0);
-    if untold == 0 {
-        return;
+#[inline]
+pub fn flush(tell: impl FnMut(Untold)) {
+    let (untold, epoch) =
+        HERE.try_with(|here| (here.untold.replace(0), here.epoch.replace(here.epoch.get() + 1))).unwrap_or((0, 0));
+    if untold != 0 {
+        tell_all(untold, epoch, tell);
     }
+}
+
+fn tell_all(untold: u64, epoch: u64, mut tell: impl FnMut(Untold)) {
     for number in (0..SLOTS).filter(|number| untold & 1 << number != 0) {
-        let recent = SLOT.try_with(|slots| slots[number].get()).unwrap_or(NOTHING);
+        let recent = HERE.try_with(|here| here.slots[number].get()).unwrap_or(NOTHING);
         recent.untold(epoch).into_iter().for_each(&mut tell);
     }
 }

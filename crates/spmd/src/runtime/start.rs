@@ -11,6 +11,7 @@ use super::{INSIDE, LISTENING, STATE, local, online, state, steer, threads, with
 use crate::event::{Event, Flow};
 use crate::ids::{Communicator, Rank};
 use crate::logfile;
+use crate::look::{Local, Look};
 
 /// The folder that the launcher made for this run. Without it nothing is looked at.
 const FOLDER: &str = "REWEAVE_SPMD_FOLDER";
@@ -57,15 +58,20 @@ pub fn listen(rank: u32, ranks: u32) -> bool {
     if local::is_instrumented() {
         notes.instrumented();
     }
+    let look: Look = std::env::var(steer::PLAN).ok().and_then(|text| text.parse().ok()).unwrap_or_default();
+    local::look_at(&look, Rank(rank));
     // What is judged now need not be kept: the log has room for a phase.
-    if std::env::var_os(ONLINE).is_some() && has_messages() && online::begin(&folder, Rank(rank), ranks, limit) {
+    let wanted = std::env::var_os(ONLINE).is_some() && has_messages();
+    if wanted && online::begin(&folder, Rank(rank), ranks, limit, look.owners.clone()) {
         notes.online();
     }
     let state = State::new(Rank(rank), ranks, log, notes);
     *STATE.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(state);
     threads::first();
     LISTENING.store(true, Ordering::Release);
-    local::listen();
+    if look.local != Local::None {
+        local::listen();
+    }
     true
 }
 

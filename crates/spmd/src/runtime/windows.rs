@@ -51,6 +51,7 @@ fn made(call: &Call, comm: Handle, window: *mut u8, what: Made, result: i32) -> 
             local::watch(win.base, win.size, state.me, id);
         }
         state.windows.insert(handle, win);
+        state.again.clear();
     });
     result
 }
@@ -152,6 +153,7 @@ interpose! { "P"
         let result = (call.real)(win);
         on(&call, handle, |win| Event::FenceDone { window: win.id });
         call.with(|state, pc| {
+            state.again.clear();
             let Some(win) = state.windows.remove(&handle) else { return };
             if win.allocated && win.size > 0 {
                 state.log(pc, Event::Gone { place: Place::Address(win.base), len: win.size });

@@ -14,13 +14,13 @@ impl World<'_> {
         let at = party.at;
         match self.event(at) {
             Event::Operation(operation) => match operation.through {
-                Through::Context { context, blocking, .. } => {
+                Through::Context { context, blocking, pair, .. } => {
                     let returns = operation.action.returns();
                     if blocking && (party.side == Side::Near || returns) {
                         return self.is_next(at);
                     }
                     let quiet = |event: &Event| quiets(event, context, letter);
-                    let seen = party.side == Side::Far && !returns && self.observed(at, operation, context);
+                    let seen = party.side == Side::Far && !returns && self.observed(at, operation, (context, pair));
                     self.is_done(at) && !self.after(at, quiet) && !seen
                 }
                 Through::Window { window, request } => {
@@ -128,7 +128,7 @@ impl World<'_> {
     }
 
     /// R17: somebody has seen the update, or one behind a fence behind it. Whoever could have is taken to have.
-    fn observed(&self, at: At, operation: &Operation, context: Context) -> bool {
+    fn observed(&self, at: At, operation: &Operation, (context, pair): (Context, u32)) -> bool {
         let behind = |flag: At| {
             if flag == at {
                 return true;
@@ -136,12 +136,14 @@ impl World<'_> {
             let Event::Operation(other) = self.event(flag) else { return false };
             let alike = flag.0 == at.0 && flag.1 > at.1 && other.target == operation.target;
             let ordered = matches!(other.through, Through::Context { context: of, .. } if of == context);
+            let signal = matches!(other.through, Through::Context { pair: of, .. } if of == pair && pair != 0);
             let fence = |event: &Event| match event {
                 Event::ContextFence { context: of } | Event::Quiet { context: of, .. } => *of == context,
                 Event::ClearLock { .. } => context == Context::DEFAULT,
                 _ => false,
             };
-            alike && ordered && events(self.logs, at.0).take(flag.1).skip(at.1).any(|(_, event)| fence(event))
+            let fenced = || events(self.logs, at.0).take(flag.1).skip(at.1).any(|(_, event)| fence(event));
+            alike && ordered && (signal || fenced())
         };
         let sees = |(wait, need): (&At, &Need)| match need {
             Need::Any(writers) => self.is_done(*wait) && writers.iter().any(|&writer| behind(writer)),

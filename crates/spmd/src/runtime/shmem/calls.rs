@@ -216,22 +216,22 @@ interpose! { "p"
     } }
 }
 
-/// Symmetric memory is given back: everybody waits for everybody, and then it is gone (R12).
+/// Symmetric memory is given back: that begins with a barrier of everybody, which completes what they issued; then it is
+/// gone (R12).
 fn freed(call: &Call, address: *mut u8) {
-    steer::shmem_completing(None);
     let set = members(call, Set::Everybody);
-    meeting(call, set, false, || ());
+    meeting(call, set, true, || ());
     let len = local::forget(address as u64);
     if len > 0 {
         call.log(Event::Gone { place: symmetric(address as u64), len });
     }
 }
 
+/// Symmetric memory is made: that ends with a barrier of everybody, which completes what they issued.
 fn allocate(call: &Call, size: usize, go: impl FnOnce() -> *mut u8) -> *mut u8 {
-    steer::shmem_completing(None);
     let set = members(call, Set::Everybody);
     let mut made = std::ptr::null_mut();
-    meeting(call, set, false, || made = go());
+    meeting(call, set, true, || made = go());
     if !made.is_null() {
         let me = call.with(|state, _| state.me).unwrap_or(Rank(0));
         local::watch(made as u64, size as u64, me, Window::SYMMETRIC);

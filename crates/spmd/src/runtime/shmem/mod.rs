@@ -11,6 +11,7 @@ mod waits;
 
 use std::collections::HashMap;
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::steer::{self, Decision};
 use super::{Call, local};
@@ -25,8 +26,6 @@ struct Made {
     /// Teams that come from another predefined team than that of everybody.
     teams: HashMap<usize, u32>,
     last: u32,
-    /// Contexts of ours: of a put with a signal, by the context it was made on.
-    signals: HashMap<Context, Vec<Context>>,
 }
 
 static MADE: Mutex<Option<Made>> = Mutex::new(None);
@@ -69,54 +68,49 @@ fn team_split(parent: usize, child: usize) {
     }
 }
 
-/// What was issued on the context is over, puts with signals too.
+/// What was issued on the context is over.
 fn quiet(call: &Call, context: Context, barrier: bool) {
     steer::shmem_completed();
-    for signal in made(|made| made.signals.remove(&context)).unwrap_or_default() {
-        call.log(Event::Quiet { context: signal, barrier: false });
-    }
     call.log(Event::Quiet { context, barrier });
 }
 
-/// A put with a signal: who sees the signal sees the data. The two are on a context of their own with a fence between
-/// them, so that nothing else is ordered by it; it is over when its context is quiet.
+/// A put with a signal: who sees the signal sees the data.
 fn signalled(
     call: &Call,
     elements: Elements,
     (to, from, count, pe): (u64, u64, u64, i32),
     (signal, value, operator): (u64, u64, i32),
-    (handle, blocking): (usize, bool),
+    (context, blocking): (usize, bool),
 ) {
     const SIGNAL_SET: i32 = 0;
-    let on = context(handle);
-    let own = made(|made| {
-        made.last += 1;
-        // No handle is that small.
-        made.contexts.insert(made.last as usize, (made.last, 0));
-        let own = Context(made.last);
-        made.signals.entry(on).or_default().push(own);
-        own
-    });
-    let context = own.0 as usize;
-    let (there, here) = ((to, 1), (from, 1));
-    transfer(
-        call,
-        Transfer {
-            action: Action::Put,
-            pe,
-            there,
-            here,
-            count,
-            elements,
-            context,
-            blocking,
-            value: None,
-            compare: None,
-        },
-    );
-    call.log(Event::ContextFence { context: own });
+    static PAIRS: AtomicU32 = AtomicU32::new(0);
+    let pair = PAIRS.fetch_add(1, Ordering::Relaxed) + 1;
+    let put = Transfer {
+        action: Action::Put,
+        pe,
+        there: (to, 1),
+        here: (from, 1),
+        count,
+        elements,
+        context,
+        blocking,
+        pair,
+        value: None,
+        compare: None,
+    };
+    transfer(call, put);
     let operator = if operator == SIGNAL_SET { Operator::Replace } else { ADD };
-    atomic(call, Action::Accumulate(operator), context, signal, typed::elements::<u64>("uint64"), value, pe);
+    let signal = Transfer {
+        action: Action::Accumulate(operator),
+        there: (signal, 1),
+        here: (0, 1),
+        count: 1,
+        elements: typed::elements::<u64>("uint64"),
+        blocking: true,
+        value: Some(value),
+        ..put
+    };
+    transfer(call, signal);
 }
 
 /// A word of symmetric memory.
@@ -156,6 +150,7 @@ impl Elements {
 }
 
 /// A transfer between this rank and another.
+#[derive(Clone, Copy)]
 struct Transfer {
     action: Action,
     pe: i32,
@@ -167,6 +162,8 @@ struct Transfer {
     elements: Elements,
     context: usize,
     blocking: bool,
+    /// A put and its signal have a number in common; otherwise 0.
+    pair: u32,
     value: Option<u64>,
     compare: Option<u64>,
 }
@@ -192,6 +189,7 @@ fn transfer(call: &Call, transfer: Transfer) -> Decision {
         context: context(transfer.context),
         blocking: transfer.blocking,
         domain: domain(transfer.context),
+        pair: transfer.pair,
     };
     let operation = Operation {
         action,
@@ -251,7 +249,10 @@ fn atomic(
 ) -> Decision {
     let value = Some(value).filter(|_| action.writes());
     let (there, here, compare) = ((there, 1), (0, 1), None);
-    transfer(call, Transfer { action, pe, there, here, count: 1, elements, context, blocking: true, value, compare })
+    transfer(
+        call,
+        Transfer { action, pe, there, here, count: 1, elements, context, blocking: true, pair: 0, value, compare },
+    )
 }
 
 /// A compare-and-swap: what it compares with, and what it writes then.
@@ -265,7 +266,10 @@ fn compare_and_swap(
 ) -> Decision {
     let action = Action::Fetch(Operator::CompareAndSwap);
     let (there, here, value, compare) = ((there, 1), (0, 1), Some(new), Some(old));
-    transfer(call, Transfer { action, pe, there, here, count: 1, elements, context, blocking: true, value, compare })
+    transfer(
+        call,
+        Transfer { action, pe, there, here, count: 1, elements, context, blocking: true, pair: 0, value, compare },
+    )
 }
 
 /// What an atomic operation brought back.

@@ -93,7 +93,19 @@ fn put_elements(call: &Call, elements: Elements, (to, from, count, pe): (u64, u6
     let How { context, blocking, .. } = how;
     transfer(
         call,
-        Transfer { action: Action::Put, pe, there, here, count, elements, context, blocking, value, compare: None },
+        Transfer {
+            action: Action::Put,
+            pe,
+            there,
+            here,
+            count,
+            elements,
+            context,
+            blocking,
+            pair: 0,
+            value,
+            compare: None,
+        },
     )
 }
 
@@ -111,6 +123,7 @@ fn get_elements(call: &Call, elements: Elements, (to, from, count, pe): (u64, u6
             elements,
             context,
             blocking,
+            pair: 0,
             value: None,
             compare: None,
         },
@@ -131,6 +144,7 @@ fn put_value(call: &Call, elements: Elements, context: usize, to: u64, value: u6
             elements,
             context,
             blocking: true,
+            pair: 0,
             value,
             compare: None,
         },
@@ -150,6 +164,7 @@ fn get_value(call: &Call, elements: Elements, context: usize, from: u64, pe: i32
             elements,
             context,
             blocking: true,
+            pair: 0,
             value: None,
             compare: None,
         },
@@ -162,7 +177,19 @@ fn fetch_later(call: &Call, operator: Operator, context: usize, at: (u64, u64, i
     let (there, here, action) = ((there, 1), (result, 1), Action::Fetch(operator));
     transfer(
         call,
-        Transfer { action, pe, there, here, count: 1, elements, context, blocking: false, value: None, compare: None },
+        Transfer {
+            action,
+            pe,
+            there,
+            here,
+            count: 1,
+            elements,
+            context,
+            blocking: false,
+            pair: 0,
+            value: None,
+            compare: None,
+        },
     )
 }
 

@@ -15,6 +15,7 @@ mod memory;
 mod origin;
 mod requests;
 mod shmem;
+mod stop;
 
 use std::cell::Cell;
 use std::collections::HashMap;
@@ -37,7 +38,8 @@ pub use shmem::{
 
 use memory::text;
 
-const PLAN: &str = "REWEAVE_SPMD_PLAN";
+/// What the run is to do; without a plan, what is looked at.
+pub const PLAN: &str = "REWEAVE_SPMD_PLAN";
 /// Tags of our messages.
 const PENDING: i32 = 1;
 const DONE: i32 = 2;
@@ -63,6 +65,9 @@ struct Late {
 struct Steering {
     plan: Plan,
     me: Rank,
+    folder: std::path::PathBuf,
+    /// An access of the pair was found, and a debugger is to look at this rank.
+    stops: bool,
     /// Our own communicator.
     comm: Handle,
     twins: HashMap<Handle, Handle>,
@@ -120,6 +125,8 @@ pub fn begin(folder: &std::path::Path, me: Rank) {
     let steering = Steering {
         plan,
         me,
+        folder: folder.to_owned(),
+        stops: false,
         comm,
         twins: HashMap::new(),
         executions: HashMap::new(),
@@ -182,10 +189,10 @@ impl Steering {
     fn role(&mut self, what: What, site: Site) -> Option<bool> {
         let count = self.executions.entry((what, site)).or_default();
         *count += 1;
-        let (rank, execution) = (self.me, *count);
-        let found =
-            self.place(|step| (step.what, step.site, step.rank, step.execution) == (what, site, rank, execution));
+        let (me, execution) = (self.me, *count);
+        let found = self.place(|step| (step.what, step.site, step.rank, step.execution) == (what, site, me, execution));
         if found.is_some() {
+            self.stops = self.plan.stop == Some(me);
             let buffers = std::mem::take(&mut self.buffers);
             self.shift(|anchor| match anchor {
                 Anchor::Buffer(number, base) => Some((*buffers.get(number as usize)?, base)),
@@ -210,6 +217,7 @@ impl Steering {
             }
             *count += 1;
             if *count == step.execution {
+                self.stops = self.plan.stop == Some(me);
                 return Some(number == 0);
             }
         }
@@ -239,6 +247,15 @@ impl Steering {
     }
 }
 
+/// Is this operation one of the pair? Whether it is to come first, and whether one strand makes both.
+fn operation_role(site: Site) -> Option<(bool, bool)> {
+    let role = steering().and_then(|mut steering| Some((steering.role(What::Operation, site)?, steering.alone())));
+    if role.is_some() {
+        stop::for_debugger();
+    }
+    role
+}
+
 /// The program issues an operation. `locked`: the target is, so it can be flushed. `source`: what it reads; `fills`:
 /// address and bytes of its result. Returns what the call returns.
 pub fn operation(
@@ -249,8 +266,7 @@ pub fn operation(
     fills: Option<(u64, u64)>,
     go: Kept,
 ) -> i32 {
-    let role = steering().and_then(|mut steering| Some((steering.role(What::Operation, site)?, steering.alone())));
-    let Some((first, alone)) = role else { return go(window, source.pointer()) };
+    let Some((first, alone)) = operation_role(site) else { return go(window, source.pointer()) };
     if let (Some(mut steering), Some((address, len))) = (steering(), fills) {
         steering.results.push((first, abi().handle(window), address, len));
     }
@@ -355,6 +371,7 @@ pub fn request_done() {
 pub fn buffer(site: Site, write: bool) {
     let what = if write { What::BufferWrite } else { What::BufferRead };
     if let Some(role) = steering().and_then(|mut steering| steering.role(what, site)) {
+        stop::for_debugger();
         let _ = BUFFER.try_with(|buffer| buffer.set(Some(role)));
     }
 }
@@ -432,6 +449,7 @@ pub fn completed(window: Handle) {
 pub fn local(site: Site, calls: u64, (address, named): (u64, u64), len: u32) {
     let role = steering().and_then(|mut steering| steering.local_role(site, calls, named, len));
     let Some(first) = role else { return };
+    stop::for_debugger();
     let in_order = meet_before(first);
     said(Said::Value { first, bytes: text(address, u64::from(len)) });
     meet_after(first, in_order);

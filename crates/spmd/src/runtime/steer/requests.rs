@@ -7,7 +7,6 @@ use std::time::{Duration, Instant};
 
 use super::{Handle, PENDING, Said, Source, Steering, abi, active, alone_meets, buffer_role, hear, said, steering};
 use crate::ids::Site;
-use crate::plan::What;
 use crate::runtime::steer::DONE;
 
 /// A call that is kept, to write its request to the given place, and to read its origin there.
@@ -157,7 +156,7 @@ pub fn window_request(
     request: *mut u8,
     go: impl FnOnce(*mut u8, *const u8) -> i32 + 'static,
 ) -> i32 {
-    let role = steering().and_then(|mut steering| Some((steering.role(What::Operation, site)?, steering.alone())));
+    let role = super::operation_role(site);
     let Some((first, alone)) = role else { return go(request, source.pointer()) };
     if let (Some(mut steering), Some((address, len))) = (steering(), fills) {
         steering.results.push((first, abi().handle(window), address, len));

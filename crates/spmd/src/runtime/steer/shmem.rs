@@ -5,7 +5,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use super::{Handle, Late, PENDING, Said, Source, alone_meets, hear, meet_after, meet_before, said, steering};
 use crate::event::Action;
 use crate::ids::{Context, Site};
-use crate::plan::What;
 use crate::runtime::steer::{DONE, active, completed, completing};
 
 /// Stands for symmetric memory where others have a window.
@@ -64,7 +63,7 @@ pub fn shmem_operation(
     if action != Action::Get && FENCED.swap(false, Ordering::Relaxed) {
         shmem_completing(None);
     }
-    let role = steering().and_then(|mut steering| Some((steering.role(What::Operation, site)?, steering.alone())));
+    let role = super::operation_role(site);
     let Some((first, alone)) = role else { return Decision::Now };
     if let (Some(mut steering), Some((address, len))) = (steering(), fills) {
         steering.results.push((first, KEY, address, len));

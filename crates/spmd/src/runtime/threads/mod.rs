@@ -13,6 +13,7 @@ use std::collections::HashMap;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
+use super::start::quietly;
 use super::{INSIDE, LISTENING, with};
 use crate::event::Event;
 use crate::ids::Object;
@@ -87,11 +88,10 @@ fn listening() -> bool {
     LISTENING.load(Ordering::Acquire) && !INSIDE.try_with(Cell::get).unwrap_or(true) && known()
 }
 
-/// Logs an event of this thread.
+/// Logs an event of this thread. Quietly, as everything that takes a lock of ours: allocating may take locks of the
+/// library (UCX replaces `mmap`), and we see those.
 fn log(event: Event) {
-    let inside = INSIDE.try_with(|inside| inside.replace(true)).unwrap_or(true);
-    with(|state| state.log(0, event));
-    let _ = INSIDE.try_with(|cell| cell.set(inside));
+    quietly(|| with(|state| state.log(0, event)));
 }
 
 fn release(object: Object) {
@@ -118,7 +118,7 @@ fn handed<T>(body: impl FnOnce(&mut Handed) -> T) -> T {
 /// An atomic variable is written by an operation that orders.
 pub fn give(address: u64) {
     if several() && listening() {
-        handed(|handed| *handed.given.entry(address).or_default() += 1);
+        quietly(|| handed(|handed| *handed.given.entry(address).or_default() += 1));
         release(Object(address));
     }
 }
@@ -127,11 +127,11 @@ pub fn give(address: u64) {
 pub fn take(address: u64) {
     if several() && listening() {
         let own = strand();
-        let news = handed(|handed| {
+        let is_news = |handed: &mut Handed| {
             let given = handed.given.get(&address).copied().unwrap_or(0);
             given != 0 && handed.taken.insert((own, address), given) != Some(given)
-        });
-        if news {
+        };
+        if quietly(|| handed(is_news)) {
             acquire(Object(address));
         }
     }
@@ -176,10 +176,10 @@ macro_rules! ordering {
                 // SAFETY: the program's own call.
                 return unsafe { real($($arg),*) };
             }
-            $before;
+            super::quietly(|| $before);
             // SAFETY: the program's own call.
             let $value = unsafe { real($($arg),*) };
-            $after;
+            super::quietly(|| $after);
             $value
         }
     )*};

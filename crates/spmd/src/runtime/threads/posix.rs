@@ -4,7 +4,9 @@ use std::collections::HashMap;
 use std::ffi::c_void;
 use std::sync::Mutex;
 
-use super::{acquire, become_strand, fresh, known, listening, log, next, object, ordering, release, sections, several};
+use super::{
+    acquire, become_strand, fresh, known, listening, log, next, object, ordering, quietly, release, sections, several,
+};
 use crate::event::Event;
 use crate::ids::Object;
 
@@ -92,7 +94,7 @@ unsafe fn create(
     unsafe {
         let result = go(begin, given.cast());
         if result == 0 {
-            ends(|ends| ends.insert(*thread, ended));
+            quietly(|| ends(|ends| ends.insert(*thread, ended)));
         } else {
             drop(Box::from_raw(given));
         }

@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::sync::Mutex;
 
-use super::{acquire, listening, release, strand};
+use super::{acquire, listening, quietly, release, strand};
 use crate::ids::Object;
 
 /// Pieces of memory that are remembered for one critical section, and sections for one mutex.
@@ -73,9 +73,12 @@ pub fn end(mutex: u64) {
 
 /// A load or store of a thread.
 pub fn touch(address: u64, len: u64, write: bool) {
-    if !listening() {
-        return;
+    if listening() {
+        quietly(|| touched(address, len, write));
     }
+}
+
+fn touched(address: u64, len: u64, write: bool) {
     let own = strand();
     let (lo, hi) = (address, address + len);
     let saw = sections(|sections| {

@@ -69,6 +69,8 @@ struct Maker {
     completed: Vec<(Window, usize, usize)>,
     writes: Vec<(usize, Place, u64)>,
     collectives: u32,
+    /// Puts with signals.
+    pairs: u32,
     names: u64,
     two_strands: bool,
 }
@@ -88,6 +90,7 @@ pub fn program(seed: u64, style: Style, ranks: usize, events: usize) -> Logs {
         completed: Vec::new(),
         writes: Vec::new(),
         collectives: 0,
+        pairs: 0,
         names: 0,
         two_strands,
     };

@@ -18,7 +18,14 @@ impl Maker {
                 let blocking = self.random.percent(60);
                 let domain = u32::from(self.random.percent(10));
                 let target = self.rank();
-                self.operation(rank, target, Through::Context { context, blocking, domain });
+                if self.random.percent(15) {
+                    // A put with a signal, or two others that have no more to do with each other than that.
+                    self.pairs += 1;
+                    let through = Through::Context { context, blocking, domain, pair: self.pairs };
+                    self.operation(rank, target, through);
+                    return self.operation(rank, target, through);
+                }
+                self.operation(rank, target, Through::Context { context, blocking, domain, pair: 0 });
             }
             55..=61 => self.log(rank, 0, Event::Quiet { context, barrier: false }),
             62..=69 => self.log(rank, 0, Event::ContextFence { context }),

@@ -132,15 +132,18 @@ impl World<'_> {
         observers
     }
 
-    /// R16: a fence or quiet of the context between two operations of one rank on one target.
+    /// R16: a fence or quiet of the context between two operations of one rank on one target. R17: a put and its
+    /// signal.
     pub(super) fn fenced_between(&self, first: At, second: At, states: &HashSet<Vec<usize>>) -> bool {
         let (Event::Operation(one), Event::Operation(two)) = (self.event(first), self.event(second)) else {
             return false;
         };
-        let (Through::Context { context, .. }, Through::Context { context: other, .. }) = (one.through, two.through)
+        let (Through::Context { context, pair, .. }, Through::Context { context: other, pair: second_pair, .. }) =
+            (one.through, two.through)
         else {
             return false;
         };
+        let signalled = pair != 0 && pair == second_pair;
         let fence = |event: &Event| match event {
             Event::ContextFence { context: fenced } => *fenced == context,
             Event::ClearLock { .. } => context == Context::DEFAULT,
@@ -154,7 +157,7 @@ impl World<'_> {
             && !two.action.returns()
             && first.1 < second.1
             && self.must_precede(states, first, second)
-            && self.events(first.0).take(second.1).skip(first.1).any(|(_, event)| fence(event))
+            && (signalled || self.events(first.0).take(second.1).skip(first.1).any(|(_, event)| fence(event)))
     }
 
     pub(super) fn fenced(&self, a: &Touch, b: &Touch, states: &HashSet<Vec<usize>>) -> bool {

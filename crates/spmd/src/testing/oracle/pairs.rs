@@ -91,7 +91,7 @@ impl World<'_> {
                 Some((operation.through, operation.action.operator()?))
             }
             (Event::Waiting { .. }, _) => {
-                let through = Through::Context { context: Context::DEFAULT, blocking: true, domain: 0 };
+                let through = Through::Context { context: Context::DEFAULT, blocking: true, domain: 0, pair: 0 };
                 Some((through, Operator::NoOp))
             }
             _ => None,

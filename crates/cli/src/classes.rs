@@ -1,9 +1,11 @@
 //! What can be said about the classes of programs on a Java machine.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
+use reweave_jvm::junit::{self, Test};
 use reweave_jvm::rewrite::wishes::{ENV_EXCLUDE, ENV_INCLUDE};
-use reweave_launch::Options;
+use reweave_launch::{Options, exit};
 
 /// Which classes are seen, and where their sources are.
 #[derive(clap::Args, Clone)]
@@ -28,5 +30,37 @@ impl Classes {
             }
         }
         reweave_jvm::look_for_sources_in(self.sources.clone());
+    }
+}
+
+/// A class of tests in place of a program.
+#[derive(clap::Args, Clone)]
+pub struct Tests {
+    /// Java: run this class of tests (JUnit 4 or 5, TestNG), or one method of it (com.shop.CartTest#adds); PROG is a
+    /// build (mvn -o test), or java and its options, if any
+    #[arg(long, visible_alias = "method", value_name = "CLASS")]
+    junit: Option<Test>,
+    /// Java: where the classes of --junit are; also -cp
+    #[arg(long, value_name = "PATH", requires = "junit")]
+    class_path: Option<OsString>,
+}
+
+impl Tests {
+    /// What to run; the exit code if that cannot be known.
+    pub fn command(&self, program: Vec<OsString>) -> Result<Vec<OsString>, i32> {
+        let Some(test) = &self.junit else { return Ok(program) };
+        junit::command(test, self.class_path.as_deref(), &program).map_err(|why| {
+            eprintln!("reweave: {why}");
+            exit::USAGE
+        })
+    }
+}
+
+/// Words as `java` has them, which are no options of ours: `-cp` in front of the program.
+pub fn with_long_options(args: &mut [OsString]) {
+    for word in args.iter_mut().take_while(|word| *word != "--") {
+        if word == "-cp" || word == "-classpath" {
+            *word = "--class-path".into();
+        }
     }
 }

@@ -92,6 +92,9 @@ fn main() -> ExitCode {
         let rest = args.split_off((if by_name.is_some() { 1 } else { 2 }).min(args.len()));
         return code(compiler::run(language, rest));
     }
+    if matches!(args.get(1).and_then(|word| word.to_str()), Some("test" | "record")) {
+        classes::with_long_options(&mut args);
+    }
     let matches = match Cli::command().try_get_matches_from(&args) {
         Ok(matches) => matches,
         Err(error) => {

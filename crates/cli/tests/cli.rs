@@ -166,7 +166,8 @@ fn conversion_to_std_and_back() {
     let imported = reweave_trace::open(scratch.join("known.rwt")).expect("a trace");
     assert!(imported.meta().abstract_values);
     let found = scratch.run(["predict", "known.std"]).expect(1);
-    assert!(found.stdout.contains("predicted: data race"), "{found:?}");
+    assert!(found.stdout.contains("predicted: data race on V"), "{found:?}");
+    assert!(found.stdout.contains("holding L (taken at"), "{found:?}");
     // No program stands behind it.
     scratch.run(["replay", "known.rwt"]).expect(2).says("an imported trace has no program to run");
     assert!(events(&scratch, "one.rwt").iter().any(|event| event.contains("Acquire")));

@@ -11,8 +11,22 @@ use std::{ffi::OsStr, fs};
 pub const ENV_RESTART: &str = "REWEAVE_RESTART";
 pub const SEPARATOR: char = '\x1f';
 
-/// The process that was started again.
-const ENV_RESTARTED: &str = "REWEAVE_RESTARTED";
+/// The process that was started again, or that the launcher has started as it should be: then [`STARTED_BY`] and the
+/// number of the launcher's process.
+pub const ENV_RESTARTED: &str = "REWEAVE_RESTARTED";
+
+pub const STARTED_BY: char = '<';
+
+/// Whether the calling process was started as the launcher wants it.
+fn is_as_wanted() -> bool {
+    let Some(known) = environment(ENV_RESTARTED).and_then(|value| std::str::from_utf8(value).ok()) else {
+        return false;
+    };
+    match known.strip_prefix(STARTED_BY) {
+        Some(launcher) => launcher == std::os::unix::process::parent_id().to_string(),
+        None => known == std::process::id().to_string(),
+    }
+}
 
 /// Starts the calling process again if the launcher wants it to be started differently. Returns whether it is such a
 /// process: one that was started again already, or for which that does not work.
@@ -23,14 +37,14 @@ pub fn if_wanted() -> bool {
     if file.file_name() != words.next() {
         return false;
     }
-    let process = std::process::id().to_string();
-    if environment(ENV_RESTARTED) == Some(process.as_bytes()) {
+    if is_as_wanted() {
         return true;
     }
     let Ok(line) = fs::read("/proc/self/cmdline") else { return true };
     let mut own = line.strip_suffix(b"\0").unwrap_or(&line).split(|byte| *byte == 0).map(OsStr::from_bytes);
     let name = own.next().unwrap_or_default();
     // Only a failure returns: the program then runs as it was started, and the launcher says that nobody saw it.
-    let _ = Command::new(file).arg0(name).args(words).args(own).env(ENV_RESTARTED, process).exec();
+    let _ =
+        Command::new(file).arg0(name).args(words).args(own).env(ENV_RESTARTED, std::process::id().to_string()).exec();
     true
 }

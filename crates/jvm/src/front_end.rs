@@ -7,7 +7,7 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-use reweave_guest::restart::{ENV_RESTART, SEPARATOR};
+use reweave_guest::restart::{ENV_RESTART, ENV_RESTARTED, SEPARATOR, STARTED_BY};
 use reweave_launch::cache;
 use reweave_launch::front_end::{Coverage, FrontEnd, Invocation, Process, Recognition, Variables, Visibility};
 use reweave_launch::target::Program;
@@ -73,6 +73,11 @@ impl FrontEnd for Jvm {
         args.extend(options(version).iter().map(OsString::from));
         args.append(&mut invocation.args);
         invocation.args = args;
+        // What it starts in turn is not started by us.
+        for (name, value) in self.variables_for_others()? {
+            invocation.set(name, value);
+        }
+        invocation.set(ENV_RESTARTED, format!("{STARTED_BY}{}", std::process::id()));
         Ok(invocation)
     }
 

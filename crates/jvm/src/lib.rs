@@ -11,6 +11,8 @@ pub mod classfile;
 #[cfg(all(not(reweave_runtime), feature = "front-end"))]
 mod front_end;
 pub mod hooks;
+#[cfg(all(not(reweave_runtime), feature = "front-end"))]
+pub mod junit;
 pub mod rewrite;
 #[cfg(all(not(reweave_runtime), feature = "front-end"))]
 mod sources;

@@ -166,6 +166,11 @@ pub trait FrontEnd: Debug + Send + Sync {
     /// How to start a program so that it can be recorded. The session's address is set by the caller.
     fn invocation(&self, program: &Program) -> Result<Invocation>;
 
+    /// Whether its programs may start others.
+    fn starts_others(&self) -> bool {
+        true
+    }
+
     /// Variables by which programs of this front end are recorded that a program of another one starts.
     fn variables_for_others(&self) -> Result<Vec<(OsString, OsString)>> {
         Ok(Vec::new())

@@ -68,7 +68,8 @@ impl Program {
     /// How to start it so that it and what it starts can be recorded; `socket` is the session's.
     pub fn invocation(&self, front_ends: FrontEnds, socket: &Path) -> Result<Invocation> {
         let mut invocation = self.front_end.invocation(self)?;
-        for other in front_ends.iter().filter(|other| other.name() != self.front_end.name()) {
+        let others = front_ends.iter().filter(|other| other.name() != self.front_end.name());
+        for other in others.filter(|_| self.front_end.starts_others()) {
             for (name, value) in other.variables_for_others()? {
                 invocation.set(name, value);
             }

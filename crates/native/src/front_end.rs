@@ -66,6 +66,10 @@ impl FrontEnd for Native {
         Ok(invocation)
     }
 
+    fn variables_for_others(&self) -> Result<Vec<(OsString, OsString)>> {
+        Ok(vec![(PRELOAD.into(), preload(&runtime()?))])
+    }
+
     fn replay_variables(&self) -> Variables {
         Variables { names: &["LD_LIBRARY_PATH", "GLIBC_TUNABLES"], prefixes: &["OMP_", "GOMP_", "KMP_", "MALLOC_"] }
     }

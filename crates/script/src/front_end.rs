@@ -53,6 +53,10 @@ impl FrontEnd for Script {
         Ok(invocation)
     }
 
+    fn starts_others(&self) -> bool {
+        false
+    }
+
     fn is_own_process(&self, process: &Process) -> bool {
         process.command.get(1).is_some_and(|word| word == COMMAND)
     }

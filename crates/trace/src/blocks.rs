@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use reweave_model::wire::kind;
 use reweave_model::{Addr, EventId, Op, Pc, StackId, ThreadId};
 
-use crate::{FrameAccess, Result, Trace};
+use crate::{FrameAccess, Result, Trace, text};
 
 /// Allocations beyond this are not kept: the run has too many for names to help.
 const MOST: usize = 1 << 20;
@@ -65,7 +65,7 @@ impl LastingFrame {
 impl Blocks {
     /// Reads the whole trace once.
     pub(crate) fn of(trace: &Trace) -> Result<Self> {
-        let mut blocks = Self::default();
+        let mut blocks = Self { names: text::thread_names(trace), ..Self::default() };
         let lowest_stack = trace.language().stacks.map(|stacks| stacks.lowest);
         // Threads that have done nothing but begin, and where they did.
         let mut beginning: HashMap<ThreadId, Pc> = HashMap::new();

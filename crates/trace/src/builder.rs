@@ -5,14 +5,15 @@ use std::path::Path;
 use reweave_model::wire::{Record, access_word, append, kind};
 use reweave_model::{Addr, EventId, Op, Pc, StackId, ThreadId};
 
-use crate::format::reader::UnpackedChunk;
+use crate::format::narrow::Narrow;
+use crate::format::reader::{Unpacked, UnpackedChunk};
 use crate::{Footer, Meta, Result, Symbols, Trace, Writer};
 
 /// Chunks are handed over once they reach this many words: small enough to stream, large enough to pack well.
 const CHUNK_WORDS: usize = 128 << 10;
-/// Words of a trace made in memory that are not packed: whoever analyses it reads it several times. 128 MB are about
-/// four million events.
-const UNPACKED_WORDS: usize = 16 << 20;
+/// Words of a trace made in memory that stay as they are, for it is read several times: 96 MB are about three million
+/// events. The rest takes half the room.
+const WIDE_WORDS: usize = 12 << 20;
 /// A chunk is handed over with the event that makes it long enough.
 const SLACK: usize = 64;
 
@@ -26,8 +27,8 @@ pub struct TraceBuilder {
     stacks: Vec<ThreadStack>,
     chunks: u32,
     next_event: u64,
-    /// The first chunks, and how many words more may stay as they are.
-    unpacked: Vec<UnpackedChunk>,
+    /// All chunks of a trace that is read at once, and how many words more of it may stay as they are.
+    unpacked: Option<Vec<UnpackedChunk>>,
     room: usize,
 }
 
@@ -74,14 +75,14 @@ impl TraceBuilder {
             stacks: Vec::new(),
             chunks: 1,
             next_event: 0,
-            unpacked: Vec::new(),
+            unpacked: None,
             room: 0,
         }
     }
 
-    /// Does not pack what comes first: for a trace that is read at once, by [`Self::open`].
+    /// Packs nothing: for a trace that is read at once, by [`Self::open`].
     pub(crate) fn unpacked(self) -> Self {
-        Self { room: UNPACKED_WORDS, ..self }
+        Self { unpacked: Some(Vec::new()), room: WIDE_WORDS, ..self }
     }
 
     /// Makes chunks of about this many words, for tests that need several.
@@ -188,16 +189,23 @@ impl TraceBuilder {
         if self.chunk.is_empty() {
             return Ok(());
         }
-        if self.room >= self.chunk.len() {
-            self.room -= self.chunk.len();
-            let words = std::mem::replace(&mut self.chunk, Vec::with_capacity(self.chunk_words + SLACK));
-            self.unpacked.push(self.writer.keep_unpacked(words, self.thread_at_start));
-        } else {
-            // What is unpacked comes first.
-            self.room = 0;
+        let Some(unpacked) = &mut self.unpacked else {
             self.writer.event_words(&self.chunk, self.thread_at_start)?;
             self.chunk.clear();
-        }
+            self.chunks += 1;
+            return Ok(());
+        };
+        let header = self.writer.keep_unpacked(&self.chunk, self.thread_at_start);
+        let words = if self.room >= self.chunk.len() {
+            self.room -= self.chunk.len();
+            Unpacked::Wide(std::mem::replace(&mut self.chunk, Vec::with_capacity(self.chunk_words + SLACK)))
+        } else {
+            // What is wide comes first.
+            self.room = 0;
+            Unpacked::Narrow(Narrow::new(&self.chunk))
+        };
+        self.chunk.clear();
+        unpacked.push(UnpackedChunk { header, words });
         self.chunks += 1;
         Ok(())
     }
@@ -206,12 +214,12 @@ impl TraceBuilder {
     pub(crate) fn open(mut self, footer: Footer, symbols: &Symbols) -> Result<Trace> {
         self.flush()?;
         self.writer.finish(footer, Some(symbols))?;
-        Trace::made(self.writer.into_bytes(), self.unpacked)
+        Trace::made(self.writer.into_bytes(), self.unpacked.unwrap_or_default())
     }
 
     /// Writes the end of the trace.
     pub fn finish(mut self, footer: Footer, symbols: Option<&Symbols>) -> Result<Writer> {
-        debug_assert!(self.unpacked.is_empty(), "such a trace is opened, not written");
+        debug_assert!(self.unpacked.is_none(), "such a trace is opened, not written");
         self.flush()?;
         self.writer.finish(footer, symbols)?;
         Ok(self.writer)
@@ -261,7 +269,7 @@ mod tests {
         fill(&mut packed);
         let packed = packed.into_trace().expect("in memory");
         for room in [0, 40, 100, 1000] {
-            let mut builder = TraceBuilder { room, ..TraceBuilder::default().chunk_words(16) };
+            let mut builder = TraceBuilder { room, ..TraceBuilder::default().chunk_words(16).unpacked() };
             fill(&mut builder);
             let trace = builder.open(Footer::default(), &Symbols::default()).expect("in memory");
             assert_eq!(trace.packed_chunks().start == 0, room == 0);

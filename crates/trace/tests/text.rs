@@ -207,3 +207,28 @@ fn corpus_comes_in_whole() {
     assert!(seen > 0);
     println!("{seen} traces");
 }
+
+#[test]
+fn what_a_text_calls_things_is_known() {
+    let folder = folder();
+    let path = folder.path().join("named.std");
+    std::fs::write(
+        &path,
+        "main|fork(T1)|1\nmain|acq(door)|2\nmain|w(balance)|3\nmain|rel(door)|4\nT1|acq(7)|5\nT1|r(9)|6\n",
+    )
+    .unwrap();
+    let trace = open(&path).unwrap();
+    let name = |at: u64| trace.symbols().variable(Addr(at)).map(|variable| variable.name.to_owned());
+    let mut named = Vec::new();
+    let mut events = trace.events();
+    while let Some(event) = events.next().unwrap() {
+        match event.op {
+            Op::Acquire { object, .. } => named.extend(name(object.0)),
+            Op::Read { addr, .. } | Op::Write { addr, .. } => named.extend(name(addr.0)),
+            _ => {}
+        }
+    }
+    assert_eq!(named, ["door", "balance", "lock 7", "variable 9"]);
+    assert_eq!(trace.blocks().thread_name(ThreadId(0)), Some("main"));
+    assert_eq!(trace.blocks().thread_name(ThreadId(1)), None, "thread 1 is what it is called anyway");
+}

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use reweave_launch::{MAX_TRACE, Options, Policy, QUANTUM, exit};
 
-use crate::classes::Classes;
+use crate::classes::{Classes, Tests};
 use crate::front_ends::FRONT_ENDS;
 use crate::output;
 use crate::size::parse_size;
@@ -33,11 +33,13 @@ pub struct Args {
     scheduling: Scheduling,
     #[command(flatten)]
     classes: Classes,
+    #[command(flatten)]
+    tests: Tests,
     /// Stop recording (not the program) when a trace is this large
     #[arg(long, value_name = "SIZE", value_parser = parse_size, default_value = "2G")]
     max_trace: u64,
     /// The program and its arguments
-    #[arg(required = true, last = true, value_name = "PROG")]
+    #[arg(required_unless_present = "junit", last = true, value_name = "PROG")]
     command: Vec<OsString>,
 }
 
@@ -74,7 +76,11 @@ impl Scheduling {
     }
 }
 
-pub fn run(args: Args) -> i32 {
+pub fn run(mut args: Args) -> i32 {
+    args.command = match args.tests.command(args.command) {
+        Ok(command) => command,
+        Err(code) => return code,
+    };
     debug_assert_eq!(MAX_TRACE, 2 << 30, "the default of --max-trace");
     let cwd = std::env::current_dir().unwrap_or_default();
     if reweave_spmd::host::is_spmd(&args.command, &cwd) {

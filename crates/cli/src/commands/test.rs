@@ -13,7 +13,7 @@ use reweave_report::{Style, text};
 use super::predict::Deny;
 use super::record::Scheduling;
 use super::report::Verbosity;
-use crate::classes::Classes;
+use crate::classes::{Classes, Tests};
 use crate::front_ends::FRONT_ENDS;
 use crate::output;
 use crate::size::{parse_size, parse_time};
@@ -34,6 +34,7 @@ const NEARLY: f64 = 0.8;
         reweave test -o out --budget 5m -- ctest\n  \
         reweave test --explore --budget 10m -- ./queue_test\n  \
         reweave test -- mpirun -n 4 ./halo\n  \
+        reweave test --junit com.shop.CartTest#adds -cp build/classes:libs/junit.jar\n  \
         reweave test --seed 3 -- ./server --self-test"
 )]
 pub struct Args {
@@ -87,12 +88,18 @@ pub struct Args {
     scheduling: Scheduling,
     #[command(flatten)]
     classes: Classes,
+    #[command(flatten)]
+    tests: Tests,
     /// The program and its arguments
-    #[arg(required = true, last = true, value_name = "PROG")]
+    #[arg(required_unless_present = "junit", last = true, value_name = "PROG")]
     command: Vec<OsString>,
 }
 
-pub fn run(args: Args) -> i32 {
+pub fn run(mut args: Args) -> i32 {
+    args.command = match args.tests.command(args.command) {
+        Ok(command) => command,
+        Err(code) => return code,
+    };
     let cwd = std::env::current_dir().unwrap_or_default();
     if reweave_spmd::host::is_spmd(&args.command, &cwd) {
         return test_ranks(args, cwd);

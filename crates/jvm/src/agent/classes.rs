@@ -1,10 +1,11 @@
 //! Classes as they are loaded: which of them are rewritten, their sites and their code addresses.
 
 use super::jni::{Class, Env, Object};
+use super::jvmti::MethodInfo;
 use super::scope::scope;
-use super::space::{COLLECTION, FIRST_CODE, Hot, NOTHING_RECORDED, Site};
+use super::space::{COLLECTION, FIRST_CODE, Hot, NOTHING_RECORDED, Site as Entry};
 use crate::classfile::access;
-use crate::rewrite::facts::{Facts, Missing, SiteKind};
+use crate::rewrite::facts::{Facts, Missing, Site, SiteKind};
 use crate::rewrite::hook_names::HOOK_CLASS;
 use crate::rewrite::{Options, Scope, Stop, rewrite};
 use reweave_guest::model::wire::{access_word, kind};
@@ -47,7 +48,7 @@ unsafe impl Send for Loaded {}
 
 impl Loaded {
     /// The code address of a site: one past the instruction, as return addresses are everywhere else.
-    pub fn pc(&self, site: &crate::rewrite::facts::Site) -> u64 {
+    pub fn pc(&self, site: &Site) -> u64 {
         self.code + self.offsets[usize::from(site.method)] + u64::from(site.pc) + 1
     }
 
@@ -66,7 +67,7 @@ impl Loaded {
     }
 
     /// Whether a site is in its initializer.
-    pub fn is_in_initializer(&self, site: &crate::rewrite::facts::Site) -> bool {
+    pub fn is_in_initializer(&self, site: &Site) -> bool {
         self.facts.methods[usize::from(site.method)].name == INITIALIZER
     }
 
@@ -148,7 +149,7 @@ impl Classes {
     }
 
     /// The class and the facts of a site.
-    pub fn site(&self, number: u32) -> Option<(&Loaded, &crate::rewrite::facts::Site)> {
+    pub fn site(&self, number: u32) -> Option<(&Loaded, &Site)> {
         let after = self.loaded.partition_point(|loaded| loaded.first_site <= number);
         let loaded = self.loaded.get(after.checked_sub(1)?)?;
         Some((loaded, loaded.facts.sites.get((number - loaded.first_site) as usize)?))
@@ -187,6 +188,18 @@ impl Classes {
         };
         let loaded = self.loaded.iter().rev().filter(is_named).find(is_same)?;
         Some((loaded.initializer(), loaded.facts.methods.iter().any(|method| method.name == INITIALIZER)))
+    }
+
+    /// Where the body of a method tells that the machine has taken its monitor.
+    pub fn entry_of_synchronized(&self, method: &MethodInfo) -> Option<u64> {
+        let [b'L', name @ .., b';'] = &method.class[..] else { return None };
+        let loaded = self.loaded.iter().find(|loaded| loaded.facts.name.as_bytes() == name)?;
+        let is_meant = |site: &&Site| {
+            let own = &loaded.facts.methods[usize::from(site.method)];
+            let is_same = own.name.as_bytes() == method.name && own.descriptor.as_bytes() == method.descriptor;
+            site.kind == SiteKind::EnterMethod && is_same
+        };
+        loaded.facts.sites.iter().find(is_meant).map(|site| loaded.pc(site))
     }
 
     /// The code address of the first instruction of a line, in a method of a class of the program.
@@ -286,7 +299,7 @@ fn enter_sites(loaded: &Loaded, hot: &Hot) {
             }
             _ => NOTHING_RECORDED,
         };
-        *hot.site(loaded.first_site + i as u32) = Site { head, a: u32::MAX, b: 0 };
+        *hot.site(loaded.first_site + i as u32) = Entry { head, a: u32::MAX, b: 0 };
     }
 }
 

@@ -3,18 +3,20 @@
 use super::jni::{Class, Env, NativeMethod};
 use super::threads::{self, Jvm};
 use super::{agent, failures, initializers, joins, locks, monitors, reflection, resolve, stacks, stops};
+use crate::rewrite::facts::SiteKind;
+use crate::rewrite::fences::Fence;
 use crate::rewrite::queues;
 use reweave_guest::model::wire::kind;
 use reweave_guest::model::{AccessFlags, Addr, AtomicKind, MemoryOrder, Op, Value};
 use reweave_guest::{Next, Token};
-use std::ffi::{CStr, c_void};
+use std::ffi::c_void;
 
 /// Gives the hook class its natives.
 ///
 /// # Errors
 /// What is missing.
 pub fn register(env: Env, class: Class) -> Result<(), String> {
-    let natives: [(&CStr, &CStr, *const c_void); 26] = [
+    let natives = [
         (c"hot", c"()J", hot as *const c_void),
         (c"arrive", c"()Z", arrive as *const c_void),
         (c"access", c"(JJJ)V", access as *const c_void),
@@ -24,7 +26,9 @@ pub fn register(env: Env, class: Class) -> Result<(), String> {
         (c"resolve", c"(Ljava/lang/Object;I)V", resolve::resolve as *const c_void),
         (c"name", c"(Ljava/lang/Object;IIZ)J", resolve::name as *const c_void),
         (c"call", c"(II)I", call as *const c_void),
-        (c"enterMonitor", c"(JIZ)V", enter_monitor as *const c_void),
+        (c"enterMonitor", c"(JI)V", enter_monitor as *const c_void),
+        (c"giveBackMonitor", c"(Ljava/lang/Object;J)I", monitors::give_back as *const c_void),
+        (c"takeMonitor", c"(Ljava/lang/Object;I)V", monitors::take as *const c_void),
         (c"exitMonitor", c"(JI)V", exit_monitor as *const c_void),
         (c"enterLock", c"(JIIZ)Z", locks::enter as *const c_void),
         (c"leaveLock", c"(JIZ)V", locks::leave as *const c_void),
@@ -37,6 +41,7 @@ pub fn register(env: Env, class: Class) -> Result<(), String> {
         (c"fails", c"(Ljava/lang/Throwable;)V", failures::fails as *const c_void),
         (c"sawEnd", c"(Ljava/lang/Object;I)Z", joins::saw_end as *const c_void),
         (c"sawInterruption", c"(Ljava/lang/Object;I)V", monitors::saw_interruption as *const c_void),
+        (c"fence", c"(I)V", fence as *const c_void),
         (c"classAt", c"(I)Ljava/lang/Class;", resolve::class_at as *const c_void),
         (c"staticAddress", c"(Ljava/lang/Class;Ljava/lang/String;)J", reflection::static_address as *const c_void),
         (c"reflected", c"(JJIIIZ)V", reflection::accessed as *const c_void),
@@ -130,6 +135,19 @@ pub fn record_atomic(
     }
 }
 
+unsafe extern "system" fn fence(env: Env, _: Class, site: i32) {
+    let (kind, pc) = {
+        let classes = agent().classes();
+        (classes.site(site as u32).map(|(_, site)| site.kind), classes.pc(site as u32))
+    };
+    let order = match kind {
+        Some(SiteKind::Fence(Fence::Acquire)) => MemoryOrder::Acquire,
+        Some(SiteKind::Fence(Fence::Release)) => MemoryOrder::Release,
+        _ => MemoryOrder::SeqCst,
+    };
+    threads::enter(env, |inside| inside.step(pc, Op::Fence { order }));
+}
+
 unsafe extern "system" fn call(env: Env, _: Class, stack: i32, site: i32) -> i32 {
     let (agent, site) = (agent(), site as u32);
     let pc = agent.classes().pc(site);
@@ -142,15 +160,9 @@ unsafe extern "system" fn call(env: Env, _: Class, stack: i32, site: i32) -> i32
     made.unwrap_or(stack as u32) as i32
 }
 
-unsafe extern "system" fn enter_monitor(env: Env, _: Class, address: u64, site: i32, taken: u8) {
+unsafe extern "system" fn enter_monitor(env: Env, _: Class, address: u64, site: i32) {
     let pc = agent().classes().pc(site as u32);
-    threads::enter(env, |inside| {
-        if taken != 0 && inside.owner(address) != inside.id() {
-            inside.seize(pc, address, false);
-        } else {
-            monitors::acquire(inside, pc, address);
-        }
-    });
+    threads::enter(env, |inside| monitors::acquire(inside, pc, address));
 }
 
 unsafe extern "system" fn exit_monitor(env: Env, _: Class, address: u64, site: i32) {

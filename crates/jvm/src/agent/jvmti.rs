@@ -86,6 +86,15 @@ pub struct FrameInfo {
     pub location: i64,
 }
 
+/// What a method is.
+pub struct MethodInfo {
+    /// Signature of its class.
+    pub class: Vec<u8>,
+    pub name: Vec<u8>,
+    pub descriptor: Vec<u8>,
+    pub modifiers: u16,
+}
+
 macro_rules! functions {
     ($($number:literal $name:ident($($argument:ident: $type:ty),*);)*) => {
         impl Jvmti {$(
@@ -118,6 +127,9 @@ functions! {
     58 get_object_hash_code(object: Object, hash: *mut i32);
     61 get_field_declaring_class(class: Class, field: FieldId, declaring: *mut Class);
     62 get_field_modifiers(class: Class, field: FieldId, modifiers: *mut i32);
+    64 get_method_name(method: MethodId, name: *mut *mut c_char, signature: *mut *mut c_char, generic: *mut *mut c_char);
+    65 get_method_declaring_class(method: MethodId, declaring: *mut Class);
+    66 get_method_modifiers(method: MethodId, modifiers: *mut i32);
     78 get_loaded_classes(count: *mut i32, classes: *mut *mut Class);
     104 get_stack_trace(thread: Object, start: i32, most: i32, frames: *mut FrameInfo, count: *mut i32);
     106 get_tag(object: Object, tag: *mut i64);
@@ -139,6 +151,27 @@ impl Jvmti {
             let signature = CStr::from_ptr(text).to_bytes().to_vec();
             self.deallocate(text.cast());
             Some(signature)
+        }
+    }
+
+    pub fn about_method(self, method: MethodId) -> Option<MethodInfo> {
+        let (mut name, mut descriptor) = (std::ptr::null_mut(), std::ptr::null_mut());
+        let (mut class, mut modifiers) = (std::ptr::null_mut(), 0);
+        // SAFETY: a method; the texts are the machine's memory, which is given back.
+        unsafe {
+            if self.get_method_declaring_class(method, &raw mut class) != 0
+                || self.get_method_modifiers(method, &raw mut modifiers) != 0
+                || self.get_method_name(method, &raw mut name, &raw mut descriptor, std::ptr::null_mut()) != 0
+            {
+                return None;
+            }
+            let texts = [name, descriptor].map(|text| {
+                let copy = CStr::from_ptr(text).to_bytes().to_vec();
+                self.deallocate(text.cast());
+                copy
+            });
+            let [name, descriptor] = texts;
+            Some(MethodInfo { class: self.signature(class)?, name, descriptor, modifiers: modifiers as u16 })
         }
     }
 

@@ -1,11 +1,17 @@
 //! Monitors: first in the model, then really. What the machine's own code does with monitors is not in the model;
 //! whoever would block for real because of that leaves control until it has the monitor.
+//!
+//! `synchronized` methods of classes that were loaded before us are the exception: there the machine takes the monitor
+//! before the body can ask the model. Who has just got it gives it back ([`give_back`]), asks the model, and takes it
+//! again; who would block on it asks the model first ([`contended_enter`]). So threads stop before such methods as they
+//! do before all others.
 
 use super::jni::{Class, Env, Object};
-use super::jvmti::Jvmti;
+use super::jvmti::{FrameInfo, Jvmti};
 use super::status::{Status, shown_as};
 use super::threads::{self, Jvm};
 use super::{agent, joins, replaced, stacks};
+use crate::classfile::access;
 use reweave_guest::model::{Addr, AtomicKind, LockMode, MemoryOrder, Op, Value, WakeReason};
 use reweave_guest::{Deadline, Token};
 use std::cell::Cell;
@@ -34,10 +40,53 @@ pub fn release(token: &mut Token<'_, Jvm>, pc: u64, lock: u64) {
     }
 }
 
-pub unsafe extern "system" fn contended_enter(_: Jvmti, env: Env, _: Object, _: Object) {
-    if threads::is_managed() {
+/// The machine has taken a monitor, and nothing was done with it yet: gives it back. Returns how often it was entered,
+/// 0 if the model need not be asked any more.
+pub unsafe extern "system" fn give_back(env: Env, _: Class, object: Object, lock: u64) -> i32 {
+    if !threads::is_recorded() || threads::has_asked_for(lock) { 0 } else { leave_monitor(env, object) as i32 }
+}
+
+pub unsafe extern "system" fn take(env: Env, _: Class, object: Object, times: i32) {
+    enter_monitor(env, object, times as u32);
+}
+
+pub unsafe extern "system" fn contended_enter(_: Jvmti, env: Env, _: Object, object: Object) {
+    if threads::is_managed() && !ask_first(env, object) {
         OUTSIDE.set(threads::leave(env));
     }
+}
+
+/// Waits in the model for a monitor that another thread has there. Only at the entry of a method whose body then tells
+/// the model; whether it did.
+fn ask_first(env: Env, object: Object) -> bool {
+    let lock = threads::aside(|| agent().known().known_address(env, object));
+    let is_anothers = |inside: &mut Token<'_, Jvm>| {
+        let owner = inside.owner(lock);
+        owner != inside.id() && inside.thread(owner).is_some()
+    };
+    if lock == 0 || !threads::is_recorded() || threads::enter(env, |inside| is_anothers(inside)) != Some(true) {
+        return false;
+    }
+    let Some(pc) = entered_method() else { return false };
+    let asked = threads::enter(env, |inside| {
+        acquire(inside, pc, lock);
+        inside.me().row.asked.set(lock);
+    });
+    asked.is_some()
+}
+
+/// Where the body of the method that is about to begin tells the model of its monitor, if it does so.
+fn entered_method() -> Option<u64> {
+    let jvmti = agent().jvmti;
+    let mut frame = FrameInfo { method: std::ptr::null_mut(), location: 0 };
+    let mut count = 0;
+    // SAFETY: the calling thread, and room for one frame.
+    unsafe { jvmti.get_stack_trace(std::ptr::null_mut(), 0, 1, &raw mut frame, &raw mut count) };
+    if count != 1 {
+        return None;
+    }
+    let method = jvmti.about_method(frame.method).filter(|method| method.modifiers & access::SYNCHRONIZED != 0)?;
+    agent().classes().entry_of_synchronized(&method)
 }
 
 pub unsafe extern "system" fn contended_entered(_: Jvmti, env: Env, _: Object, _: Object) {
@@ -62,7 +111,7 @@ pub unsafe extern "system" fn wait(env: Env, object: Object, milliseconds: i64) 
         return;
     }
     let lock = known.address_of(env, object);
-    let depth = leave_monitor(env, object);
+    let mut depth = 0;
     let reason = threads::enter(env, |inside| {
         stacks::at_call(inside, |token, pc| {
             let known = token.owner(lock) == token.id();
@@ -70,7 +119,7 @@ pub unsafe extern "system" fn wait(env: Env, object: Object, milliseconds: i64) 
                 // `Thread.join` has no hooks: the model is told here that the monitor is taken and given back.
                 acquire(token, pc, lock);
             } else if !known {
-                // A monitor that code took which has no hooks: from here on the model knows it.
+                // A monitor that code took which has no hooks: the model knows it for the time of the wait.
                 token.seize(pc, lock, false);
             }
             token.me().wait.cancelled.set(false);
@@ -82,10 +131,13 @@ pub unsafe extern "system" fn wait(env: Env, object: Object, milliseconds: i64) 
             let reason = if has_ended {
                 WakeReason::Notified
             } else {
-                shown_as(token, waiting(milliseconds), |token| token.wait(pc, lock, lock, deadline))
+                // Code that has no hooks enters the monitor as soon as it is left, whatever the model says.
+                let let_go = || depth = leave_monitor(env, object);
+                shown_as(token, waiting(milliseconds), |token| token.wait_letting_go(pc, lock, lock, deadline, let_go))
             };
             token.me().wait.cancelled.set(false);
-            if child.is_some() && !known {
+            if !known {
+                // Nor does it say when it leaves it.
                 release(token, pc, lock);
             }
             reason

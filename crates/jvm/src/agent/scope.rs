@@ -12,13 +12,47 @@ use std::sync::OnceLock;
 /// Packages of the JDK.
 const JDK: [&[u8]; 7] = [b"java/", b"javax/", b"jdk/", b"sun/", b"com/sun/", b"org/graalvm/", b"netscape/"];
 
+/// What runs tests and builds, and is not what is tested, as beginnings of names: of it, too, the synchronization is
+/// seen. `--include` brings them back.
+const AROUND_TESTS: [&[u8]; 22] = [
+    b"junit/framework/",
+    b"junit/runner/",
+    b"junit/textui/",
+    b"org/junit/",
+    b"org/hamcrest/",
+    b"org/opentest4j/",
+    b"org/apiguardian/",
+    b"org/testng/",
+    b"org/assertj/",
+    b"org/mockito/",
+    b"net/bytebuddy/",
+    b"picocli/",
+    b"com/beust/jcommander/",
+    b"com/intellij/rt/",
+    b"org/apache/maven/",
+    b"org/codehaus/plexus/",
+    b"org/eclipse/sisu/",
+    b"org/eclipse/aether/",
+    b"com/google/inject/",
+    b"org/gradle/",
+    b"worker/org/gradle/",
+    b"reweave/",
+];
+
 /// Classes that programs synchronize by, as beginnings of names.
-const SYNCHRONIZING: [&[u8]; 6] = [
+const SYNCHRONIZING: [&[u8]; 13] = [
     b"java/util/concurrent/",
     b"java/util/Stack",
     b"java/util/Collections$Synchronized",
     b"java/util/Observable",
+    b"java/util/Properties",
+    b"java/util/logging/",
+    b"java/beans/",
+    b"java/io/BufferedInputStream",
+    b"java/io/BufferedReader",
     b"java/io/ByteArrayOutputStream",
+    b"java/io/PrintStream",
+    b"java/io/PrintWriter",
     b"java/io/StringWriter",
 ];
 
@@ -103,6 +137,7 @@ pub fn scope(name: &[u8]) -> Option<Scope<'static>> {
         // What orders threads is always seen: without it, others would seem to race.
         Some(false) if of_program => return Some(Scope::Synchronization),
         Some(false) if collections::holds(name) => return None,
+        None if AROUND_TESTS.iter().any(starts) => return Some(Scope::Synchronization),
         _ => {}
     }
     if of_program {

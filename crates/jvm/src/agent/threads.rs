@@ -33,6 +33,8 @@ pub struct Row {
     pub called: Word,
     /// The lock that it asks for, 0 if none.
     pub awaited: Long,
+    /// The lock that it asked for before it entered a method whose body will tell the model, 0 if none.
+    pub asked: Long,
     /// Who made it, and whose child it was before that, as a number: the same in every run; 0 for the main thread.
     pub descent: Long,
 }
@@ -57,6 +59,19 @@ fn forked() -> MutexGuard<'static, Forked> {
 
 pub fn is_managed() -> bool {
     ROW.get().is_some()
+}
+
+/// Whether what this thread does is recorded, as soon as it has the token.
+pub fn is_recorded() -> bool {
+    // SAFETY: this thread's own row, which stays until it ends.
+    ROW.get().is_some_and(|row| unsafe { row.as_ref() }.row.quiet.get() == 0)
+}
+
+/// Whether this thread has asked for the lock before it entered the method that it is in now; it is said once.
+pub fn has_asked_for(lock: u64) -> bool {
+    // SAFETY: as above.
+    let asked = ROW.get().map_or(0, |row| unsafe { row.as_ref() }.row.asked.replace(0));
+    lock != 0 && asked == lock
 }
 
 /// Runs an operation of this thread with the token. `None`: nothing of this thread is recorded, or it is in an

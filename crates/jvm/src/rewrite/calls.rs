@@ -2,6 +2,7 @@
 
 use super::collections;
 use super::facts::SiteKind;
+use super::fences::Fence;
 use super::flow::Note;
 use super::hook_names::{ATOMICS_CLASS, Hook};
 use super::method::Pass;
@@ -53,6 +54,11 @@ impl Pass<'_, '_, '_> {
         }
         if let Some(call) = FieldCall::of(instruction.op, &method) {
             return self.reflected(call, instruction, note, before, after);
+        }
+        if let Some(fence) = Fence::recognise(&method) {
+            let site = self.site(instruction.pc, SiteKind::Fence(fence), None, note)?;
+            self.emitter(after).number(site).hook(Hook::Fenced)?;
+            return Ok(());
         }
         let ending = Ending::of(instruction.op, &method);
         let (into_collection, into_lock) = (collections::leads_to(method.class), method.class.starts_with(LOCKS));

@@ -2,7 +2,7 @@
 //! they are, and which calls lead into them.
 
 /// Classes that hold what a collection holds. Those that only stand before another (`HashSet`) have nothing to hook.
-const HOLDING: [&[u8]; 26] = [
+const HOLDING: [&[u8]; 31] = [
     b"java/util/ArrayList",
     b"java/util/AbstractList",
     b"java/util/LinkedList",
@@ -29,11 +29,17 @@ const HOLDING: [&[u8]; 26] = [
     b"java/text/SimpleDateFormat",
     b"java/util/Calendar",
     b"java/util/GregorianCalendar",
+    b"java/util/StringJoiner",
+    b"java/util/StringTokenizer",
+    b"java/util/WeakHashMap",
+    b"java/util/regex/Matcher",
+    b"sun/security/provider/DigestBase",
 ];
 
 /// Classes and interfaces whose methods lead there.
-const LEADING: [&[u8]; 31] = [
+const LEADING: [&[u8]; 32] = [
     b"java/lang/Iterable",
+    b"java/security/MessageDigest",
     b"java/text/Format",
     b"java/util/AbstractCollection",
     b"java/util/AbstractMap",

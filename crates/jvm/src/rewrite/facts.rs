@@ -93,6 +93,7 @@ pub enum SiteKind {
     /// A call that leads into a collection of the JDK: what is accessed there is accessed here.
     CallCollection,
     Unsafe(super::unsafe_calls::UnsafeCall),
+    Fence(super::fences::Fence),
     /// Begin or end of a method of a lock.
     Lock(super::LockCall),
     /// A wait for a condition gives its lock up or takes it back.

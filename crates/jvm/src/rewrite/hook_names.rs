@@ -42,6 +42,8 @@ pub enum Hook {
     /// After `Thread.isInterrupted` and `Thread.interrupted`.
     CheckedInterrupted,
     CheckedOwnInterruption,
+    /// After a fence.
+    Fenced,
     EnteringMonitor,
     LeftMonitor,
     /// Entry and exit of a `synchronized` method whose monitor the machine itself takes.
@@ -106,6 +108,7 @@ impl Hook {
             Self::CheckedAlive,
             Self::CheckedInterrupted,
             Self::CheckedOwnInterruption,
+            Self::Fenced,
             Self::EnteringMonitor,
             Self::LeftMonitor,
             Self::EnteredMethod,
@@ -160,6 +163,7 @@ impl Hook {
             Self::CheckedAlive => ("checkedAlive", "(Ljava/lang/Object;ZI)Z".into()),
             Self::CheckedInterrupted => ("checkedInterrupted", "(Ljava/lang/Object;ZI)Z".into()),
             Self::CheckedOwnInterruption => ("checkedOwnInterruption", "(ZI)Z".into()),
+            Self::Fenced => ("fenced", "(I)V".into()),
             Self::EnteringMonitor => ("enteringMonitor", "(Ljava/lang/Object;I)V".into()),
             Self::LeftMonitor => ("leftMonitor", "(Ljava/lang/Object;I)V".into()),
             Self::EnteredMethod => ("enteredMethod", "(Ljava/lang/Object;I)V".into()),

@@ -10,6 +10,7 @@ mod class_uses;
 pub mod collections;
 mod emit;
 pub mod facts;
+pub mod fences;
 mod flow;
 pub mod hook_names;
 mod lock_calls;

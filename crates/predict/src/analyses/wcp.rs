@@ -337,6 +337,11 @@ impl Linear for WcpRaces {
         self.races.expect(access.thread, touch.word);
     }
 
+    #[inline]
+    fn expect_more(&self, access: &Access, touch: Touch) {
+        self.races.expect_more(access, touch);
+    }
+
     fn left_out(&mut self, words: u64) {
         self.races.pcs.dropped += words;
     }

@@ -173,10 +173,18 @@ pub trait Linear {
         let _ = (access, touch);
     }
 
+    /// As [`Linear::expect`], once that has been said of all accesses of a batch: what was fetched then may say where to
+    /// fetch more.
+    #[inline]
+    fn expect_more(&self, access: &Access, touch: Touch) {
+        let _ = (access, touch);
+    }
+
     /// Accesses to one word each with nothing in between. They come together so that fetching what is kept of one goes
     /// on while the others are looked at, and a boxed analysis is called once.
     fn accesses(&mut self, batch: &[(Access, Touch)]) {
         batch.iter().for_each(|(access, touch)| self.expect(access, *touch));
+        batch.iter().for_each(|(access, touch)| self.expect_more(access, *touch));
         batch.iter().for_each(|(access, touch)| self.access(access, std::slice::from_ref(touch)));
     }
 

@@ -142,7 +142,7 @@ impl Default for Pcs {
 impl Pcs {
     #[inline]
     pub fn id(&mut self, pc: Pc) -> PcId {
-        let recent = &mut self.recent[(pc.0 ^ pc.0 >> 12) as usize % RECENT_PCS];
+        let recent = &mut self.recent[recent_place(pc)];
         if self.all.get(recent.0 as usize) == Some(&pc) {
             return *recent;
         }
@@ -153,6 +153,13 @@ impl Pcs {
         });
         *recent = id;
         id
+    }
+
+    /// The number of a position that was used lately, if it is at hand.
+    #[inline]
+    pub fn recent(&self, pc: Pc) -> Option<PcId> {
+        let recent = self.recent[recent_place(pc)];
+        (self.all.get(recent.0 as usize) == Some(&pc)).then_some(recent)
     }
 
     #[inline]
@@ -220,6 +227,11 @@ impl Pcs {
         pairs.sort_unstable_by_key(|c| (c.second, c.first, c.first_pc, c.second_pc));
         Candidates { pairs, dropped: self.dropped, ..Candidates::default() }
     }
+}
+
+#[inline]
+fn recent_place(pc: Pc) -> usize {
+    (pc.0 ^ pc.0 >> 12) as usize % RECENT_PCS
 }
 
 #[inline]

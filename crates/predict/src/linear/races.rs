@@ -145,6 +145,20 @@ impl Races {
         }
     }
 
+    /// As [`Races::expect`], when what that fetched is there.
+    #[inline]
+    pub fn expect_more(&self, access: &Access, touch: Touch) {
+        let Some(state) = self.words.get(touch.word.index()) else { return };
+        let near = state.near.get(access.thread.index()).map_or(0, |near| *near);
+        let Some(slot) = state.slots.get(near.wrapping_sub(1) as usize) else { return };
+        if !slot.more.is_empty()
+            && let Some(pc) = self.pcs.recent(access.pc)
+        {
+            let place = Kept::new(access.event, touch.mask, access.kind, pc, 0).hash() & (slot.more.len() - 1);
+            prefetch(&raw const slot.more[place]);
+        }
+    }
+
     pub fn forget(&mut self, word: Word) {
         if let Some(state) = self.words.get_mut(word.index()) {
             for slot in &state.slots {

@@ -6,6 +6,7 @@
 mod ahead;
 mod events;
 mod excerpt;
+pub(crate) mod narrow;
 pub mod pack;
 mod raw;
 pub mod reader;

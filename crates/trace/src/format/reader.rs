@@ -11,6 +11,7 @@ use reweave_model::{Event, EventId};
 
 use super::events::Events;
 use super::excerpt::Excerpt;
+use super::narrow::Narrow;
 use super::pack::{self, Unpacker};
 use super::unpacked_cache::UnpackedCache;
 use super::v1::{self, CHUNK_HEADER_LEN, CHUNK_MAGIC, ChunkHeader, FILE_HEADER_LEN, chunk_kind, packing};
@@ -68,7 +69,22 @@ impl Chunk {
 /// A chunk of events that was never packed.
 pub(crate) struct UnpackedChunk {
     pub header: ChunkHeader,
-    pub words: Vec<u64>,
+    pub words: Unpacked,
+}
+
+/// Its records.
+pub(crate) enum Unpacked {
+    Wide(Vec<u64>),
+    Narrow(Narrow),
+}
+
+impl Unpacked {
+    fn len(&self) -> usize {
+        match self {
+            Self::Wide(words) => words.len() * 8,
+            Self::Narrow(narrow) => narrow.len(),
+        }
+    }
 }
 
 /// A trace, open for reading. Shared freely between threads; each makes its own [`Events`].
@@ -79,8 +95,9 @@ pub struct Trace {
     footer: Option<Footer>,
     // invariant: first_event grows, and no two overlap
     chunks: Vec<Chunk>,
-    /// The words of the first chunks, of a trace that was made in memory and never packed.
-    at_hand: Vec<Vec<u64>>,
+    /// The first chunks of a trace that was made in memory and never packed.
+    // invariant: wide ones come before narrow ones
+    at_hand: Vec<Unpacked>,
     stack_chunks: Vec<Chunk>,
     symbol_chunk: Option<Chunk>,
     damage: Mutex<Vec<Damage>>,
@@ -287,6 +304,10 @@ impl Trace {
         let chunk = self.chunks.get(index)?;
         let header = chunk.header;
         words.clear();
+        if let Some(Unpacked::Narrow(narrow)) = self.at_hand.get(index) {
+            narrow.widen(words);
+            return Some(header);
+        }
         let again = || self.again.lock().unwrap_or_else(PoisonError::into_inner);
         let known = again().get(index);
         if let Some(known) = known {
@@ -317,13 +338,16 @@ impl Trace {
 
     /// A chunk that needs no unpacking.
     pub(super) fn at_hand(&self, index: usize) -> Option<(ChunkHeader, &[u64])> {
-        let (chunk, words) = self.chunks.get(index).zip(self.at_hand.get(index))?;
-        Some((chunk.header, words))
+        match self.chunks.get(index).zip(self.at_hand.get(index))? {
+            (chunk, Unpacked::Wide(words)) => Some((chunk.header, words)),
+            (_, Unpacked::Narrow(_)) => None,
+        }
     }
 
     /// The chunks that do.
     pub(crate) fn packed_chunks(&self) -> std::ops::Range<usize> {
-        self.at_hand.len().min(self.chunks.len())..self.chunks.len()
+        let is_wide = |words: &Unpacked| matches!(words, Unpacked::Wide(_));
+        self.at_hand.partition_point(is_wide).min(self.chunks.len())..self.chunks.len()
     }
 
     pub(super) fn chunk_position(&self, index: usize) -> u64 {
@@ -396,7 +420,7 @@ impl Trace {
 
     /// What it takes in its file, or in memory.
     pub fn file_len(&self) -> u64 {
-        (self.bytes.len() + self.at_hand.iter().map(|words| words.len() * 8).sum::<usize>()) as u64
+        (self.bytes.len() + self.at_hand.iter().map(Unpacked::len).sum::<usize>()) as u64
     }
 
     /// All events from the first on.

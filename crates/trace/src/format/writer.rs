@@ -9,7 +9,6 @@ use reweave_model::wire::{self, Record, kind as k};
 use reweave_model::{EventId, Op, Pc, ThreadId};
 
 use super::pack::{self, Packer, Pcs};
-use super::reader::UnpackedChunk;
 use super::v1::{self, ChunkHeader, chunk_kind, packing};
 use crate::symbols::{Module, Symbols};
 use crate::{Error, Footer, Meta, Result};
@@ -151,7 +150,7 @@ impl Writer {
     }
 
     /// As [`Writer::event_words`], for whole records that stay in memory as they are: nothing is written.
-    pub(crate) fn keep_unpacked(&mut self, words: Vec<u64>, thread_at_start: ThreadId) -> UnpackedChunk {
+    pub(crate) fn keep_unpacked(&mut self, words: &[u64], thread_at_start: ThreadId) -> ChunkHeader {
         let (first_event, mut at) = (self.next_event, 0);
         while let Ok(len) = wire::length(&words[at..]) {
             let kind = words[at] as u8;
@@ -171,7 +170,7 @@ impl Writer {
             }
             at += len;
         }
-        let header = ChunkHeader {
+        ChunkHeader {
             kind: chunk_kind::EVENTS,
             packing: packing::PLAIN,
             sequence: self.sequence,
@@ -181,8 +180,7 @@ impl Writer {
             raw_len: (words.len() * 8) as u32,
             stored_len: 0,
             payload_crc: 0,
-        };
-        UnpackedChunk { header, words }
+        }
     }
 
     /// Writes symbols and footer. The totals of the footer are filled in here.

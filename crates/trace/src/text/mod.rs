@@ -9,6 +9,7 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, BufWriter, Read, Write};
 use std::path::Path;
 
+pub(crate) use std_format::thread_names;
 pub use std_format::{LeftOut, StdEvents};
 
 use crate::format::v1::FILE_MAGIC;

@@ -103,8 +103,12 @@ public final class ReweaveHooks {
     /** The stack that a call leads to. */
     private static native int call(int stack, int site);
 
-    /** {@code taken}: the machine has taken the monitor already. */
-    private static native void enterMonitor(long address, int site, boolean taken);
+    private static native void enterMonitor(long address, int site);
+
+    /** Gives back a monitor, however often it was taken; how often that was. 0: nobody has to be asked for it. */
+    private static native int giveBackMonitor(Object object, long address);
+
+    private static native void takeMonitor(Object object, int times);
 
     private static native void exitMonitor(long address, int site);
 
@@ -139,6 +143,8 @@ public final class ReweaveHooks {
 
     /** This thread knows that a thread was interrupted. */
     private static native void sawInterruption(Object thread, int site);
+
+    private static native void fence(int site);
 
     /** Where a static field lies. */
     private static native long staticAddress(Class<?> declaring, String name);
@@ -883,9 +889,15 @@ public final class ReweaveHooks {
         return checkedInterrupted(Thread.currentThread(), interrupted, site);
     }
 
+    public static void fenced(int site) {
+        if (recorded()) {
+            fence(site);
+        }
+    }
+
     public static void enteringMonitor(Object object, int site) {
         if (object != null && recorded()) {
-            enterMonitor(addressFirst(object, site), site, false);
+            enterMonitor(addressFirst(object, site), site);
         }
     }
 
@@ -895,9 +907,15 @@ public final class ReweaveHooks {
         }
     }
 
+    /** The machine has taken the monitor already, and nothing was done with it yet. It is given back before others may
+     * come: the model has not been asked. */
     public static void enteredMethod(Object object, int site) {
-        if (recorded()) {
-            enterMonitor(addressFirst(object, site), site, true);
+        if (Thread.currentThread() != quiet) {
+            int times = giveBackMonitor(object, known(object));
+            if (times != 0) {
+                enteringMonitor(object, site);
+                takeMonitor(object, times);
+            }
         }
     }
 

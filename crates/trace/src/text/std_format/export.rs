@@ -5,7 +5,7 @@ use std::io::Write;
 use reweave_model::{Addr, LockChange, LockMode, ObjectId, Op, Pc, ThreadId};
 
 use super::super::fields;
-use super::{LOCKS_AT, LeftOut, NAMED_LOCATIONS_AT, NAMES, VARIABLES_AT};
+use super::{LOCK_SIZE, LOCKS_AT, LeftOut, NAMED_LOCATIONS_AT, NAMES, VARIABLE_SIZE, VARIABLES_AT};
 use crate::{Error, Result, Trace};
 
 pub fn location_name(pc: Pc, names: &[String]) -> String {
@@ -43,12 +43,12 @@ impl Namer {
     }
 
     fn variable(&self, addr: Addr) -> String {
-        let index = addr.0.wrapping_sub(VARIABLES_AT) / 8;
+        let index = addr.0.wrapping_sub(VARIABLES_AT) / VARIABLE_SIZE as u64;
         self.variables.get(index as usize).cloned().unwrap_or_else(|| format!("{:#x}", addr.0))
     }
 
     fn lock(&self, object: ObjectId) -> String {
-        let index = object.0.wrapping_sub(LOCKS_AT) / 16;
+        let index = object.0.wrapping_sub(LOCKS_AT) / LOCK_SIZE as u64;
         self.locks.get(index as usize).cloned().unwrap_or_else(|| format!("{:#x}", object.0))
     }
 

@@ -3,7 +3,8 @@
 //! It has neither values nor branches. Coming in, every write gets a value of its own and every read returns the last
 //! one (0 at first), and [`crate::Meta::abstract_values`] is set. Only outermost acquisitions are events with us: a
 //! re-entrant `acq` and its `rel` are dropped. Recorders write some events twice: a `fork` or `join` that is there word
-//! for word already is dropped, and counted. A file `NAME.loc` beside it (`location text:line`) names the locations.
+//! for word already is dropped, and counted. What variables, locks and threads are called is kept for people. A file
+//! `NAME.loc` beside it (`location text:line`) names the locations.
 //!
 //! Going out, what STD cannot say is left out and counted: an atomic access becomes one inside a lock of its own, a
 //! wait releases and acquires its mutex; barriers, semaphores and the like are lost.
@@ -12,17 +13,19 @@ mod export;
 mod fields;
 mod names;
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use memmap2::Mmap;
+use memmap2::{Mmap, UncheckedAdvice};
 use reweave_model::{AccessFlags, Addr, Event, EventId, LockMode, ObjectId, Op, Pc, Place, StackId, ThreadId, Value};
 
 use super::Finish;
 use crate::builder::WholeWord;
-use crate::{Error, Footer, Meta, Result, Symbols, TraceBuilder};
+use crate::symbols::{Frame, SymbolsBuilder};
+use crate::{Error, Footer, Meta, Result, Symbols, Trace, TraceBuilder};
 pub(super) use export::export;
 use export::location_name;
 use fields::{Fields, Location, line_len, simple};
@@ -32,9 +35,13 @@ use names::{Names, PcSet};
 pub type LeftOut = BTreeMap<&'static str, u64>;
 
 const VARIABLES_AT: u64 = 0x1_0000;
+const VARIABLE_SIZE: usize = 8;
 const LOCKS_AT: u64 = 0x4000_0000_0000;
+const LOCK_SIZE: usize = 16;
 /// Code addresses of locations that are no numbers start here; number `n` is at `n + 1`.
 const NAMED_LOCATIONS_AT: u64 = 1 << 40;
+/// Bytes of a text that go back to the system when they have been read.
+const GIVEN_BACK_AT_ONCE: usize = 16 << 20;
 /// Where the names stand in the footer.
 const NAMES: &str = "std_names";
 
@@ -103,6 +110,8 @@ pub struct StdEvents {
     text: Text,
     /// Of the next line.
     at: usize,
+    /// What was read before this was given back.
+    given_back: usize,
     line: usize,
     importer: Importer,
     next: u64,
@@ -122,7 +131,7 @@ impl StdEvents {
             file.read_to_end(&mut bytes).map_err(Error::io(path))?;
             Text::Owned(bytes)
         };
-        Ok(Self { path: path.to_owned(), text, at: 0, line: 0, importer: Importer::default(), next: 0 })
+        Ok(Self { path: path.to_owned(), text, at: 0, given_back: 0, line: 0, importer: Importer::default(), next: 0 })
     }
 
     /// The next event, or `None` after the last.
@@ -138,6 +147,9 @@ impl StdEvents {
     /// What the next line says that says something.
     #[inline]
     fn next_parsed(&mut self) -> Result<Option<(ThreadId, Pc, Parsed)>> {
+        if self.at - self.given_back >= GIVEN_BACK_AT_ONCE {
+            self.give_back();
+        }
         let text: &[u8] = match &self.text {
             Text::Mapped(map) => map,
             Text::Owned(bytes) => bytes,
@@ -169,6 +181,20 @@ impl StdEvents {
                 Err(what) => return Err(Error::Text { path: self.path.clone(), line: self.line, what }),
             }
         }
+    }
+
+    /// What has been read need not stay in memory: nobody reads it again.
+    #[cold]
+    fn give_back(&mut self) {
+        if let Text::Mapped(map) = &self.text {
+            let len = self.at - self.given_back;
+            // SAFETY: the mapping is of a file that nobody writes to (see `open`): should a page be read after all, it
+            // comes from there again.
+            let given = unsafe { map.unchecked_advise_range(UncheckedAdvice::DontNeed, self.given_back, len) };
+            // It only saves memory.
+            given.ok();
+        }
+        self.given_back = self.at;
     }
 
     /// How much of the text has been read, from 0 to 1.
@@ -305,7 +331,7 @@ impl Importer {
             self.last_value += 1;
             self.values[id] = self.last_value;
         }
-        Ok(WholeWord { is_write, addr: Addr(VARIABLES_AT + 8 * id as u64), value: self.values[id] })
+        Ok(WholeWord { is_write, addr: Addr(VARIABLES_AT + (VARIABLE_SIZE * id) as u64), value: self.values[id] })
     }
 
     fn lock(&mut self, name: &[u8]) -> Result<(&mut LockState, ObjectId), String> {
@@ -313,7 +339,7 @@ impl Importer {
         if id == self.lock_states.len() {
             self.lock_states.push(LockState::default());
         }
-        Ok((&mut self.lock_states[id], ObjectId(LOCKS_AT + 16 * id as u64)))
+        Ok((&mut self.lock_states[id], ObjectId(LOCKS_AT + (LOCK_SIZE * id) as u64)))
     }
 
     fn acquire(&mut self, thread: ThreadId, name: &[u8]) -> Result<Option<Op<'static>>, String> {
@@ -352,8 +378,33 @@ impl Importer {
             let file = function.rsplit_once('.').map_or(function, |(class, _)| class);
             Place { file: file.into(), line: line.parse().unwrap_or(0), function: function.into() }
         };
-        let mut pcs: Vec<u64> = self.pcs.all.iter().copied().collect();
-        pcs.sort_unstable();
-        Symbols::from_places(pcs.into_iter().map(|pc| (Pc(pc), place(pc))))
+        let mut symbols = SymbolsBuilder::new(&[]);
+        for &pc in &self.pcs.all {
+            let Place { function, file, line } = place(pc);
+            symbols.frames(Pc(pc), [Frame { function: &function, file: &file, line, column: 0 }]);
+        }
+        for (name, at) in self.variables.all.iter().zip((VARIABLES_AT..).step_by(VARIABLE_SIZE)) {
+            symbols.variable(Addr(at), VARIABLE_SIZE as u64, &shown_name("variable", name));
+        }
+        for (name, at) in self.locks.all.iter().zip((LOCKS_AT..).step_by(LOCK_SIZE)) {
+            symbols.variable(Addr(at), LOCK_SIZE as u64, &shown_name("lock", name));
+        }
+        symbols.build()
     }
+}
+
+/// A name that a person takes for one: many recorders only have numbers.
+fn shown_name<'n>(what: &str, name: &'n str) -> Cow<'n, str> {
+    if name.starts_with(|first: char| first.is_ascii_digit()) { format!("{what} {name}").into() } else { name.into() }
+}
+
+/// What the text calls a thread, if that says more than its number.
+pub(crate) fn thread_names(trace: &Trace) -> HashMap<ThreadId, String> {
+    let names = trace.footer().and_then(|footer| footer.other.get(NAMES)?.get("threads")?.as_array());
+    let all = names.into_iter().flatten().enumerate().filter_map(|(number, name)| {
+        let name = name.as_str()?;
+        let says_more = name.trim_start_matches('T') != number.to_string();
+        says_more.then(|| (ThreadId(number as u32), name.to_owned()))
+    });
+    all.collect()
 }

@@ -163,11 +163,6 @@ impl Guest {
         }
     }
 
-    /// Lets others go first.
-    pub fn give_way(&mut self) {
-        self.enter().pause(Pause::Yield);
-    }
-
     /// A function is called at `pc`: from here on events show it in their stack.
     pub fn call(&mut self, pc: u64) {
         let shared = Arc::clone(&self.process.shared);

@@ -44,7 +44,6 @@ impl FrontEnd for Jvm {
             entry: "main".into(),
             failure_words: all(&["exception in thread", "error", "exception"]),
             how_to_instrument: "nothing: classes are rewritten as they are loaded".into(),
-            exceptions_end_threads: true,
             threads_need_no_join: true,
             libraries_guard_themselves: true,
             locks_wait_for_ever: true,

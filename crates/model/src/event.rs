@@ -39,26 +39,136 @@ impl AccessFlags {
     }
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-#[repr(u8)]
-pub enum MemoryOrder {
-    Relaxed = 0,
-    Consume = 1,
-    Acquire = 2,
-    Release = 3,
-    AcqRel = 4,
-    SeqCst = 5,
+/// Declares enums that are a few bits of a record, each value with its number. Numbers are part of the trace format.
+macro_rules! coded {
+    ($($(#[$about:meta])* $Name:ident { $($(#[$doc:meta])* $Value:ident = $number:literal,)+ })+) => {$(
+        $(#[$about])*
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+        #[repr(u8)]
+        pub enum $Name { $($(#[$doc])* $Value = $number,)+ }
+
+        impl $Name {
+            pub const fn from_bits(bits: u8) -> Option<Self> {
+                match bits { $($number => Some(Self::$Value),)+ _ => None }
+            }
+        }
+    )+};
+}
+
+coded! {
+    MemoryOrder {
+        Relaxed = 0,
+        Consume = 1,
+        Acquire = 2,
+        Release = 3,
+        AcqRel = 4,
+        SeqCst = 5,
+    }
+
+    AtomicKind {
+        Load = 0,
+        Store = 1,
+        /// Reads and writes whatever was there: the written value does not depend on the read one.
+        Exchange = 2,
+        /// Reads and writes; the written value depends on the read one (fetch-and-add and the like).
+        Update = 3,
+        /// A compare-exchange that succeeded.
+        CasDone = 4,
+        /// A compare-exchange that failed: only a load.
+        CasFailed = 5,
+    }
+
+    LockMode {
+        Exclusive = 0,
+        Shared = 1,
+    }
+
+    /// What a thread that could not go on is waiting for.
+    BlockedOn {
+        LockExclusive = 0,
+        LockShared = 1,
+        Notify = 2,
+        /// The object is the thread id.
+        Join = 3,
+        Barrier = 4,
+        Semaphore = 5,
+        Once = 6,
+        /// A futex word.
+        Futex = 7,
+        /// A file descriptor.
+        Descriptor = 8,
+        /// A signal (pause, sigwait).
+        Signal = 9,
+        /// Virtual time only.
+        Sleep = 10,
+    }
+
+    RefusedWhy {
+        /// A try found it taken (or the semaphore at zero).
+        Busy = 0,
+        TimedOut = 1,
+        /// An error check refused it: the thread holds it already, or may not have it.
+        Error = 2,
+        Interrupted = 3,
+    }
+
+    WakeReason {
+        Notified = 0,
+        TimedOut = 1,
+        Spurious = 2,
+        Cancelled = 3,
+    }
+
+    ObjectKind {
+        Mutex = 0,
+        RwLock = 1,
+        SpinLock = 2,
+        Condition = 3,
+        Barrier = 4,
+        Semaphore = 5,
+        Once = 6,
+        Channel = 7,
+    }
+
+    Misuse {
+        UnlockByNonOwner = 0,
+        DoubleLock = 1,
+        DestroyHeld = 2,
+        UnlockUnlocked = 3,
+        DoubleFree = 4,
+        JoinTwice = 5,
+    }
+
+    /// Where an outside input came from; it is played back on replay.
+    InputSource {
+        Clock = 0,
+        Random = 1,
+        /// Bytes read from a descriptor; the value is their count or a negative errno.
+        Read = 2,
+        /// Which descriptors were ready.
+        Poll = 3,
+        /// Any other result of the outside world.
+        Other = 4,
+    }
+
+    /// What keeps one-sided operations on a window together: they may begin when it begins, and are done when it ends.
+    EpochKind {
+        /// Between two meetings of all processes of the window.
+        Fence = 0,
+        /// Towards processes that have agreed to it.
+        Group = 1,
+        /// While the target's memory is locked for everybody who shares the lock.
+        LockShared = 2,
+        LockExclusive = 3,
+    }
 }
 
 impl MemoryOrder {
-    pub const fn from_bits(bits: u8) -> Self {
-        match bits & 7 {
-            0 => Self::Relaxed,
-            1 => Self::Consume,
-            2 => Self::Acquire,
-            3 => Self::Release,
-            4 => Self::AcqRel,
-            _ => Self::SeqCst,
+    /// Of the lowest three bits; what no order has is the strongest.
+    pub const fn of_bits(bits: u8) -> Self {
+        match Self::from_bits(bits & 7) {
+            Some(order) => order,
+            None => Self::SeqCst,
         }
     }
     pub const fn acquires(self) -> bool {
@@ -69,30 +179,12 @@ impl MemoryOrder {
     }
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-#[repr(u8)]
-pub enum AtomicKind {
-    Load = 0,
-    Store = 1,
-    /// Reads and writes whatever was there: the written value does not depend on the read one.
-    Exchange = 2,
-    /// Reads and writes; the written value depends on the read one (fetch-and-add and the like).
-    Update = 3,
-    /// A compare-exchange that succeeded.
-    CasDone = 4,
-    /// A compare-exchange that failed: only a load.
-    CasFailed = 5,
-}
-
 impl AtomicKind {
-    pub const fn from_bits(bits: u8) -> Self {
-        match bits & 7 {
-            0 => Self::Load,
-            1 => Self::Store,
-            2 => Self::Exchange,
-            3 => Self::Update,
-            4 => Self::CasDone,
-            _ => Self::CasFailed,
+    /// Of the lowest three bits; what no kind has only reads.
+    pub const fn of_bits(bits: u8) -> Self {
+        match Self::from_bits(bits & 7) {
+            Some(kind) => kind,
+            None => Self::CasFailed,
         }
     }
     pub const fn reads(self) -> bool {
@@ -101,84 +193,6 @@ impl AtomicKind {
     pub const fn writes(self) -> bool {
         !matches!(self, Self::Load | Self::CasFailed)
     }
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-#[repr(u8)]
-pub enum LockMode {
-    Exclusive = 0,
-    Shared = 1,
-}
-
-/// What a thread that could not go on is waiting for.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-#[repr(u8)]
-pub enum BlockedOn {
-    LockExclusive = 0,
-    LockShared = 1,
-    Notify = 2,
-    /// The object is the thread id.
-    Join = 3,
-    Barrier = 4,
-    Semaphore = 5,
-    Once = 6,
-    /// A futex word.
-    Futex = 7,
-    /// A file descriptor.
-    Descriptor = 8,
-    /// A signal (pause, sigwait).
-    Signal = 9,
-    /// Virtual time only.
-    Sleep = 10,
-}
-
-impl BlockedOn {
-    pub const ALL: [Self; 11] = [
-        Self::LockExclusive,
-        Self::LockShared,
-        Self::Notify,
-        Self::Join,
-        Self::Barrier,
-        Self::Semaphore,
-        Self::Once,
-        Self::Futex,
-        Self::Descriptor,
-        Self::Signal,
-        Self::Sleep,
-    ];
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-#[repr(u8)]
-pub enum RefusedWhy {
-    /// A try found it taken (or the semaphore at zero).
-    Busy = 0,
-    TimedOut = 1,
-    /// An error check refused it: the thread holds it already, or may not have it.
-    Error = 2,
-    Interrupted = 3,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-#[repr(u8)]
-pub enum WakeReason {
-    Notified = 0,
-    TimedOut = 1,
-    Spurious = 2,
-    Cancelled = 3,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-#[repr(u8)]
-pub enum ObjectKind {
-    Mutex = 0,
-    RwLock = 1,
-    SpinLock = 2,
-    Condition = 3,
-    Barrier = 4,
-    Semaphore = 5,
-    Once = 6,
-    Channel = 7,
 }
 
 /// What a mutex does when its holder locks it again: the `value` of its [`Op::Create`].
@@ -203,44 +217,6 @@ impl MutexKind {
     }
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-#[repr(u8)]
-pub enum Misuse {
-    UnlockByNonOwner = 0,
-    DoubleLock = 1,
-    DestroyHeld = 2,
-    UnlockUnlocked = 3,
-    DoubleFree = 4,
-    JoinTwice = 5,
-}
-
-/// Where an outside input came from; it is played back on replay.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-#[repr(u8)]
-pub enum InputSource {
-    Clock = 0,
-    Random = 1,
-    /// Bytes read from a descriptor; the value is their count or a negative errno.
-    Read = 2,
-    /// Which descriptors were ready.
-    Poll = 3,
-    /// Any other result of the outside world.
-    Other = 4,
-}
-
-/// What keeps one-sided operations on a window together: they may begin when it begins, and are done when it ends.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-#[repr(u8)]
-pub enum EpochKind {
-    /// Between two meetings of all processes of the window.
-    Fence = 0,
-    /// Towards processes that have agreed to it.
-    Group = 1,
-    /// While the target's memory is locked for everybody who shares the lock.
-    LockShared = 2,
-    LockExclusive = 3,
-}
-
 /// Memory of another process, as one-sided operations reach it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Remote {
@@ -256,25 +232,6 @@ pub struct Remote {
 impl Remote {
     /// Stands for every process of a window.
     pub const ALL: u32 = u32::MAX;
-}
-
-macro_rules! from_bits {
-    ($($name:ident: $($variant:ident),+;)+) => {$(
-        impl $name {
-            pub const fn from_bits(bits: u8) -> Option<Self> {
-                const ALL: &[$name] = &[$($name::$variant),+];
-                if (bits as usize) < ALL.len() { Some(ALL[bits as usize]) } else { None }
-            }
-        }
-    )+};
-}
-from_bits! {
-    RefusedWhy: Busy, TimedOut, Error, Interrupted;
-    WakeReason: Notified, TimedOut, Spurious, Cancelled;
-    ObjectKind: Mutex, RwLock, SpinLock, Condition, Barrier, Semaphore, Once, Channel;
-    Misuse: UnlockByNonOwner, DoubleLock, DestroyHeld, UnlockUnlocked, DoubleFree, JoinTwice;
-    InputSource: Clock, Random, Read, Poll, Other;
-    EpochKind: Fence, Group, LockShared, LockExclusive;
 }
 
 /// What happened. Operations marked *(step)* are the ones a schedule counts; the others ride along.

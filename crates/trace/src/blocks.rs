@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use reweave_model::wire::kind;
 use reweave_model::{Addr, EventId, Op, Pc, StackId, ThreadId};
 
 use crate::{FrameAccess, Result, Trace, text};
@@ -68,9 +69,8 @@ impl Blocks {
         let lowest_stack = trace.language().stacks.map(|stacks| stacks.lowest);
         // Threads that have done nothing but begin, and where they did.
         let mut beginning: HashMap<ThreadId, Pc> = HashMap::new();
-        let has = |kind: &str| trace.footer().is_none_or(|footer| footer.kinds.get(kind).is_some_and(|&n| n > 0));
         // Where addresses are made up, nothing lies on a stack.
-        if trace.meta().abstract_values && !has("alloc") && !has("thread_name") {
+        if trace.meta().abstract_values && !trace.may_have(kind::ALLOC) && !trace.may_have(kind::THREAD_NAME) {
             return Ok(blocks);
         }
         let symbols = trace.symbols();

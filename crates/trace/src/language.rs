@@ -37,8 +37,6 @@ pub struct Language {
     pub failure_words: Vec<String>,
     /// Signals that a thread causes itself when it fails.
     pub failure_signals: Vec<i32>,
-    /// An exception that nobody catches ends its thread alone, which is recorded; the program fails when it ends.
-    pub exceptions_end_threads: bool,
     /// What to do about a kind of finding, by its name in reports (`race`, `deadlock` …).
     pub advice: BTreeMap<String, String>,
     /// What a program is built with so that everything is visible.
@@ -83,7 +81,6 @@ impl Language {
             ]),
             // SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGSYS and SIGTRAP.
             failure_signals: vec![11, 7, 8, 4, 6, 31, 5],
-            exceptions_end_threads: false,
             how_to_instrument: "reweave cc".into(),
             // Main's stack and those of threads lie above this on x86-64 Linux, as do mappings. Threads' stacks are
             // mapped 8 MB apart unless asked otherwise.

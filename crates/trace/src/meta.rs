@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use crate::language::Language;
+use reweave_model::wire::kind;
 use serde::{Deserialize, Serialize};
 
 /// Address-space randomisation during the run.
@@ -94,4 +95,11 @@ pub struct Footer {
     pub kinds: BTreeMap<String, u64>,
     #[serde(flatten)]
     pub other: BTreeMap<String, serde_json::Value>,
+}
+
+impl Footer {
+    /// How many records of a kind (see [`kind`]) there are.
+    pub fn count_of(&self, kind: u8) -> u64 {
+        self.kinds.get(kind::name(kind)).copied().unwrap_or(0)
+    }
 }

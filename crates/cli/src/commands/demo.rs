@@ -28,44 +28,26 @@ struct Program {
     about: &'static str,
 }
 
-const PROGRAMS: [Program; 6] = [
-    Program {
-        kind: Kind::Race,
-        name: "bank",
-        source: include_str!("../../demo/bank.c"),
-        about: "A bank whose two tellers share an account, one of them without the lock",
-    },
-    Program {
-        kind: Kind::Deadlock,
-        name: "transfer",
-        source: include_str!("../../demo/transfer.c"),
-        about: "Two tellers move money between two accounts and lock them in different orders",
-    },
-    Program {
-        kind: Kind::Atomicity,
-        name: "tickets",
-        source: include_str!("../../demo/tickets.c"),
-        about: "Two counters sell the last ticket: every access is locked, the sale is not",
-    },
-    Program {
-        kind: Kind::Failure,
-        name: "ledger",
-        source: include_str!("../../demo/ledger.c"),
-        about: "An auditor who looks between the two halves of a booking",
-    },
-    Program {
-        kind: Kind::Misuse,
-        name: "forgotten",
-        source: include_str!("../../demo/forgotten.c"),
-        about: "Threads that are never joined, one more in every round",
-    },
-    Program {
-        kind: Kind::Nondeterminism,
-        name: "auction",
-        source: include_str!("../../demo/auction.c"),
-        about: "Two bidders and one lock: no race, but the schedule decides who wins",
-    },
-];
+/// `Kind name "about"`, for a file in `demo`.
+macro_rules! programs {
+    ($($kind:ident $name:literal $about:literal;)+) => {
+        &[$(Program {
+            kind: Kind::$kind,
+            name: $name,
+            source: include_str!(concat!("../../demo/", $name, ".c")),
+            about: $about,
+        }),+]
+    };
+}
+
+const PROGRAMS: &[Program] = programs! {
+    Race "bank" "A bank whose two tellers share an account, one of them without the lock";
+    Deadlock "transfer" "Two tellers move money between two accounts and lock them in different orders";
+    Atomicity "tickets" "Two counters sell the last ticket: every access is locked, the sale is not";
+    Failure "ledger" "An auditor who looks between the two halves of a booking";
+    Misuse "forgotten" "Threads that are never joined, one more in every round";
+    Nondeterminism "auction" "Two bidders and one lock: no race, but the schedule decides who wins";
+};
 
 /// What is shown: a kind of bug, a program of many ranks, or what can differ without running anything.
 #[derive(Clone, Copy, PartialEq, Eq)]

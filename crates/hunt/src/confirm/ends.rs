@@ -10,11 +10,7 @@ use reweave_launch::Result;
 /// Where a failed run ended: the fatal signal, the exception that nobody caught, or what each thread waits for.
 pub fn last_places(trace: &Trace, outcome: &Outcome) -> Result<Vec<Accessor>> {
     let language = trace.language();
-    let signals = SignalKinds {
-        own: &language.failure_signals,
-        exceptions: language.exceptions_end_threads,
-        forked: is_forked(trace.meta()),
-    };
+    let signals = SignalKinds { own: &language.failure_signals, forked: is_forked(trace.meta()) };
     Ok(endings::last_places(trace, outcome, signals)?.into_iter().map(accessor).collect())
 }
 

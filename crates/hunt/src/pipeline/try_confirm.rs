@@ -4,7 +4,8 @@ use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use reweave_model::{Finding, Kind, OpKind, Strength};
+use reweave_model::wire::kind;
+use reweave_model::{Finding, Kind, Strength};
 use reweave_report::data;
 use reweave_trace::Trace;
 
@@ -111,9 +112,8 @@ fn judge(
 /// Whether a run, and what it is to show, is the same every time: once, or several times if others come in at a time of
 /// their own.
 pub fn repeats(recording: &Recording, settings: &RunSettings<'_>, until: Instant) -> Result<Repeats> {
-    let footer = recording.trace.footer();
-    let came = |kind: OpKind| footer.is_some_and(|footer| footer.kinds.get(kind.name()).is_some_and(|&n| n > 0));
-    let from_outside = [OpKind::Signal, OpKind::Input, OpKind::Leave].into_iter().any(came);
+    let came = |kind: u8| recording.trace.count_of(kind).is_some_and(|count| count > 0);
+    let from_outside = [kind::SIGNAL, kind::INPUT, kind::LEAVE].into_iter().any(came);
     let outside = from_outside || family_of(&recording.path).len() > 1;
     let times = if outside { budget::REPLAYS_WITH_OTHERS } else { budget::REPLAYS };
     happens_again(recording, times, settings, until)

@@ -127,7 +127,7 @@ pub fn record_atomic(
 ) {
     let (addr, size) = (Addr(place.0), place.1);
     let (read, written) = (Value::Word(values.0), Value::Word(values.1));
-    let kind = AtomicKind::from_bits(kind as u8);
+    let kind = AtomicKind::of_bits(kind as u8);
     token.step(pc, Op::Atomic { kind, order, addr, size, read, written });
     if !agent().hot.announces() {
         token.announce(Next::UNKNOWN);

@@ -66,7 +66,7 @@ pub fn decode(words: &[u64]) -> Result<(Record<'_>, usize), Malformed> {
             }
         }
         k::ATOMIC | k::ATOMIC_WIDE => {
-            let (atomic, order) = (AtomicKind::from_bits(small), MemoryOrder::from_bits(small >> 3));
+            let (atomic, order) = (AtomicKind::of_bits(small), MemoryOrder::of_bits(small >> 3));
             if kind == k::ATOMIC {
                 let place = word(1)?;
                 let (addr, size) = (Addr(place & ((1 << 56) - 1)), (place >> 56) as u32);
@@ -78,7 +78,7 @@ pub fn decode(words: &[u64]) -> Result<(Record<'_>, usize), Malformed> {
                 Op::Atomic { kind: atomic, order, addr, size: 16, read, written }
             }
         }
-        k::FENCE => Op::Fence { order: MemoryOrder::from_bits(small) },
+        k::FENCE => Op::Fence { order: MemoryOrder::of_bits(small) },
         k::BEGIN => Op::Begin,
         k::END => Op::End,
         k::FORK => {
@@ -90,11 +90,11 @@ pub fn decode(words: &[u64]) -> Result<(Record<'_>, usize), Malformed> {
         k::ACQUIRE => Op::Acquire { object: object(1)?, mode: lock_mode(small), tried: small & 2 != 0 },
         k::RELEASE => Op::Release { object: object(1)?, mode: lock_mode(small) },
         k::BLOCKED => {
-            let on = *BlockedOn::ALL.get(small as usize).ok_or(bad)?;
+            let on = BlockedOn::from_bits(small).ok_or(bad)?;
             Op::Blocked { on, object: object(1)? }
         }
         k::REFUSED => {
-            let on = *BlockedOn::ALL.get((small & 15) as usize).ok_or(bad)?;
+            let on = BlockedOn::from_bits(small & 15).ok_or(bad)?;
             let why = RefusedWhy::from_bits(small >> 4).ok_or(bad)?;
             Op::Refused { object: object(1)?, on, why }
         }

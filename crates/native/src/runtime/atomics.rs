@@ -8,7 +8,7 @@ use reweave_model::{Addr, AtomicKind, MemoryOrder, Op, Value};
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering::SeqCst};
 
 fn order(bits: i32) -> MemoryOrder {
-    MemoryOrder::from_bits(bits as u8)
+    MemoryOrder::of_bits(bits as u8)
 }
 
 /// Both values of an operation, as the trace has them.

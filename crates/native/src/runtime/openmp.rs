@@ -80,96 +80,55 @@ interpose! {
         type Sections = unsafe extern "C-unwind" fn(Body, *mut c_void, c_uint, c_uint, c_uint);
         region(pc, body, data, |body, data| real!(GOMP_parallel_sections: Sections)(body, data, threads, count, flags));
     }
+}
 
-    fn GOMP_barrier(; pc) {
-        let barrier = real!(GOMP_barrier: unsafe extern "C-unwind" fn());
-        match enter() {
-            Some(mut inside) => { bracket(&mut inside, pc, BARRIER, || { barrier(); 0i64 }); }
-            None => barrier(),
+/// Threads wait inside the library for all others, and go on together. (`GOMP_loop_end`: of a loop without `nowait`.)
+macro_rules! barriers {
+    ($($name:ident)*) => {
+        interpose! {
+            $(fn $name(; pc) {
+                let wait = real!($name: unsafe extern "C-unwind" fn());
+                match enter() {
+                    Some(mut inside) => { bracket(&mut inside, pc, BARRIER, || { wait(); 0i64 }); }
+                    None => wait(),
+                }
+            })*
         }
-    }
+    };
+}
 
-    /// The end of a work-sharing loop without `nowait`.
-    fn GOMP_loop_end(; pc) {
-        let end = real!(GOMP_loop_end: unsafe extern "C-unwind" fn());
-        match enter() {
-            Some(mut inside) => { bracket(&mut inside, pc, BARRIER, || { end(); 0i64 }); }
-            None => end(),
+barriers! { GOMP_barrier GOMP_loop_end GOMP_sections_end GOMP_taskwait }
+
+/// Beginnings and ends of sections under a lock: one of the library's own, or the one that is named.
+macro_rules! sections {
+    ($($begin:ident $end:ident ($($argument:ident)?) $lock:expr;)*) => {
+        interpose! {
+            $(fn $begin($($argument: *mut c_void)?; pc) {
+                match enter() {
+                    Some(mut inside) => { locks::lock(&mut inside, pc, $lock, 0, Deadline::Never); }
+                    None => real!($begin: unsafe extern "C-unwind" fn($(sections!(@ $argument))?))($($argument)?),
+                }
+            }
+
+            fn $end($($argument: *mut c_void)?; pc) {
+                match enter() {
+                    Some(mut inside) => { locks::unlock(&mut inside, pc, $lock, false); }
+                    None => real!($end: unsafe extern "C-unwind" fn($(sections!(@ $argument))?))($($argument)?),
+                }
+            })*
         }
-    }
+    };
+    (@ $argument:ident) => { *mut c_void };
+}
 
-    fn GOMP_sections_end(; pc) {
-        let end = real!(GOMP_sections_end: unsafe extern "C-unwind" fn());
-        match enter() {
-            Some(mut inside) => { bracket(&mut inside, pc, BARRIER, || { end(); 0i64 }); }
-            None => end(),
-        }
-    }
+sections! {
+    GOMP_critical_start GOMP_critical_end () CRITICAL;
+    GOMP_critical_name_start GOMP_critical_name_end (name) name as u64;
+    GOMP_atomic_start GOMP_atomic_end () ATOMIC;
+    omp_set_lock omp_unset_lock (lock) lock as u64;
+}
 
-    fn GOMP_taskwait(; pc) {
-        let wait = real!(GOMP_taskwait: unsafe extern "C-unwind" fn());
-        match enter() {
-            Some(mut inside) => { bracket(&mut inside, pc, BARRIER, || { wait(); 0i64 }); }
-            None => wait(),
-        }
-    }
-
-    fn GOMP_critical_start(; pc) {
-        match enter() {
-            Some(mut inside) => { locks::lock(&mut inside, pc, CRITICAL, 0, Deadline::Never); }
-            None => real!(GOMP_critical_start: unsafe extern "C-unwind" fn())(),
-        }
-    }
-
-    fn GOMP_critical_end(; pc) {
-        match enter() {
-            Some(mut inside) => { locks::unlock(&mut inside, pc, CRITICAL, false); }
-            None => real!(GOMP_critical_end: unsafe extern "C-unwind" fn())(),
-        }
-    }
-
-    fn GOMP_critical_name_start(name: *mut c_void; pc) {
-        match enter() {
-            Some(mut inside) => { locks::lock(&mut inside, pc, name as u64, 0, Deadline::Never); }
-            None => real!(GOMP_critical_name_start: unsafe extern "C-unwind" fn(*mut c_void))(name),
-        }
-    }
-
-    fn GOMP_critical_name_end(name: *mut c_void; pc) {
-        match enter() {
-            Some(mut inside) => { locks::unlock(&mut inside, pc, name as u64, false); }
-            None => real!(GOMP_critical_name_end: unsafe extern "C-unwind" fn(*mut c_void))(name),
-        }
-    }
-
-    fn GOMP_atomic_start(; pc) {
-        match enter() {
-            Some(mut inside) => { locks::lock(&mut inside, pc, ATOMIC, 0, Deadline::Never); }
-            None => real!(GOMP_atomic_start: unsafe extern "C-unwind" fn())(),
-        }
-    }
-
-    fn GOMP_atomic_end(; pc) {
-        match enter() {
-            Some(mut inside) => { locks::unlock(&mut inside, pc, ATOMIC, false); }
-            None => real!(GOMP_atomic_end: unsafe extern "C-unwind" fn())(),
-        }
-    }
-
-    fn omp_set_lock(lock: *mut c_void; pc) {
-        match enter() {
-            Some(mut inside) => { locks::lock(&mut inside, pc, lock as u64, 0, Deadline::Never); }
-            None => real!(omp_set_lock: unsafe extern "C-unwind" fn(*mut c_void))(lock),
-        }
-    }
-
-    fn omp_unset_lock(lock: *mut c_void; pc) {
-        match enter() {
-            Some(mut inside) => { locks::unlock(&mut inside, pc, lock as u64, false); }
-            None => real!(omp_unset_lock: unsafe extern "C-unwind" fn(*mut c_void))(lock),
-        }
-    }
-
+interpose! {
     fn omp_test_lock(lock: *mut c_void; pc) -> c_int {
         match enter() {
             Some(mut inside) => (locks::lock(&mut inside, pc, lock as u64, 0, Deadline::Now) == 0).into(),

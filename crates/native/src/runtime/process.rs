@@ -333,36 +333,25 @@ type Spawn = unsafe extern "C-unwind" fn(
     *const *const c_char,
 ) -> c_int;
 
-/// # Safety
-/// As for libc's posix_spawn.
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn posix_spawn(
-    child: *mut pid_t,
-    path: *const c_char,
-    actions: *const c_void,
-    attributes: *const c_void,
-    arguments: *const *const c_char,
-    environment: *const *const c_char,
-) -> c_int {
-    // SAFETY: the program's own call.
-    let status = unsafe { real!(posix_spawn: Spawn)(child, path, actions, attributes, arguments, environment) };
-    started((status == 0).into());
-    status
+macro_rules! spawns {
+    ($($name:ident)*) => {$(
+        /// # Safety
+        /// As for libc's function of this name.
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C-unwind" fn $name(
+            child: *mut pid_t,
+            path: *const c_char,
+            actions: *const c_void,
+            attributes: *const c_void,
+            arguments: *const *const c_char,
+            environment: *const *const c_char,
+        ) -> c_int {
+            // SAFETY: the program's own call.
+            let status = unsafe { real!($name: Spawn)(child, path, actions, attributes, arguments, environment) };
+            started((status == 0).into());
+            status
+        }
+    )*};
 }
 
-/// # Safety
-/// As for libc's posix_spawnp.
-#[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn posix_spawnp(
-    child: *mut pid_t,
-    path: *const c_char,
-    actions: *const c_void,
-    attributes: *const c_void,
-    arguments: *const *const c_char,
-    environment: *const *const c_char,
-) -> c_int {
-    // SAFETY: the program's own call.
-    let status = unsafe { real!(posix_spawnp: Spawn)(child, path, actions, attributes, arguments, environment) };
-    started((status == 0).into());
-    status
-}
+spawns! { posix_spawn posix_spawnp }

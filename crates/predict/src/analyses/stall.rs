@@ -22,6 +22,7 @@
 //! those who wait for one. Exact for histories with few cuts. Of longer ones only those cuts are tried in which a
 //! thread stops at one wait and the others go as far as they get: sound, not complete.
 
+use reweave_model::wire::kind;
 use reweave_model::{Claim, Finding, Kind, Strength};
 use reweave_trace::Result;
 
@@ -43,10 +44,10 @@ impl Analysis for Stall {
 
     /// Asks if the trace has anything but locks to wait for, or a lock that is never released.
     fn run(&self, prediction: &mut Prediction<'_>) -> Result<()> {
-        let waits = ["wait", "semaphore_take", "barrier_arrive", "join", "blocked"];
-        let count = |operation| prediction.count_of(operation);
-        let kept = count("acquire") + count("woken") > count("release") + count("wait");
-        if !kept && !waits.iter().any(|operation| prediction.may_have(operation)) {
+        let waits = [kind::WAIT, kind::SEMAPHORE_TAKE, kind::BARRIER_ARRIVE, kind::JOIN, kind::BLOCKED];
+        let count = |operation| prediction.trace.count_of(operation).unwrap_or(0);
+        let kept = count(kind::ACQUIRE) + count(kind::WOKEN) > count(kind::RELEASE) + count(kind::WAIT);
+        if !kept && !waits.iter().any(|operation| prediction.trace.may_have(*operation)) {
             return Ok(());
         }
         let options = prediction.options;

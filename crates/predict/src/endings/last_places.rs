@@ -38,8 +38,6 @@ pub enum LastAct {
 pub struct SignalKinds<'a> {
     /// Those that a thread causes itself: recorded if it holds the token.
     pub own: &'a [i32],
-    /// A thread that ends by an exception says so, and the program goes on.
-    pub exceptions: bool,
     /// The process began as a copy of another one, of which only one thread went on.
     pub forked: bool,
 }
@@ -49,14 +47,13 @@ pub struct SignalKinds<'a> {
 /// # Errors
 /// If the trace cannot be read.
 pub fn last_places(trace: &Trace, outcome: &Outcome, signals: SignalKinds<'_>) -> Result<Vec<LastPlace>> {
-    let mut reader = Reader { exceptions: signals.exceptions, ..Reader::new(trace) };
+    let mut reader = Reader::new(trace);
     let mut events = trace.events();
     while let Some(event) = events.next()? {
         reader.event(&event);
     }
     Ok(match outcome {
-        // The first of them: others may follow from it.
-        Outcome::Exited { status } if *status != 0 && signals.exceptions => reader.fatal.into_iter().collect(),
+        Outcome::Exited { status } if *status != 0 => reader.exception.into_iter().collect(),
         Outcome::Hung => reader.waiting(signals.forked),
         Outcome::Signalled { signal, .. } => reader.died(*signal, signals.own).into_iter().collect(),
         _ => Vec::new(),
@@ -97,7 +94,8 @@ struct Reader<'t> {
     waits: Waits<Vec<EventId>>,
     held: HeldLocks<EventId>,
     fatal: Option<LastPlace>,
-    exceptions: bool,
+    /// The first that nobody caught: others may follow from it, and the program goes on.
+    exception: Option<LastPlace>,
     /// The last place of each thread that has source.
     with_source: BTreeMap<ThreadId, LastPlace>,
     /// Where threads have left for a call that may block.
@@ -112,7 +110,7 @@ impl<'t> Reader<'t> {
             waits: Waits::default(),
             held: HeldLocks::default(),
             fatal: None,
-            exceptions: false,
+            exception: None,
             with_source: BTreeMap::new(),
             outside: BTreeMap::new(),
             last_thread: ThreadId(0),
@@ -138,13 +136,15 @@ impl<'t> Reader<'t> {
         self.waits.see(event, || locks_of(&self.held, thread));
         let has_source = self.has_source(event.pc);
         if let Op::Fatal { number, .. } = event.op {
-            let act = if self.exceptions { LastAct::Exception } else { LastAct::Signal(number as i32) };
+            let act = if number == 0 { LastAct::Exception } else { LastAct::Signal(number as i32) };
             let mut place = self.place(event, act);
             // Where the program itself was last says more than a place in a library without source.
             if let Some(last) = self.with_source.get(&thread).filter(|_| !has_source) {
                 (place.pc, place.stack) = (last.pc, last.stack);
             }
-            if !self.exceptions || self.fatal.is_none() {
+            if act == LastAct::Exception {
+                self.exception.get_or_insert(place);
+            } else {
                 self.fatal = Some(place);
             }
         }
@@ -191,7 +191,7 @@ mod tests {
     use reweave_model::LockMode;
     use reweave_trace::TraceBuilder;
 
-    const SIGNALS: SignalKinds<'static> = SignalKinds { own: &[11], exceptions: false, forked: false };
+    const SIGNALS: SignalKinds<'static> = SignalKinds { own: &[11], forked: false };
 
     #[test]
     fn threads_that_wait_for_each_other() {
@@ -253,16 +253,15 @@ mod tests {
     #[test]
     fn the_first_exception_is_why_a_program_failed() {
         let mut builder = TraceBuilder::default();
-        let fatal = || Op::Fatal { number: 6, addr: reweave_model::Addr(0) };
+        let fatal = || Op::Fatal { number: 0, addr: reweave_model::Addr(0) };
         builder.op(0, Op::Begin).op(0, Op::Fork { child: ThreadId(1), nth: 0 }).op(1, Op::Begin);
         builder.op(1, fatal()).op(1, Op::End).op(0, fatal()).op(0, Op::Exit { status: 1 });
         let trace = builder.into_trace().expect("in memory");
-        let places = |status, exceptions| {
-            let signals = SignalKinds { exceptions, ..SIGNALS };
-            let places = last_places(&trace, &Outcome::Exited { status }, signals).expect("readable");
+        let places = |status| {
+            let places = last_places(&trace, &Outcome::Exited { status }, SIGNALS).expect("readable");
             places.into_iter().map(|place| (place.event, place.act)).collect::<Vec<_>>()
         };
-        assert_eq!(places(1, true), [(EventId(3), LastAct::Exception)]);
-        assert!(places(0, true).is_empty() && places(1, false).is_empty());
+        assert_eq!(places(1), [(EventId(3), LastAct::Exception)]);
+        assert!(places(0).is_empty());
     }
 }

@@ -6,6 +6,7 @@
 
 use std::collections::{HashSet, VecDeque};
 
+use reweave_model::wire::kind;
 use reweave_model::{AtomicKind, EventId, MemoryOrder, ObjectId, Op, ThreadId};
 use reweave_trace::{Result, Trace};
 
@@ -32,9 +33,8 @@ impl Hints {
     }
 
     pub fn of(trace: &Trace) -> Result<Self> {
-        let has = |kind| trace.footer().is_none_or(|footer| footer.kinds.get(kind).is_some_and(|&count| count > 0));
-        let mut hints = Self { refusals: has("refused"), ..Self::default() };
-        if !has("barrier_arrive") {
+        let mut hints = Self { refusals: trace.may_have(kind::REFUSED), ..Self::default() };
+        if !trace.may_have(kind::BARRIER_ARRIVE) {
             return Ok(hints);
         }
         let mut lives: FastMap<ObjectId, u32> = FastMap::default();

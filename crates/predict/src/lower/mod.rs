@@ -24,6 +24,7 @@ mod sharing;
 mod stretch;
 mod world;
 
+use reweave_model::wire::kind;
 use reweave_model::{EventId, OpName, Pc, StackId};
 use reweave_trace::{Result, Symbols, Trace};
 
@@ -268,7 +269,7 @@ impl<'t> Windows<'t> {
     fn build(&self, events: usize) -> Lowered {
         let initial = initial(self.trace).filter(|_| self.first);
         // Only then does nobody wait with a deadline.
-        let hung = self.trace.footer().is_some_and(|footer| footer.kinds.contains_key("hang"));
+        let hung = self.trace.count_of(kind::HANG).is_some_and(|count| count > 0);
         let last = self.ended && events == self.kept.len();
         let blocked = if last && hung { self.buffer.blocked() } else { Vec::new() };
         let mut window = build::build(&self.kept[..events], &blocked, &self.world, initial);

@@ -4,6 +4,7 @@
 //! finds) looks at inferred ones as well; asked for by name it also shows what the pass over the trace lists and no
 //! witness settles: all of that as `potential`.
 
+use reweave_model::wire::kind;
 use reweave_model::{AnalysisId, AtomicBlock, Finding, Kind, OpName, Pc, Strength};
 use reweave_trace::{Result, Trace};
 
@@ -56,7 +57,7 @@ impl Prediction<'_> {
         let (trace, options) = (self.trace, self.options);
         let mut asked = Asked { blocks: None, violated: FastSet::default() };
         let inferred = options.by_name() || options.for_trial;
-        if !(inferred || self.may_have("atomic_enter") || !options.atomic.is_empty()) {
+        if !(inferred || self.trace.may_have(kind::ATOMIC_ENTER) || !options.atomic.is_empty()) {
             return Ok(asked);
         }
         let wanted = Wanted { functions: &options.atomic, inferred, updates: false };

@@ -158,16 +158,6 @@ impl Prediction<'_> {
         self.listed.iter().find(|(other, _)| other.id() == analysis).map(|(_, found)| found)
     }
 
-    /// Whether the trace has such an operation, by its name in the footer; true if the trace does not say.
-    pub(crate) fn may_have(&self, operation: &str) -> bool {
-        self.trace.footer().is_none_or(|footer| footer.kinds.get(operation).is_some_and(|&count| count > 0))
-    }
-
-    /// How many such operations the trace has, by their name in the footer; 0 if it does not say.
-    pub(crate) fn count_of(&self, operation: &str) -> u64 {
-        self.trace.footer().and_then(|footer| footer.kinds.get(operation).copied()).unwrap_or(0)
-    }
-
     /// Adds to statistics.
     pub(crate) fn count(&mut self, stats: impl IntoIterator<Item = (&'static str, u64)>) {
         for (key, value) in stats {

@@ -132,11 +132,11 @@ pub fn trace(seed: u64, kinds: u32, steps: u64) -> Trace {
                 }
             }
             11 | 12 if kinds & ATOMICS != 0 => {
-                let order = MemoryOrder::from_bits(random.below(6) as u8);
+                let order = MemoryOrder::of_bits(random.below(6) as u8);
                 if random.below(4) == 0 {
                     made.push(random, thread, Op::Fence { order });
                 } else {
-                    let kind = AtomicKind::from_bits(random.below(6) as u8);
+                    let kind = AtomicKind::of_bits(random.below(6) as u8);
                     let addr = Addr(0x1000 + 8 * random.below(2));
                     let (read, written) = (Value::Word(0), Value::Word(1));
                     made.push(random, thread, Op::Atomic { kind, order, addr, size: 4, read, written });

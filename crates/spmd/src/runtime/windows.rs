@@ -107,6 +107,23 @@ fn fetched(call: &Call, window: Handle, target: Option<i32>) {
     });
 }
 
+/// Completes operations on one target or on all, everywhere or `local`ly.
+fn flush(call: &Call, window: Handle, (target, local): (Option<i32>, bool), real: impl FnOnce() -> i32) -> i32 {
+    if local {
+        steer::completing_locally(window, target);
+    } else {
+        steer::completing(window, target);
+    }
+    let result = real();
+    steer::completed(window);
+    on(call, window, |win| {
+        let target = target.map(|target| win.comm.rank(target));
+        Event::Flush { window: win.id, target, local }
+    });
+    fetched(call, window, target);
+    result
+}
+
 fn group(group: Handle) -> Vec<Rank> {
     world_ranks(group).into_iter().map(Rank).collect()
 }
@@ -208,36 +225,16 @@ interpose! { "P"
         result
     } }
     fn MPI_Win_flush(target: i32, win: Handle) -> i32 { |call| {
-        steer::completing(win, Some(target));
-        let result = (call.real)(target, win);
-        steer::completed(win);
-        on(&call, win, |win| Event::Flush { window: win.id, target: Some(win.comm.rank(target)), local: false });
-        fetched(&call, win, Some(target));
-        result
+        flush(&call, win, (Some(target), false), || (call.real)(target, win))
     } }
     fn MPI_Win_flush_all(win: Handle) -> i32 { |call| {
-        steer::completing(win, None);
-        let result = (call.real)(win);
-        steer::completed(win);
-        on(&call, win, |win| Event::Flush { window: win.id, target: None, local: false });
-        fetched(&call, win, None);
-        result
+        flush(&call, win, (None, false), || (call.real)(win))
     } }
     fn MPI_Win_flush_local(target: i32, win: Handle) -> i32 { |call| {
-        steer::completing_locally(win, Some(target));
-        let result = (call.real)(target, win);
-        steer::completed(win);
-        on(&call, win, |win| Event::Flush { window: win.id, target: Some(win.comm.rank(target)), local: true });
-        fetched(&call, win, Some(target));
-        result
+        flush(&call, win, (Some(target), true), || (call.real)(target, win))
     } }
     fn MPI_Win_flush_local_all(win: Handle) -> i32 { |call| {
-        steer::completing_locally(win, None);
-        let result = (call.real)(win);
-        steer::completed(win);
-        on(&call, win, |win| Event::Flush { window: win.id, target: None, local: true });
-        fetched(&call, win, None);
-        result
+        flush(&call, win, (None, true), || (call.real)(win))
     } }
     fn MPI_Win_post(origins: Handle, assert: i32, win: Handle) -> i32 { |call| {
         let ranks = group(origins);

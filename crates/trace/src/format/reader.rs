@@ -6,6 +6,7 @@ use std::sync::{Mutex, OnceLock, PoisonError, RwLock};
 use std::thread::Scope;
 
 use memmap2::Mmap;
+use reweave_model::wire::kind;
 use reweave_model::{Event, EventId};
 
 use super::events::Events;
@@ -379,6 +380,16 @@ impl Trace {
         self.footer.as_ref()
     }
 
+    /// How many records of this kind (see [`reweave_model::wire::kind`]) there are; `None`: the recording was cut off.
+    pub fn count_of(&self, kind: u8) -> Option<u64> {
+        self.footer().map(|footer| footer.count_of(kind))
+    }
+
+    /// Whether there may be such records.
+    pub fn may_have(&self, kind: u8) -> bool {
+        self.count_of(kind).is_none_or(|count| count > 0)
+    }
+
     /// Keeps the first so many events (a chunk more or less), as if the recording had been cut off there.
     pub fn cut_to(&mut self, events: u64) {
         let kept = self.chunks.partition_point(|chunk| chunk.header.first_event < events).max(1);
@@ -458,8 +469,7 @@ impl Trace {
     pub fn stacks(&self) -> &Stacks {
         self.stacks.get_or_init(|| {
             let mut stacks = Stacks::default();
-            let stored_apart =
-                |footer: &Footer| !self.stack_chunks.is_empty() || !footer.kinds.contains_key("stack_def");
+            let stored_apart = |footer: &Footer| !self.stack_chunks.is_empty() || footer.count_of(kind::STACK_DEF) == 0;
             if self.footer.as_ref().is_some_and(stored_apart) {
                 for chunk in &self.stack_chunks {
                     if let Some(raw) = self.raw(chunk) {

@@ -231,7 +231,7 @@ impl Fields {
         let mode = || this.int32("mode").map(|mode| if mode == 1 { LockMode::Shared } else { LockMode::Exclusive });
         let bad = |key: &'static str| move || format!("`{key}` is out of range");
         let byte = |key: &str| this.int32(key).map(|value| value.min(255) as u8);
-        let on = || BlockedOn::ALL.get(small("on")? as usize).copied().ok_or_else(bad("on"));
+        let on = || BlockedOn::from_bits(byte("on")?).ok_or_else(bad("on"));
         Ok(match name {
             "begin" => Op::Begin,
             "end" => Op::End,
@@ -277,7 +277,7 @@ impl Fields {
                 }
             }
             "atomic" => {
-                let (kind, order) = (AtomicKind::from_bits(byte("kind")?), MemoryOrder::from_bits(byte("order")?));
+                let (kind, order) = (AtomicKind::of_bits(byte("kind")?), MemoryOrder::of_bits(byte("order")?));
                 let (addr, size) = (addr("addr")?, small("size")?);
                 let (read, written) =
                     (this.access_value("read", &this.first)?, this.access_value("written", &this.second)?);
@@ -293,7 +293,7 @@ impl Fields {
                 }
                 Op::Atomic { kind, order, addr, size, read, written }
             }
-            "fence" => Op::Fence { order: MemoryOrder::from_bits(byte("order")?) },
+            "fence" => Op::Fence { order: MemoryOrder::of_bits(byte("order")?) },
             "acquire" => Op::Acquire { object: object("object")?, mode: mode()?, tried: bit("tried")? },
             "release" => Op::Release { object: object("object")?, mode: mode()? },
             "blocked" => Op::Blocked { on: on()?, object: object("object")? },

@@ -16,6 +16,7 @@ pub mod recorded;
 
 use std::collections::HashSet;
 
+use reweave_model::wire::kind;
 use reweave_model::{Finding, Kind, ObjectId, ObjectKind, Op, Strength};
 use reweave_trace::Result;
 
@@ -43,7 +44,7 @@ impl Analysis for UseAfterDestruction {
             prediction.answer.findings.push(Finding::new(Kind::Misuse, Strength::Confirmed, id, accesses));
         }
         prediction.answer.stats.insert(format!("{id}.events"), uses.len() as u64);
-        if !prediction.may_have("destroy") {
+        if !prediction.trace.may_have(kind::DESTROY) {
             return Ok(());
         }
         let limits = &prediction.options.limits;

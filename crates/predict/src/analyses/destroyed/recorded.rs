@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashSet};
 use std::ops::Range;
 
+use reweave_model::wire::kind;
 use reweave_model::{Event, EventId, ObjectId, ObjectKind, Op, Pc, StackId, ThreadId};
 use reweave_trace::{Result, Stacks, Trace};
 
@@ -28,8 +29,7 @@ pub struct LateUse {
 
 /// All that a run did, one for each pair of places.
 pub fn late_uses(trace: &Trace) -> Result<Vec<LateUse>> {
-    let has = |kind: &str| trace.footer().is_none_or(|footer| footer.kinds.get(kind).is_some_and(|&count| count > 0));
-    if !has("destroy") && (!has("free") || trace.event_count() > LONG) {
+    if !trace.may_have(kind::DESTROY) && (!trace.may_have(kind::FREE) || trace.event_count() > LONG) {
         return Ok(Vec::new());
     }
     let mut pass = Pass::default();

@@ -6,6 +6,7 @@ mod question;
 
 use std::collections::{BTreeMap, HashMap};
 
+use reweave_model::wire::kind;
 use reweave_model::{Accessor, AnalysisId, Finding, Kind, OpName, Pc};
 use reweave_trace::{Result, Trace};
 
@@ -89,10 +90,10 @@ pub fn stalls(
     let mut unknown: HashMap<Vec<Pc>, ()> = HashMap::new();
     let mut stats = Stats::default();
     // A handler may do what threads wait for.
-    let signals = trace.footer().is_none_or(|footer| footer.kinds.get("signal").is_some_and(|&count| count > 0));
+    let signals = trace.may_have(kind::SIGNAL);
     // One that has not begun may do so, too.
-    let kinds = |name: &str| trace.footer().and_then(|footer| footer.kinds.get(name).copied()).unwrap_or(0);
-    let unborn = kinds("begin") > 0 && kinds("fork") >= kinds("begin");
+    let [begun, forked] = [kind::BEGIN, kind::FORK].map(|kind| trace.count_of(kind).unwrap_or(0));
+    let unborn = begun > 0 && forked >= begun;
     let mut windows = search::windows(trace, limits, progress)?;
     // Whoever has no event in a part of the trace may still help.
     stats.not_looked_for = unborn || !windows.is_one()?;

@@ -85,6 +85,7 @@ fn explore(scratch: &Scratch, first: &Collected) -> (Explored, Ends) {
         seed: 0,
         jobs: 2,
         isolate: false,
+        quantum: None,
     };
     let explored = explore::explore(&trace, &limits, &mut |run, _| {
         ends.extend(run.and_then(|(run, _)| run.processes.first()).map(|process| end(&process.outcome)));

@@ -103,6 +103,14 @@ pub const SEARCH_BYTES: usize = 256 << 20;
 pub const MODEL_BYTES: usize = 256 << 20;
 /// Runs after one search, at first.
 pub const SEARCH_TARGETS: usize = 8;
+/// States of a search for guesses: fewer than there would be without guessing, so they are worth more.
+pub const GUESSED_STATES: usize = 1_500_000;
+/// Steps at a stretch in runs of programs whose threads spin, or else most of what they show is spinning.
+pub const DEEP_QUANTUM: u32 = 60;
+/// Runs along guesses between two searches.
+pub const GUESSES: usize = 100;
+/// Attempts to come to something by a way that threads are only guessed to take.
+pub const GUESS_ATTEMPTS: u8 = 3;
 /// Runs that are made, for each that is made at a time, before anybody looks at them: what they show may be enough.
 pub const RUNS_BEFORE_LOOKING: usize = 4;
 /// Longer runs are not explored: their model would take minutes to search.
@@ -113,6 +121,9 @@ pub const LEAST_EXPLORED_RUN: Duration = Duration::from_millis(700);
 pub const WALK_STEPS: usize = 20_000;
 /// Walks in a row that may show nothing new.
 pub const IDLE_WALKS: u32 = 2_000;
+/// The same through what threads are only guessed to do, which has no end.
+pub const GUESSED_STEPS: usize = 2_000;
+pub const IDLE_GUESSES: u32 = 3_000;
 
 // Reads that depend on the schedule: information, no defects.
 

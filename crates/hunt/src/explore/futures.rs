@@ -1,6 +1,9 @@
 //! What each node of a [`Tree`] can still lead to, and so which operations cannot matter to anybody else: those are
 //! done at once, in one order only (ample sets of one thread; the state space has no cycles).
 //!
+//! Trees of which nodes were [merged](super::merge) have cycles: there anything that a thread ever does may come after
+//! any of its nodes, and what is done at once has to be bounded by who does it.
+//!
 //! Sound for what is asked here (which nodes are reached, and in which combinations threads end): an operation is done
 //! alone only if nothing that other threads can do before it, by all that is known, depends on it.
 
@@ -115,12 +118,64 @@ fn uses(tree: &Tree, ask: &Request, mut each: impl FnMut(Thing, Use)) {
 impl Futures {
     /// `None`: there was no time for it, or no memory.
     pub fn new(tree: &Tree, is_over: impl Fn() -> bool) -> Option<Self> {
+        let mut futures = Self::uses_of(tree, ranges(tree), &owners(tree), &is_over)?;
+        // A child's future is its parent's too, until it is forked. First every thread by itself, then with its
+        // children.
+        let mut children = vec![Threads { forked: 0, joined: ThreadSet::MAX, asked: 0 }; tree.threads.len()];
+        loop {
+            futures.threads = threads(tree, &children);
+            let now: Vec<Threads> = tree.roots.iter().map(|&root| futures.threads[root as usize]).collect();
+            if now == children {
+                return Some(futures);
+            }
+            if is_over() {
+                return None;
+            }
+            children = now;
+        }
+    }
+
+    /// The same for nodes that may come after themselves.
+    pub fn of_graph(tree: &Tree, is_over: impl Fn() -> bool) -> Option<Self> {
         let owners = owners(tree);
-        let number = shared(tree, &owners);
+        let after = owners.iter().map(|&owner| u32::from(owner)..u32::from(owner) + 1).collect();
+        let mut futures = Self::uses_of(tree, after, &owners, &is_over)?;
+        let none = Threads { forked: 0, joined: ThreadSet::MAX, asked: 0 };
+        let mut children = vec![none; tree.threads.len()];
+        for (id, node) in tree.nodes.iter().enumerate() {
+            let own = &mut children[usize::from(owners[id])];
+            match node.ask {
+                Some(Request::Fork { child }) => own.forked |= 1 << child,
+                Some(Request::Join { child, tried: true }) => own.asked |= 1 << child,
+                _ => {}
+            }
+        }
+        // A thread has a higher number than who made it.
+        for who in (0..children.len()).rev() {
+            for child in who + 1..children.len() {
+                if children[who].forked >> child & 1 == 1 {
+                    let (forked, asked) = (children[child].forked, children[child].asked);
+                    children[who].forked |= forked;
+                    children[who].asked |= asked;
+                }
+            }
+        }
+        futures.threads = owners.iter().map(|&owner| children[usize::from(owner)]).collect();
+        Some(futures)
+    }
+
+    /// Who uses what, where.
+    fn uses_of(
+        tree: &Tree,
+        after: Vec<Range<u32>>,
+        owners: &[ThreadNumber],
+        is_over: &impl Fn() -> bool,
+    ) -> Option<Self> {
+        let number = shared(tree, owners);
         let things = number.iter().filter(|number| **number != ALONE).count();
         let mut futures = Self {
             number,
-            after: ranges(tree),
+            after,
             threads: Vec::new(),
             used: Places::new(things),
             changed: Places::new(things),
@@ -147,20 +202,7 @@ impl Futures {
             });
         }
         [&mut futures.used, &mut futures.changed, &mut futures.tried].into_iter().for_each(Places::sort);
-        // A child's future is its parent's too, until it is forked. First every thread by itself, then with its
-        // children.
-        let mut children = vec![Threads { forked: 0, joined: ThreadSet::MAX, asked: 0 }; tree.threads.len()];
-        loop {
-            futures.threads = threads(tree, &children);
-            let now: Vec<Threads> = tree.roots.iter().map(|&root| futures.threads[root as usize]).collect();
-            if now == children {
-                return Some(futures);
-            }
-            if is_over() {
-                return None;
-            }
-            children = now;
-        }
+        Some(futures)
     }
 
     /// Whether something after a node uses a thing in that way.

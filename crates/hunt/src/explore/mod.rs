@@ -13,7 +13,8 @@
 //! is put together. So the number of runs goes with what single threads can do, not with the combinations; and which
 //! values meet is answered by the model, exactly, locks, conditions, barriers, semaphores, tries and timeouts included.
 //! States are looked at in the order of preemptions, so that a search that does not come to its end has seen the
-//! simplest ones.
+//! simplest ones. Such a search goes on through a model in which rounds of a loop are one ([`merge`]): what it finds
+//! there is a guess until a run has shown it.
 //!
 //! Guarantee: if [`Explored::complete`], every execution that the runtime's scheduler can produce is of one of the
 //! classes counted, provided that threads are deterministic and share nothing but what was recorded. What speaks
@@ -23,13 +24,14 @@
 
 mod futures;
 mod learn;
+mod merge;
 mod search;
 mod state;
 mod tree;
 mod walk;
 mod words;
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
@@ -45,12 +47,14 @@ use crate::classes::Class;
 use crate::confirm;
 use crate::jobs::side_by_side;
 use crate::replay::{base_options, is_failure, script};
+use merge::Merged;
 use reweave_launch::folder::PrivateFolder;
 use reweave_launch::session::{self, Run};
 use reweave_launch::target::Output;
 use reweave_launch::{FrontEnds, Result, interrupt, memory};
-use search::{Goal, Search, SearchResult, Target};
+use search::{Goal, Search, SearchBounds, SearchResult, Target};
 use tree::Tree;
+use walk::WalkBounds;
 
 /// Equal rounds of a loop, with no effect in between, after which a thread is taken to spin: first few, so that the
 /// search does not drown in loops that wait; when nothing else is left, more, as some loops are not endless.
@@ -113,12 +117,16 @@ impl fmt::Display for Incomplete {
 struct Explorer {
     tree: Tree,
     tried: HashSet<Goal>,
+    /// How often each guess was tried.
+    guesses: HashMap<Goal, u8>,
     /// Those that a run has shown.
     shown: HashSet<Goal>,
     runs: u64,
     dice: Dice,
     patience: usize,
     weak_orders: bool,
+    /// The last search did not come to its end.
+    is_deep: bool,
     /// What was learned takes as much memory as it may.
     is_full: bool,
 }
@@ -128,11 +136,13 @@ impl Explorer {
         Self {
             tree: Tree::default(),
             tried: HashSet::new(),
+            guesses: HashMap::new(),
             shown: HashSet::new(),
             runs: 0,
             dice: Dice::new(seed),
             patience: IMPATIENT,
             weak_orders: false,
+            is_deep: false,
             is_full: false,
         }
     }
@@ -153,7 +163,7 @@ impl Explorer {
             Goal::Freed { .. } => Freed::of(trace)?.is_some(),
             Goal::Gone { .. } => !late_uses(trace)?.is_empty(),
             Goal::Race { .. } => true,
-            Goal::Learn { .. } => false,
+            Goal::Learn { .. } | Goal::Guess { .. } => false,
         };
         if shown {
             self.shown.insert(goal.clone());
@@ -169,22 +179,55 @@ impl Explorer {
             self.patience = PATIENT;
             found = self.search(targets, deadline);
         }
-        self.tried.extend(found.targets.iter().map(|target| target.goal.clone()));
+        for Target { goal, .. } in &found.targets {
+            match goal {
+                Goal::Guess { goal, .. } => *self.guesses.entry((**goal).clone()).or_insert(0) += 1,
+                goal => drop(self.tried.insert(goal.clone())),
+            }
+        }
         let explored = self.explored(&found);
         (found.targets, explored)
     }
 
     fn search(&mut self, targets: usize, deadline: Instant) -> SearchResult {
-        let limits = search::SearchBounds { states: budget::SEARCH_STATES, targets, deadline, patience: self.patience };
+        let limits = SearchBounds { states: budget::SEARCH_STATES, targets, deadline, patience: self.patience };
         if self.is_full {
             return SearchResult::default();
         }
+        // What a search in order could not come to the end of, it will not the next time.
+        let guesses = if self.is_deep { self.guess(limits).unwrap_or_default() } else { Vec::new() };
+        let some = SearchBounds { targets: (guesses.len() / 8).max(budget::SEARCH_TARGETS), ..limits };
+        let limits = if guesses.is_empty() { limits } else { some };
         let Some(mut search) = Search::new(&self.tree, &self.tried, limits) else { return SearchResult::default() };
         search.run();
-        if !search.found.complete {
-            search.walk(&mut self.dice, targets * 2);
+        if guesses.is_empty() && !search.found.complete {
+            search.walk(&mut self.dice, targets * 2, WalkBounds::TREE);
         }
-        search.found
+        self.is_deep = !search.found.complete;
+        let mut found = search.found;
+        found.targets.splice(..0, guesses);
+        found
+    }
+
+    /// Where to learn something if threads that were not seen to differ are the same: beyond what the search comes to.
+    fn guess(&mut self, limits: SearchBounds) -> Option<Vec<Target>> {
+        let limits =
+            SearchBounds { targets: limits.targets.min(budget::GUESSES), states: budget::GUESSED_STATES, ..limits };
+        let merged = Merged::new(&self.tree, || search::is_over(limits.deadline))?;
+        let in_vain = self.guesses.iter().filter(|(_, attempts)| **attempts >= budget::GUESS_ATTEMPTS);
+        let shown = self.tried.iter().filter(|goal| matches!(goal, Goal::Race { .. } | Goal::Hang { .. }));
+        let tried = shown.chain(in_vain.map(|(goal, _)| goal)).filter_map(|goal| merged.here(goal)).collect();
+        let mut search = Search::of_graph(&merged.tree, &tried, limits)?;
+        search.run();
+        if !search.found.complete && search.found.targets.len() < limits.targets {
+            search.walk(&mut self.dice, limits.targets, WalkBounds::GRAPH);
+        }
+        let targets = search.found.targets.into_iter().map(|Target { goal, schedule }| {
+            let goal = Box::new(merged.original(&goal));
+            let attempt = self.guesses.get(&goal).copied().unwrap_or(0);
+            Target { goal: Goal::Guess { goal, attempt }, schedule }
+        });
+        Some(targets.collect())
     }
 
     fn explored(&self, found: &SearchResult) -> Explored {
@@ -238,6 +281,8 @@ pub struct ExploreLimits {
     pub jobs: usize,
     /// Each in a copy of the program's folder.
     pub isolate: bool,
+    /// Steps of a thread at a stretch once a run has shown what it was made for, if they are to be few.
+    pub quantum: Option<u32>,
 }
 
 /// Hears of every run, whether it was made to show something that does not depend on what was read, and how far it is;
@@ -281,6 +326,7 @@ impl Explorer {
                     return Ok(None);
                 }
                 let folder = PrivateFolder::new()?;
+                let limits = &ExploreLimits { quantum: self.is_deep.then_some(budget::DEEP_QUANTUM), ..*limits };
                 let run = follow(trace, target.schedule.clone(), limits, &folder)?;
                 Ok(Some((run, folder)))
             },
@@ -336,6 +382,7 @@ pub fn follow(trace: &Trace, schedule: Schedule, limits: &ExploreLimits, folder:
     };
     options.scripts.push(script(trace, schedule, None, within)?);
     options.isolate = limits.isolate;
+    options.quantum = limits.quantum.unwrap_or(options.quantum);
     options.output = Output::File(folder.path().join(confirm::OUTPUT));
     let left = limits.until.saturating_duration_since(Instant::now());
     Bounds { time: (limits.took * 10).max(budget::LEAST_EXPLORED_RUN), events: limits.events }.set(&mut options, left);

@@ -37,6 +37,30 @@ pub enum Goal {
     Gone { node: NodeId },
     /// Accesses at these places that conflict are both next.
     Race { one: Code, two: Code },
+    /// One of the others, which only a run can come to if threads do what they are guessed to do
+    /// ([`merge`](super::merge)). So it may take some attempts.
+    Guess { goal: Box<Goal>, attempt: u8 },
+}
+
+impl Goal {
+    /// The same goal with other numbers of nodes.
+    pub fn map(&self, number: impl Fn(NodeId) -> NodeId) -> Self {
+        match *self {
+            Self::Learn { node, asks, answer } => Self::Learn { node: number(node), asks, answer },
+            Self::Hang { ref at } => Self::Hang { at: at.iter().map(|&node| number(node)).collect() },
+            Self::Freed { node } => Self::Freed { node: number(node) },
+            Self::Gone { node } => Self::Gone { node: number(node) },
+            Self::Race { .. } | Self::Guess { .. } => self.clone(),
+        }
+    }
+
+    pub fn nodes(&self) -> Vec<NodeId> {
+        match *self {
+            Self::Learn { node, .. } | Self::Freed { node } | Self::Gone { node } => vec![node],
+            Self::Hang { ref at } => at.clone(),
+            Self::Race { .. } | Self::Guess { .. } => Vec::new(),
+        }
+    }
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -93,12 +117,22 @@ pub type Choice = (ThreadNumber, NodeId, StepResult);
 
 impl<'t> Search<'t> {
     /// `None`: there was no time for it, or no memory.
-    pub fn new(tree: &'t Tree, tried: &'t HashSet<Goal>, mut limits: SearchBounds) -> Option<Self> {
+    pub fn new(tree: &'t Tree, tried: &'t HashSet<Goal>, limits: SearchBounds) -> Option<Self> {
         let futures = Futures::new(tree, || is_over(limits.deadline))?;
+        Some(Self::with(tree, futures, tried, limits))
+    }
+
+    /// The same through nodes that were merged.
+    pub fn of_graph(tree: &'t Tree, tried: &'t HashSet<Goal>, limits: SearchBounds) -> Option<Self> {
+        let futures = Futures::of_graph(tree, || is_over(limits.deadline))?;
+        Some(Self::with(tree, futures, tried, limits))
+    }
+
+    fn with(tree: &'t Tree, futures: Futures, tried: &'t HashSet<Goal>, mut limits: SearchBounds) -> Self {
         let slots = Slots::new(tree, |thing| futures.is_shared(thing));
         limits.states = limits.states.min(budget::SEARCH_BYTES / slots.bytes(tree));
         let foreign = tree.unexplained.iter().any(|&word| slots.keeps(word)) || slots.private_reads_differ(tree);
-        Some(Self {
+        Self {
             tree,
             tried,
             limits,
@@ -109,7 +143,7 @@ impl<'t> Search<'t> {
             frontier: Vec::new(),
             wanted: HashSet::new(),
             found: SearchResult { foreign, ..SearchResult::default() },
-        })
+        }
     }
 
     /// In order, until everything is seen or the limits are reached.
@@ -283,7 +317,8 @@ impl<'t> Search<'t> {
         moves: &mut Vec<(ThreadNumber, u32)>,
         record: u32,
     ) {
-        while !state.exited {
+        // Through merged nodes a thread might go on for ever.
+        while !state.exited && moves.len() <= budget::WALK_STEPS {
             let fused = last.and_then(|who| state.node(who).map(|node| (who, node)));
             let fused = fused.filter(|(who, node)| self.tree.node(*node).fused && !state.is_over(*who));
             let Some((who, node)) = fused.or_else(|| self.alone(state)) else { return };
@@ -336,7 +371,7 @@ impl<'t> Search<'t> {
 }
 
 /// Whether there is no more time, or memory.
-fn is_over(deadline: Instant) -> bool {
+pub fn is_over(deadline: Instant) -> bool {
     Instant::now() >= deadline || interrupt::asked() || memory::is_over()
 }
 

@@ -209,6 +209,26 @@ impl Tree {
         self.initial.len()
     }
 
+    /// The same threads and things, with other nodes.
+    pub fn with_nodes(&self, nodes: Vec<Node>, roots: Vec<NodeId>) -> Self {
+        Self {
+            nodes,
+            roots,
+            things: HashMap::new(),
+            threads: self.threads.clone(),
+            descent: self.descent.clone(),
+            bases: self.bases.clone(),
+            places: self.places.clone(),
+            objects: self.objects.clone(),
+            object_bytes: self.object_bytes.clone(),
+            initial: self.initial.clone(),
+            counts: self.counts.clone(),
+            unexplained: self.unexplained.clone(),
+            doubts: self.doubts,
+            bytes: self.bytes,
+        }
+    }
+
     /// What it takes of the memory, roughly.
     pub const fn bytes(&self) -> usize {
         self.bytes

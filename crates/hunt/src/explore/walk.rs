@@ -50,26 +50,42 @@ impl WalkOrder {
     }
 }
 
+/// How far to walk.
+#[derive(Clone, Copy, Debug)]
+pub struct WalkBounds {
+    /// Of one walk.
+    pub steps: usize,
+    /// Walks in a row that may show nothing new.
+    pub idle: u32,
+}
+
+impl WalkBounds {
+    /// Through a tree every walk comes to an end.
+    pub const TREE: Self = Self { steps: budget::WALK_STEPS, idle: budget::IDLE_WALKS };
+    /// Through merged nodes it may go round and round.
+    pub const GRAPH: Self = Self { steps: budget::GUESSED_STEPS, idle: budget::IDLE_GUESSES };
+}
+
 impl Search<'_> {
     /// Walks until there are that many goals in all, or walking shows nothing new.
-    pub fn walk(&mut self, dice: &mut Dice, targets: usize) {
+    pub fn walk(&mut self, dice: &mut Dice, targets: usize, bounds: WalkBounds) {
         let (mut in_vain, mut length) = (0, 64);
-        while self.found.targets.len() < targets && in_vain < budget::IDLE_WALKS && !self.is_over() {
+        while self.found.targets.len() < targets && in_vain < bounds.idle && !self.is_over() {
             let known = self.found.targets.len();
-            length = self.walk_once(dice, length);
+            length = self.walk_once(dice, length, bounds.steps);
             in_vain = if self.found.targets.len() > known { 0 } else { in_vain + 1 };
         }
     }
 
     /// From the start to something that only a run can tell, or to the end. Returns how long the walk was.
-    fn walk_once(&mut self, dice: &mut Dice, length: u64) -> u64 {
+    fn walk_once(&mut self, dice: &mut Dice, length: u64, steps: usize) -> u64 {
         let mut state = State::new(self.tree, &self.slots);
         let mut gait = WalkOrder::new(dice, self.tree.threads.len(), length);
         let (mut moves, mut last) = (Vec::new(), None);
         for after in 0.. {
             self.advance_private(&mut state, last, &mut moves, ROOT);
             let choices = self.choices(&state);
-            if state.exited || moves.len() > budget::WALK_STEPS {
+            if state.exited || moves.len() > steps {
                 return after;
             }
             self.hang(&state, &choices, ROOT, &moves);

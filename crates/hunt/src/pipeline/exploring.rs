@@ -52,6 +52,7 @@ impl Hunt<'_> {
             seed: self.plan.options.seed,
             jobs: self.jobs,
             isolate: self.plan.options.isolate,
+            quantum: None,
         }
     }
 

@@ -54,9 +54,12 @@ impl Learning<'_> {
             }
         }
         let mut writes = Vec::new();
+        // An exchange that puts back what it finds changes nothing, however often it is tried again.
+        let mut silent = false;
         if let Some(value) = written {
             match self.bytes(thread, value, size) {
                 Some(bytes) => {
+                    silent = atomic && answer == StepResult::Value(value_of(&bytes));
                     for &(part, from) in &parts {
                         let value = word(part.mask, &bytes[from..]);
                         let memory = self.memory.entry(part.word).or_insert((0, 0));
@@ -77,7 +80,7 @@ impl Learning<'_> {
         let parts = parts.into_iter().map(|(part, _)| part).collect();
         let ask = Request::Access { parts, reads: read.is_some(), writes: written.is_some(), atomic };
         let inside = library && self.in_call(thread, code, written.is_some());
-        self.take(thread, code, ask, answer, 1, writes.into());
+        self.take(thread, code, ask, answer, 1, (writes.into(), silent));
         if library {
             self.fuse(thread, code, written.is_some(), inside);
         }

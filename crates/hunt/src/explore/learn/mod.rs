@@ -133,7 +133,7 @@ impl<'t> Learning<'t> {
             Op::Fork { child, nth } => {
                 let Some(parent) = self.cursors.get(&thread).map(|cursor| cursor.who) else { return };
                 if let Some(who) = self.begin(child, ThreadName { parent: parent.into(), nth }) {
-                    self.take(thread, code, Request::Fork { child: who }, StepResult::Done, 1, Box::default());
+                    self.take(thread, code, Request::Fork { child: who }, StepResult::Done, 1, (Box::default(), false));
                 }
                 return;
             }
@@ -190,13 +190,13 @@ impl<'t> Learning<'t> {
                     self.memory.insert(word, (0, 0));
                     self.seen.insert(word);
                 }
-                self.take(thread, code, Request::Free { words, block }, StepResult::Done, 1, Box::default());
+                self.take(thread, code, Request::Free { words, block }, StepResult::Done, 1, (Box::default(), false));
             }
             Op::Alloc { .. } => self.local(thread),
             Op::Blocked { on, object } => self.blocked(thread, code, on, object),
             Op::Exit { status } => {
                 self.exited = true;
-                self.take(thread, code, Request::Exit, StepResult::Value(status as u64), 1, Box::default());
+                self.take(thread, code, Request::Exit, StepResult::Value(status as u64), 1, (Box::default(), false));
             }
             Op::Fatal { number, .. } => {
                 self.take(
@@ -205,7 +205,7 @@ impl<'t> Learning<'t> {
                     Request::Exit,
                     StepResult::Value(1 << 32 | u64::from(number)),
                     0,
-                    Box::default(),
+                    (Box::default(), false),
                 );
             }
             op if !op.is_step() => {}
@@ -213,7 +213,7 @@ impl<'t> Learning<'t> {
                 Some((ask, answer)) => {
                     let waited = self.cursors.get_mut(&thread).and_then(|cursor| cursor.blocked.take()).is_some();
                     let steps = if answer == StepResult::Refused && waited { 2 } else { 1 };
-                    self.take(thread, code, ask, answer, steps, Box::default());
+                    self.take(thread, code, ask, answer, steps, (Box::default(), false));
                     self.prepare(thread, code, &op);
                 }
                 None => self.local(thread),
@@ -228,7 +228,7 @@ impl<'t> Learning<'t> {
         }
     }
 
-    /// The thread does this and is told that.
+    /// The thread does this and is told that. What it writes may leave everything as it was.
     fn take(
         &mut self,
         thread: ThreadId,
@@ -236,9 +236,9 @@ impl<'t> Learning<'t> {
         ask: Request,
         answer: StepResult,
         steps: u32,
-        writes: Box<[Written]>,
+        (writes, silent): (Box<[Written]>, bool),
     ) {
-        let effect = self.is_effect(thread, &ask);
+        let effect = !silent && self.is_effect(thread, &ask);
         let Some(cursor) = self.cursors.get_mut(&thread).filter(|cursor| !cursor.lost) else { return };
         let tree = &mut *self.tree;
         let node = &mut tree.nodes[cursor.node as usize];

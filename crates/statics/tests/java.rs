@@ -61,6 +61,9 @@ fn verdicts_are_those_that_programs_name() {
         let verdicts = verdicts(&determinism);
         for line in text.lines().filter_map(|line| line.strip_prefix("// ")) {
             let Some((word, names)) = line.split_once(": ") else { continue };
+            if word == "threads" && names != determinism.threads.len().to_string() {
+                wrong.push(format!("{name}: threads: {:?}", determinism.threads));
+            }
             // Of one output, like the exit status, or of all.
             if let Some(of) = word.strip_prefix("output") {
                 let of = of.strip_prefix(" of ");

@@ -51,7 +51,7 @@ pub struct Args {
     #[arg(long, value_name = "WHAT", value_parser = requirement)]
     require: Vec<Requirement>,
     /// Count values as the same if they lie in one class: sign, parity, mod:N, null, const, or a comparison like `x >=
-    /// 0` (.rwi only)
+    /// 0`
     #[arg(long, value_name = "PARTITION")]
     weak: Option<String>,
     /// What makes a read deterministic
@@ -102,7 +102,7 @@ pub struct Args {
 enum RuleName {
     /// Every read gets its value from the same write in all executions
     Sources,
-    /// As published (Ferrara): every location has one writing thread at every state (.rwi only)
+    /// As published (Ferrara): every location has one writing thread at every state
     Paper,
 }
 
@@ -274,13 +274,7 @@ fn answer(paths: &[PathBuf], question: &Question) -> Result<Determinism, NoAnswe
         paths if paths.iter().any(|path| is_script(path)) => {
             Err(NoAnswer::Usage("a .rwi program is one file: give it alone".to_owned()))
         }
-        paths => {
-            if question.rule == Rule::Paper || question.weak.is_some() {
-                let what = "--rule paper and --weak need ranges of values, which are computed for .rwi programs only";
-                return Err(NoAnswer::Usage(what.to_owned()));
-            }
-            java::answer(paths, question)
-        }
+        paths => java::answer(paths, question),
     }
 }
 

@@ -1,59 +1,62 @@
 //! `reweave parallelise`
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 use std::{fs, panic};
 
 use reweave_launch::exit;
 use reweave_script::language::{self, StatementId, StatementKind};
+use reweave_statics::java::NoAnswer;
+use reweave_statics::java::parallelise::{self as java, Candidate};
 use reweave_statics::parallelise::{Answer, Obstacle, cost, parallelise};
+use reweave_statics::question::{Question, fits};
 use reweave_statics::{Program, Settings};
 
 use crate::output;
+use crate::size::parse_time;
 
-/// Say whether two calls, one after the other, could run at the same time
+/// Say whether two calls, or the turns of a loop, could run at the same time
 ///
-/// The two calls are analysed as if they were threads that are joined right after the second. What is called
-/// parallelisable computes the same in any order.
+/// They are analysed as if they were threads that are waited for at once. What is called parallelisable computes the
+/// same in any order.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
     reweave parallelise work.rwi 14 15\n  \
-    reweave parallelise work.rwi --all\n\n\
-    Exit codes: 0 parallelisable (--all: some are) · 1 not · 2 usage · 3 nothing to analyse · 4 internal error.")]
+    reweave parallelise work.rwi prepare\n  \
+    reweave parallelise work.rwi --all\n  \
+    reweave parallelise report.jar Report.java:20\n  \
+    reweave parallelise report.jar Report.java:30 Report.java:31\n  \
+    reweave parallelise build/classes --main org.bank.Report Report.run\n\n\
+    WHAT: the lines of two calls, a method (all calls next to each other and all loops in it), the line of a loop\n\
+    (Java). Exit codes: 0 parallelisable (of several: some are) · 1 not · 2 usage · 3 nothing to analyse · \n\
+    4 internal error.")]
 pub struct Args {
-    /// A .rwi program
-    #[arg(value_name = "PROGRAM")]
-    program: PathBuf,
-    /// The lines of the two calls
-    #[arg(value_name = "LINE", num_args = 2, required_unless_present = "all", conflicts_with = "all")]
-    lines: Vec<u32>,
-    /// All pairs of neighbouring calls, those that do most first
+    /// A .rwi program, or jars, folders of class files, class files; then what to look at
+    #[arg(value_name = "PROGRAM|WHAT", required = true)]
+    words: Vec<String>,
+    /// The class whose main method starts the program [default: that of the manifest, or the only one]
+    #[arg(long, value_name = "CLASS")]
+    main: Option<String>,
+    /// All pairs of neighbouring calls (Java: and all loops), those that do most first
     #[arg(long)]
     all: bool,
+    /// Wall time (ms, s, m, h)
+    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = parse_time)]
+    budget: Duration,
 }
 
 pub fn run(args: &Args) -> i32 {
-    let path = args.program.display().to_string();
-    let is_script = args.program.extension().is_some_and(|ending| ending == "rwi");
-    if !is_script {
-        eprintln!("reweave: {path}: calls are compared in .rwi programs only");
+    let (paths, wanted): (Vec<&String>, Vec<&String>) = args.words.iter().partition(|word| Path::new(word).exists());
+    if args.all != wanted.is_empty() {
+        eprintln!("reweave: say what to look at (lines, a method, a loop), or --all");
         return exit::USAGE;
     }
-    let name = args.program.file_name().map_or(path.clone(), |name| name.to_string_lossy().into());
-    let text = match fs::read_to_string(&args.program) {
-        Ok(text) => text,
-        Err(error) => {
-            eprintln!("reweave: {path}: {error}");
-            return exit::USAGE;
-        }
-    };
-    let code = match language::parse(&name, &text) {
-        Ok(code) => code,
-        Err(error) => {
-            eprintln!("reweave: {error}");
-            return exit::USAGE;
-        }
-    };
-    match panic::catch_unwind(|| answer(args, &code)) {
+    let answered = panic::catch_unwind(|| match &paths[..] {
+        [] => Err((format!("{}: no such file", args.words[0]), exit::USAGE)),
+        [script] if script.ends_with(".rwi") => script_file(args, script, &wanted),
+        _ => java_program(args, &paths, &wanted),
+    });
+    match answered {
         Ok(Ok(code)) => code,
         Ok(Err((why, code))) => {
             eprintln!("reweave: {why}");
@@ -66,20 +69,90 @@ pub fn run(args: &Args) -> i32 {
     }
 }
 
+fn script_file(args: &Args, path: &str, wanted: &[&String]) -> Result<i32, (String, i32)> {
+    let path = Path::new(path);
+    let name = path.file_name().map_or_else(|| path.display().to_string(), |name| name.to_string_lossy().into());
+    let text = fs::read_to_string(path).map_err(|error| (format!("{}: {error}", path.display()), exit::USAGE))?;
+    let code = language::parse(&name, &text).map_err(|error| (error.to_string(), exit::USAGE))?;
+    answer(args, &code, wanted)
+}
+
+/// Whether a candidate is meant by the words.
+fn is_meant(one: &Candidate, wanted: &[&String]) -> bool {
+    let at = |word: &str, (first, last): (u32, u32)| match word.rsplit_once(':') {
+        Some((file, line)) => file == one.file && line.parse().is_ok_and(|line: u32| (first..=last).contains(&line)),
+        None => word.parse().is_ok_and(|line: u32| (first..=last).contains(&line)),
+    };
+    match wanted {
+        [] => true,
+        [word] if word.parse::<u32>().is_ok() || word.contains(':') => {
+            one.is_loop && at(word, (one.lines[0].0, one.lines[0].0))
+        }
+        [first, second] if first.contains(':') || first.parse::<u32>().is_ok() => {
+            !one.is_loop && at(first, one.lines[0]) && at(second, one.lines[1])
+        }
+        words => words.iter().any(|word| fits(word, &one.within)),
+    }
+}
+
+fn java_program(args: &Args, paths: &[&String], wanted: &[&String]) -> Result<i32, (String, i32)> {
+    let paths: Vec<PathBuf> = paths.iter().map(PathBuf::from).collect();
+    let question = Question { main: args.main.clone(), budget: Some(args.budget), ..Question::default() };
+    let told = |why: NoAnswer| match why {
+        NoAnswer::Usage(why) => (why, exit::USAGE),
+        NoAnswer::Nothing(why) => (format!("nothing to analyse: {why}"), exit::CANNOT_RUN),
+    };
+    let mut all = java::candidates(&paths, &question).map_err(told)?;
+    all.retain(|one| is_meant(one, wanted));
+    if all.is_empty() {
+        return Err((
+            "nothing to analyse: no loop, and no two calls in one block, are there".to_owned(),
+            exit::CANNOT_RUN,
+        ));
+    }
+    let end = Instant::now() + args.budget;
+    let mut answers = Vec::new();
+    for one in &all {
+        if Instant::now() > end {
+            eprintln!("reweave: {} more were not looked at: the time is used up (--budget)", all.len() - answers.len());
+            break;
+        }
+        answers.push((one, java::parallelise(&paths, &question, one).map_err(told)?));
+    }
+    let printed = output::print(|out| {
+        for (one, answer) in &answers {
+            let said = match answer {
+                java::Answer::Parallelisable { reductions } if reductions.is_empty() => "parallelisable".to_owned(),
+                java::Answer::Parallelisable { reductions } => {
+                    format!("parallelisable with reduction({})", reductions.join(", "))
+                }
+                java::Answer::Not(why) => format!("not: {}", why.join("; ")),
+            };
+            writeln!(out, "{}: {said} (about {} statements)", one.name, one.cost)?;
+        }
+        Ok(())
+    });
+    let any = answers.iter().any(|(_, answer)| matches!(answer, java::Answer::Parallelisable { .. }));
+    Ok(if printed != exit::CLEAN || any { printed } else { exit::FINDINGS })
+}
+
 /// A call: its line, its statement, and what it calls.
 type Call = (u32, StatementId, String);
 
-fn answer(args: &Args, code: &language::Program) -> Result<i32, (String, i32)> {
+fn answer(args: &Args, code: &language::Program, wanted: &[&String]) -> Result<i32, (String, i32)> {
+    let lines: Vec<u32> = wanted.iter().filter_map(|word| word.parse().ok()).collect();
+    let is_method = |name: &str| lines.is_empty() && wanted.iter().any(|word| *word == name);
     let calls: Vec<Call> = code
         .statements()
-        .filter_map(|(_, statement)| match &statement.kind {
+        .filter_map(|(within, statement)| match &statement.kind {
+            _ if !args.all && lines.is_empty() && !is_method(&code.function(within).name) => None,
             StatementKind::Call { function, .. } => {
                 Some((statement.position.line, statement.id, code.function(*function).name.clone()))
             }
             _ => None,
         })
         .collect();
-    let pairs: Vec<[&Call; 2]> = match args.lines[..] {
+    let pairs: Vec<[&Call; 2]> = match lines[..] {
         [first, second] => {
             let at = |line: u32| calls.iter().find(|call| call.0 == line);
             let missing = |line: u32| (format!("no call at line {line}"), exit::USAGE);
@@ -96,7 +169,7 @@ fn answer(args: &Args, code: &language::Program) -> Result<i32, (String, i32)> {
     let mut answers: Vec<(u64, [&Call; 2], Answer)> = pairs
         .into_iter()
         .map(|pair| (work(pair[0]).min(work(pair[1])), pair, parallelise(code, pair[0].1, pair[1].1)))
-        .filter(|(_, _, answer)| !args.all || *answer != Answer::Not(vec![Obstacle::NotTwoCalls]))
+        .filter(|(_, _, answer)| lines.len() == 2 || *answer != Answer::Not(vec![Obstacle::NotTwoCalls]))
         .collect();
     answers.sort_by_key(|(work, ..)| std::cmp::Reverse(*work));
     if answers.is_empty() {

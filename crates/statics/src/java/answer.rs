@@ -14,9 +14,12 @@ use super::exceptions::Exceptions;
 use super::judge::Facts;
 use super::load::load;
 use super::models::Models;
+use super::parallelise::Changed;
+use super::published::{Told, Weak, told};
+use super::ranges::{Effort, Ranges};
 use super::solve::{Birth, Origin, Solver, ThreadId};
 use crate::expected::Expected;
-use crate::question::{Assumption, Question, judge};
+use crate::question::{Assumption, Question, Rule, judge};
 
 /// Why there is no answer.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -29,15 +32,19 @@ pub enum NoAnswer {
 
 /// Analyses the program that the paths hold.
 pub fn answer(paths: &[PathBuf], question: &Question) -> Result<Determinism, NoAnswer> {
-    let judged = |solver: &Solver<'_>| if solver.gave_up { unfinished(solver) } else { Facts::new(solver).judge() };
-    let (mut determinism, damage, version) = analyse(paths, question, judged)?;
+    let judged = |solver: &Solver<'_>| match solver.gave_up {
+        true => (unfinished(solver), Weak::default()),
+        false => Facts::new(solver).judge(question),
+    };
+    let ((mut determinism, weak), damage, version) = analyse(paths, question, judged)?;
     let damaged = damage.into_iter().map(|what| NotUnderstood { what, at: "not read".to_owned() });
     determinism.not_understood.extend(damaged);
     determinism.assumptions.extend(version.map(|version| {
         format!("of classes for several versions of Java those for the newest are meant (up to Java {version})")
     }));
-    question.only.apply(&mut determinism, true);
-    judge(&mut determinism, &question.required, &|_, _| false).map_err(NoAnswer::Usage)?;
+    question.only.apply(&mut determinism, question.rule == Rule::Sources);
+    let items: Vec<_> = determinism.locations.iter().map(Weak::key).collect();
+    judge(&mut determinism, &question.required, &|at, by| weak.lies(&items[at], by)).map_err(NoAnswer::Usage)?;
     question.only.leave_out(&mut determinism);
     Ok(determinism)
 }
@@ -51,6 +58,15 @@ pub fn expected(paths: &[PathBuf], question: &Question) -> Result<Expected, NoAn
     analyse(paths, question, lines).map(|(expected, ..)| expected)
 }
 
+/// What threads write in each location, as far as values are known.
+pub fn levels(paths: &[PathBuf], question: &Question, effort: Effort) -> Result<Told, NoAnswer> {
+    analyse(paths, question, |solver| {
+        let facts = Facts::new(solver);
+        told(&facts, &Ranges::new(&facts, effort))
+    })
+    .map(|(told, ..)| told)
+}
+
 /// Who calls whom, a line each.
 pub fn call_graph(paths: &[PathBuf], question: &Question) -> Result<BTreeSet<String>, NoAnswer> {
     analyse(paths, question, |solver| solver.call_graph()).map(|(lines, ..)| lines)
@@ -61,6 +77,25 @@ fn analyse<T>(
     paths: &[PathBuf],
     question: &Question,
     wanted: impl FnOnce(&Solver<'_>) -> T,
+) -> Result<(T, Vec<String>, Option<u32>), NoAnswer> {
+    analyse_as(paths, question, &mut |_| None, |solver, _| wanted(solver))
+}
+
+/// What is wanted of the program after a change, and whether there was one.
+pub(super) fn analyse_changed<T>(
+    paths: &[PathBuf],
+    question: &Question,
+    change: &mut dyn FnMut(&mut Classes<'_>) -> Option<Changed>,
+    wanted: impl FnOnce(&Solver<'_>) -> T,
+) -> Result<(T, bool), NoAnswer> {
+    analyse_as(paths, question, change, |solver, changed| (wanted(solver), changed)).map(|(both, ..)| both)
+}
+
+fn analyse_as<T>(
+    paths: &[PathBuf],
+    question: &Question,
+    change: &mut dyn FnMut(&mut Classes<'_>) -> Option<Changed>,
+    wanted: impl FnOnce(&Solver<'_>, bool) -> T,
 ) -> Result<(T, Vec<String>, Option<u32>), NoAnswer> {
     let loaded = load(paths).map_err(NoAnswer::Usage)?;
     let (mut damage, version) = (loaded.damage, loaded.version);
@@ -75,13 +110,20 @@ fn analyse<T>(
         models.add(file, text).map_err(NoAnswer::Usage)?;
     }
     Exceptions::prepare(&mut classes.names, &models);
+    let changed = change(&mut classes);
     let mut solver = Solver::new(classes, models, question.context.map_or(1, |context| context as u32));
     solver.barriers = barriers(&solver.classes, &question.barriers)?;
     solver.made_up = made_up.then_some(main);
+    let is_changed = changed.is_some();
+    if let Some(changed) = changed {
+        let place = changed.places.last().copied().unwrap_or_default();
+        solver.turns.extend(changed.exit.map(|exit| (changed.method, exit, place)));
+        solver.reduces = Some((changed.method, changed.places));
+    }
     solver.limits_hold = question.assumed.contains(&Assumption::Limits);
     solver.deadline = question.budget.map(|budget| Instant::now() + budget);
     solver.run(main);
-    Ok((wanted(&solver), damage, version))
+    Ok((wanted(&solver, is_changed), damage, version))
 }
 
 /// Nothing is known of anything.

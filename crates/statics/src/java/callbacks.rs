@@ -5,7 +5,7 @@ use std::rc::Rc;
 use reweave_jvm::classfile::access;
 
 use super::classes::MethodId;
-use super::code::{Call, Name};
+use super::code::{Call, How, Name};
 use super::models::{Model, Word};
 use super::solve::{Birth, OPAQUE, ObjectId, Origin, Point, Solver, ThreadId, Watch};
 
@@ -13,6 +13,9 @@ const BRIDGE: u16 = 0x40;
 
 /// Methods whose results the library goes on with.
 const WALKS: [&str; 7] = ["iterator", "listIterator", "spliterator", "entrySet", "keySet", "values", "next"];
+
+/// Of interfaces that function objects have.
+const FUNCTIONS: [&str; 6] = ["get", "apply", "accept", "test", "run", "call"];
 
 impl Solver<'_> {
     pub(super) fn start(&mut self, at: Point, object: ObjectId) {
@@ -147,9 +150,21 @@ impl Solver<'_> {
 
     /// The library calls a method of an object it was given.
     pub(super) fn call_back(&mut self, at: Point, method: &Rc<str>, object: ObjectId) {
+        if self.takes_no_function(at, method) {
+            return;
+        }
         for found in self.methods_named(object, method) {
             self.call_back_to(at, found, object);
         }
+    }
+
+    /// Methods of function objects are called only where one is asked for: `requireNonNull` of an object that happens to
+    /// have a `get` does not call it.
+    fn takes_no_function(&self, at: Point, method: &str) -> bool {
+        let Some(call) = self.call_at(at).filter(|_| FUNCTIONS.contains(&method)) else { return false };
+        let descriptor = self.classes.names.text(call.method.descriptor);
+        let parameters = descriptor.split(')').next().unwrap_or_default();
+        call.how == How::Static && parameters == "(Ljava/lang/Object;"
     }
 
     pub(super) fn call_back_to(&mut self, at: Point, found: MethodId, object: ObjectId) {

@@ -68,6 +68,11 @@ impl Body {
         Self { code, graph, lines }
     }
 
+    /// Other code with the same lines.
+    pub fn with(&self, code: Code) -> Self {
+        Self::new(code, self.lines.clone())
+    }
+
     pub fn line(&self, pc: u32) -> u32 {
         let at = self.lines.partition_point(|(start, _)| *start <= pc);
         at.checked_sub(1).map_or(0, |at| self.lines[at].1)
@@ -273,6 +278,20 @@ impl<'a> Classes<'a> {
         let body = Some(Ok(body));
         self.methods.push(Method { class, class_name, name, descriptor, flags: 0, index: usize::MAX, body });
         id
+    }
+
+    /// Another static method of the class of one.
+    pub fn add_static(&mut self, beside: MethodId, name: Name, descriptor: Name, body: Rc<Body>) {
+        let id = MethodId(self.methods.len() as u32);
+        let Method { class, class_name, .. } = self.methods[beside.0 as usize];
+        let (flags, index, body) = (access::STATIC, usize::MAX, Some(Ok(body)));
+        self.methods.push(Method { class, class_name, name, descriptor, flags, index, body });
+        self.own.insert((class_name, name, descriptor), id);
+    }
+
+    /// Other code for a method.
+    pub fn replace(&mut self, method: MethodId, body: Rc<Body>) {
+        self.methods[method.0 as usize].body = Some(Ok(body));
     }
 
     pub fn is_loaded(&self, class: Name) -> bool {

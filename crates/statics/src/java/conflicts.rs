@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use super::accesses::{Access, Accesses, Location};
 use super::barriers::Barriers;
-use super::code::{Block, Constant, Value};
+use super::code::{Block, Constant, Def, Place, Value};
 use super::exceptions::Exceptions;
 use super::models::Word;
 use super::monitors::Monitors;
@@ -13,7 +13,7 @@ use super::owned::{Owned, Token};
 use super::races::Races;
 use super::signals::Signals;
 use super::slices::Slices;
-use super::solve::{Birth, FrameId, Point, Solver, known};
+use super::solve::{Birth, FrameId, OPAQUE, Point, Solver, known};
 use super::threads::{Interrupts, Threads};
 use crate::bits::Bits;
 
@@ -33,7 +33,7 @@ impl Conflicts {
         let mut pairs = BTreeMap::new();
         let &Slices { solver, threads, accesses, owned, .. } = slices;
         let interrupted = Interrupts::new(solver);
-        let meet = Meet { solver, threads, owned, signals, barriers, slices, interrupted };
+        let meet = Meet { solver, threads, owned, signals, barriers, slices, accesses, interrupted };
         for (location, all) in &accesses.by_location {
             let (mut found, count) = (Vec::new(), all.len());
             for (at, one) in all.iter().enumerate() {
@@ -71,6 +71,7 @@ struct Meet<'s, 'a> {
     signals: &'s Signals,
     barriers: &'s Barriers,
     slices: &'s Slices<'s, 'a>,
+    accesses: &'s Accesses,
     interrupted: Interrupts,
 }
 
@@ -131,7 +132,41 @@ impl Meet<'_, '_> {
 
     fn starts(&self, at: Point, thread: Value) -> bool {
         let receiver = self.solver.call_at(at).and_then(|call| call.arguments.first().copied());
-        receiver.is_some_and(|receiver| self.solver.code(at).plain(receiver) == thread)
+        receiver.is_some_and(|receiver| {
+            let receiver = self.solver.code(at).plain(receiver);
+            receiver == thread || self.is_same_element(at.frame, receiver, thread)
+        })
+    }
+
+    /// Loaded twice from one place of an array, in one turn of a loop that puts nothing there.
+    fn is_same_element(&self, frame: FrameId, one: Value, other: Value) -> bool {
+        let body = &self.solver.frames[frame.index()].body;
+        let (Def::Load(Place::Element(a, i)), Def::Load(Place::Element(b, j))) =
+            (body.code.def(one), body.code.def(other))
+        else {
+            return false;
+        };
+        let block = |value: Value| body.code.values[value.index()].block;
+        let (array, index) = (body.code.plain(*a), body.code.plain(*i));
+        if array != body.code.plain(*b)
+            || index != body.code.plain(*j)
+            || !body.graph.same_loop(block(one), block(other))
+        {
+            return false;
+        }
+        let arrays = self.solver.refers(frame, array);
+        let leads = |from: Block, to: Block| from == to || body.graph.leads_to(from, to);
+        !self.accesses.unknown_objects.iter().any(|object| arrays.contains(object))
+            && !arrays.contains(OPAQUE.index())
+            && self.accesses.all.iter().filter(|access| access.writes).all(|write| {
+                let hit = matches!(write.location, Location::Field(object, field)
+                    if field == self.solver.element && arrays.contains(object.index()));
+                let elsewhere = write.at.frame == frame
+                    && !write.library
+                    && (!leads(block(one), write.at.block) || !leads(write.at.block, block(other)))
+                    && (!leads(block(other), write.at.block) || !leads(write.at.block, block(one)));
+                !hit || elsewhere
+            })
     }
 
     /// Where a frame waits for a thread without a limit; the first such place.

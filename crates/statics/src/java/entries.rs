@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
-use reweave_jvm::classfile::access;
+use reweave_jvm::classfile::{access, decode_text};
 
 use super::answer::NoAnswer;
 use super::classes::{Body, Classes, MethodId};
@@ -135,6 +135,9 @@ impl Maker<'_, '_> {
             let constructor = self.name("<init>");
             let made = self.classes.class(entry.class).map(|class| class.descriptors(constructor));
             made.unwrap_or_default().into_iter().for_each(|descriptor| self.want(descriptor));
+            for (_, kind) in self.public_fields(entry.class) {
+                self.wanted.entry(kind).or_insert(false);
+            }
         }
         while let Some(kind) = self.wanted.iter().find(|(_, done)| !**done).map(|(kind, _)| kind.clone()) {
             self.wanted.insert(kind.clone(), true);
@@ -161,6 +164,11 @@ impl Maker<'_, '_> {
             let is_static = self.classes.method(entry.method).flags & access::STATIC != 0;
             if !is_static && !shared.contains_key(&entry.class) {
                 let object = self.object(entry.class, pool);
+                // Whoever makes it may put something else there.
+                for (field, kind) in self.public_fields(entry.class) {
+                    let value = self.argument(&kind, pool);
+                    self.push(Kind::Store(Place::Field(object, field), value));
+                }
                 shared.insert(entry.class, object);
             }
         }
@@ -169,6 +177,23 @@ impl Maker<'_, '_> {
             self.push(Kind::Store(Place::Element(pool, place), object));
         }
         shared
+    }
+
+    /// Fields of a class that others may set, with their types; references only.
+    fn public_fields(&mut self, class: Name) -> Vec<(Member, String)> {
+        let Some(own) = self.classes.class(class) else { return Vec::new() };
+        let usable = |flags: u16| flags & access::PUBLIC != 0 && flags & (access::STATIC | access::FINAL) == 0;
+        let text = |at: u16| own.file.pool.utf8(at).map(decode_text).ok();
+        let fields = own.file.fields.iter().filter(|field| usable(field.access));
+        let all: Vec<(String, String)> =
+            fields.filter_map(|field| Some((text(field.name)?, text(field.descriptor)?))).collect();
+        let references = all.into_iter().filter(|(_, kind)| kind.starts_with(['L', '[']));
+        references
+            .map(|(name, kind)| {
+                let (name, descriptor) = (self.classes.names.add(&name), self.classes.names.add(&kind));
+                (Member { class, name, descriptor }, kind)
+            })
+            .collect()
     }
 
     fn start(&mut self, entry: Entry, shared: &BTreeMap<Name, Value>, pool: Value) {

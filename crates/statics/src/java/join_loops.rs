@@ -37,7 +37,21 @@ pub fn find(
         }
     }
     pools::find(solver, is_single, &mut joined);
+    made_up(solver, &mut joined);
     joined
+}
+
+/// Loops whose turns were made threads are left when all of these are over.
+fn made_up(solver: &Solver<'_>, joined: &mut Joined) {
+    for (method, (from, to), pc) in &solver.turns {
+        for (at, thread) in solver.threads.iter().enumerate() {
+            let Birth::Started(object) = thread.birth else { continue };
+            let is_turn = matches!(solver.objects[object.index()].origin, Origin::Site(own, made, _) if own == *method && made == *pc);
+            for start in thread.starts.iter().filter(|_| is_turn) {
+                joined.entry((start.frame, *from, *to)).or_default().push(ThreadId(at as u32));
+            }
+        }
+    }
 }
 
 pub(super) struct Finder<'s, 'a> {

@@ -12,14 +12,16 @@ use super::barriers::Barriers;
 use super::calls::is_library;
 use super::code::{Kind, Value};
 use super::conflicts::{AccessId, Choices, Conflicts, OrderFree};
-use super::derived::{Derived, choice_at};
+use super::derived::Derived;
 use super::exceptions::Exceptions;
 use super::models::Word;
 use super::monitors::Monitors;
 use super::names::Naming;
 use super::nullness::Nullness;
 use super::owned::Owned;
+use super::published::{Levels, Weak};
 use super::races::Races;
+use super::ranges::{Effort, Ranges};
 use super::signals::Signals;
 use super::slices::Slices;
 use super::solve::{Birth, Point, Solver, ThreadId};
@@ -27,6 +29,7 @@ use super::taint::{Because, Manner, Root, Taint};
 use super::threads::Threads;
 use super::updates;
 use crate::expected::Expected;
+use crate::question::Question;
 
 /// Everything that is known of a program.
 pub struct Facts<'s, 'a> {
@@ -65,8 +68,30 @@ impl<'s, 'a> Facts<'s, 'a> {
         Self { solver, threads, monitors, accesses, signals, barriers, conflicts, races, exceptions }
     }
 
-    pub fn judge(&self) -> Determinism {
-        self.judging(|judge| judge.everything())
+    /// What is said, and which locations' values lie in one class of which partitions that were asked for.
+    pub fn judge(&self, question: &Question) -> (Determinism, Weak) {
+        let ranges = Ranges::new(self, Effort::default());
+        let levels = Levels { ranges: &ranges, question };
+        self.judging(|judge| judge.everything(&levels))
+    }
+
+    /// Where main returns.
+    pub fn main_ends(&self) -> impl Iterator<Item = Point> + '_ {
+        self.ends_of(ThreadId::MAIN)
+    }
+
+    /// Where a thread returns from what it runs last.
+    pub fn ends_of(&self, thread: ThreadId) -> impl Iterator<Item = Point> + '_ {
+        let solver = self.solver;
+        let own = &solver.threads[thread.index()];
+        let skip = if own.birth == Birth::Main { own.entries.len().saturating_sub(1) } else { 0 };
+        own.entries.iter().skip(skip).flat_map(move |frame| {
+            let blocks = solver.frames[frame.index()].body.code.blocks.iter().enumerate();
+            blocks.flat_map(move |(block, code)| {
+                let returns = code.statements.iter().position(|one| matches!(one.kind, Kind::Return(_)));
+                returns.map(|index| Point { frame: *frame, block: block as u32, index: index as u32 })
+            })
+        })
     }
 
     /// What runs may do, by lines.
@@ -92,7 +117,7 @@ impl<'s, 'a> Facts<'s, 'a> {
 }
 
 /// Where the program may end while others are running.
-struct Ends {
+pub(super) struct Ends {
     exits: Vec<Point>,
     /// Daemon threads, which nobody waits for.
     daemons: BTreeSet<ThreadId>,
@@ -113,33 +138,24 @@ impl Ends {
     }
 
     /// Whether the program may be over before a point is reached, or while it is.
-    fn cuts_off(&self, facts: &Facts<'_, '_>, at: Point) -> bool {
+    pub fn cuts_off(&self, facts: &Facts<'_, '_>, at: Point) -> bool {
         let thread = facts.solver.frames[at.frame.index()].thread;
         let over = |end: Point| facts.threads.parallel(facts.solver, end, at);
-        self.exits.iter().any(|exit| over(*exit)) || self.daemons.contains(&thread) && self.main_ends(facts).any(over)
-    }
-
-    fn main_ends<'f>(&self, facts: &'f Facts<'_, '_>) -> impl Iterator<Item = Point> + 'f {
-        let entries = &facts.solver.threads[ThreadId::MAIN.index()].entries;
-        let solver = facts.solver;
-        let frame = entries.last().copied();
-        solver
-            .points()
-            .filter(move |at| Some(at.frame) == frame && matches!(solver.statement_at(*at).kind, Kind::Return(_)))
+        self.exits.iter().any(|exit| over(*exit)) || self.daemons.contains(&thread) && facts.main_ends().any(over)
     }
 }
 
-struct Judge<'f, 's, 'a> {
-    facts: &'f Facts<'s, 'a>,
+pub(super) struct Judge<'f, 's, 'a> {
+    pub facts: &'f Facts<'s, 'a>,
     choices: Choices<'f, 'a>,
-    taint: Taint,
+    pub taint: Taint,
     free: OrderFree,
-    naming: Naming<'f, 'a>,
-    ends: Ends,
+    pub naming: Naming<'f, 'a>,
+    pub ends: Ends,
 }
 
 /// What a read is, over all executions of one input.
-enum Read {
+pub(super) enum Read {
     Fixed,
     Same(Same),
     Choice(AccessId, AccessId),
@@ -149,7 +165,7 @@ enum Read {
 
 impl Read {
     /// The choice because of which an access at a point is not the same in all executions.
-    fn because(self, read: AccessId, at: Point) -> Option<Because> {
+    pub fn because(self, read: AccessId, at: Point) -> Option<Because> {
         match self {
             Self::Fixed | Self::Same(_) => None,
             Self::Choice(..) => Some(Because::new(Root::Read(read))),
@@ -160,7 +176,7 @@ impl Read {
 }
 
 impl Judge<'_, '_, '_> {
-    fn everything(&self) -> Determinism {
+    fn everything(&self, levels: &Levels<'_, '_, '_, '_>) -> (Determinism, Weak) {
         let solver = self.facts.solver;
         let mut threads = Vec::new();
         for (at, thread) in solver.threads.iter().enumerate() {
@@ -184,6 +200,7 @@ impl Judge<'_, '_, '_> {
                 threads.push((origin, item));
             }
         }
+        let mut weak = Weak::default();
         let threads: Vec<ThreadItem> = threads.into_iter().map(|(_, item)| item).collect();
         let mut locations: BTreeMap<(String, Option<String>), LocationItem> = BTreeMap::new();
         for location in self.facts.accesses.by_location.keys() {
@@ -191,7 +208,9 @@ impl Judge<'_, '_, '_> {
             if self.is_of_library(*location) {
                 continue;
             }
-            let item = self.location(*location, name.clone(), object.clone());
+            let mut item = self.location(*location, name.clone(), object.clone());
+            let lies = levels.say(&self.naming, *location, self.facts, &mut item);
+            weak.add(&item, lies);
             // What no field holds is only told where a choice is made there.
             let chosen = item.reads.iter().any(|read| read.why == Why::Choice);
             let hidden = self.naming.is_inside(*location) && !chosen;
@@ -207,15 +226,24 @@ impl Judge<'_, '_, '_> {
         }
         let not_understood =
             solver.not_understood.keys().map(|(what, at)| NotUnderstood { what: what.clone(), at: at.clone() });
-        Determinism {
+        let mut assumptions = assumptions(self.facts.solver.limits_hold);
+        if solver.made_up.is_some() {
+            assumptions.push("others set public fields only before they call methods of several threads".to_owned());
+        }
+        if levels.ranges.lacking() > 0 {
+            assumptions
+                .push(format!("values are not known: {} equations do not hold (our bug)", levels.ranges.lacking()));
+        }
+        let determinism = Determinism {
             threads,
             locations: locations.into_values().collect(),
             outputs: self.outputs(),
             required: Vec::new(),
             not_understood: not_understood.collect(),
-            assumptions: assumptions(self.facts.solver.limits_hold),
+            assumptions,
             gave_up: self.taint.incomplete.then(|| "the budget was used up".to_owned()),
-        }
+        };
+        (determinism, weak)
     }
 
     fn expected(&self) -> Expected {
@@ -274,7 +302,7 @@ impl Judge<'_, '_, '_> {
         access.base.filter(|base| !single(*base)).and_then(tainted).or_else(|| access.index.and_then(tainted))
     }
 
-    fn kind(&self, location: Location, read: Option<AccessId>) -> Read {
+    pub fn kind(&self, location: Location, read: Option<AccessId>) -> Read {
         if self.taint.incomplete || self.facts.accesses.is_unknown(location) {
             return Read::Unknown;
         }
@@ -382,100 +410,13 @@ impl Judge<'_, '_, '_> {
         let (one, other) = self.facts.races.pairs.get(&location)?;
         Some([self.access(*one), self.access(*other)])
     }
-
-    fn outputs(&self) -> Vec<OutputItem> {
-        let solver = self.facts.solver;
-        let is_output = |at: &Point| {
-            let prints = |one: &super::solve::Used| one.model.has(Word::Output) || one.model.has(Word::Exit);
-            self.facts.threads.is_reached(*at) && solver.used[at].iter().any(prints)
-        };
-        let all: Vec<Point> = solver.used.keys().copied().filter(is_output).collect();
-        let mut items: Vec<OutputItem> = Vec::new();
-        for at in &all {
-            let Some(call) = solver.call_at(*at) else { continue };
-            let arguments = || call.arguments.iter().filter_map(|value| self.taint.value(at.frame, *value)).min();
-            let mut ids = self.facts.accesses.by_point.get(at).into_iter().flatten();
-            let mut held = || {
-                ids.find_map(|id| {
-                    let access = &self.facts.accesses.all[*id];
-                    access.reads.then(|| self.kind(access.location, Some(*id)))?.because(*id, *at)
-                })
-            };
-            let callees = solver.callees.get(at).into_iter().flatten();
-            let shown = || callees.into_iter().find_map(|callee| self.taint.returned(*callee));
-            let either = |other: &&Point| {
-                self.facts.threads.parallel(solver, *at, **other)
-                    && !self.facts.signals.order(*at, **other)
-                    && !self.facts.barriers.order(solver, *at, **other)
-            };
-            let order = all.iter().find(either);
-            let because = arguments().or_else(&mut held).or_else(shown).or_else(|| self.taint.decided(*at));
-            let tainted = because.is_some();
-            let outlived = self.ends.cuts_off(self.facts, *at);
-            let differs = tainted || order.is_some() || outlived;
-            let unknown = self.taint.incomplete || self.facts.accesses.unknown_statics && !differs;
-            let verdict = match (differs, unknown) {
-                (_, true) => Verdict::Unknown,
-                (true, false) => Verdict::CanDiffer,
-                (false, false) => Verdict::Proved,
-            };
-            let order = order.map(|other| self.naming.point(*other));
-            let choice = because.map(|because| choice_at(self.facts, &self.naming, because.root));
-            let item = OutputItem { at: self.naming.point(*at), verdict, tainted, choice, order, outlived };
-            match items.iter_mut().find(|known| known.at == item.at) {
-                Some(known) if known.verdict < item.verdict => *known = item,
-                Some(_) => {}
-                None => items.push(item),
-            }
-        }
-        items.extend(self.endings());
-        items
-    }
-
-    /// How threads end: the exit status, and what is printed about exceptions that nobody catches.
-    fn endings(&self) -> Vec<OutputItem> {
-        let solver = self.facts.solver;
-        let unknown = self.taint.incomplete || self.facts.accesses.unknown_statics;
-        let mut items = Vec::new();
-        for (at, thread) in solver.threads.iter().enumerate() {
-            let because = thread.entries.iter().find_map(|entry| self.taint.thrown_because(*entry));
-            let differs = because.is_some();
-            let is_main = thread.birth == Birth::Main;
-            let is_printed = match thread.birth {
-                Birth::Main | Birth::Started(_) => true,
-                // Others keep it for those who ask for the result.
-                Birth::Task(..) => thread.starts.iter().any(|start| self.prints_failures(*start)),
-                Birth::Initialiser(_) | Birth::Anywhere => false,
-            };
-            let verdict = match (differs, unknown && is_main) {
-                (true, _) => Verdict::CanDiffer,
-                (false, true) => Verdict::Unknown,
-                (false, false) => continue,
-            };
-            let by = self.naming.thread(ThreadId(at as u32));
-            let what = if is_main { "exit status".to_owned() } else { format!("uncaught exception of {by}") };
-            let at = AccessAt { file: what, by, ..AccessAt::default() };
-            if is_printed && !items.iter().any(|known: &OutputItem| known.at == at) {
-                let choice = because.map(|because| choice_at(self.facts, &self.naming, because.root));
-                items.push(OutputItem { at, verdict, tainted: differs, choice, ..OutputItem::default() });
-            }
-        }
-        items
-    }
-
-    /// Tasks whose exceptions end the thread that runs them.
-    fn prints_failures(&self, start: Point) -> bool {
-        let solver = self.facts.solver;
-        solver.call_at(start).is_some_and(|call| {
-            matches!(solver.classes.names.text(call.method.name), "execute" | "schedule" | "scheduleAtFixedRate")
-        })
-    }
 }
 
 /// Two abstract objects of one site are one to people.
 fn merge(known: &mut LocationItem, item: LocationItem) {
     known.verdict = known.verdict.max(item.verdict);
     known.same = known.same.max(item.same).filter(|_| known.verdict == Verdict::Proved);
+    known.weak = known.weak.zip(item.weak).map(|(one, other)| one && other);
     known.race = known.race.take().or(item.race);
     for read in item.reads {
         if !known.reads.iter().any(|one| one.at == read.at && one.is_end == read.is_end) {

@@ -6,8 +6,10 @@
 //! belongs to one instance of a thread ([`owned`]) and which accesses conflict ([`accesses`]) or race ([`races`]); in the
 //! end what depends on the order of threads ([`taint`], [`updates`]) and what is said ([`judge`]).
 //!
-//! Deviation from the analysis of `.rwi` programs: memory is looked at without its order within a thread, so no ranges
-//! of values are computed, and a read may be said to see a write that another one of its own thread replaces.
+//! What values may be is found thread by thread ([`ranges`]); the paper's own rule reads it ([`published`]).
+//!
+//! Deviation from the analysis of `.rwi` programs: choices and dependences look at memory without its order within a
+//! thread; a read may be said to see a write that another one of its own thread replaces.
 //!
 //! Assumptions: executions are sequentially consistent; memory and stack suffice; a thread is interrupted only by code
 //! that is seen; inputs do not depend on the order in which threads ask for them; the library does what `models.txt`
@@ -42,12 +44,17 @@ pub mod monitors;
 mod names;
 mod nullness;
 mod numbers;
+mod outputs;
 pub mod owned;
+pub mod parallelise;
 mod poly;
 mod pools;
 mod propagate;
+mod published;
 mod races;
+mod ranges;
 mod running;
+mod side_by_side;
 pub mod signals;
 pub mod slices;
 pub mod solve;
@@ -60,4 +67,6 @@ pub mod updates;
 mod within;
 pub mod zip;
 
-pub use answer::{NoAnswer, answer, call_graph, expected};
+pub use answer::{NoAnswer, answer, call_graph, expected, levels};
+pub use published::{Told, ToldLocation};
+pub use ranges::Effort;

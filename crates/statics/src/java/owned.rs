@@ -374,6 +374,7 @@ fn goes_with(solver: &Solver<'_>, given: ObjectId, thread: ObjectId) -> bool {
         && call.arguments.iter().skip(1).any(|argument| {
             let stored = solver.forwarded(at.frame, *argument);
             is_made_beside(solver, *at, *argument, given)
+                || is_new_beside(solver, *at, *argument, given) && runs_alone(solver, given, thread)
                 || stored.is_some_and(|stored| {
                     is_new_beside(solver, *at, stored, given) && runs_alone(solver, given, thread)
                 })

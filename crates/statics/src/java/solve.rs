@@ -226,6 +226,10 @@ pub struct Solver<'a> {
     pub barriers: BTreeSet<MethodId>,
     /// A `main` that no class has: it calls the entries.
     pub made_up: Option<MethodId>,
+    /// Loops whose turns were made threads: the method, the way out, and where the threads are made.
+    pub turns: Vec<(MethodId, (Block, Block), u32)>,
+    /// Where calls or turns were made threads that update sums for themselves: their method, and where they are made.
+    pub reduces: Option<(MethodId, Vec<u32>)>,
 }
 
 impl<'a> Solver<'a> {
@@ -294,6 +298,8 @@ impl<'a> Solver<'a> {
             forwards: BTreeMap::new(),
             barriers: BTreeSet::new(),
             made_up: None,
+            turns: Vec::new(),
+            reduces: None,
         };
         let escaped = solver.field_node(OPAQUE, content);
         solver.watches[escaped as usize].push(Watch::Escapes);

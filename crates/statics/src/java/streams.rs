@@ -2,7 +2,7 @@
 
 use super::code::{Call, Code, How, Kind, Name, Value};
 use super::models::{Model, Word};
-use super::solve::{Birth, Point, Solver};
+use super::solve::{Birth, ObjectId, Point, Solver};
 
 /// Calls between the parts of a stream that only make what these are given.
 const HARMLESS: [&str; 9] = [
@@ -30,7 +30,31 @@ impl Solver<'_> {
         let returned = self.classes.names.text(call.method.descriptor).rsplit(')').next().unwrap_or_default();
         let is_part = self.is_stream(call.method.class) && returned.starts_with("Ljava/util/stream/");
         let is_late = is_part && !model.calls.is_empty() && !self.goes_on_at_once(at, call);
+        let collects = self.is_stream(call.method.class) && self.classes.names.text(call.method.name) == "collect";
+        if collects && self.is_parallel(at, call) && !self.has_known_collector(at, call) {
+            return Some("a collector of a parallel stream that is not known");
+        }
         is_late.then_some("a stream that is kept: its functions run later")
+    }
+
+    fn is_parallel(&self, at: Point, call: &Call) -> bool {
+        let class = |object: ObjectId| self.classes.names.text(self.objects[object.index()].class);
+        self.objects_of(at.frame, call.arguments[0])
+            .into_iter()
+            .any(|object| class(object).starts_with("java/util/stream/Parallel"))
+    }
+
+    /// One that `Collectors` makes for this very call: what it gathers has the order of the source.
+    fn has_known_collector(&self, at: Point, call: &Call) -> bool {
+        let code = self.code(at);
+        let &[_, collector] = &call.arguments[..] else { return false };
+        code.blocks[at.block as usize].statements[..at.index as usize].iter().any(|one| match &one.kind {
+            Kind::Call(maker) => {
+                let class = self.classes.names.text(maker.method.class);
+                maker.to == Some(code.plain(collector)) && class == "java/util/stream/Collectors"
+            }
+            _ => false,
+        })
     }
 
     /// Whether the thread at a point is one of a pool, which runs other tasks, too.

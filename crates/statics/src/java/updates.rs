@@ -1,15 +1,17 @@
 //! Updates whose order does not matter: `x = x ⊕ e` under one lock, or atomic, with one operator family throughout.
 //!
 //! A location is order-free if everything that is written there in parallel is such an update and none of them (whether
-//! it happens, what `e` is) depends on a choice. The least and the greatest count, too (`Math.min`). Whole numbers wrap around, so order never matters; of floats it does.
+//! it happens, what `e` is) depends on a choice. The least and the greatest count, too (`Math.min`, `if (e < x) x = e`).
+//! Whole numbers wrap around, so order never matters; of floats it does.
 
 use std::collections::{BTreeMap, HashMap};
 
 use super::accesses::Location;
-use super::code::{BinaryOp, Code, Def, How, Kind, Narrowing, Place, Statement, Type, Value};
+use super::code::{BinaryOp, Code, Def, How, Kind, Narrowing, Place, Statement, Test, Type, Value};
 use super::conflicts::{AccessId, Choices, OrderFree};
-use super::solve::{FrameId, Point};
+use super::solve::{Birth, FrameId, Origin, Point};
 use super::taint::Taint;
+use crate::domain::number::opposite;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Family {
@@ -31,6 +33,8 @@ struct Update {
     load: AccessId,
     store: AccessId,
     operand: Option<Value>,
+    /// `if (e > x) x = e`: whether it is stored depends on what is there, and nothing else does.
+    guarded: bool,
 }
 
 /// Taint and what is order-free, found together: each location that turns out to be makes less tainted.
@@ -40,10 +44,15 @@ pub fn find(choices: &Choices<'_, '_>) -> (Taint, OrderFree) {
     loop {
         let taint = Taint::new(choices, &free);
         let mut more = free.clone();
-        for (location, updates) in &updates {
-            if !free.locations.contains(location) && holds(choices, *location, updates, &taint) {
-                more.locations.insert(*location);
-                more.accesses.extend(updates.iter().flat_map(|update| [update.load, update.store]));
+        for (location, updates) in updates.iter().filter(|(location, _)| !free.locations.contains(location)) {
+            let mut with = free.clone();
+            with.locations.insert(*location);
+            with.accesses.extend(updates.iter().flat_map(|update| [update.load, update.store]));
+            // What a guard reads decides about its own update only: it is looked at as if that were free.
+            let guarded = || holds(choices, *location, updates, &Taint::new(choices, &with));
+            if holds(choices, *location, updates, &taint) || updates.iter().any(|one| one.guarded) && guarded() {
+                more.locations.extend(with.locations);
+                more.accesses.extend(with.accesses);
             }
         }
         if more == free || taint.incomplete {
@@ -76,15 +85,24 @@ fn updates(choices: &Choices<'_, '_>) -> BTreeMap<Location, Vec<Update>> {
             for (index, statement) in inside.statements.iter().enumerate() {
                 let point = Point { frame: FrameId(at as u32), block: block as u32, index: index as u32 };
                 match &statement.kind {
-                    Kind::Store(place, value) => plain(choices, point, place, *value, &uses, &mut all),
+                    Kind::Store(place, value) => {
+                        plain(choices, point, place, *value, &uses, &mut all);
+                        guarded(choices, point, place, *value, &uses, &mut all);
+                    }
                     Kind::Call(call) => {
                         let unused = call.to.is_none_or(|to| !uses.contains_key(&to));
                         let operand = call.arguments.get(1).copied();
                         for id in choices.accesses.by_point.get(&point).into_iter().flatten() {
                             let access = &choices.accesses.all[*id];
                             if access.sum && unused && !matches!(call.how, How::Static) {
-                                let update =
-                                    Update { family: Family::Sum, narrowing: None, load: *id, store: *id, operand };
+                                let update = Update {
+                                    family: Family::Sum,
+                                    narrowing: None,
+                                    load: *id,
+                                    store: *id,
+                                    operand,
+                                    guarded: false,
+                                };
                                 all.entry(access.location).or_default().push(update);
                             }
                         }
@@ -141,7 +159,72 @@ fn plain(
         let fits = !matches!(family, Family::Least | Family::Greatest)
             || narrowing.is_none() && keeps_all(choices, place, location);
         if let Some(load) = load.filter(|_| fits) {
-            all.entry(location).or_default().push(Update { family, narrowing, load, store, operand: Some(operand) });
+            let operand = Some(operand);
+            all.entry(location).or_default().push(Update { family, narrowing, load, store, operand, guarded: false });
+        }
+    }
+}
+
+/// `if (e > x) x = e;`: the branch that compares decides about this store and about nothing else.
+fn guarded(
+    choices: &Choices<'_, '_>,
+    at: Point,
+    place: &Place,
+    value: Value,
+    uses: &HashMap<Value, u32>,
+    all: &mut BTreeMap<Location, Vec<Update>>,
+) {
+    let body = &choices.solver.frames[at.frame.index()].body;
+    let code = &body.code;
+    let own = &code.blocks[at.block as usize];
+    let alone = own
+        .statements
+        .iter()
+        .enumerate()
+        .all(|(index, one)| index == at.index as usize || matches!(one.kind, Kind::Jump));
+    let (&[before], &[after]) = (&body.graph.predecessors[at.block as usize][..], &own.next[..]) else { return };
+    let from = &code.blocks[before];
+    let &[holds, fails] = &from.next[..] else { return };
+    if !alone || (holds, fails) != (at.block, after) && (fails, holds) != (at.block, after) {
+        return;
+    }
+    let Some(Kind::Branch(test, left, right)) = from.statements.last().map(|last| &last.kind) else { return };
+    let once = |value: Value| uses.get(&value) == Some(&1);
+    let (left, right) = match (code.def(*left), right) {
+        (Def::Compare { kind: Type::I64, left: a, right: b, .. }, None) if once(*left) => (*a, *b),
+        (_, Some(right)) => (*left, *right),
+        _ => return,
+    };
+    let test = if holds == at.block { *test } else { opposite(*test) };
+    let is_load = |value: Value| matches!(code.def(value), Def::Load(loaded) if same_place(loaded, place));
+    // An `int` that is compared and stored as a `long` is made one twice.
+    let alike = |one: Value| match (code.def(one), code.def(value)) {
+        (Def::Convert { from, to, value: a }, Def::Convert { from: own, to: into, value: b }) => {
+            (from, to, a) == (own, into, b)
+        }
+        _ => one == value,
+    };
+    let (old, new_is_more) = match (is_load(left) && alike(right), is_load(right) && alike(left)) {
+        (true, false) => (left, matches!(test, Test::Lt | Test::Le)),
+        (false, true) => (right, matches!(test, Test::Gt | Test::Ge)),
+        _ => return,
+    };
+    let family = if new_is_more { Family::Greatest } else { Family::Least };
+    let load = from.statements.iter().position(|one| matches!(one.kind, Kind::Define(own) if own == old));
+    let Some(load) = load.filter(|_| once(old) && !matches!(test, Test::Eq | Test::Ne)) else { return };
+    let quiet = from.statements[load + 1..].iter().all(|one| match &one.kind {
+        Kind::Define(value) => !matches!(code.def(*value), Def::New(_) | Def::Array(..)),
+        Kind::Branch(..) => true,
+        _ => false,
+    });
+    let loaded = Point { block: before as u32, index: load as u32, ..at };
+    let by_point = |at: Point| choices.accesses.by_point.get(&at).cloned().unwrap_or_default();
+    for store in by_point(at).into_iter().filter(|_| quiet) {
+        let location = choices.accesses.all[store].location;
+        let load = by_point(loaded).into_iter().find(|load| choices.accesses.all[*load].location == location);
+        if let Some(load) = load.filter(|_| keeps_all(choices, place, location)) {
+            let (narrowing, operand) = (None, Some(value));
+            all.entry(location).or_default().push(Update { family, narrowing, load, store, operand, guarded: true });
         }
     }
 }
@@ -212,14 +295,15 @@ fn holds(choices: &Choices<'_, '_>, location: Location, updates: &[Update], tain
     let Some(pairs) = choices.conflicts.pairs.get(&location) else { return false };
     let writes = pairs.iter().filter(|(one, other)| access(*one).writes && access(*other).writes);
     let mut writes = writes.into_iter();
-    updates.iter().all(|one| (one.family, one.narrowing) == (updates[0].family, updates[0].narrowing))
-        && independent
+    independent
         && writes.all(|(one, other)| {
             let (Some(one), Some(other)) = (by_id(*one), by_id(*other)) else { return false };
-            are_atomic(choices, one, other)
+            (one.family, one.narrowing) == (other.family, other.narrowing) && are_atomic(choices, one, other)
         })
         && pairs.iter().all(|(one, other)| match (by_id(*one), by_id(*other)) {
-            (Some(one), Some(other)) => are_atomic(choices, one, other),
+            (Some(one), Some(other)) => {
+                (one.family, one.narrowing) == (other.family, other.narrowing) && are_atomic(choices, one, other)
+            }
             _ => true,
         })
 }
@@ -231,7 +315,26 @@ fn are_atomic(choices: &Choices<'_, '_>, one: &Update, other: &Update) -> bool {
         return true;
     }
     let held = |id: AccessId| (access(id).at, access(id).base);
-    [one.load, one.store]
-        .into_iter()
-        .all(|a| [other.load, other.store].into_iter().all(|b| choices.monitors.common(held(a), held(b))))
+    let apart = |one: &Update, other: &Update| is_reduced(choices, one) && is_reduced(choices, other);
+    apart(one, other)
+        || [one.load, one.store]
+            .into_iter()
+            .all(|a| [other.load, other.store].into_iter().all(|b| choices.monitors.common(held(a), held(b))))
+}
+
+/// Done by a made-up thread, which would have a sum of its own to update.
+fn is_reduced(choices: &Choices<'_, '_>, update: &Update) -> bool {
+    let solver = choices.solver;
+    let Some((method, places)) = &solver.reduces else { return false };
+    let mut thread = Some(solver.frames[choices.accesses.all[update.store].at.frame.index()].thread);
+    while let Some(at) = thread {
+        let own = &solver.threads[at.index()];
+        if let Birth::Started(object) | Birth::Task(object, ..) = own.birth
+            && matches!(solver.objects[object.index()].origin, Origin::Site(made, pc, _) if made == *method && places.contains(&pc))
+        {
+            return true;
+        }
+        thread = own.creator;
+    }
+    false
 }

@@ -74,7 +74,7 @@ fn watched_summary(recording: &Recording) {
     }
     let phases = counted(phases, "phase", "phases");
     let (accesses, bytes) = (grouped(accesses), human_size(bytes));
-    eprintln!("reweave: watched {ranks}, {accesses} accesses in {phases}, {bytes} sent to their owners");
+    eprintln!("reweave: watched {ranks}, {accesses} accesses in {phases}, {bytes} told to their owners");
 }
 
 fn summary(recording: &Recording, before: &str) {

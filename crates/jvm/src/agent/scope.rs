@@ -135,8 +135,10 @@ pub fn scope(name: &[u8]) -> Option<Scope<'static>> {
     if BELOW_HANDLES.iter().any(below) {
         return Some(Scope::Synchronization);
     }
-    let quiet = QUIET.iter().find(|(class, _)| *class == name).map_or(INITIALIZER, |(_, methods)| *methods);
-    (!LINKING.iter().any(starts)).then_some(Scope::Quiet(quiet))
+    match QUIET.iter().find(|(class, _)| *class == name) {
+        Some((_, methods)) => Some(Scope::Quiet(methods)),
+        None => (!LINKING.iter().any(starts)).then_some(Scope::Quiet(INITIALIZER)),
+    }
 }
 
 /// Whether the class is rewritten although it was there before us.

@@ -39,6 +39,8 @@ pub struct Loaded {
     pub synchronization: bool,
     /// What it accesses is accessed where the program called it.
     pub collection: bool,
+    /// Nothing is recorded in some of its methods; it has no other hooks.
+    pub only_quiet: bool,
     /// The class itself once it is prepared, as a global reference.
     pub class: Object,
 }
@@ -66,8 +68,12 @@ impl Loaded {
         self.code + self.code_size() + 8
     }
 
-    /// Whether a site is in its initializer.
+    /// Whether a site is in its initializer, which threads see to run or to have run.
     pub fn is_in_initializer(&self, site: &Site) -> bool {
+        !self.only_quiet && self.is_of_initializer(site)
+    }
+
+    pub fn is_of_initializer(&self, site: &Site) -> bool {
         self.facts.methods[usize::from(site.method)].name == INITIALIZER
     }
 
@@ -109,6 +115,10 @@ impl Classes {
                 String::from_utf8_lossy(name)
             )),
         };
+        let only_quiet = matches!(scope, Scope::Quiet(_));
+        if only_quiet && result.bytes.is_none() {
+            return None;
+        }
         let facts = result.facts;
         for left_out in &facts.left_out {
             let method = &facts.methods[usize::from(left_out.method)].name;
@@ -133,6 +143,7 @@ impl Classes {
             offsets,
             synchronization: !scope.has_plain(),
             collection: scope.is_collections(),
+            only_quiet,
             class: std::ptr::null_mut(),
             facts,
         };
@@ -180,7 +191,7 @@ impl Classes {
     /// The lock of a class's initializer, and whether the class has one; `None` for a class without hooks.
     pub fn initializer(&self, env: Env, class: Class, signature: &[u8]) -> Option<(u64, bool)> {
         let [b'L', name @ .., b';'] = signature else { return None };
-        let is_named = |loaded: &&Loaded| loaded.facts.name.as_bytes() == name;
+        let is_named = |loaded: &&Loaded| loaded.facts.name.as_bytes() == name && !loaded.only_quiet;
         // A class that is not linked yet is not known as an object either.
         let is_same = |loaded: &&Loaded| {
             // SAFETY: valid references.

@@ -180,15 +180,17 @@ unsafe extern "system" fn vm_init(jvmti: Jvmti, env: Env, thread: Object) {
     let defined = DEFINED.lock().unwrap_or_else(PoisonError::into_inner).first().copied();
     let Some(hooks) = defined.map(|class| class as Class) else { give_up("the hook class was not defined") };
     threads::start_main(env, thread);
-    if let Err(what) = hooks::register(env, hooks).and_then(|()| replaced::register(env)) {
-        give_up(&format!("{what} is not there in this Java machine: JDK 17 to 25 are known"));
-    }
+    let missing =
+        |what: String| -> ! { give_up(&format!("{what} is not there in this Java machine: JDK 17 to 25 are known")) };
+    hooks::register(env, hooks).unwrap_or_else(|what| missing(what));
     let Some(known) = Known::find(env, hooks) else {
         give_up("this Java machine is not one that reweave knows (HotSpot, JDK 17 to 25)")
     };
     if agent.known.set(known).is_err() {
         give_up("the Java machine was initialised twice");
     }
+    // Last: the machine's own threads call them at once.
+    replaced::register(env).unwrap_or_else(|what| missing(what));
     for wanted in [
         event::CLASS_FILE_LOAD_HOOK,
         event::CLASS_PREPARE,
@@ -219,7 +221,7 @@ fn rewrite_preloaded(jvmti: Jvmti) {
         let mut modifiable = 0;
         // SAFETY: a valid reference.
         unsafe { jvmti.is_modifiable_class(class, &raw mut modifiable) };
-        if modifiable != 0 && !classes::is_hook_class(name) && scope::scope(name).is_some() {
+        if modifiable != 0 && !classes::is_hook_class(name) && scope::is_rewritten_late(name) {
             preloaded.push(class);
         }
     }

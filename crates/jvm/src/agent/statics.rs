@@ -18,8 +18,9 @@ const ELEMENTS: i32 = 256;
 pub fn name(env: Env, inside: &mut Inside<'_, Jvm>, site: u32) {
     let (class, fields) = {
         let classes = agent().classes();
-        let Some((loaded, _)) = classes.site(site) else { return };
-        if loaded.class.is_null() {
+        let Some((loaded, site)) = classes.site(site) else { return };
+        // What other classes of the JDK make for themselves is named where it is used.
+        if loaded.class.is_null() || loaded.only_quiet && loaded.is_of_initializer(site) {
             return;
         }
         let is_wanted = |field: &&crate::rewrite::facts::Field| {

@@ -237,6 +237,9 @@ fn is_helper(env: Env, thread: Object) -> bool {
 pub unsafe extern "system" fn start(env: Env, thread: Object) {
     let real = replaced::real().start_thread;
     if is_helper(env, thread) {
+        // Since JDK 21 a question for the tag gives a hash, which must not come when the helper has begun, whenever
+        // that is.
+        let _ = agent().jvmti.tag(thread);
         // SAFETY: the machine's own function.
         return unsafe { real(env, thread) };
     }
@@ -281,7 +284,8 @@ pub unsafe extern "system" fn thread_start(_: Jvmti, env: Env, thread: Object) {
         agent().hot.budget.store(0, Ordering::Relaxed);
         return show(env);
     }
-    let child = number(thread).and_then(|id| forked().remove(&id));
+    let nobody = forked().is_empty();
+    let child = if nobody { None } else { number(thread).and_then(|id| forked().remove(&id)) };
     if let Some((child, descent)) = child {
         let token = child.begin(&agent().conductor);
         token.me().row.descent.set(descent);

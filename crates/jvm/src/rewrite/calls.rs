@@ -61,7 +61,9 @@ impl Pass<'_, '_, '_> {
             return Ok(());
         }
         let ending = Ending::of(instruction.op, &method);
-        let (into_collection, into_lock) = (collections::leads_to(method.class), method.class.starts_with(LOCKS));
+        let makes = instruction.op == INVOKESTATIC && collections::makes_by_static_methods(method.class);
+        let into_collection = collections::leads_to(method.class) && !makes;
+        let into_lock = method.class.starts_with(LOCKS);
         if clones {
             before.push(DUP);
         }

@@ -90,6 +90,13 @@ pub fn leads_to(name: &[u8]) -> bool {
     holds(name) || LEADING.contains(&outermost(name))
 }
 
+/// Whether static methods of the class do nothing but make an object for the caller. What they look up for that (locales,
+/// providers) is the JDK's own business, much, and not the same in every run.
+pub fn makes_by_static_methods(name: &[u8]) -> bool {
+    let makers: [&[u8]; 3] = [b"java/util/Calendar", b"java/util/GregorianCalendar", b"java/security/MessageDigest"];
+    name.starts_with(b"java/text/") || makers.contains(&name)
+}
+
 /// Whether a field of such a class is no part of what the collection holds.
 pub fn is_view(field: &str) -> bool {
     VIEWS.contains(&field)

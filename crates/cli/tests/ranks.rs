@@ -349,6 +349,57 @@ fn a_debugger_stops_one_rank_before_its_access() {
     run_with(&mut scratch.reweave(words), None, LIMIT).expect(2).says("made by ranks 0 and 1, not by 7");
 }
 
+/// Loads of which no two can be put together, and by how much they raised the most memory that the rank ever had.
+const LOADS: &str = "
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+static long most(void) {
+  char line[256];
+  long most = 0;
+  FILE *status = fopen(\"/proc/self/status\", \"r\");
+  while (fgets(line, sizeof line, status))
+    if (!strncmp(line, \"VmHWM:\", 6)) most = atol(line + 6);
+  fclose(status);
+  return most;
+}
+int main(int argc, char **argv) {
+  MPI_Init(&argc, &argv);
+  enum { COUNT = 200000 };
+  char *memory;
+  MPI_Win window;
+  MPI_Win_allocate(COUNT * 24, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &window);
+  memset(memory, 0, COUNT * 24);
+  long before = most(), sum = 0;
+  for (int phase = 0; phase < 3; phase++) {
+    for (long i = 0; i < COUNT; i++) sum += *(long *)(memory + i * 24);
+    MPI_Barrier(MPI_COMM_WORLD);
+  }
+  printf(\"used %ld KB for %ld\\n\", most() - before, sum);
+  MPI_Win_free(&window);
+  MPI_Finalize();
+  return 0;
+}
+";
+
+#[test]
+fn what_ranks_keep_of_their_loads_has_room_in_the_memory_they_are_given() {
+    if !OPEN_MPI.is_here() {
+        return skip("ranks", "no Open MPI (mpicc.openmpi)");
+    }
+    let scratch = Scratch::new("ranks");
+    scratch.file("loads.c", LOADS);
+    let mut build = scratch.reweave(["cc", "-g", "-o", "loads", "loads.c"]);
+    run_with(build.env("REWEAVE_CC", OPEN_MPI.compiler), None, LIMIT).expect(0);
+    let words = ["watch", "--max-memory", "16M", "--", OPEN_MPI.launcher, "-n", "2", "./loads"];
+    let done = run_with(Library::command(&mut scratch.reweave(words)), None, LIMIT).expect(0);
+    let used: Vec<u64> = done.stdout.lines().filter_map(|line| line.split_whitespace().nth(1)?.parse().ok()).collect();
+    assert!(used.len() == 2 && used.iter().all(|used| (4 << 10..18 << 10).contains(used)), "{}", done.stdout);
+    // More than there was room for, which is said.
+    done.says("did not fit");
+}
+
 /// Two races, one pair that a lock keeps apart, one that a join does.
 const THREADS: &str = "
 #include <pthread.h>
@@ -406,7 +457,7 @@ fn a_prediction_is_the_same_by_several_processes_as_by_one() {
         let done = run_with(Library::command(&mut together), None, LIMIT).expect(1);
         assert_eq!(findings("several.json"), alone, "{}", done.stderr);
         // Only one of them speaks.
-        assert_eq!(done.stdout.matches("[1] predicted").count(), 1, "{}", done.stdout);
+        assert_eq!(done.stdout.matches("data race on two").count(), 1, "{}", done.stdout);
         fs::remove_file(scratch.join("several.json")).expect("written");
     }
 }

@@ -110,10 +110,10 @@ fn is_race(verdict: Verdict, strict: bool) -> bool {
 }
 
 fn of_owner(rank: usize, lowering: &Lowering, parts: &[Lowered], known: &Known) -> Findings {
-    let mut accesses: Vec<Placed> = (parts.iter())
+    let mut accesses: Vec<Placed<'_>> = (parts.iter())
         .flat_map(|part| &part.accesses)
         .filter(|access| access.owner == Rank(rank as u32))
-        .filter_map(|access| Some((owner::span(lowering, access)?, access.clone())))
+        .filter_map(|access| Some((owner::span(lowering, access)?, access)))
         .collect();
     owner::check(&mut accesses, known, &parts[rank].owned)
 }

@@ -75,17 +75,17 @@ pub fn span(lowering: &Lowering, access: &Access) -> Option<Span> {
 }
 
 /// An access with its bytes.
-pub type Placed = (Span, Access);
+pub type Placed<'a> = (Span, &'a Access);
 
 /// Is there a pair that only the order of events could keep apart? What an owner asks before it asks
 /// anybody for logs.
-pub fn has_candidate(accesses: &mut [Placed], owned: &Owned) -> bool {
+pub fn has_candidate(accesses: &mut [Placed<'_>], owned: &Owned) -> bool {
     let known = Known::program_order();
     sweep(accesses, &mut 0, |a, b| matches(&known, owned, a, b, &mut 0).is_some())
 }
 
 /// All pairs that race, one for each pair of statements, the strongest verdict.
-pub fn check(accesses: &mut [Placed], known: &Known, owned: &Owned) -> Findings {
+pub fn check(accesses: &mut [Placed<'_>], known: &Known, owned: &Owned) -> Findings {
     let (mut findings, mut given_up) = (Findings::default(), 0);
     sweep(accesses, &mut given_up, |a, b| {
         let (one, other) = ((a.1.site, a.1.role), (b.1.site, b.1.role));
@@ -111,14 +111,14 @@ pub fn check(accesses: &mut [Placed], known: &Known, owned: &Owned) -> Findings 
 }
 
 /// The worst that two accesses can do to each other.
-fn matches(known: &Known, owned: &Owned, a: &Placed, b: &Placed, given_up: &mut usize) -> Option<Found> {
-    let ((span, a), (other, b)) = (a, b);
+fn matches(known: &Known, owned: &Owned, a: &Placed<'_>, b: &Placed<'_>, given_up: &mut usize) -> Option<Found> {
+    let (&(span, a), &(other, b)) = (a, b);
     if !(a.writes || b.writes) {
         return None;
     }
     let mut worst: Option<Found> = None;
     let mut shown = 0;
-    span.meetings(other, MEETINGS, |i, j| {
+    span.meetings(&other, MEETINGS, |i, j| {
         shown += 1;
         let mine = span.lo + span.stride * u64::from(i);
         let theirs = other.lo + other.stride * u64::from(j);
@@ -144,7 +144,7 @@ enum Class {
 }
 
 impl Class {
-    fn of((span, access): &Placed) -> Class {
+    fn of((span, access): &Placed<'_>) -> Class {
         match (access.role, access.atomic) {
             (Role::Load | Role::Store, _) => Class::Local(access.strand.rank, access.writes),
             (_, Some(atomic)) if access.len == u64::from(atomic.element) && span.count == 1 => {
@@ -178,7 +178,11 @@ impl Class {
 const PAIRS: usize = 30_000_000;
 
 /// Shows `meet` each pair of accesses whose hulls overlap, harmless ones apart, until it returns true.
-fn sweep(accesses: &mut [Placed], given_up: &mut usize, mut meet: impl FnMut(&Placed, &Placed) -> bool) -> bool {
+fn sweep(
+    accesses: &mut [Placed<'_>],
+    given_up: &mut usize,
+    mut meet: impl FnMut(&Placed<'_>, &Placed<'_>) -> bool,
+) -> bool {
     accesses.sort_by_key(|(span, _)| span.lo);
     let mut left = PAIRS;
     // What may still overlap.

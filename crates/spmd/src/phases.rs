@@ -130,9 +130,9 @@ impl Analyst {
         }
     }
 
-    fn placed(&self, closed: &Closed) -> Vec<Placed> {
+    fn placed<'a>(&self, closed: &'a Closed) -> Vec<Placed<'a>> {
         let all = closed.own.accesses.iter().chain(&closed.foreign);
-        all.filter_map(|access| Some((owner::span(&self.lowering, access)?, access.clone()))).collect()
+        all.filter_map(|access| Some((owner::span(&self.lowering, access)?, access))).collect()
     }
 
     /// Is there a pair that only the order of events could keep apart?

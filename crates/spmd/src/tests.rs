@@ -6,6 +6,7 @@ use std::sync::{Barrier, Mutex};
 
 use crate::event::{Collective, Event, Flow, Logged, Logs};
 use crate::ids::Rank;
+use crate::look::Owners;
 use crate::offline::analyse;
 use crate::owner::{Findings, Statement};
 use crate::phases::{Analyst, Post, Transport};
@@ -20,7 +21,11 @@ fn programs() -> u64 {
 
 fn found(logs: &Logs) -> BTreeMap<(Statement, Statement), Level> {
     let level = |verdict| if verdict == Verdict::Race { Level::Race } else { Level::Potential };
-    analyse(logs, false).found.iter().map(|found| (found.statements(), level(found.verdict))).collect()
+    analyse(logs, false, &Owners::default())
+        .found
+        .iter()
+        .map(|found| (found.statements(), level(found.verdict)))
+        .collect()
 }
 
 fn agrees(style: Style, ranks: usize, events: usize) {
@@ -244,7 +249,7 @@ fn every_race_of_small_programs_has_a_witness_that_the_checker_accepts() {
         if super::testing::oracle::races(&logs).is_none() {
             continue;
         }
-        let analysed = analyse(&logs, false);
+        let analysed = analyse(&logs, false, &Owners::default());
         for (found, witness) in analysed.found.iter().zip(&analysed.witnesses) {
             assert!(witness.is_none() || found.verdict == Verdict::Race, "seed {seed}: {found:?}");
             races += usize::from(found.verdict == Verdict::Race);

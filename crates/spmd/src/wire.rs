@@ -28,13 +28,13 @@ pub fn encode<'a, T: Wire + 'a>(values: impl IntoIterator<Item = &'a T>) -> Vec<
 }
 
 /// The values of a packet, as far as it makes sense.
-pub fn decode<T: Wire>(mut bytes: &[u8]) -> Vec<T> {
-    let mut values = Vec::new();
-    while !bytes.is_empty() {
-        let Some(value) = T::get(&mut bytes) else { break };
-        values.push(value);
-    }
-    values
+pub fn decode<T: Wire>(bytes: &[u8]) -> Vec<T> {
+    each(bytes).collect()
+}
+
+/// The same, one after the other.
+pub fn each<T: Wire>(mut bytes: &[u8]) -> impl Iterator<Item = T> {
+    std::iter::from_fn(move || if bytes.is_empty() { None } else { T::get(&mut bytes) })
 }
 
 impl Wire for u64 {

@@ -26,7 +26,7 @@ use crate::look::Owners;
 use crate::owner::{Findings, Found, Statement};
 use crate::phases::{Analyst, Transport};
 use crate::rules::Verdict;
-use crate::wire::{Wire, decode};
+use crate::wire::{Wire, each};
 
 /// Up to so many ranks everybody tells everybody how much comes.
 const DENSE: usize = 64;
@@ -83,7 +83,7 @@ fn step(members: Option<u32>) -> bool {
     }
     // No lock of the log's is held while ranks wait for each other.
     let bytes = with(|state| state.phase()).unwrap_or_default();
-    decode::<Logged>(&bytes).iter().for_each(|logged| online.analyst.take(logged));
+    each::<Logged>(&bytes).for_each(|logged| online.analyst.take(&logged));
     let findings = online.analyst.boundary(&mut online.network);
     online.tell(findings);
     if members.is_none() {

@@ -165,3 +165,48 @@ fn calls_that_could_run_at_the_same_time_are_told() {
     scratch.run(["parallelise", "calls.rwi"]).expect(2);
     scratch.run(["parallelise", "calls.jar", "1", "2"]).expect(2);
 }
+
+/// Loops and calls of a Java program, by their lines and by their method.
+#[test]
+fn loops_of_java_that_could_run_at_the_same_time_are_told() {
+    if !has("javac") {
+        return skip("loops_of_java_that_could_run_at_the_same_time_are_told", "no JDK (javac)");
+    }
+    let scratch = Scratch::new("determinism");
+    let path = root().join("tests/java/parallelise/Kernels.java");
+    let text = std::fs::read_to_string(&path).expect("a program");
+    let source = path.display().to_string();
+    common::run(scratch.command("javac").args(["-g", "-d", "classes", &source])).expect(0);
+    let place = |words: &str, behind: usize| {
+        let line = text.lines().position(|line| line.contains(words)).expect("a line");
+        format!("Kernels.java:{}", line + 1 + behind)
+    };
+    let yes = scratch.run(["parallelise", "classes", &place("static void twice()", 1)]).expect(0);
+    assert!(yes.stdout.contains(": parallelisable (about"), "{}", yes.stdout);
+    let no = scratch.run(["parallelise", "classes", &place("static void shift()", 1)]).expect(1);
+    assert!(no.stdout.contains("touch Kernels.a[], in no order"), "{}", no.stdout);
+    let calls = place("setOther(); // calls", 0);
+    scratch.run(["parallelise", "classes", &place("void calls() {", 1), &calls]).expect(0);
+    let method = scratch.run(["parallelise", "classes", "Kernels.shared"]).expect(0);
+    assert!(method.stdout.contains("reduction(Kernels.total)"), "{}", method.stdout);
+    scratch.run(["parallelise", "classes", "Kernels.nothing"]).expect(3);
+    scratch.run(["parallelise", "classes"]).expect(2);
+}
+
+/// Values of a Java program, in the words of `--weak` and the published rule.
+#[test]
+fn values_of_java_are_told() {
+    if !has("javac") {
+        return skip("values_of_java_are_told", "no JDK (javac)");
+    }
+    let scratch = Scratch::new("determinism");
+    let source = root().join("tests/java/values/Withdraw2.java").display().to_string();
+    common::run(scratch.command("javac").args(["-g", "-d", "classes", &source])).expect(0);
+    let said = scratch.run(["determinism", "classes", "--weak", "sign"]).expect(0);
+    assert!(said.stdout.contains("sees {300, 400, 1000}"), "{}", said.stdout);
+    scratch.run(["determinism", "classes", "--require", "weak(sign):Withdraw2.amount"]).expect(0);
+    scratch.run(["determinism", "classes", "--require", "weak(parity):Withdraw2.amount"]).expect(0);
+    scratch.run(["determinism", "classes", "--require", "weak(const):Withdraw2.amount"]).expect(1);
+    let paper = ["determinism", "classes", "--rule", "paper", "--require", "deterministic:Withdraw2.amount"];
+    scratch.run(paper).expect(1);
+}

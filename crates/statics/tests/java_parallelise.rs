@@ -16,20 +16,11 @@ fn said(answer: &Answer) -> String {
     }
 }
 
-#[test]
-fn loops_and_calls_are_as_programs_say() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/java/parallelise");
-    let out = tempfile::tempdir().expect("a folder");
-    let file = folder.join("Kernels.java");
-    let javac = Command::new("javac").args(["-g", "-nowarn", "-d"]).arg(out.path()).arg(&file).output();
-    match javac {
-        Err(_) => return eprintln!("SKIPPED loops_and_calls_are_as_programs_say: no JDK (javac)"),
-        Ok(done) => assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr)),
-    }
-    let paths: Vec<PathBuf> = vec![out.path().to_owned()];
-    let question = Question { main: Some("Kernels".to_owned()), ..Question::default() };
+/// How many comments were looked at, and what is not as they say.
+fn look(classes: &Path, main: &str, text: &str) -> (usize, Vec<String>) {
+    let paths: Vec<PathBuf> = vec![classes.to_owned()];
+    let question = Question { main: Some(main.to_owned()), ..Question::default() };
     let all: Vec<Candidate> = candidates(&paths, &question).unwrap_or_else(|why| panic!("{why:?}"));
-    let text = fs::read_to_string(&file).expect("a program");
     let (mut looked, mut wrong) = (0, Vec::new());
     for (line, text) in (1u32..).zip(text.lines()) {
         let Some((word, expected)) = text.split_once("// ").and_then(|(_, words)| words.split_once(": ")) else {
@@ -41,15 +32,30 @@ fn loops_and_calls_are_as_programs_say() {
         };
         // Where several end there, the last two calls are meant.
         let Some(one) = all.iter().filter(is_meant).max_by_key(|one| one.lines[0].0) else {
-            wrong.push(format!("line {line}: {word}: nothing is there"));
+            wrong.push(format!("{main}:{line}: {word}: nothing is there"));
             continue;
         };
         let said = said(&parallelise(&paths, &question, one).unwrap_or_else(|why| panic!("{why:?}")));
         if said.split(':').next() != Some(expected) {
-            wrong.push(format!("line {line}: {word}: {expected}: it says {said}"));
+            wrong.push(format!("{main}:{line}: {word}: {expected}: it says {said}"));
         }
         looked += 1;
     }
-    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-    assert!(looked >= 30, "{looked}");
+    (looked, wrong)
+}
+
+#[test]
+fn loops_and_calls_are_as_programs_say() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/java/parallelise");
+    let out = tempfile::tempdir().expect("a folder");
+    for (main, least) in [("Kernels", 30), ("Traps", 36)] {
+        let file = folder.join(format!("{main}.java"));
+        match Command::new("javac").args(["-g", "-nowarn", "-d"]).arg(out.path()).arg(&file).output() {
+            Err(_) => return eprintln!("SKIPPED loops_and_calls_are_as_programs_say: no JDK (javac)"),
+            Ok(done) => assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr)),
+        }
+        let (looked, wrong) = look(out.path(), main, &fs::read_to_string(&file).expect("a program"));
+        assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+        assert!(looked >= least, "{main}: {looked}");
+    }
 }

@@ -27,8 +27,9 @@ use crate::size::parse_time;
     reweave parallelise report.jar Report.java:20\n  \
     reweave parallelise report.jar Report.java:30 Report.java:31\n  \
     reweave parallelise build/classes --main org.bank.Report Report.run\n\n\
-    WHAT: the lines of two calls, a method (all calls next to each other and all loops in it), the line of a loop\n\
-    (Java). Exit codes: 0 parallelisable (of several: some are) · 1 not · 2 usage · 3 nothing to analyse · \n\
+    WHAT: the lines of two calls, a method (all calls next to each other and all loops in it), or\n\
+    the line of a loop (Java).\n\
+    Exit codes: 0 parallelisable (of several: some are) · 1 not · 2 usage · 3 nothing to analyse ·\n\
     4 internal error.")]
 pub struct Args {
     /// A .rwi program, or jars, folders of class files, class files; then what to look at

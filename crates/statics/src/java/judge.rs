@@ -4,7 +4,7 @@ use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use reweave_report::determinism::{
-    AccessAt, Determinism, LocationItem, NotUnderstood, OutputItem, ReadItem, Same, ThreadItem, Verdict, Why,
+    AccessAt, Determinism, LocationItem, NotUnderstood, ReadItem, Same, ThreadItem, Verdict, Why,
 };
 
 use super::accesses::{Access, Accesses, Location};

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 struct Tool {
+    /// A program in PATH, or a file.
     program: &'static str,
     /// Its package on Debian and Ubuntu.
     package: &'static str,
@@ -13,7 +14,7 @@ struct Tool {
     left_out: &'static str,
 }
 
-const TOOLS: [Tool; 19] = [
+const TOOLS: [Tool; 23] = [
     Tool { program: "gcc", package: "gcc", left_out: "everything that compiles a program" },
     Tool { program: "g++", package: "g++", left_out: "all C++ programs" },
     Tool { program: "make", package: "make", left_out: "builds with make" },
@@ -25,6 +26,19 @@ const TOOLS: [Tool; 19] = [
     Tool { program: "autoconf", package: "autoconf", left_out: "builds with autotools" },
     Tool { program: "automake", package: "automake", left_out: "builds with autotools" },
     Tool { program: "javac", package: "default-jdk-headless", left_out: "programs on a Java machine" },
+    // Libraries have no program of their own: their files.
+    Tool { program: "/usr/share/java/junit4.jar", package: "junit4", left_out: "tests of JUnit 4 as programs" },
+    Tool {
+        program: "/usr/share/java/junit-platform-console-standalone.jar",
+        package: "junit5",
+        left_out: "tests of JUnit 5 as programs",
+    },
+    Tool { program: "mvn", package: "maven", left_out: "tests that Maven runs" },
+    Tool {
+        program: "/usr/share/java/surefire-junit4.jar",
+        package: "libsurefire-java",
+        left_out: "tests that Maven runs",
+    },
     Tool { program: "mpicc.openmpi", package: "libopenmpi-dev", left_out: "programs of many ranks on Open MPI" },
     Tool { program: "mpirun.openmpi", package: "openmpi-bin", left_out: "programs of many ranks on Open MPI" },
     Tool { program: "mpicc.mpich", package: "libmpich-dev", left_out: "programs of many ranks on MPICH" },

@@ -81,19 +81,21 @@ impl Runner {
 /// # Errors
 /// What is missing, and the next step.
 pub fn command(test: &Test, class_path: Option<&OsStr>, words: &[OsString]) -> Result<Vec<OsString>, String> {
-    let program = words.first().map(|word| Path::new(word).file_name().unwrap_or_default().to_string_lossy());
-    match program.as_deref() {
+    let program = words.first().filter(|word| !is_option(word));
+    let name = program.map(|word| Path::new(word).file_name().unwrap_or_default().to_string_lossy());
+    match name.as_deref() {
         Some("mvn" | "mvnw" | "mvnd") => Ok(with_maven(test, words)),
         Some("gradle" | "gradlew") => Ok(with_gradle(test, words)),
-        Some(option) if !option.starts_with(['-', '@']) && !is_java(option) => Err(format!(
-            "{option} does not say which test to run: --junit goes with mvn, gradle, or java and its options"
+        Some("java") | None => with_java(test, class_path, words),
+        Some(other) => Err(format!(
+            "{other} does not say which test to run: --junit goes with mvn, gradle, or java and its options"
         )),
-        _ => with_java(test, class_path, words),
     }
 }
 
-fn is_java(program: &str) -> bool {
-    program == "java"
+/// Whether a word is an option of a machine, or a file of them.
+fn is_option(word: &OsStr) -> bool {
+    word.as_bytes().starts_with(b"-") || word.as_bytes().starts_with(b"@")
 }
 
 fn with_maven(test: &Test, words: &[OsString]) -> Vec<OsString> {
@@ -114,9 +116,10 @@ fn with_gradle(test: &Test, words: &[OsString]) -> Vec<OsString> {
 }
 
 fn with_java(test: &Test, class_path: Option<&OsStr>, words: &[OsString]) -> Result<Vec<OsString>, String> {
-    let starts_with_java = words.first().is_some_and(|word| !word.as_bytes().starts_with(b"-"));
-    let (java, options) =
-        if starts_with_java { (words[0].clone(), &words[1..]) } else { (OsString::from("java"), words) };
+    let (java, options) = match words {
+        [java, options @ ..] if !is_option(java) => (java.clone(), options),
+        options => (OsString::from("java"), options),
+    };
     let (given, options) = without_class_path(options)?;
     let path = class_path.map(OsStr::to_owned).or(given).or_else(|| std::env::var_os("CLASSPATH"));
     let mut path = path.filter(|path| !path.is_empty()).unwrap_or_else(|| ".".into());
@@ -171,7 +174,7 @@ fn without_class_path(options: &[OsString]) -> Result<(Option<OsString>, Vec<OsS
             other if other.starts_with(b"--class-path=") => {
                 path = Some(OsStr::from_bytes(&other[b"--class-path=".len()..]).to_owned());
             }
-            other if other.starts_with(b"-") || other.starts_with(b"@") => others.push(word.clone()),
+            _ if is_option(word) => others.push(word.clone()),
             _ => {
                 return Err(format!(
                     "{}: with --junit only options of java are given; what runs the tests is found by itself",

@@ -362,6 +362,10 @@ impl Run {
         if self.processes.iter().all(|process| process.events == 0) {
             return Some("nothing was recorded".into());
         }
+        // It was there, and ended before it could do anything: it was refused, or killed.
+        if let Some(unseen) = self.processes.iter().find(|process| process.instrumented && process.events == 0) {
+            return Some(format!("nothing was recorded of a process it started ({})", unseen.about.executable));
+        }
         let ended = "the program did not end and was stopped: only what it did until then was checked (see --budget)";
         self.timed_out.then(|| ended.into())
     }

@@ -74,7 +74,10 @@ impl Hunt<'_> {
             }
         }
         let mut new = false;
-        for process in &run.processes {
+        // The least first: what starts others (a build, say) may do much more than what is tested.
+        let mut processes: Vec<&Collected> = run.processes.iter().collect();
+        processes.sort_by_key(|process| process.events);
+        for process in processes {
             new |= self.judge_process(run, process, scrutiny, watch)?;
         }
         Ok(new)

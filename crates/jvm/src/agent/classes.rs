@@ -22,6 +22,8 @@ pub struct Classes {
     loaded: Vec<Loaded>,
     /// Names of those that hold their objects' addresses, or inherit that.
     with_address: HashSet<Vec<u8>>,
+    /// Names of those whose constructors hand out the object before it is done.
+    handed_out_early: HashSet<String>,
     next_site: u32,
     next_code: u64,
     /// Where names and lines go, for the launcher.
@@ -41,6 +43,8 @@ pub struct Loaded {
     pub collection: bool,
     /// Nothing is recorded in some of its methods; it has no other hooks.
     pub only_quiet: bool,
+    /// It was there before the agent, so it has the fields and flags that it was written with.
+    preloaded: bool,
     /// The class itself once it is prepared, as a global reference.
     pub class: Object,
 }
@@ -88,6 +92,7 @@ impl Classes {
         Self {
             loaded: Vec::new(),
             with_address: HashSet::new(),
+            handed_out_early: HashSet::new(),
             next_site: 1,
             next_code: FIRST_CODE,
             symbols: symbols.map(PathBuf::from),
@@ -129,6 +134,9 @@ impl Classes {
         if scope.is_everything() && !preloaded {
             self.with_address.insert(name.to_vec());
         }
+        if facts.hands_out_this {
+            self.handed_out_early.insert(facts.name.clone());
+        }
         let mut offsets = Vec::with_capacity(facts.methods.len() + 1);
         let mut size = 0;
         for method in &facts.methods {
@@ -144,6 +152,7 @@ impl Classes {
             synchronization: !scope.has_plain(),
             collection: scope.is_collections(),
             only_quiet,
+            preloaded: preloaded || only_quiet,
             class: std::ptr::null_mut(),
             facts,
         };
@@ -166,14 +175,28 @@ impl Classes {
         Some((loaded, loaded.facts.sites.get((number - loaded.first_site) as usize)?))
     }
 
-    /// What was loaded as this class, whose signature this is.
+    /// Whether others may see the final fields of its objects change.
+    pub fn is_handed_out_early(&self, class: &str) -> bool {
+        self.handed_out_early.contains(class)
+    }
+
+    /// Whether a class that is to be replaced has the shape that we gave it: it must have it afterwards, too.
+    pub fn is_shaped(&self, env: Env, name: &[u8], class: Class) -> bool {
+        // SAFETY: valid references.
+        let same = |loaded: &&Loaded| unsafe { env.is_same_object(loaded.class, class) } != 0;
+        let mut named = self.loaded.iter().filter(|loaded| loaded.facts.name.as_bytes() == name);
+        named.find(same).is_some_and(|loaded| !loaded.preloaded)
+    }
+
+    /// What was loaded as this class, whose signature this is: first, if it was replaced since. Where its static fields
+    /// lie stays as it is.
     fn of(&self, env: Env, class: Class, signature: &[u8]) -> Option<&Loaded> {
         let [b'L', name @ .., b';'] = signature else { return None };
         let same = |loaded: &&Loaded| {
             // SAFETY: valid references.
             loaded.facts.name.as_bytes() == name && unsafe { env.is_same_object(loaded.class, class) } != 0
         };
-        self.loaded.iter().rev().find(same)
+        self.loaded.iter().find(same)
     }
 
     /// Where a static field of a class lies.

@@ -131,6 +131,7 @@ functions! {
     65 get_method_declaring_class(method: MethodId, declaring: *mut Class);
     66 get_method_modifiers(method: MethodId, modifiers: *mut i32);
     78 get_loaded_classes(count: *mut i32, classes: *mut *mut Class);
+    88 get_version_number(version: *mut i32);
     104 get_stack_trace(thread: Object, start: i32, most: i32, frames: *mut FrameInfo, count: *mut i32);
     106 get_tag(object: Object, tag: *mut i64);
     107 set_tag(object: Object, tag: i64);
@@ -200,6 +201,14 @@ impl Jvmti {
             std::ptr::copy_nonoverlapping(bytes.as_ptr(), memory, bytes.len());
         }
         memory
+    }
+
+    /// The version of the JDK, which that of its tool interface follows.
+    pub fn version(self) -> i32 {
+        let mut version = 0;
+        // SAFETY: a number to fill in.
+        unsafe { self.get_version_number(&raw mut version) };
+        version >> 16 & 0xfff
     }
 
     pub fn enable(self, event: i32) -> bool {

@@ -48,6 +48,9 @@ use threads::Jvm;
 /// then (to collect garbage, say), and links code where it is first used.
 const PATIENCE: u32 = 250;
 
+/// The oldest JDK that is known.
+const OLDEST: i32 = 17;
+
 /// What there is once in a machine.
 pub struct Agent {
     jvmti: Jvmti,
@@ -111,6 +114,9 @@ pub unsafe extern "system" fn Agent_OnLoad(machine: Machine, options: *const c_c
         return 0;
     };
     let Some(jvmti) = machine.jvmti() else { give_up("this Java machine has no tool interface of version 9") };
+    if jvmti.version() < OLDEST {
+        give_up(&format!("a Java machine of version {}: JDK {OLDEST} to 25 can be recorded", jvmti.version()));
+    }
     let symbols = options.split(',').find_map(|option| option.strip_prefix("symbols="));
     let Some(hot) = Hot::new() else {
         give_up("the agent needs 33 GB of address space (not memory): raise `ulimit -v`")
@@ -259,7 +265,8 @@ unsafe extern "system" fn class_file_load(
             return;
         }
         let agent = agent();
-        let loaded = agent.classes().load(name, bytes, &agent.hot, !redefined.is_null());
+        let preloaded = !redefined.is_null() && !agent.classes().is_shaped(env, name, redefined);
+        let loaded = agent.classes().load(name, bytes, &agent.hot, preloaded);
         if let Some((_, number)) = &loaded {
             if !redefined.is_null() {
                 agent.classes().prepared(env, name, redefined);

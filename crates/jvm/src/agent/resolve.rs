@@ -71,7 +71,9 @@ fn resolve_site(env: Env, object: Object, site: i32) {
         entry.b = resolved.place as u32;
     }
     let is_view = collection && collections::is_view(&member.name);
-    entry.head = if resolved.modifiers & access::FINAL != 0 || is_view {
+    let is_final =
+        resolved.modifiers & access::FINAL != 0 && (is_static || !agent.classes().is_handed_out_early(&member.class));
+    entry.head = if is_final || is_view {
         NOTHING_RECORDED
     } else if resolved.modifiers & access::VOLATILE != 0 || scope::is_fenced(member.class.as_bytes()) {
         if write { VOLATILE_WRITE } else { VOLATILE_READ }

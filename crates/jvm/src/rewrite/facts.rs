@@ -9,6 +9,8 @@ pub struct Facts {
     pub source_file: Option<String>,
     /// Whether the class got the field that holds its objects' addresses.
     pub has_address_field: bool,
+    /// Whether a constructor hands out the object before it is done.
+    pub hands_out_this: bool,
     pub fields: Vec<Field>,
     pub methods: Vec<Method>,
     /// Fields and methods that sites name, as the code spells them: the class may be one that inherits the field.

@@ -9,9 +9,9 @@ use super::emit::{Emitter, Number};
 use super::facts::{Facts, Field, MemberName, NO_MEMBER, Site, SiteKind};
 use super::flow::{Flow, Note};
 use super::hook_names::{Hook, HookConstants};
-use super::queues;
 use super::splice::{Edit, Edits, Spliced, splice};
 use super::{LockCall, Options, Scope, Stop};
+use super::{probes, queues};
 use crate::classfile::descriptor::{MethodDescriptor, slots};
 use crate::classfile::frames::{Frames, Type, entry_locals};
 use crate::classfile::opcode::*;
@@ -75,7 +75,7 @@ pub fn rewrite<'a>(
     {
         return Ok(None);
     }
-    if queues::only_links(class.pool.class_name(class.this_class)?, name) {
+    if queues::only_links(class.pool.class_name(class.this_class)?, name) || name == probes::GETS_NOTES.as_bytes() {
         return Ok(None);
     }
     let instructions = code.instructions().collect::<Result<Vec<_>>>()?;
@@ -283,6 +283,7 @@ impl<'p, 'c, 'a> Pass<'p, 'c, 'a> {
                 self.field(&instruction, note, &mut before, &mut after)?;
             }
             IALOAD..=SALOAD => self.read_element(&instruction, note, &mut before, &mut after)?,
+            BASTORE if probes::writes_note(self.class.facts, self.instructions, i) => return Ok(()),
             IASTORE..=SASTORE if !note.fills_fresh => {
                 self.write_element(&instruction, note, &mut before, &mut after)?;
             }

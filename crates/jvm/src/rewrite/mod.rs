@@ -13,8 +13,10 @@ pub mod facts;
 pub mod fences;
 mod flow;
 pub mod hook_names;
+mod leaks;
 mod lock_calls;
 mod method;
+mod probes;
 pub mod queues;
 mod reflected;
 mod serial;
@@ -127,6 +129,9 @@ pub fn rewrite(bytes: &[u8], options: &Options<'_>) -> Result<Rewritten> {
         };
         let Cow::Borrowed(bytes) = member.attributes[at].bytes else { continue };
         let code = Code::parse(bytes)?;
+        if class.pool.utf8(member.name)? == b"<init>" && options.scope.is_everything() {
+            facts.hands_out_this |= leaks::hands_out_this(&code)?;
+        }
         let mut around = Class {
             major: class.major,
             this_class: class.this_class,

@@ -3,7 +3,8 @@
 //! All of the program's own get all. Of the JDK's own, those that programs synchronize by: their monitors, volatile
 //! fields and atomic operations order what threads do; what lies beneath is their own business. Collections that
 //! programs guard themselves: what they hold is the program's business while it calls them. And nothing is recorded
-//! while the machine loads a class, links a call or initializes a class of the JDK. The user may say otherwise ([`Wishes`]).
+//! while the machine loads a class, links a call or initializes a class of the JDK. The user may say otherwise
+//! ([`Wishes`]).
 
 use crate::rewrite::wishes::{ENV_EXCLUDE, ENV_INCLUDE, Wishes};
 use crate::rewrite::{Scope, collections};
@@ -106,12 +107,12 @@ const QUIET: [(&[u8], &[&[u8]]); 6] = [
     (b"java/lang/invoke/VarForm", &[b"resolveMemberName"]),
 ];
 
-/// Of all other classes of the JDK. A thread that is stopped there would make others wait that need the class, and only
+/// Of other classes of the JDK. A thread that is stopped there would make others wait that need the class, and only
 /// the machine would know.
 const INITIALIZER: &[&[u8]] = &[b"<clinit>"];
 
-/// Classes that the machine makes or needs while it links calls, as beginnings of names: they are left as they are.
-const LINKING: [&[u8]; 3] = [b"java/lang/invoke/", b"jdk/internal/reflect/", b"jdk/internal/vm/"];
+/// What the machine itself works with, as beginnings of names: too many classes for what their initializers do.
+const CORE: [&[u8]; 2] = [b"java/lang/", b"jdk/internal/"];
 
 static WISHES: OnceLock<Wishes> = OnceLock::new();
 
@@ -204,7 +205,7 @@ pub fn scope(name: &[u8]) -> Option<Scope<'static>> {
     }
     match QUIET.iter().find(|(class, _)| *class == name) {
         Some((_, methods)) => Some(Scope::Quiet(methods)),
-        None => (!LINKING.iter().any(starts)).then_some(Scope::Quiet(INITIALIZER)),
+        None => (!CORE.iter().any(starts)).then_some(Scope::Quiet(INITIALIZER)),
     }
 }
 

@@ -272,7 +272,7 @@ fn summed(determinism: &Determinism) -> Vec<String> {
 
 /// What can differ now and could not before.
 fn differences(before: &Determinism, after: &Determinism) -> BTreeSet<String> {
-    let mut all = BTreeSet::new();
+    let (mut roots, mut all) = (BTreeSet::new(), BTreeSet::new());
     if after.gave_up.is_some() || before.gave_up.is_some() {
         all.insert("the analysis did not end".to_owned());
     }
@@ -283,10 +283,12 @@ fn differences(before: &Determinism, after: &Determinism) -> BTreeSet<String> {
             item.race.is_some() && !before.locations.iter().any(|one| one.name == item.name && one.race.is_some());
         if is_new || raced {
             let pair = item.race.clone().or_else(|| item.reads.iter().find_map(|read| read.pair.clone()));
-            all.insert(match pair {
-                Some([one, other]) => format!("{} and {} touch {}, in no order", one.short(), other.short(), item.name),
-                None => format!("what is in {} would differ", item.name),
-            });
+            match pair {
+                Some([one, other]) => {
+                    roots.insert(format!("{} and {} touch {}, in no order", one.short(), other.short(), item.name))
+                }
+                None => all.insert(format!("what is in {} would differ", item.name)),
+            };
         }
     }
     for output in after.outputs.iter().filter(|output| output.verdict != Verdict::Proved) {
@@ -301,7 +303,8 @@ fn differences(before: &Determinism, after: &Determinism) -> BTreeSet<String> {
     }
     let new = after.not_understood.iter().filter(|item| !before.not_understood.contains(item));
     all.extend(new.map(|item| format!("{} ({}) is not understood", item.what, item.at)));
-    all
+    // What follows from accesses that meet goes without saying.
+    if roots.is_empty() { all } else { roots }
 }
 
 /// What stands in the way whatever memory they touch.

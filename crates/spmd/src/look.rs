@@ -65,7 +65,13 @@ impl std::fmt::Display for Local {
                 let alias = if *alias { "A" } else { "" };
                 match *functions {
                     1.0 => write!(f, "I{alias}"),
-                    factor => write!(f, "H{alias}{}", factor.to_string().trim_start_matches('0')),
+                    factor => {
+                        let text = factor.to_string();
+                        match text.strip_prefix("0.") {
+                            Some(digits) => write!(f, "H{alias}.{digits}"),
+                            None => write!(f, "H{alias}{text}"),
+                        }
+                    }
                 }
             }
         }

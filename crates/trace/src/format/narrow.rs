@@ -67,7 +67,7 @@ mod tests {
     fn words_come_back() {
         let edge = u64::from(LARGE);
         let mut words = vec![0, 1, edge - 1, edge, edge + 1, u64::from(u32::MAX), u64::MAX, 1 << 32, 1 << 46, edge];
-        words.extend((0..3000u64).map(|n| n % 700 << 40 | n));
+        words.extend((0..3000u64).map(|n| ((n % 700) << 40) | n));
         words.extend((0..3000u64).map(|n| (n % 9) * 16 + (1 << 46)));
         let narrow = Narrow::new(&words);
         let mut back = vec![7];

@@ -9,7 +9,6 @@
 use crate::rewrite::wishes::{ENV_EXCLUDE, ENV_INCLUDE, Wishes};
 use crate::rewrite::{Scope, collections};
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Packages of the JDK.
 const JDK: [&[u8]; 7] = [b"java/", b"javax/", b"jdk/", b"sun/", b"com/sun/", b"org/graalvm/", b"netscape/"];
@@ -116,33 +115,6 @@ const CORE: [&[u8]; 2] = [b"java/lang/", b"jdk/internal/"];
 
 static WISHES: OnceLock<Wishes> = OnceLock::new();
 
-/// Main classes of builds, as beginnings of names: what is tested runs in machines that these start …
-const BUILDS: [&str; 6] = [
-    "org.codehaus.plexus.classworlds.launcher.Launcher",
-    "org.apache.maven.cli.MavenCli",
-    "org.gradle.launcher.",
-    "org.gradle.wrapper.GradleWrapperMain",
-    "org.apache.tools.ant.launch.Launcher",
-    "org.apache.tools.ant.Main",
-];
-
-/// … unless the build has loaded one of these, by which it runs tests and programs in its own machine.
-const RUN_IN_BUILDS: [&[u8]; 4] = [
-    b"org/apache/maven/plugin/surefire/InPluginVMSurefireStarter",
-    b"org/codehaus/mojo/exec/ExecJavaMojo",
-    b"org/apache/tools/ant/taskdefs/ExecuteJava",
-    b"org/apache/tools/ant/taskdefs/optional/junit/JUnitTestRunner",
-];
-
-/// The machine runs a build and nothing else.
-static ONLY_BUILDS: AtomicBool = AtomicBool::new(false);
-
-/// Whether a machine that was started with these words runs a build.
-fn is_build(words: &[u8]) -> bool {
-    let mut words = words.split(|byte| *byte == 0).map(String::from_utf8_lossy);
-    words.any(|word| BUILDS.iter().any(|build| word.starts_with(build)))
-}
-
 /// What the user wants, from the environment. To be called once, before classes are loaded.
 ///
 /// # Errors
@@ -151,19 +123,12 @@ pub fn wish() -> Result<(), String> {
     let variable = |name: &str| std::env::var(name).unwrap_or_default();
     let wishes = Wishes::new(&variable(ENV_INCLUDE), &variable(ENV_EXCLUDE))?;
     WISHES.get_or_init(|| wishes);
-    let words = std::fs::read("/proc/self/cmdline").unwrap_or_default();
-    ONLY_BUILDS.store(is_build(&words), Ordering::Relaxed);
     Ok(())
-}
-
-fn is_of_jdk(name: &[u8]) -> bool {
-    JDK.iter().any(|prefix| name.starts_with(prefix))
 }
 
 /// Whether the class is the program's own.
 pub fn is_of_program(name: &[u8]) -> bool {
-    let wanted = || WISHES.get().and_then(|wishes| wishes.about(name)) == Some(true);
-    !is_of_jdk(name) && (!ONLY_BUILDS.load(Ordering::Relaxed) || wanted())
+    !JDK.iter().any(|prefix| name.starts_with(prefix))
 }
 
 /// Whether plain fields of the class order what threads do, by fences around them.
@@ -174,17 +139,13 @@ pub fn is_fenced(name: &[u8]) -> bool {
 /// What of the class of that name gets hooks; `None`: nothing.
 pub fn scope(name: &[u8]) -> Option<Scope<'static>> {
     let starts = |prefix: &&[u8]| name.starts_with(prefix);
-    let of_program = !is_of_jdk(name);
-    if RUN_IN_BUILDS.contains(&name) {
-        ONLY_BUILDS.store(false, Ordering::Relaxed);
-    }
+    let of_program = is_of_program(name);
     match WISHES.get().and_then(|wishes| wishes.about(name)) {
         Some(true) if !of_program => return Some(Scope::Guarded),
         // What orders threads is always seen: without it, others would seem to race.
         Some(false) if of_program => return Some(Scope::Synchronization),
         Some(false) if collections::holds(name) => return None,
         None if AROUND_TESTS.iter().any(starts) => return Some(Scope::Synchronization),
-        None if of_program && ONLY_BUILDS.load(Ordering::Relaxed) => return Some(Scope::Synchronization),
         _ => {}
     }
     if of_program {

@@ -5,8 +5,7 @@ use std::path::Path;
 use reweave_model::wire::{Record, access_word, append, kind};
 use reweave_model::{Addr, EventId, Op, Pc, StackId, ThreadId};
 
-use crate::format::narrow::Narrow;
-use crate::format::reader::{Unpacked, UnpackedChunk};
+use crate::format::narrow::{Narrow, Unpacked, UnpackedChunk};
 use crate::{Footer, Meta, Result, Symbols, Trace, Writer};
 
 /// Chunks are handed over once they reach this many words: small enough to stream, large enough to pack well.

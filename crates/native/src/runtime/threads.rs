@@ -147,8 +147,7 @@ extern "C" fn ending(round: *mut c_void) {
 
 fn end() {
     let Some(inside) = enter() else { return };
-    // What a handler did on the rest of this thread, nobody would see. libc keeps signals away a few instructions
-    // further on; the last thread goes on to the end of the process, and takes them as before.
+    // What a handler does from here on nobody would see; the last thread goes on to the end of the process.
     if inside.conductor().threads_there() > 1 {
         super::signals::keep_away();
     }

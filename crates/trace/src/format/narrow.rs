@@ -3,6 +3,29 @@
 //! Much quicker to make and to read than packing, which pays for files: a trace that was converted from text is read
 //! once by every pass of an analysis.
 
+use super::v1::ChunkHeader;
+
+/// A chunk of events that was never packed.
+pub(crate) struct UnpackedChunk {
+    pub header: ChunkHeader,
+    pub words: Unpacked,
+}
+
+/// Its records.
+pub(crate) enum Unpacked {
+    Wide(Vec<u64>),
+    Narrow(Narrow),
+}
+
+impl Unpacked {
+    pub fn len(&self) -> usize {
+        match self {
+            Self::Wide(words) => words.len() * 8,
+            Self::Narrow(narrow) => narrow.len(),
+        }
+    }
+}
+
 /// Numbers from here on stand for the words of [`Narrow::large`].
 const LARGE: u32 = 0xfff0_0000;
 /// Words that can be told apart if all of them are large. Only a chunk with a very long value has more.

@@ -11,7 +11,7 @@ use reweave_model::{Event, EventId};
 
 use super::events::Events;
 use super::excerpt::Excerpt;
-use super::narrow::Narrow;
+use super::narrow::{Unpacked, UnpackedChunk};
 use super::pack::{self, Unpacker};
 use super::unpacked_cache::UnpackedCache;
 use super::v1::{self, CHUNK_HEADER_LEN, CHUNK_MAGIC, ChunkHeader, FILE_HEADER_LEN, chunk_kind, packing};
@@ -63,27 +63,6 @@ impl Chunk {
     /// The id of the event after its last one.
     fn next_event(&self) -> u64 {
         self.header.first_event.saturating_add(self.header.events.into())
-    }
-}
-
-/// A chunk of events that was never packed.
-pub(crate) struct UnpackedChunk {
-    pub header: ChunkHeader,
-    pub words: Unpacked,
-}
-
-/// Its records.
-pub(crate) enum Unpacked {
-    Wide(Vec<u64>),
-    Narrow(Narrow),
-}
-
-impl Unpacked {
-    fn len(&self) -> usize {
-        match self {
-            Self::Wide(words) => words.len() * 8,
-            Self::Narrow(narrow) => narrow.len(),
-        }
     }
 }
 

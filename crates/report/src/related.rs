@@ -181,6 +181,9 @@ impl<'a> Side<'a> {
         if self.has_lines_of(other) {
             return Some(Relation::Lines);
         }
+        if self.fails_by_the_block_of(other) {
+            return Some(Relation::Outcome);
+        }
         // Thousands of findings are compared in pairs: what most have none of is not looked through.
         if !self.freed.is_empty() && !self.freed.is_disjoint(&other.freed) {
             return Some(Relation::Freed);
@@ -210,6 +213,14 @@ impl<'a> Side<'a> {
         }
         // Whoever gets the pointer too early, or too late, uses everything behind it so.
         (any(&points) || any(&|a, b| points(b, a))).then_some(Relation::HandedOver)
+    }
+
+    /// Whether both runs tore the same block apart and failed the same way: by which accesses matters less.
+    fn fails_by_the_block_of(&self, other: &Self) -> bool {
+        let (one, two) = (self.item, other.item);
+        let torn = one.kind == Kind::Atomicity && two.kind == Kind::Atomicity;
+        let same_block = one.block_at.is_some() && one.block_at == two.block_at;
+        torn && same_block && self.fails() && one.facts.ended.is_some() && one.facts.ended == two.facts.ended
     }
 
     fn has_lines_of(&self, other: &Self) -> bool {

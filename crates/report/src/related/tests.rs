@@ -40,6 +40,24 @@ fn one_bug_is_one_group() {
 }
 
 #[test]
+fn a_block_that_fails_one_way_is_one_bug() {
+    let block = |line: u32| {
+        let at = Location { file: "pool.c".into(), line, function: "take".into() };
+        Some(crate::data::BlockItem { label: None, enter: at.clone(), exit: at })
+    };
+    let torn =
+        |id, lines: &[u32], outcome, line| Item { block_at: block(line), ..item(id, Kind::Atomicity, lines, outcome) };
+    let items = [
+        torn(1, &[18, 30, 20], "ended with status 1", 17),
+        torn(2, &[41, 50, 42], "ended with status 1", 17),
+        torn(3, &[61, 70, 62], "ended by SIGSEGV", 17),
+        torn(4, &[81, 90, 82], "ended with status 1", 80),
+        torn(5, &[91, 95, 92], "ended normally", 17),
+    ];
+    assert_eq!(ids(&items), [vec![1, 2], vec![3], vec![4], vec![5]]);
+}
+
+#[test]
 fn who_waits_for_a_deadlock_is_no_other_one() {
     let items = [
         item(1, Kind::Deadlock, &[13, 24], "hung"),

@@ -176,7 +176,7 @@ fn loops_of_java_that_could_run_at_the_same_time_are_told() {
     let path = root().join("tests/java/parallelise/Kernels.java");
     let text = std::fs::read_to_string(&path).expect("a program");
     let source = path.display().to_string();
-    common::run(scratch.command("javac").args(["-g", "-d", "classes", &source])).expect(0);
+    common::run(scratch.command("javac").args(["-g", "-encoding", "UTF-8", "-d", "classes", &source])).expect(0);
     let place = |words: &str, behind: usize| {
         let line = text.lines().position(|line| line.contains(words)).expect("a line");
         format!("Kernels.java:{}", line + 1 + behind)
@@ -201,7 +201,7 @@ fn values_of_java_are_told() {
     }
     let scratch = Scratch::new("determinism");
     let source = root().join("tests/java/values/Withdraw2.java").display().to_string();
-    common::run(scratch.command("javac").args(["-g", "-d", "classes", &source])).expect(0);
+    common::run(scratch.command("javac").args(["-g", "-encoding", "UTF-8", "-d", "classes", &source])).expect(0);
     let said = scratch.run(["determinism", "classes", "--weak", "sign"]).expect(0);
     assert!(said.stdout.contains("sees {300, 400, 1000}"), "{}", said.stdout);
     scratch.run(["determinism", "classes", "--require", "weak(sign):Withdraw2.amount"]).expect(0);

@@ -105,6 +105,10 @@ fn what_races_or_fails_is_never_proved() {
         let name = file.file_name().to_string_lossy().trim_end_matches(".java").to_owned();
         let text = fs::read_to_string(file.path()).expect("a program");
         let says = |kind: &str| text.lines().any(|line| line.starts_with(kind));
+        if text.contains("in every run. */") {
+            // Nothing differs then.
+            continue;
+        }
         let kinds = [("/** race:", "no-race"), ("/** failure:", "no-output-differs")];
         for (at, (_, what)) in kinds.into_iter().enumerate().filter(|(_, (kind, _))| says(kind)) {
             let required = vec![requirement(what).expect("a requirement")];

@@ -1,4 +1,4 @@
-/** failure: a notify by a thread that does not have the monitor. */
+/** failure: a notify by a thread that does not have the monitor, in every run. */
 public class NoMonitor_bad {
     static final Object monitor = new Object();
 

@@ -175,12 +175,18 @@ impl<'p> Hunt<'p> {
         Ok(report)
     }
 
-    /// That the time was over before the recorded run was read.
+    /// That the time was over before the recorded run was read, or before anything could be asked about it.
     fn unread(&self) -> Option<String> {
         let of = |name: &str| self.stats.get(name).copied().unwrap_or(0);
         let (all, unread) = (of("recorded_events"), of("unread_events"));
-        let read = all.saturating_sub(unread);
-        (unread > 0).then(|| format!("only {read} of {all} events of the recorded run were read (see --budget)"))
+        if unread > 0 {
+            let read = all.saturating_sub(unread);
+            return Some(format!("only {read} of {all} events of the recorded run were read (see --budget)"));
+        }
+        let undecided = of("unknown_pairs");
+        let unasked = undecided > 0 && of("questions") == 0 && left(self.deadline).is_zero();
+        unasked
+            .then(|| format!("no time was left to ask about {undecided} pairs of places that may race (see --budget)"))
     }
 
     /// Half of what is left for the recorded run; for all others together as much as running them took, so that neither

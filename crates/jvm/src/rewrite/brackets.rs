@@ -78,7 +78,8 @@ impl Pass<'_, '_, '_> {
     }
 
     /// Sets the stack right after each call and at the start of each handler, unless nothing asks for it before the
-    /// next call sets it anyway.
+    /// next call sets it anyway. What leads into a collection is over at once: whoever called this method may be none
+    /// of ours, and what it does with collections is its own.
     pub(super) fn restore_stack(
         &mut self,
         stack: u16,
@@ -90,7 +91,7 @@ impl Pass<'_, '_, '_> {
         self.emitter(&mut bytes).local(ILOAD, stack).hook(Hook::Returned)?;
         for i in 0..self.instructions.len() {
             let old = self.edits.edits[i].after;
-            if self.calls[i] && (old.0 != old.1 || self.asks_for_stack(i + 1, flow)) {
+            if self.calls[i] && (old.0 != old.1 || self.asks_for_stack(i + 1, flow) || self.leads_inside(i)?) {
                 self.edits.edits[i].after = self.append(&bytes, old);
             }
         }

@@ -12,6 +12,12 @@ use crate::classfile::opcode::*;
 use crate::classfile::pool::Reference;
 use crate::classfile::{Instruction, Result};
 
+/// Whether a call leads into a collection of the JDK.
+fn into_collection(op: u8, method: &Reference<'_>) -> bool {
+    let makes = op == INVOKESTATIC && collections::makes_by_static_methods(method.class);
+    collections::leads_to(method.class) && !makes
+}
+
 /// The package of locks and conditions.
 const LOCKS: &[u8] = b"java/util/concurrent/locks/";
 
@@ -61,9 +67,8 @@ impl Pass<'_, '_, '_> {
             return Ok(());
         }
         let ending = Ending::of(instruction.op, &method);
-        let makes = instruction.op == INVOKESTATIC && collections::makes_by_static_methods(method.class);
-        let into_collection = collections::leads_to(method.class) && !makes;
-        let into_lock = method.class.starts_with(LOCKS);
+        let into_collection = into_collection(instruction.op, &method);
+        let into = into_collection || method.class.starts_with(LOCKS);
         if clones {
             before.push(DUP);
         }
@@ -77,7 +82,7 @@ impl Pass<'_, '_, '_> {
         }
         if let Some(stack) = self.stack.filter(|_| self.calls[i]) {
             let kind = if into_collection { SiteKind::CallCollection } else { SiteKind::Call };
-            let hook = if into_collection || into_lock { Hook::CallingInto } else { Hook::Calling };
+            let hook = if into { Hook::CallingInto } else { Hook::Calling };
             let site = self.site(instruction.pc, kind, Some(index), note)?;
             self.emitter(before).local(ILOAD, stack).number(site).hook(hook)?;
         }
@@ -104,6 +109,16 @@ impl Pass<'_, '_, '_> {
             self.emitter(after).op(DUP_X1).number(site).hook(Hook::Cloned)?;
         }
         Ok(())
+    }
+
+    /// Whether what the call leads to counts as done here as long as it lasts: a collection or a lock of the JDK.
+    pub(super) fn leads_inside(&self, i: usize) -> Result<bool> {
+        let instruction = &self.instructions[i];
+        if instruction.op == INVOKEDYNAMIC {
+            return Ok(false);
+        }
+        let method = self.class.pool.reference(instruction.index())?;
+        Ok(into_collection(instruction.op, &method) || method.class.starts_with(LOCKS))
     }
 
     /// Objects of synchronizing classes get their address from whoever makes them, too, not from whoever comes first.

@@ -109,6 +109,15 @@ fn a_test_that_used_all_of_its_time_says_so() {
     assert!(said.stderr.contains("used all of its 2 s: there was more to try"), "{said:?}");
 }
 
+/// It takes about five preemptions among three threads that spin; on a quiet machine some ten seconds.
+#[test]
+fn exploration_comes_past_loops_that_spin() {
+    let lab = Lab::new();
+    lab.build("lock_free/safe_stack_bad.c", "stack");
+    let said = lab.reweave(&["test", "--budget", "180s", "--fail-fast", "-o", "out", "--", "./stack"]);
+    assert!(said.code == 1 && said.stderr.contains("confirmed [1] failure"), "{said:?}");
+}
+
 /// Older versions of clang leave accesses out, and whoever builds with one is told.
 #[test]
 fn what_a_compiler_leaves_out_is_said() {

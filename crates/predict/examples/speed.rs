@@ -19,8 +19,8 @@ use std::time::Instant;
 use reweave_model::{AccessFlags, Addr, LockMode, ObjectId, Op, Pc, ThreadId, Value};
 use reweave_predict::ANALYSES;
 use reweave_predict::analyses::hb;
-use reweave_predict::linear::{Front, Linear, run, run_std};
-use reweave_trace::{Meta, Result, StdEvents, Trace, TraceBuilder, text};
+use reweave_predict::linear::{Linear, run, run_beside};
+use reweave_trace::{Meta, Result, Trace, TraceBuilder, open_beside, text};
 
 struct Random(u64);
 
@@ -231,13 +231,7 @@ fn main() -> Result<()> {
         })?;
     }
     if wanted("read-std") {
-        report("read-std", || {
-            let (mut events, mut seen) = (StdEvents::open(&std_text)?, 0);
-            while events.next()?.is_some() {
-                seen += 1;
-            }
-            Ok((seen, 0))
-        })?;
+        report("read-std", || Ok((text::open(&std_text)?.event_count(), 0)))?;
     }
     if wanted("front") {
         report("front", || Ok((run(&trace, &mut Nothing, &mut |_| true)?, 0)))?;
@@ -245,8 +239,11 @@ fn main() -> Result<()> {
     if wanted("hb-std") {
         report("hb-std", || {
             let mut analysis = hb::HbRaces::default();
-            let source = StdEvents::open(&std_text)?;
-            let seen = run_std(source, Front::new(&std_text), &mut analysis, &mut |_| true)?;
+            let (trace, seen) = open_beside(&std_text, 1, |mut texts| {
+                let text = texts.pop().expect("there is one reader");
+                run_beside(text, &std_text, &mut analysis, &mut |_| true)
+            })?;
+            let seen = seen.unwrap_or_else(|| run(&trace, &mut analysis, &mut |_| true))?;
             Ok((seen, analysis.finish().pairs.len()))
         })?;
     }

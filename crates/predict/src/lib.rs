@@ -58,5 +58,5 @@ pub mod witness;
 pub use analyses::{ANALYSES, find};
 pub use analysis::{About, Analysis, AnalysisRef, Guarantee, Questions, Watching};
 pub use history::Mode;
-pub use prediction::{Options, Prediction, PredictionResult, accessors, predict};
+pub use prediction::{Early, Options, Prediction, PredictionResult, accessors, open, predict, predict_from};
 pub use search::{SearchLimits, Stage, Stages};

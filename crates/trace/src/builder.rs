@@ -1,18 +1,20 @@
 //! Makes traces by hand: for tests and for importers.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use reweave_model::wire::{Record, access_word, append, kind};
 use reweave_model::{Addr, EventId, Op, Pc, StackId, ThreadId};
 
+use crate::format::growing::Readers;
 use crate::format::narrow::{Narrow, Unpacked, UnpackedChunk};
 use crate::{Footer, Meta, Result, Symbols, Trace, Writer};
 
 /// Chunks are handed over once they reach this many words: small enough to stream, large enough to pack well.
 const CHUNK_WORDS: usize = 128 << 10;
-/// Words of a trace made in memory that stay as they are, for it is read several times: 96 MB are about three million
+/// Words of a trace made in memory that stay as they are, for it may be read several times: 32 MB are about a million
 /// events. The rest takes half the room.
-const WIDE_WORDS: usize = 12 << 20;
+const WIDE_WORDS: usize = 4 << 20;
 /// A chunk is handed over with the event that makes it long enough.
 const SLACK: usize = 64;
 
@@ -29,6 +31,9 @@ pub struct TraceBuilder {
     /// All chunks of a trace that is read at once, and how many words more of it may stay as they are.
     unpacked: Option<Vec<UnpackedChunk>>,
     room: usize,
+    /// Who reads such a trace while it is made, and how far its making is, from 0 to 1.
+    readers: Readers,
+    progress: f64,
 }
 
 /// An access to eight aligned bytes.
@@ -76,12 +81,19 @@ impl TraceBuilder {
             next_event: 0,
             unpacked: None,
             room: 0,
+            readers: Readers::default(),
+            progress: 0.0,
         }
     }
 
-    /// Packs nothing: for a trace that is read at once, by [`Self::open`].
-    pub(crate) fn unpacked(self) -> Self {
-        Self { unpacked: Some(Vec::new()), room: WIDE_WORDS, ..self }
+    /// Packs nothing: for a trace that is read at once, by [`Self::open`] or, while it is made, by these readers.
+    pub(crate) fn unpacked(self, readers: Readers) -> Self {
+        Self { unpacked: Some(Vec::new()), room: WIDE_WORDS, readers, ..self }
+    }
+
+    /// For those who read it meanwhile.
+    pub(crate) fn set_progress(&mut self, progress: f64) {
+        self.progress = progress;
     }
 
     /// Makes chunks of about this many words, for tests that need several.
@@ -195,15 +207,20 @@ impl TraceBuilder {
             return Ok(());
         };
         let header = self.writer.keep_unpacked(&self.chunk, self.thread_at_start);
-        let words = if self.room >= self.chunk.len() {
-            self.room -= self.chunk.len();
-            Unpacked::Wide(std::mem::replace(&mut self.chunk, Vec::with_capacity(self.chunk_words + SLACK)))
+        let whole = Arc::new(std::mem::take(&mut self.chunk));
+        self.readers.give(header, &whole, self.progress);
+        let words = if self.room >= whole.len() {
+            self.room -= whole.len();
+            Unpacked::Wide(whole)
         } else {
             // What is wide comes first.
             self.room = 0;
-            Unpacked::Narrow(Narrow::new(&self.chunk))
+            let narrow = Narrow::new(&whole);
+            self.chunk = Arc::into_inner(whole).unwrap_or_default();
+            self.chunk.clear();
+            Unpacked::Narrow(narrow)
         };
-        self.chunk.clear();
+        self.chunk.reserve(self.chunk_words + SLACK);
         unpacked.push(UnpackedChunk { header, words });
         self.chunks += 1;
         Ok(())
@@ -268,7 +285,8 @@ mod tests {
         fill(&mut packed);
         let packed = packed.into_trace().expect("in memory");
         for room in [0, 40, 100, 1000] {
-            let mut builder = TraceBuilder { room, ..TraceBuilder::default().chunk_words(16).unpacked() };
+            let mut builder =
+                TraceBuilder { room, ..TraceBuilder::default().chunk_words(16).unpacked(Readers::default()) };
             fill(&mut builder);
             let trace = builder.open(Footer::default(), &Symbols::default()).expect("in memory");
             assert_eq!(trace.packed_chunks().start == 0, room == 0);

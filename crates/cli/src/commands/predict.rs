@@ -279,9 +279,8 @@ fn predict_all(run: &RunSet, options: &reweave_predict::Options) -> Result<Repor
 }
 
 fn predict_one(path: &Path, options: &reweave_predict::Options) -> Result<Report, Error> {
-    let trace = options.limits.timed(Stage::Read, || reweave_trace::open(path))?;
     let mut bar: Option<(&str, Bar)> = None;
-    let answer = reweave_predict::predict(&trace, options, &mut |what, done| {
+    let mut progress = |what, done: f64| {
         if bar.as_ref().is_none_or(|(shown, _)| *shown != what) {
             bar.take().into_iter().for_each(|(_, old)| old.done());
             bar = Some((what, Bar::new(what, 1000)));
@@ -289,7 +288,9 @@ fn predict_one(path: &Path, options: &reweave_predict::Options) -> Result<Report
         if let Some((_, bar)) = &bar {
             bar.at((done * 1000.0) as u64);
         }
-    })?;
+    };
+    let (trace, early) = options.limits.timed(Stage::Read, || reweave_predict::open(path, options, &mut progress))?;
+    let answer = reweave_predict::predict_from(&trace, early, options, &mut progress)?;
     bar.into_iter().for_each(|(_, bar)| bar.done());
     for name in &answer.unseen_functions {
         eprintln!("reweave: warning: no event of the trace is in `{name}`: check how --atomic spells it");

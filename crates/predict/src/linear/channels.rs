@@ -32,6 +32,11 @@ impl Hints {
         Self { refusals: true, ..Self::default() }
     }
 
+    /// For a text in STD form, which has neither barriers nor tries that fail.
+    pub fn of_text() -> Self {
+        Self::default()
+    }
+
     pub fn of(trace: &Trace) -> Result<Self> {
         let mut hints = Self { refusals: trace.may_have(kind::REFUSED), ..Self::default() };
         if !trace.may_have(kind::BARRIER_ARRIVE) {

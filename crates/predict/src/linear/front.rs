@@ -72,6 +72,11 @@ impl Front {
         Ok(Self::with(trace.path().to_owned(), Hints::of(trace)?))
     }
 
+    /// For a text that is being converted.
+    pub fn of_text(path: impl Into<PathBuf>) -> Self {
+        Self::with(path.into(), Hints::of_text())
+    }
+
     fn with(path: PathBuf, hints: Hints) -> Self {
         Self {
             path,

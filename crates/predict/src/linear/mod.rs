@@ -8,7 +8,6 @@
 //!
 //! Two accesses conflict if they are of different threads, share a byte, at least one writes, and not both are atomic.
 
-mod ahead;
 mod blocks;
 mod channels;
 mod front;
@@ -32,11 +31,11 @@ pub use pairs::{Before, Candidate, Candidates, Cycle, Misused, PcId, Pcs, Way};
 pub use races::{Kept, Races};
 pub use writes::{LastWrites, Source as WriteSource};
 
+use std::path::Path;
 use std::time::{Duration, Instant};
 
-use ahead::StdAhead;
 use reweave_model::{Event, EventId, LockMode, ObjectId, Pc};
-use reweave_trace::{Events, RawEvents, Result, StdEvents, Trace, WordAccess};
+use reweave_trace::{Events, Growing, RawEvents, Result, Trace, WordAccess};
 
 index!(
     /// A thread. A number is used again for a child forked by the thread that joined its last user: the two are ordered
@@ -346,16 +345,6 @@ impl Source for RawEvents<'_> {
     }
 }
 
-impl Source for StdEvents {
-    #[inline]
-    fn next(&mut self) -> Result<Option<Event<'_>>> {
-        StdEvents::next(self)
-    }
-    fn progress(&self) -> f64 {
-        StdEvents::progress(self)
-    }
-}
-
 /// Passes over a whole trace. Returns the number of events. `go_on` is asked now and then, with how far it is (from 0
 /// to 1); if it says no, the rest is left out.
 pub fn run<L: Linear + ?Sized>(trace: &Trace, analysis: &mut L, go_on: &mut dyn FnMut(f64) -> bool) -> Result<u64> {
@@ -363,17 +352,14 @@ pub fn run<L: Linear + ?Sized>(trace: &Trace, analysis: &mut L, go_on: &mut dyn 
     std::thread::scope(|scope| run_on(trace.events_ahead(scope), front, analysis, go_on))
 }
 
-/// Passes over a whole text.
-pub fn run_std<L: Linear + ?Sized>(
-    text: StdEvents,
-    front: Front,
+/// Passes over a whole text, while it is converted.
+pub fn run_beside<L: Linear + ?Sized>(
+    text: Growing,
+    path: &Path,
     analysis: &mut L,
     go_on: &mut dyn FnMut(f64) -> bool,
 ) -> Result<u64> {
-    std::thread::scope(|scope| match StdAhead::start(Box::new(text), scope) {
-        Ok(ahead) => run_on(ahead, front, analysis, go_on),
-        Err(text) => run_on(*text, front, analysis, go_on),
-    })
+    run_on(Events::of_text(text), Front::of_text(path), analysis, go_on)
 }
 
 /// Events between two looks at the clock, and the time between two questions whether to go on.

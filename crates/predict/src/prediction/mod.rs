@@ -9,6 +9,7 @@
 mod accessors;
 mod atomicity;
 mod deadlocks;
+mod early;
 mod races;
 mod stream;
 
@@ -25,6 +26,7 @@ use crate::search::{self, SearchLimits};
 use crate::share::{self, Share};
 pub use accessors::accessors;
 pub(crate) use atomicity::Leaves;
+pub use early::{Early, open};
 pub(crate) use races::Shows;
 
 #[derive(Clone, Debug, Default)]
@@ -86,6 +88,7 @@ const TURNS: [Kind; 6] =
 pub struct Prediction<'a> {
     pub(crate) trace: &'a Trace,
     pub(crate) options: &'a Options<'a>,
+    early: Option<Early>,
     chosen: Vec<AnalysisRef>,
     /// What the pass over the trace listed.
     listed: Vec<(AnalysisRef, Candidates)>,
@@ -104,10 +107,21 @@ pub fn predict(
     options: &Options<'_>,
     progress: &mut dyn FnMut(&'static str, f64),
 ) -> Result<PredictionResult> {
+    predict_from(trace, None, options, progress)
+}
+
+/// As [`predict`], for a trace that may have been read while it was [opened](open).
+pub fn predict_from(
+    trace: &Trace,
+    early: Option<Early>,
+    options: &Options<'_>,
+    progress: &mut dyn FnMut(&'static str, f64),
+) -> Result<PredictionResult> {
     let mut prediction = Prediction {
         trace,
         options,
-        chosen: chosen(trace, options),
+        early,
+        chosen: chosen(trace.event_count(), options),
         listed: Vec::new(),
         answer: PredictionResult::default(),
         progress,
@@ -137,9 +151,9 @@ pub fn predict(
     Ok(answer)
 }
 
-fn chosen(trace: &Trace, options: &Options<'_>) -> Vec<AnalysisRef> {
+fn chosen(events: u64, options: &Options<'_>) -> Vec<AnalysisRef> {
     let asked_for = |id: AnalysisId| options.analyses.iter().any(|asked| asked.id() == id);
-    let too_costly = |analysis: AnalysisRef| trace.event_count() > LONG && analysis.about().is_costly;
+    let too_costly = |analysis: AnalysisRef| events > LONG && analysis.about().is_costly;
     let reads = analyses::nondeterminism::NondeterministicReads.id();
     let is_chosen = |analysis: &AnalysisRef| {
         let wanted = options.nondeterminism.wanted && analysis.id() == reads;
@@ -150,6 +164,17 @@ fn chosen(trace: &Trace, options: &Options<'_>) -> Vec<AnalysisRef> {
         listed || wanted
     };
     ANALYSES.iter().copied().filter(is_chosen).collect()
+}
+
+fn streaming(analyses: &[AnalysisRef]) -> Vec<AnalysisRef> {
+    analyses.iter().copied().filter(|analysis| analysis.pass().is_some()).collect()
+}
+
+/// What is listed has to be asked about, too.
+fn for_reading<'a>(limits: &SearchLimits<'a>) -> SearchLimits<'a> {
+    let now = Instant::now();
+    let half = limits.deadline.map(|deadline| now + deadline.saturating_duration_since(now) / 2);
+    SearchLimits { deadline: half, ..*limits }
 }
 
 impl Prediction<'_> {
@@ -177,15 +202,14 @@ impl Prediction<'_> {
 
     /// The streaming analyses among those that were chosen, in one pass.
     fn pass(&mut self) -> Result<()> {
-        // What is listed has to be asked about, too.
-        let now = Instant::now();
-        let half = self.options.limits.deadline.map(|deadline| now + deadline.saturating_duration_since(now) / 2);
-        let limits = SearchLimits { deadline: half, ..self.options.limits };
-        let streaming: Vec<AnalysisRef> =
-            self.chosen.iter().copied().filter(|analysis| analysis.pass().is_some()).collect();
+        let limits = for_reading(&self.options.limits);
+        let streaming = streaming(&self.chosen);
         let is_costly = |analysis: &AnalysisRef| analysis.about().is_costly;
         // Also with none of them: whether the trace can have happened is to be known before anything else.
-        let mut read = self.read(&streaming, &limits)?;
+        let mut read = match self.early.take().and_then(|early| early.of(&streaming)) {
+            Some(read) => read?,
+            None => self.read(&streaming, &limits)?,
+        };
         if self.options.share.is_none() && limits.is_out_of_memory() && streaming.iter().any(is_costly) {
             // Those that keep something of every event go; the others may come to the end without them.
             drop(read);

@@ -1,10 +1,11 @@
 //! The common reading of the trace: the streaming analyses side by side, on several threads if there are any to spare.
 
 use std::panic::resume_unwind;
+use std::path::Path;
 use std::thread;
 
 use reweave_model::{EventId, Kind};
-use reweave_trace::{Result, Trace};
+use reweave_trace::{Growing, Result, Trace};
 
 use crate::analysis::AnalysisRef;
 use crate::linear::{self, Candidates, Linear, Way};
@@ -39,6 +40,18 @@ pub(super) struct Read {
 /// One that keeps something of every event.
 const COSTLY_WEIGHT: u32 = 5;
 
+/// What a thread reads.
+pub(super) enum Input<'a> {
+    Trace(&'a Trace),
+    /// A text that is being converted.
+    Text(Growing, &'a Path),
+}
+
+/// How many threads read.
+pub(super) fn readers(analyses: &[AnalysisRef], limits: &SearchLimits<'_>) -> usize {
+    limits.jobs.clamp(1, analyses.len().max(1))
+}
+
 /// Reads the trace once for each thread. `progress` hears how far the first one is.
 pub(super) fn read(
     trace: &Trace,
@@ -46,14 +59,24 @@ pub(super) fn read(
     limits: &SearchLimits<'_>,
     progress: &mut dyn FnMut(f64),
 ) -> Result<Read> {
-    let mut shares = deal(analyses, limits.jobs.max(1), 0);
-    let first = shares.remove(0);
-    shares.retain(|share| !share.analyses.is_empty());
+    let inputs = (0..readers(analyses, limits)).map(|_| Input::Trace(trace)).collect();
+    read_all(inputs, analyses, limits, progress)
+}
+
+/// Deals the analyses out to the readers.
+pub(super) fn read_all(
+    inputs: Vec<Input<'_>>,
+    analyses: &[AnalysisRef],
+    limits: &SearchLimits<'_>,
+    progress: &mut dyn FnMut(f64),
+) -> Result<Read> {
+    let mut shares = deal(analyses, inputs.len(), 0).into_iter().zip(inputs);
+    let (first, input) = shares.next().expect("somebody reads");
     let all: Vec<Result<Read>> = limits.timed(Stage::Stream, || {
         thread::scope(|scope| {
             let others: Vec<_> =
-                shares.iter().map(|share| scope.spawn(|| share.read(trace, limits, &mut |_| {}))).collect();
-            let mut all = vec![first.read(trace, limits, progress)];
+                shares.map(|(share, input)| scope.spawn(move || share.read(input, limits, &mut |_| {}))).collect();
+            let mut all = vec![first.read(input, limits, progress)];
             all.extend(others.into_iter().map(|other| other.join().unwrap_or_else(|why| resume_unwind(why))));
             all
         })
@@ -145,8 +168,17 @@ fn deal(analyses: &[AnalysisRef], jobs: usize, first: u32) -> Vec<Part> {
     shares
 }
 
+impl Input<'_> {
+    fn pass<L: Linear + ?Sized>(self, analysis: &mut L, go_on: &mut dyn FnMut(f64) -> bool) -> Result<u64> {
+        match self {
+            Self::Trace(trace) => linear::run(trace, analysis, go_on),
+            Self::Text(text, path) => linear::run_beside(text, path, analysis, go_on),
+        }
+    }
+}
+
 impl Part {
-    fn read(&self, trace: &Trace, limits: &SearchLimits<'_>, progress: &mut dyn FnMut(f64)) -> Result<Read> {
+    fn read(&self, input: Input<'_>, limits: &SearchLimits<'_>, progress: &mut dyn FnMut(f64)) -> Result<Read> {
         let (names, mut passes): (Vec<AnalysisRef>, Vec<Box<dyn Linear>>) =
             self.analyses.iter().filter_map(|&analysis| Some((analysis, analysis.pass()?))).unzip();
         let mut go_on = |done| {
@@ -155,8 +187,8 @@ impl Part {
         };
         let events = match &mut passes[..] {
             // No list to go through for each event.
-            [one] => linear::run(trace, &mut **one, &mut go_on)?,
-            _ => linear::run(trace, &mut passes, &mut go_on)?,
+            [one] => input.pass(&mut **one, &mut go_on)?,
+            _ => input.pass(&mut passes, &mut go_on)?,
         };
         let passed = names.into_iter().zip(passes).map(|(analysis, mut pass)| {
             let found = pass.finish();

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use super::SearchLimits;
 
-/// What prediction does, one after the other.
+/// What prediction does, one after the other; but a text is read by the streaming analyses while it is converted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Stage {
     /// Opening the trace; text is converted.

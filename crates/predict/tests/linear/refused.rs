@@ -3,7 +3,7 @@
 use reweave_model::{AccessFlags, Addr, LockMode, ObjectId, Op, Pc, ThreadId, Value};
 use reweave_predict::analyses::hb::HbRaces;
 use reweave_predict::linear::run;
-use reweave_trace::{StdEvents, TraceBuilder};
+use reweave_trace::{TraceBuilder, open};
 
 const WRITE: Op<'static> = Op::Write { addr: Addr(64), size: 8, value: Value::Word(1), flags: AccessFlags(0) };
 const ACQUIRE: Op<'static> = Op::Acquire { object: ObjectId(16), mode: LockMode::Exclusive, tried: false };
@@ -50,13 +50,7 @@ fn nonsense_text_is_refused_with_its_line() {
     let path = std::env::temp_dir().join(format!("reweave-refused-{}.std", std::process::id()));
     for (text, expected) in cases {
         std::fs::write(&path, text).expect("a file for text");
-        let mut events = StdEvents::open(&path).expect("it is there");
-        let message = loop {
-            match events.next() {
-                Ok(event) => assert!(event.is_some(), "{text} is not refused"),
-                Err(error) => break error.to_string(),
-            }
-        };
+        let message = open(&path).err().unwrap_or_else(|| panic!("{text} is not refused")).to_string();
         assert!(message.contains(expected), "{message}");
     }
     std::fs::remove_file(&path).ok();

@@ -1,5 +1,6 @@
 //! Streams the events of a trace. One chunk is unpacked at a time; an event borrows from it until the next one.
 
+use std::sync::Arc;
 use std::thread::Scope;
 
 use reweave_model::wire::{self, Record, kind as k};
@@ -7,8 +8,10 @@ use reweave_model::{AccessFlags, Addr, Event, EventId, Op, Pc, StackId, ThreadId
 
 use super::ahead::ReadAhead;
 use super::excerpt::KeptEvent;
+use super::growing::{Growing, Grown};
 use super::pack::Unpacker;
 use super::reader::Trace;
+use super::v1::ChunkHeader;
 use crate::Result;
 
 /// Thread numbers beyond this are damage: they would make us allocate without bound.
@@ -16,15 +19,13 @@ pub(crate) const MAX_THREADS: u64 = 1 << 22;
 
 /// A lending iterator over events, which keeps track of the current thread and each thread's stack.
 pub struct Events<'t> {
-    trace: &'t Trace,
+    from: Origin<'t>,
     next_chunk: usize,
-    /// Who unpacks the chunks, if it is not done here.
-    ahead: Option<ReadAhead>,
     unpacker: Unpacker,
     /// The words of the current chunk, if it had to be unpacked.
     own: Vec<u64>,
-    /// Those of one that the trace has at hand.
-    lent: Option<&'t [u64]>,
+    /// Those of one that had not.
+    lent: Lent<'t>,
     /// The next record to look at.
     at: usize,
     /// The id of the next event.
@@ -33,6 +34,44 @@ pub struct Events<'t> {
     stack: StackId,
     /// Stacks of the threads that are not current.
     stacks: Vec<StackId>,
+}
+
+/// Where chunks come from.
+enum Origin<'t> {
+    Trace {
+        trace: &'t Trace,
+        /// Who unpacks the chunks, if it is not done here.
+        ahead: Option<ReadAhead>,
+    },
+    /// A text that is being converted, and how far that was at the last chunk.
+    Text { text: Growing, progress: f64 },
+}
+
+impl<'t> Origin<'t> {
+    const fn trace(&self) -> Option<&'t Trace> {
+        match self {
+            Self::Trace { trace, .. } => Some(trace),
+            Self::Text { .. } => None,
+        }
+    }
+}
+
+/// The words of a chunk that needs no unpacking.
+enum Lent<'t> {
+    No,
+    Trace(&'t [u64]),
+    Text(Arc<Vec<u64>>),
+}
+
+impl Lent<'_> {
+    #[inline(always)]
+    fn or<'a>(&'a self, own: &'a [u64]) -> &'a [u64] {
+        match self {
+            Self::No => own,
+            Self::Trace(words) => words,
+            Self::Text(words) => words,
+        }
+    }
 }
 
 /// An access of up to eight bytes, as it stands in the chunk: small enough for registers, which an [`Event`] is not.
@@ -89,13 +128,21 @@ pub struct RawChunk<'a> {
 
 impl<'t> Events<'t> {
     pub(super) fn new(trace: &'t Trace, chunk: usize) -> Self {
+        Self::from(Origin::Trace { trace, ahead: None }, chunk)
+    }
+
+    /// Those of a text, while it is converted.
+    pub fn of_text(text: Growing) -> Self {
+        Self::from(Origin::Text { text, progress: 0.0 }, 0)
+    }
+
+    fn from(from: Origin<'t>, chunk: usize) -> Self {
         Self {
-            trace,
+            from,
             next_chunk: chunk,
-            ahead: None,
             unpacker: Unpacker::default(),
             own: Vec::new(),
-            lent: None,
+            lent: Lent::No,
             at: 0,
             next_id: 0,
             thread: ThreadId(0),
@@ -108,15 +155,12 @@ impl<'t> Events<'t> {
     where
         't: 'scope,
     {
-        Self { ahead: ReadAhead::start(trace, scope), ..Self::new(trace, 0) }
+        Self::from(Origin::Trace { trace, ahead: ReadAhead::start(trace, scope) }, 0)
     }
 
     #[inline(always)]
     fn words(&self) -> &[u64] {
-        match self.lent {
-            Some(words) => words,
-            None => &self.own,
-        }
+        self.lent.or(&self.own)
     }
 
     /// The next event, or `None` after the last. Damaged chunks are skipped; see [`Trace::damage`].
@@ -157,7 +201,7 @@ impl<'t> Events<'t> {
         self.next_id += 1;
         let (thread, stack) = (self.thread, self.stack);
         // Only this one field may be borrowed.
-        let words = self.lent.unwrap_or(&self.own);
+        let words = self.lent.or(&self.own);
         match wire::decode(&words[self.at..]) {
             Ok((Record::Event { pc, op }, len)) => {
                 self.at += len;
@@ -207,8 +251,7 @@ impl<'t> Events<'t> {
         match wire::decode(&self.words()[self.at..]) {
             Ok(_) => true,
             Err(why) => {
-                let position = self.trace.chunk_position(self.next_chunk - 1);
-                self.trace.report(position, format!("event {} of the chunk starting here: {why}", self.next_id));
+                self.report(format!("event {} of the chunk starting here: {why}", self.next_id));
                 match wire::length(&self.words()[self.at..]) {
                     // Only the operand is bad: the records after it are still there.
                     Ok(len) => {
@@ -238,8 +281,7 @@ impl<'t> Events<'t> {
     #[cold]
     fn first_switch(&mut self, thread: u64) {
         if thread >= MAX_THREADS {
-            let position = self.trace.chunk_position(self.next_chunk - 1);
-            self.trace.report(position, format!("thread {thread} in the chunk starting here is impossible"));
+            self.report(format!("thread {thread} in the chunk starting here is impossible"));
             self.at = self.words().len();
             return;
         }
@@ -250,14 +292,8 @@ impl<'t> Events<'t> {
     /// Unpacks the next chunk that has anything in it.
     fn load(&mut self) -> bool {
         loop {
-            let at_hand = self.trace.at_hand(self.next_chunk);
-            self.lent = at_hand.map(|(_, words)| words);
-            let header = match (&self.ahead, at_hand) {
-                (_, Some((header, _))) => Some(header),
-                (Some(ahead), None) => ahead.next(&mut self.own),
-                (None, None) => self.trace.unpack(self.next_chunk, &mut self.unpacker, &mut self.own),
-            };
-            let Some(header) = header else { return false };
+            self.lent = Lent::No;
+            let Some(header) = self.next_words() else { return false };
             self.next_chunk += 1;
             self.at = 0;
             self.next_id = header.first_event;
@@ -265,8 +301,7 @@ impl<'t> Events<'t> {
             self.stacks.fill(StackId(0));
             self.thread = ThreadId(header.thread);
             if u64::from(header.thread) >= MAX_THREADS {
-                let position = self.trace.chunk_position(self.next_chunk - 1);
-                self.trace.report(position, format!("thread {} is impossible", header.thread));
+                self.report(format!("thread {} is impossible", header.thread));
                 self.pass_over();
             }
             if !self.words().is_empty() {
@@ -275,9 +310,35 @@ impl<'t> Events<'t> {
         }
     }
 
+    /// The words of the next chunk.
+    fn next_words(&mut self) -> Option<ChunkHeader> {
+        match &mut self.from {
+            Origin::Text { text, progress } => {
+                let Grown { header, words, progress: now } = text.next()?;
+                (self.lent, *progress) = (Lent::Text(words), now);
+                Some(header)
+            }
+            Origin::Trace { trace, ahead } => match (trace.at_hand(self.next_chunk), ahead) {
+                (Some((header, words)), _) => {
+                    self.lent = Lent::Trace(words);
+                    Some(header)
+                }
+                (None, Some(ahead)) => ahead.next(&mut self.own),
+                (None, None) => trace.unpack(self.next_chunk, &mut self.unpacker, &mut self.own),
+            },
+        }
+    }
+
+    /// Something is wrong with the current chunk. A text that was just converted has no damage.
+    fn report(&self, what: String) {
+        if let Some(trace) = self.from.trace() {
+            trace.report(trace.chunk_position(self.next_chunk - 1), what);
+        }
+    }
+
     /// Leaves what is left of the current chunk.
     fn pass_over(&mut self) {
-        self.lent = None;
+        self.lent = Lent::No;
         self.own.clear();
     }
 
@@ -300,7 +361,7 @@ impl<'t> Events<'t> {
 
     /// The record of this event, if it can be read. Chunks between here and there are not unpacked.
     pub(super) fn kept(&mut self, id: EventId) -> Result<Option<KeptEvent>> {
-        let chunk = self.trace.chunk_of(id);
+        let Some(chunk) = self.from.trace().map(|trace| trace.chunk_of(id)) else { return Ok(None) };
         if chunk >= self.next_chunk {
             self.pass_over();
             (self.next_chunk, self.at) = (chunk, 0);
@@ -316,7 +377,10 @@ impl<'t> Events<'t> {
 
     /// How much of the trace has been unpacked, from 0 to 1.
     pub fn progress(&self) -> f64 {
-        self.next_chunk as f64 / self.trace.chunk_count().max(1) as f64
+        match &self.from {
+            Origin::Trace { trace, .. } => self.next_chunk as f64 / trace.chunk_count().max(1) as f64,
+            Origin::Text { progress, .. } => *progress,
+        }
     }
 }
 

@@ -6,6 +6,7 @@
 mod ahead;
 mod events;
 mod excerpt;
+pub(crate) mod growing;
 pub(crate) mod narrow;
 pub mod pack;
 mod raw;
@@ -16,6 +17,7 @@ mod writer;
 
 pub(crate) use events::MAX_THREADS;
 pub use events::{Events, RawChunk, WordAccess};
+pub use growing::Growing;
 pub use raw::{Context, RawEvents};
 pub use writer::Writer;
 

@@ -3,6 +3,8 @@
 //! Much quicker to make and to read than packing, which pays for files: a trace that was converted from text is read
 //! once by every pass of an analysis.
 
+use std::sync::Arc;
+
 use super::v1::ChunkHeader;
 
 /// A chunk of events that was never packed.
@@ -13,7 +15,7 @@ pub(crate) struct UnpackedChunk {
 
 /// Its records.
 pub(crate) enum Unpacked {
-    Wide(Vec<u64>),
+    Wide(Arc<Vec<u64>>),
     Narrow(Narrow),
 }
 

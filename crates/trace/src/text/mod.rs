@@ -7,11 +7,15 @@ mod std_format;
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, BufWriter, Read, Write};
+use std::panic::resume_unwind;
 use std::path::Path;
+use std::thread;
 
+pub use std_format::LeftOut;
 pub(crate) use std_format::thread_names;
-pub use std_format::{LeftOut, StdEvents};
 
+use crate::format::Growing;
+use crate::format::growing::Readers;
 use crate::format::v1::FILE_MAGIC;
 use crate::{Error, Meta, Result, Trace, TraceBuilder};
 
@@ -48,7 +52,8 @@ impl Format {
         }
     }
 
-    fn of_file(path: &Path) -> Result<Self> {
+    /// By name, or else by content.
+    pub fn of_file(path: &Path) -> Result<Self> {
         let mut start = Vec::new();
         let file = File::open(path).map_err(Error::io(path))?;
         file.take(512).read_to_end(&mut start).map_err(Error::io(path))?;
@@ -65,12 +70,41 @@ pub fn open(path: impl AsRef<Path>) -> Result<Trace> {
     let path = path.as_ref();
     match Format::of_file(path)? {
         Format::Rwt => Trace::open(path),
-        format => {
-            let mut builder = TraceBuilder::new(&Meta::default()).unpacked();
-            let finish = import(path, format, &mut builder)?;
-            builder.open(finish.footer, &finish.symbols)
-        }
+        format => convert_in_memory(path, format, Readers::default()),
     }
+}
+
+/// As [`open`]; while a text in STD form is converted, `read` gets its events, once for each of so many readers. What it
+/// returns is returned, or `None` where there was nothing to read meanwhile.
+///
+/// Such a text has reads and writes, locks, forks and joins, and atomic blocks: nothing else.
+pub fn open_beside<R>(
+    path: impl AsRef<Path>,
+    readers: usize,
+    read: impl FnOnce(Vec<Growing>) -> R,
+) -> Result<(Trace, Option<R>)> {
+    let path = path.as_ref();
+    let is_worth_it = readers > 0 && thread::available_parallelism().is_ok_and(|count| count.get() > 1);
+    if !is_worth_it || Format::of_file(path)? != Format::Std {
+        return Ok((open(path)?, None));
+    }
+    let (readers, growing) = Readers::new(readers);
+    thread::scope(|scope| {
+        let convert = || convert_in_memory(path, Format::Std, readers);
+        let Ok(converting) = thread::Builder::new().name("convert".into()).spawn_scoped(scope, convert) else {
+            // No thread to be had.
+            return Ok((open(path)?, None));
+        };
+        let read = read(growing);
+        let trace = converting.join().unwrap_or_else(|why| resume_unwind(why))?;
+        Ok((trace, Some(read)))
+    })
+}
+
+fn convert_in_memory(path: &Path, format: Format, readers: Readers) -> Result<Trace> {
+    let mut builder = TraceBuilder::new(&Meta::default()).unpacked(readers);
+    let finish = import(path, format, &mut builder)?;
+    builder.open(finish.footer, &finish.symbols)
 }
 
 /// Converts between formats, chosen by the names. Tells what the output format could not express.

@@ -20,7 +20,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use memmap2::{Mmap, UncheckedAdvice};
-use reweave_model::{AccessFlags, Addr, Event, EventId, LockMode, ObjectId, Op, Pc, Place, StackId, ThreadId, Value};
+use reweave_model::{Addr, LockMode, ObjectId, Op, Pc, Place, ThreadId};
 
 use super::Finish;
 use crate::builder::WholeWord;
@@ -42,6 +42,8 @@ const LOCK_SIZE: usize = 16;
 const NAMED_LOCATIONS_AT: u64 = 1 << 40;
 /// Bytes of a text that go back to the system when they have been read.
 const GIVEN_BACK_AT_ONCE: usize = 16 << 20;
+/// Bytes between two looks at how far it is.
+const LOOK_EVERY: usize = 1 << 20;
 /// Where the names stand in the footer.
 const NAMES: &str = "std_names";
 
@@ -85,27 +87,14 @@ enum Parsed {
     Other(Op<'static>),
 }
 
-impl Parsed {
-    #[inline]
-    fn op(self) -> Op<'static> {
-        match self {
-            Self::Access(WholeWord { is_write, addr, value }) => {
-                let (size, value, flags) = (8, Value::Word(value), AccessFlags(0));
-                if is_write { Op::Write { addr, size, value, flags } } else { Op::Read { addr, size, value, flags } }
-            }
-            Self::Other(op) => op,
-        }
-    }
-}
-
 enum Text {
     Mapped(Mmap),
     /// What cannot be mapped: pipes, empty files.
     Owned(Vec<u8>),
 }
 
-/// Streams the events of an STD file; nothing but the names is kept.
-pub struct StdEvents {
+/// Streams what the lines of an STD file say; nothing but the names is kept.
+struct Lines {
     path: PathBuf,
     text: Text,
     /// Of the next line.
@@ -114,12 +103,10 @@ pub struct StdEvents {
     given_back: usize,
     line: usize,
     importer: Importer,
-    next: u64,
 }
 
-impl StdEvents {
-    pub fn open(path: impl AsRef<Path>) -> Result<Self> {
-        let path = path.as_ref();
+impl Lines {
+    fn open(path: &Path) -> Result<Self> {
         let mut file = File::open(path).map_err(Error::io(path))?;
         let about = file.metadata().map_err(Error::io(path))?;
         let text = if about.is_file() && about.len() > 0 {
@@ -131,22 +118,12 @@ impl StdEvents {
             file.read_to_end(&mut bytes).map_err(Error::io(path))?;
             Text::Owned(bytes)
         };
-        Ok(Self { path: path.to_owned(), text, at: 0, given_back: 0, line: 0, importer: Importer::default(), next: 0 })
-    }
-
-    /// The next event, or `None` after the last.
-    #[expect(clippy::should_implement_trait, reason = "fails, and stands in for a lending iterator")]
-    #[inline]
-    pub fn next(&mut self) -> Result<Option<Event<'static>>> {
-        let Some((thread, pc, what)) = self.next_parsed()? else { return Ok(None) };
-        let id = EventId(self.next);
-        self.next += 1;
-        Ok(Some(Event { id, thread, pc, stack: StackId(0), op: what.op() }))
+        Ok(Self { path: path.to_owned(), text, at: 0, given_back: 0, line: 0, importer: Importer::default() })
     }
 
     /// What the next line says that says something.
     #[inline]
-    fn next_parsed(&mut self) -> Result<Option<(ThreadId, Pc, Parsed)>> {
+    fn next(&mut self) -> Result<Option<(ThreadId, Pc, Parsed)>> {
         if self.at - self.given_back >= GIVEN_BACK_AT_ONCE {
             self.give_back();
         }
@@ -198,7 +175,7 @@ impl StdEvents {
     }
 
     /// How much of the text has been read, from 0 to 1.
-    pub fn progress(&self) -> f64 {
+    fn progress(&self) -> f64 {
         let len = match &self.text {
             Text::Mapped(map) => map.len(),
             Text::Owned(bytes) => bytes.len(),
@@ -215,14 +192,19 @@ pub(super) fn import(path: &Path, builder: &mut TraceBuilder) -> Result<Finish> 
         abstract_values: true,
         ..Meta::default()
     })?;
-    let mut events = StdEvents::open(path)?;
-    while let Some((thread, pc, what)) = events.next_parsed()? {
+    let mut lines = Lines::open(path)?;
+    let mut next_look = 0;
+    while let Some((thread, pc, what)) = lines.next()? {
+        if lines.at >= next_look {
+            builder.set_progress(lines.progress());
+            next_look = lines.at + LOOK_EVERY;
+        }
         match what {
             Parsed::Access(access) => builder.push_word(thread, pc, access)?,
             Parsed::Other(op) => builder.push(thread, pc, op)?,
         }
     }
-    let importer = events.importer;
+    let importer = lines.importer;
     let symbols = importer.symbols(path);
     let names = serde_json::json!({
         "threads": importer.threads.all,

@@ -85,19 +85,8 @@ fn signalled(
     const SIGNAL_SET: i32 = 0;
     static PAIRS: AtomicU32 = AtomicU32::new(0);
     let pair = PAIRS.fetch_add(1, Ordering::Relaxed) + 1;
-    let put = Transfer {
-        action: Action::Put,
-        pe,
-        there: (to, 1),
-        here: (from, 1),
-        count,
-        elements,
-        context,
-        blocking,
-        pair,
-        value: None,
-        compare: None,
-    };
+    let one = Transfer::one(Action::Put, pe, (to, 1), (from, 1), elements, context);
+    let put = Transfer { count, blocking, pair, ..one };
     transfer(call, put);
     let operator = if operator == SIGNAL_SET { Operator::Replace } else { ADD };
     let signal = Transfer {
@@ -166,6 +155,21 @@ struct Transfer {
     pair: u32,
     value: Option<u64>,
     compare: Option<u64>,
+}
+
+impl Transfer {
+    /// Of one element, done when the call returns, with nothing passed by value.
+    const fn one(
+        action: Action,
+        pe: i32,
+        there: (u64, i64),
+        here: (u64, i64),
+        elements: Elements,
+        context: usize,
+    ) -> Self {
+        let (count, blocking, pair, value, compare) = (1, true, 0, None, None);
+        Self { action, pe, there, here, count, elements, context, blocking, pair, value, compare }
+    }
 }
 
 /// Logs the transfer, and says what a plan wants to become of it.
@@ -248,11 +252,8 @@ fn atomic(
     pe: i32,
 ) -> Decision {
     let value = Some(value).filter(|_| action.writes());
-    let (there, here, compare) = ((there, 1), (0, 1), None);
-    transfer(
-        call,
-        Transfer { action, pe, there, here, count: 1, elements, context, blocking: true, pair: 0, value, compare },
-    )
+    let one = Transfer::one(action, pe, (there, 1), (0, 1), elements, context);
+    transfer(call, Transfer { value, ..one })
 }
 
 /// A compare-and-swap: what it compares with, and what it writes then.
@@ -265,11 +266,8 @@ fn compare_and_swap(
     pe: i32,
 ) -> Decision {
     let action = Action::Fetch(Operator::CompareAndSwap);
-    let (there, here, value, compare) = ((there, 1), (0, 1), Some(new), Some(old));
-    transfer(
-        call,
-        Transfer { action, pe, there, here, count: 1, elements, context, blocking: true, pair: 0, value, compare },
-    )
+    let one = Transfer::one(action, pe, (there, 1), (0, 1), elements, context);
+    transfer(call, Transfer { value: Some(new), compare: Some(old), ..one })
 }
 
 /// What an atomic operation brought back.

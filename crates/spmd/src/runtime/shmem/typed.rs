@@ -91,106 +91,32 @@ fn put_elements(call: &Call, elements: Elements, (to, from, count, pe): (u64, u6
     let value = unsafe { element(from, elements, count) };
     let (there, here) = ((to, how.strides.0), (from, how.strides.1));
     let How { context, blocking, .. } = how;
-    transfer(
-        call,
-        Transfer {
-            action: Action::Put,
-            pe,
-            there,
-            here,
-            count,
-            elements,
-            context,
-            blocking,
-            pair: 0,
-            value,
-            compare: None,
-        },
-    )
+    let one = Transfer::one(Action::Put, pe, there, here, elements, context);
+    transfer(call, Transfer { count, blocking, value, ..one })
 }
 
 fn get_elements(call: &Call, elements: Elements, (to, from, count, pe): (u64, u64, u64, i32), how: How) -> Decision {
     let (there, here) = ((from, how.strides.0), (to, how.strides.1));
     let How { context, blocking, .. } = how;
-    transfer(
-        call,
-        Transfer {
-            action: Action::Get,
-            pe,
-            there,
-            here,
-            count,
-            elements,
-            context,
-            blocking,
-            pair: 0,
-            value: None,
-            compare: None,
-        },
-    )
+    let one = Transfer::one(Action::Get, pe, there, here, elements, context);
+    transfer(call, Transfer { count, blocking, ..one })
 }
 
 /// A value that is put, without memory of this rank.
 fn put_value(call: &Call, elements: Elements, context: usize, to: u64, value: u64, pe: i32) -> Decision {
-    let (there, here, value) = ((to, 1), (0, 1), Some(value));
-    transfer(
-        call,
-        Transfer {
-            action: Action::Put,
-            pe,
-            there,
-            here,
-            count: 1,
-            elements,
-            context,
-            blocking: true,
-            pair: 0,
-            value,
-            compare: None,
-        },
-    )
+    let one = Transfer::one(Action::Put, pe, (to, 1), (0, 1), elements, context);
+    transfer(call, Transfer { value: Some(value), ..one })
 }
 
 fn get_value(call: &Call, elements: Elements, context: usize, from: u64, pe: i32) -> Decision {
-    let (there, here) = ((from, 1), (0, 1));
-    transfer(
-        call,
-        Transfer {
-            action: Action::Get,
-            pe,
-            there,
-            here,
-            count: 1,
-            elements,
-            context,
-            blocking: true,
-            pair: 0,
-            value: None,
-            compare: None,
-        },
-    )
+    transfer(call, Transfer::one(Action::Get, pe, (from, 1), (0, 1), elements, context))
 }
 
 /// An atomic operation whose result comes later, into memory of this rank.
 fn fetch_later(call: &Call, operator: Operator, context: usize, at: (u64, u64, i32), elements: Elements) -> Decision {
     let (result, there, pe) = at;
-    let (there, here, action) = ((there, 1), (result, 1), Action::Fetch(operator));
-    transfer(
-        call,
-        Transfer {
-            action,
-            pe,
-            there,
-            here,
-            count: 1,
-            elements,
-            context,
-            blocking: false,
-            pair: 0,
-            value: None,
-            compare: None,
-        },
-    )
+    let one = Transfer::one(Action::Fetch(operator), pe, (there, 1), (result, 1), elements, context);
+    transfer(call, Transfer { blocking: false, ..one })
 }
 
 /// Calls of one kind: arguments, what is done before the library's own function runs, and after. `<T>`: an element is

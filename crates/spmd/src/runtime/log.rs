@@ -18,7 +18,7 @@ use crate::logfile::{HEADER, MAGIC};
 use crate::phases::Counts;
 use crate::wire::Wire;
 
-/// The file grows by that much.
+/// The file grows by that much; its pages are made with it, which costs a fraction of a fault for each.
 const STEP: usize = 1 << 20;
 
 /// Entries of the longest loop that is known to poll.
@@ -56,6 +56,7 @@ impl Poll {
 
 pub struct Log {
     file: i32,
+    /// Address space for all that the log may take, of which so much is mapped.
     map: *mut u8,
     mapped: usize,
     used: usize,
@@ -67,6 +68,24 @@ pub struct Log {
     recent: VecDeque<(usize, Poll)>,
     /// Entries that did not fit.
     pub dropped: u64,
+}
+
+/// Address space for a log of so many bytes, or of fewer where there is a limit on that.
+fn reserve(limit: usize) -> Option<(*mut u8, usize)> {
+    let mut limit = limit.max(HEADER);
+    loop {
+        let size = limit.div_ceil(STEP) * STEP;
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+        // SAFETY: a new mapping, anywhere.
+        let map = unsafe { libc::mmap(std::ptr::null_mut(), size, libc::PROT_NONE, flags, -1, 0) };
+        if map != libc::MAP_FAILED {
+            return Some((map.cast(), limit));
+        }
+        if limit <= STEP {
+            return None;
+        }
+        limit /= 2;
+    }
 }
 
 // SAFETY: one thread at a time has the log; it is behind a mutex.
@@ -82,9 +101,14 @@ impl Log {
         if file < 0 {
             return None;
         }
+        let Some((map, limit)) = reserve(limit) else {
+            // SAFETY: ours.
+            unsafe { libc::close(file) };
+            return None;
+        };
         let mut log = Log {
             file,
-            map: std::ptr::null_mut(),
+            map,
             mapped: 0,
             used: HEADER,
             kept: HEADER,
@@ -108,24 +132,21 @@ impl Log {
         if needed <= self.mapped {
             return true;
         }
-        let size = needed.div_ceil(STEP) * STEP;
-        // SAFETY: the old map is given back before the new one is used. Blocks are allocated: a full
-        // disk would otherwise be a signal at the first write.
+        let (size, from) = (needed.div_ceil(STEP) * STEP, self.mapped);
+        // SAFETY: within what was reserved, behind what is in use. Blocks are allocated: a full disk would otherwise be
+        // a signal at the first write.
         unsafe {
             if libc::posix_fallocate(self.file, 0, size as i64) != 0 {
                 return false;
             }
             let protection = libc::PROT_READ | libc::PROT_WRITE;
-            let map = libc::mmap(std::ptr::null_mut(), size, protection, libc::MAP_SHARED, self.file, 0);
-            if map == libc::MAP_FAILED {
+            let flags = libc::MAP_SHARED | libc::MAP_FIXED | libc::MAP_POPULATE;
+            let at = self.map.add(from).cast();
+            if libc::mmap(at, size - from, protection, flags, self.file, from as i64) == libc::MAP_FAILED {
                 return false;
             }
-            if !self.map.is_null() {
-                libc::munmap(self.map.cast(), self.mapped);
-            }
-            self.map = map.cast();
-            self.mapped = size;
         }
+        self.mapped = size;
         true
     }
 

@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 
 use reweave_script::language::{BlockId, Statement, StatementKind};
 
+use crate::faults::goes_on_for_ever;
 use crate::frames::{FrameId, Point, Skeleton, ThreadId};
 
 /// One kind of fact.
@@ -92,8 +93,11 @@ pub fn solve<F: Flow>(
             known.into_iter().for_each(|at| solver.push(frame, BlockId(at as u32)));
         }
     }
+    let mut steps = 0;
     while let Some((frame, _, block)) = solver.rest.pop_first() {
         solver.block(frame, block);
+        steps += 1;
+        assert!(!goes_on_for_ever(steps), "a mistake that was made on purpose");
     }
     solver.changed
 }

@@ -22,7 +22,7 @@ use std::collections::BTreeSet;
 use reweave_script::language::{Literal, Operand, Program, StatementKind};
 
 use crate::domain::value::{Domain, Precision, Value};
-use crate::faults::{Fault, is_seeded};
+use crate::faults::{Fault, goes_on_for_ever, is_seeded};
 use crate::flow::{Solution, check, solve};
 use crate::frames::{Point, Skeleton, ThreadId};
 use crate::locks::Locks;
@@ -100,6 +100,7 @@ impl<'a, 'p> Values<'a, 'p> {
         let mut round = 0;
         loop {
             round += 1;
+            assert!(!goes_on_for_ever(round as usize * 100), "a mistake that was made on purpose");
             self.analysis.shared.changed = false;
             let mut changed = false;
             for thread in skeleton.thread_ids() {

@@ -158,7 +158,8 @@ impl<'a, W: World> Election<'a, W> {
             let helped = if stuck {
                 world.has_unmanaged_threads(&self.threads)
             } else {
-                self.threads.is_empty() || self.threads.any_awaits_interrupt() || world.may_be_woken(&self.threads)
+                let interrupted = || self.threads.any_awaits_interrupt() && world.may_be_interrupted();
+                self.threads.is_empty() || interrupted() || world.may_be_woken(&self.threads)
             };
             if !outside && !helped {
                 // An unmanaged thread may have ended a wait after we looked, and ended before we counted.

@@ -53,6 +53,11 @@ pub trait World: Sized + 'static {
         let _ = (waits, timeout);
     }
 
+    /// Whether an interruption that a thread waits for may come from outside of the program.
+    fn may_be_interrupted(&self) -> bool {
+        true
+    }
+
     /// Whether something outside the model may still wake a blocked thread.
     fn may_be_woken(&self, threads: &Threads<Self::Row>) -> bool {
         let _ = threads;

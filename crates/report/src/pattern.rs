@@ -42,7 +42,7 @@ impl Pattern {
                 _ => Some(Self::LostWakeUp),
             },
             () if any(|item| item.turn == Some(TurningPoint::Aba)) => Some(Self::Aba),
-            () if any(updates) => Some(Self::LostUpdate),
+            () if updates(group) => Some(Self::LostUpdate),
             () if any(checks_and_acts) => Some(Self::CheckThenAct),
             () => None,
         }
@@ -177,17 +177,24 @@ fn publishes(group: &Group<'_>) -> bool {
     memory.any(|memory| memory.allocated && held.contains(memory.object.as_str()))
 }
 
-/// The same is read and written in steps: a block of its own, or a line that does both. In the run of a race by memory
-/// order alone nothing is lost: weak synchronization orders the two.
-fn updates(item: &Item) -> bool {
-    if item.facts.memory_order {
-        return false;
-    }
-    if let (Kind::Race, [one, two]) = (item.kind, &item.accesses[..]) {
-        let reads_and_writes =
-            is(one, OpName::Read) && is(two, OpName::Write) || is(one, OpName::Write) && is(two, OpName::Read);
-        return reads_and_writes && one.location.line != 0 && one.location == two.location;
-    }
+/// The same is read and written in steps, by two threads: a block of its own, or a line on which each reads and writes
+/// it. In the run of a race by memory order alone nothing is lost: weak synchronization orders the two.
+fn updates(group: &Group<'_>) -> bool {
+    let strong = || group.items().filter(|item| !item.facts.memory_order);
+    let pair = |item: &Item, names: [OpName; 2]| {
+        let [one, two] = &item.accesses[..] else { return None };
+        let on_one_line = one.location.line != 0 && one.location == two.location && one.memory == two.memory;
+        let named = is(one, names[0]) && is(two, names[1]) || is(one, names[1]) && is(two, names[0]);
+        (item.kind == Kind::Race && on_one_line && named).then(|| (one.location.clone(), one.memory.clone()))
+    };
+    let reads = strong().filter_map(|item| pair(item, [OpName::Read, OpName::Write]));
+    // Where one only reads, and the other only writes, nothing of the reader's is lost.
+    let mut writes =
+        reads.flat_map(|at| strong().map(move |item| pair(item, [OpName::Write; 2]).as_ref() == Some(&at)));
+    writes.any(|both| both) || strong().any(reads_and_writes_back)
+}
+
+fn reads_and_writes_back(item: &Item) -> bool {
     let same = |one: &AccessItem, two: &AccessItem| one.memory.is_some() && one.memory == two.memory;
     match (&item.accesses[..], item.kind) {
         ([first, .., last], Kind::Atomicity) => {
@@ -268,14 +275,21 @@ mod tests {
         assert_eq!(Pattern::of(&Group { lead: &failed, others: Vec::new() }), Some(Pattern::Aba));
         let update = vec![plain(1, read()), plain(2, write()), plain(1, write())];
         assert_eq!(pattern(&[(Kind::Atomicity, update)]), Some(Pattern::LostUpdate));
-        let on_a_line = |memory_order| {
-            let mut item = Item::new(Kind::Race, Strength::Confirmed);
-            item.accesses = vec![plain(1, read()), AccessItem { thread: 2, ..plain(1, write()) }];
-            item.facts.memory_order = memory_order;
-            Pattern::of(&Group { lead: &item, others: Vec::new() })
+        let on_a_line = |ops: &[[Operation; 2]], memory_order| {
+            let item = |[one, two]: &[Operation; 2]| {
+                let mut item = Item::new(Kind::Race, Strength::Confirmed);
+                item.accesses = vec![plain(1, one.clone()), AccessItem { thread: 2, ..plain(1, two.clone()) }];
+                item.facts.memory_order = memory_order;
+                item
+            };
+            let items: Vec<Item> = ops.iter().map(item).collect();
+            let others = items[1..].iter().map(|item| (item, crate::related::Relation::Memory)).collect();
+            Pattern::of(&Group { lead: &items[0], others })
         };
-        assert_eq!(on_a_line(false), Some(Pattern::LostUpdate));
-        assert_eq!(on_a_line(true), None, "weak synchronization orders them: nothing is lost");
+        let (mixed, twice) = ([read(), write()], [write(), write()]);
+        assert_eq!(on_a_line(&[mixed.clone(), twice.clone()], false), Some(Pattern::LostUpdate));
+        assert_eq!(on_a_line(std::slice::from_ref(&mixed), false), None, "one only reads, the other only writes");
+        assert_eq!(on_a_line(&[mixed, twice], true), None, "weak synchronization orders them: nothing is lost");
         let act = vec![plain(1, read()), plain(2, write()), access(1, write(), &[], "other", None)];
         assert_eq!(pattern(&[(Kind::Atomicity, act)]), Some(Pattern::CheckThenAct));
     }

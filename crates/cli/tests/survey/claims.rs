@@ -10,7 +10,7 @@ use super::run::{Deed, Ran, Seen};
 use super::story::{after_name, deeds, is_at, is_content, mark, number};
 
 /// Follows a lock in a forked child.
-const ORPHANED: &str = ", which a thread of the parent held that is not here";
+const ORPHANED: &str = " (held by a thread of the parent, which is not in the child)";
 
 /// What `explain` printed, taken apart.
 pub struct Explained<'t> {
@@ -56,6 +56,7 @@ pub struct Evidence<'a> {
 }
 
 /// An access as the head of the text has it.
+#[derive(Clone)]
 struct Told<'t> {
     thread: u32,
     op: &'t str,
@@ -105,6 +106,12 @@ impl Evidence<'_> {
             let words = line.trim();
             let (number, rest) = mark(words);
             match number {
+                // `(3)–(12) the same by thread 3, thread 4, thread 5, and 7 more`
+                Some(_) if rest.starts_with('–') => {
+                    let (first, words) = told.last().expect("somebody did it first").clone();
+                    let threads = rest.split("thread ").skip(1).filter_map(super::story::number);
+                    told.extend(threads.map(|thread| (Told { thread, ..first.clone() }, words)));
+                }
                 Some(_) => match access(rest) {
                     Some(one) => told.push((one, rest)),
                     None => complaints.push(format!("what access is this? {line}")),

@@ -175,9 +175,14 @@ impl<W: World> Token<'_, W> {
         self.block_interruptibly(BlockedOn::Sleep, 0, Deadline::At(until))
     }
 
-    /// Waits for an interruption that is handled; never granted.
-    pub fn await_interrupt(&mut self, pc: u64) -> Wakeup {
+    /// Waits for an interruption that is handled; never granted. What came before the wait began does not end it;
+    /// `let_in` runs right before, and what it lets in does.
+    pub fn await_interrupt(&mut self, pc: u64, let_in: impl FnOnce()) -> Wakeup {
         self.sync_point();
+        if !self.me().interrupts.is_empty() {
+            W::deliver(self);
+        }
+        let_in();
         self.step(pc, Op::Blocked { on: BlockedOn::Signal, object: ObjectId(0) });
         self.block_interruptibly(BlockedOn::Signal, 0, Deadline::Never)
     }

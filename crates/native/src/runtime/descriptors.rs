@@ -51,8 +51,18 @@ pub enum WaitResult {
     Interrupted,
 }
 
+/// When a wait ends at the latest, and by which signals.
+#[derive(Clone, Copy)]
+pub struct Until {
+    pub deadline: Deadline,
+    /// Handlers that want it do not end the wait.
+    pub restarts: bool,
+    /// The signals that are blocked while it lasts, if they are others than before.
+    pub mask: Option<u64>,
+}
+
 /// Waits until one of the descriptors is ready.
-pub fn wait(inside: &mut Inside, pc: u64, set: &mut [pollfd], deadline: Deadline) -> WaitResult {
+pub fn wait(inside: &mut Inside, pc: u64, set: &mut [pollfd], until: Until) -> WaitResult {
     inside.sync_point();
     inside.me().wait.object.set(set.as_mut_ptr() as u64);
     inside.me().wait.second.set(set.len() as u64);
@@ -69,12 +79,26 @@ pub fn wait(inside: &mut Inside, pc: u64, set: &mut [pollfd], deadline: Deadline
     inside.me().wait.ready.set(is_ready);
     let mut outcome = WaitResult::Ready;
     let need_not = is_ready && matches!(recorded, None | Some(RecordedWaitEnd::WasReady));
-    if !need_not && deadline != Deadline::Now {
-        outcome = block(inside, pc, set, recorded, deadline);
+    if !need_not && until.deadline != Deadline::Now {
+        outcome = block(inside, pc, set, recorded, until);
+    } else if !is_ready && let Some(mask) = until.mask {
+        let before = signals::set_mask(mask);
+        if end_mask(inside, before) {
+            outcome = WaitResult::Interrupted;
+        }
     }
     inside.me().wait.second.set(0);
     inside.me().replay.recorded.set(RecordedWait::Unknown);
     outcome
+}
+
+/// Runs the handlers of what a mask let in, and puts the one before back: they must not run behind it. Returns whether
+/// there were any.
+fn end_mask(inside: &mut Inside, before: u64) -> bool {
+    let any = !inside.me().interrupts.is_empty();
+    signals::deliver(inside);
+    signals::set_mask(before);
+    any
 }
 
 /// Waits in the scheduler.
@@ -83,26 +107,27 @@ fn block(
     pc: u64,
     set: &mut [pollfd],
     recorded: Option<RecordedWaitEnd>,
-    deadline: Deadline,
+    until: Until,
 ) -> WaitResult {
     let object = ObjectId(set.first().map_or(0, |one| one.fd as u64));
     if recorded != Some(RecordedWaitEnd::WasReady) {
         inside.step(pc, Op::Blocked { on: BlockedOn::Descriptor, object });
     }
-    let deadline = match (recorded, deadline) {
+    let deadline = match (recorded, until.deadline) {
         (Some(RecordedWaitEnd::WasReady | RecordedWaitEnd::BecameReady), Deadline::At(time)) => {
             inside.me().replay.put_aside.set(time);
             Deadline::Never
         }
-        _ => deadline,
+        (_, deadline) => deadline,
     };
+    let mask_before = until.mask.map(signals::set_mask);
     inside.me().wait.interruptible.set(true);
-    let outcome = loop {
+    let mut outcome = loop {
         match inside.block(BlockedOn::Descriptor, set.as_mut_ptr() as u64, deadline) {
             Wakeup::Granted => break WaitResult::Ready,
             Wakeup::TimedOut => break WaitResult::TimedOut,
             Wakeup::Interrupted => {
-                let restart = signals::restarts(&inside.me().interrupts);
+                let restart = until.restarts && signals::restarts(&inside.me().interrupts);
                 signals::deliver(inside);
                 if !restart {
                     break WaitResult::Interrupted;
@@ -116,6 +141,9 @@ fn block(
     };
     inside.me().wait.interruptible.set(false);
     inside.me().replay.put_aside.set(NEVER);
+    if mask_before.is_some_and(|before| end_mask(inside, before)) {
+        outcome = WaitResult::Interrupted;
+    }
     let why = match outcome {
         WaitResult::Ready => None,
         WaitResult::TimedOut => Some(RefusedWhy::TimedOut),
@@ -148,7 +176,7 @@ fn ready(inside: &mut Inside, pc: u64, descriptor: c_int, events: i16) -> bool {
     }
     let mut set = [pollfd { fd: descriptor, events, revents: 0 }];
     let deadline = socket_timeout(descriptor, events).map_or(Deadline::Never, |span| time::after(inside, span));
-    let errno = match wait(inside, pc, &mut set, deadline) {
+    let errno = match wait(inside, pc, &mut set, Until { deadline, restarts: true, mask: None }) {
         WaitResult::Ready => return true,
         WaitResult::Interrupted => libc::EINTR,
         WaitResult::TimedOut => libc::EAGAIN,

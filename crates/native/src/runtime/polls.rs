@@ -1,7 +1,7 @@
 //! Calls that ask which descriptors are ready: poll, select, epoll. They wait in the scheduler like calls on one
 //! descriptor.
 
-use super::descriptors::{WaitResult, input, wait};
+use super::descriptors::{Until, WaitResult, input, wait};
 use super::{Inside, Token, enter, ranges, system, time};
 use libc::{c_int, epoll_event, fd_set, nfds_t, pollfd, sigset_t, ssize_t, timespec, timeval};
 use reweave_conductor::Deadline;
@@ -23,8 +23,16 @@ fn span(token: &Token<'_>, span: *const timespec) -> Deadline {
     // SAFETY: the program's own argument.
     match unsafe { span.as_ref() } {
         None => Deadline::Never,
+        Some(span) if span.tv_sec == 0 && span.tv_nsec == 0 => Deadline::Now,
         Some(span) => time::after(token, span.tv_sec as u64 * 1_000_000_000 + span.tv_nsec as u64),
     }
+}
+
+/// These calls end whenever a handler has run, whatever it wants.
+fn until(deadline: Deadline, mask: *const sigset_t) -> Until {
+    // SAFETY: the program's own argument; the kernel's part of a set is its first word.
+    let mask = unsafe { mask.cast::<u64>().as_ref() }.copied();
+    Until { deadline, restarts: false, mask }
 }
 
 /// Waits in the scheduler, then asks the kernel without waiting. The answer is an outside input and orders this thread
@@ -33,12 +41,12 @@ fn polled(
     inside: &mut Inside,
     pc: u64,
     set: &mut [pollfd],
-    deadline: Deadline,
+    until: Until,
     answer: impl FnOnce() -> c_int,
     encode: impl FnOnce(&mut Token<'_>, c_int) -> Vec<u8>,
     play: impl FnOnce(&mut Token<'_>, i64, &[u8]) -> bool,
 ) -> c_int {
-    if matches!(wait(inside, pc, set, deadline), WaitResult::Interrupted) {
+    if matches!(wait(inside, pc, set, until), WaitResult::Interrupted) {
         system::set_errno(libc::EINTR);
         return -1;
     }
@@ -164,17 +172,17 @@ unsafe fn play_epoll(
 
 type Poll = unsafe extern "C-unwind" fn(*mut pollfd, nfds_t, c_int) -> c_int;
 
-/// A poll that waits until then.
+/// A poll that ends so.
 ///
 /// # Safety
 /// The program's own array of so many.
-unsafe fn poll_until(inside: &mut Inside, pc: u64, set: *mut pollfd, count: nfds_t, deadline: Deadline) -> c_int {
+unsafe fn poll_until(inside: &mut Inside, pc: u64, set: *mut pollfd, count: nfds_t, until: Until) -> c_int {
     // SAFETY: by the contract.
     unsafe {
         let mut own = if set.is_null() { Vec::new() } else { std::slice::from_raw_parts(set, count as usize).to_vec() };
         let ask = || real!(poll: Poll)(set, count, 0);
         let play = |_: &mut Token<'_>, _, bytes: &[u8]| play_poll(set, count, bytes);
-        let result = polled(inside, pc, &mut own, deadline, ask, |_, _| encode_poll(set, count), play);
+        let result = polled(inside, pc, &mut own, until, ask, |_, _| encode_poll(set, count), play);
         ranges::wrote(inside, set.cast(), count as usize * size_of::<pollfd>(), pc);
         result
     }
@@ -188,12 +196,63 @@ fn bits(set: *const fd_set, count: c_int, events: i16, into: &mut Vec<pollfd>) {
     }
 }
 
+type Select = unsafe extern "C-unwind" fn(c_int, *mut fd_set, *mut fd_set, *mut fd_set, *mut timeval) -> c_int;
+
+/// A select that ends so.
+///
+/// # Safety
+/// The program's own sets, with room for so many descriptors, or none.
+unsafe fn select_until(inside: &mut Inside, pc: u64, count: c_int, sets: [*mut fd_set; 3], until: Until) -> c_int {
+    let mut own = Vec::new();
+    for (set, events) in sets.into_iter().zip([libc::POLLIN, libc::POLLOUT, libc::POLLPRI]) {
+        bits(set, count, events, &mut own);
+    }
+    let mut zero = timeval { tv_sec: 0, tv_usec: 0 };
+    let [reads, writes, others] = sets;
+    // SAFETY: by the contract.
+    unsafe {
+        let ask = || real!(select: Select)(count, reads, writes, others, &raw mut zero);
+        let play = |_: &mut Token<'_>, _, bytes: &[u8]| play_select(count, sets, bytes);
+        let result = polled(inside, pc, &mut own, until, ask, |_, _| encode_select(count, sets), play);
+        for set in sets {
+            ranges::wrote(inside, set.cast(), set_size(count), pc);
+        }
+        result
+    }
+}
+
+/// An epoll_wait that ends so.
+///
+/// # Safety
+/// The program's own array with room for so many.
+unsafe fn epoll_until(
+    inside: &mut Inside,
+    pc: u64,
+    epoll: c_int,
+    (events, most): (*mut epoll_event, c_int),
+    until: Until,
+) -> c_int {
+    type Wait = unsafe extern "C-unwind" fn(c_int, *mut epoll_event, c_int, c_int) -> c_int;
+    let mut own = [pollfd { fd: epoll, events: libc::POLLIN, revents: 0 }];
+    // SAFETY: by the contract.
+    unsafe {
+        let ask = || real!(epoll_wait: Wait)(epoll, events, most, 0);
+        let encode = |token: &mut Token<'_>, count| encode_epoll(token, epoll, events, count);
+        let play = |token: &mut Token<'_>, count, bytes: &[u8]| play_epoll(token, epoll, events, most, count, bytes);
+        let result = polled(inside, pc, &mut own, until, ask, encode, play);
+        if result > 0 {
+            ranges::wrote(inside, events.cast(), result as usize * size_of::<epoll_event>(), pc);
+        }
+        result
+    }
+}
+
 interpose! {
     fn poll(set: *mut pollfd, count: nfds_t, timeout: c_int; pc) -> c_int {
         match enter() {
             Some(mut inside) => {
-                let deadline = milliseconds(&inside, timeout);
-                poll_until(&mut inside, pc, set, count, deadline)
+                let until = until(milliseconds(&inside, timeout), std::ptr::null());
+                poll_until(&mut inside, pc, set, count, until)
             }
             None => real!(poll: Poll)(set, count, timeout),
         }
@@ -202,39 +261,25 @@ interpose! {
     fn ppoll(set: *mut pollfd, count: nfds_t, timeout: *const timespec, mask: *const sigset_t; pc) -> c_int {
         type Ppoll = unsafe extern "C-unwind" fn(*mut pollfd, nfds_t, *const timespec, *const sigset_t) -> c_int;
         match enter() {
-            Some(mut inside) if mask.is_null() => {
-                let deadline = span(&inside, timeout);
-                poll_until(&mut inside, pc, set, count, deadline)
+            Some(mut inside) => {
+                let until = until(span(&inside, timeout), mask);
+                poll_until(&mut inside, pc, set, count, until)
             }
-            // Another signal mask while waiting: only the kernel can do that atomically.
-            Some(mut inside) => system::blocking(&mut inside, pc, libc::SYS_ppoll as u32, || real!(ppoll: Ppoll)(set, count, timeout, mask)),
             None => real!(ppoll: Ppoll)(set, count, timeout, mask),
         }
     }
 
     fn select(count: c_int, reads: *mut fd_set, writes: *mut fd_set, others: *mut fd_set, timeout: *mut timeval; pc) -> c_int {
-        type Select = unsafe extern "C-unwind" fn(c_int, *mut fd_set, *mut fd_set, *mut fd_set, *mut timeval) -> c_int;
-        let select = real!(select: Select);
         match enter() {
             Some(mut inside) => {
-                let mut own = Vec::new();
-                bits(reads, count, libc::POLLIN, &mut own);
-                bits(writes, count, libc::POLLOUT, &mut own);
-                bits(others, count, libc::POLLPRI, &mut own);
                 let deadline = match timeout.as_ref() {
                     None => Deadline::Never,
                     Some(span) if span.tv_sec == 0 && span.tv_usec == 0 => Deadline::Now,
                     Some(span) => time::after(&inside, span.tv_sec as u64 * 1_000_000_000 + span.tv_usec as u64 * 1000),
                 };
-                let mut zero = timeval { tv_sec: 0, tv_usec: 0 };
-                let sets = [reads, writes, others];
-                let result = polled(&mut inside, pc, &mut own, deadline, || select(count, reads, writes, others, &raw mut zero), |_, _| encode_select(count, sets), |_, _, bytes| play_select(count, sets, bytes));
-                for set in sets {
-                    ranges::wrote(&mut inside, set.cast(), set_size(count), pc);
-                }
-                result
+                select_until(&mut inside, pc, count, [reads, writes, others], until(deadline, std::ptr::null()))
             }
-            None => select(count, reads, writes, others, timeout),
+            None => real!(select: Select)(count, reads, writes, others, timeout),
         }
     }
 
@@ -255,31 +300,62 @@ interpose! {
     }
 
     fn epoll_wait(epoll: c_int, events: *mut epoll_event, most: c_int, timeout: c_int; pc) -> c_int {
-        let wait = real!(epoll_wait: unsafe extern "C-unwind" fn(c_int, *mut epoll_event, c_int, c_int) -> c_int);
+        type Wait = unsafe extern "C-unwind" fn(c_int, *mut epoll_event, c_int, c_int) -> c_int;
         match enter() {
             Some(mut inside) => {
-                let deadline = milliseconds(&inside, timeout);
-                let mut own = [pollfd { fd: epoll, events: libc::POLLIN, revents: 0 }];
-                let result = polled(&mut inside, pc, &mut own, deadline, || wait(epoll, events, most, 0), |token, count| encode_epoll(token, epoll, events, count), |token, count, bytes| play_epoll(token, epoll, events, most, count, bytes));
-                if result > 0 {
-                    ranges::wrote(&mut inside, events.cast(), result as usize * size_of::<epoll_event>(), pc);
-                }
-                result
+                let until = until(milliseconds(&inside, timeout), std::ptr::null());
+                epoll_until(&mut inside, pc, epoll, (events, most), until)
             }
-            None => wait(epoll, events, most, timeout),
+            None => real!(epoll_wait: Wait)(epoll, events, most, timeout),
         }
     }
 
     fn epoll_pwait(epoll: c_int, events: *mut epoll_event, most: c_int, timeout: c_int, mask: *const sigset_t; pc) -> c_int {
         type Wait = unsafe extern "C-unwind" fn(c_int, *mut epoll_event, c_int, c_int, *const sigset_t) -> c_int;
-        let wait = real!(epoll_pwait: Wait);
         match enter() {
-            Some(inside) if mask.is_null() => {
-                drop(inside);
-                epoll_wait::body(epoll, events, most, timeout, pc)
+            Some(mut inside) => {
+                let until = until(milliseconds(&inside, timeout), mask);
+                epoll_until(&mut inside, pc, epoll, (events, most), until)
             }
-            Some(mut inside) => system::blocking(&mut inside, pc, libc::SYS_epoll_pwait as u32, || wait(epoll, events, most, timeout, mask)),
-            None => wait(epoll, events, most, timeout, mask),
+            None => real!(epoll_pwait: Wait)(epoll, events, most, timeout, mask),
+        }
+    }
+}
+
+type Pselect = unsafe extern "C-unwind" fn(
+    c_int,
+    *mut fd_set,
+    *mut fd_set,
+    *mut fd_set,
+    *const timespec,
+    *const sigset_t,
+) -> c_int;
+
+/// # Safety
+/// As for libc's pselect.
+#[unsafe(naked)]
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pselect() {
+    super::tls::pc_in_tls!(pselect_body)
+}
+
+unsafe extern "C-unwind" fn pselect_body(
+    count: c_int,
+    reads: *mut fd_set,
+    writes: *mut fd_set,
+    others: *mut fd_set,
+    timeout: *const timespec,
+    mask: *const sigset_t,
+) -> c_int {
+    let pc = super::tls::caller_pc();
+    // SAFETY: the program's own call.
+    unsafe {
+        match enter() {
+            Some(mut inside) => {
+                let until = until(span(&inside, timeout), mask);
+                select_until(&mut inside, pc, count, [reads, writes, others], until)
+            }
+            None => real!(pselect: Pselect)(count, reads, writes, others, timeout, mask),
         }
     }
 }

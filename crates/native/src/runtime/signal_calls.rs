@@ -7,9 +7,9 @@ use reweave_conductor::Wakeup;
 use reweave_conductor::interrupts::interrupt_channel;
 use std::mem::zeroed;
 
-/// Waits until a handler has run.
-fn await_signal(inside: &mut Inside, pc: u64) {
-    match inside.await_interrupt(pc) {
+/// Waits until a handler has run; `let_in` as for [`Token::await_interrupt`].
+fn await_signal(inside: &mut Inside, pc: u64, let_in: impl FnOnce()) {
+    match inside.await_interrupt(pc, let_in) {
         Wakeup::Cancelled => inside.call_back(threads::cancel_point),
         _ => deliver(inside),
     }
@@ -162,7 +162,7 @@ interpose! {
         let pause = real!(pause: unsafe extern "C-unwind" fn() -> c_int);
         match enter() {
             Some(mut inside) => {
-                await_signal(&mut inside, pc);
+                await_signal(&mut inside, pc, || ());
                 -1
             }
             None => pause(),
@@ -173,8 +173,8 @@ interpose! {
         let suspend = real!(sigsuspend: unsafe extern "C-unwind" fn(*const sigset_t) -> c_int);
         match enter() {
             Some(mut inside) if !set.is_null() => {
-                let before = set_mask(set.cast::<u64>().read());
-                await_signal(&mut inside, pc);
+                let (wanted, mut before) = (set.cast::<u64>().read(), 0);
+                await_signal(&mut inside, pc, || before = set_mask(wanted));
                 set_mask(before);
                 -1
             }

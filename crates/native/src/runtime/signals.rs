@@ -75,6 +75,17 @@ const FAULTS: [c_int; 4] = [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIG
 pub const FATAL: [c_int; 7] =
     [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL, libc::SIGABRT, libc::SIGSYS, libc::SIGTRAP];
 
+/// Signals that the program sent itself, and those that came from elsewhere, so far; a bit each.
+static OWN: AtomicU64 = AtomicU64::new(0);
+static FOREIGN: AtomicU64 = AtomicU64::new(0);
+
+/// Whether anybody outside is to be waited for: not where the program sent every signal that it has a handler for itself.
+pub fn may_come_from_outside() -> bool {
+    let own = OWN.load(Ordering::Relaxed);
+    let handled = || (1..SIGNALS as c_int).filter(|&number| has_handler(number).is_some());
+    own == 0 || FOREIGN.load(Ordering::Relaxed) != 0 || handled().any(|number| own & bit(number) == 0)
+}
+
 /// Signals count from 1 to 64.
 const fn bit(number: c_int) -> u64 {
     1 << (number - 1)
@@ -249,7 +260,12 @@ unsafe fn handle(token: &mut Token<'_>, number: c_int, action: &Action, info: *m
     ordered.set(ordered.get() & !bit(number));
     token.step(0, Op::Signal { number: number as u32 });
     // SAFETY: the kernel's, or made here.
-    match source(number, unsafe { &*info }) {
+    let source = source(number, unsafe { &*info });
+    match source {
+        Source::Program => OWN.fetch_or(bit(number), Ordering::Relaxed),
+        Source::Timer | Source::Outside => FOREIGN.fetch_or(bit(number), Ordering::Relaxed),
+    };
+    match source {
         Source::Program => token.receive(0, interrupt_channel(number as u32), None),
         Source::Timer => token.receive(0, timer_channel(number as u32), None),
         Source::Outside => {}

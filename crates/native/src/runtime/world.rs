@@ -57,8 +57,13 @@ impl World for Native {
         descriptors::poll_waits(waits, timeout);
     }
 
+    fn may_be_interrupted(&self) -> bool {
+        signals::may_come_from_outside()
+    }
+
     fn may_be_woken(&self, threads: &Threads) -> bool {
-        timers::any_real() || signals::any_handler() || process::unknown_threads(threads)
+        let interrupted = || signals::any_handler() && signals::may_come_from_outside();
+        timers::any_real() || interrupted() || process::unknown_threads(threads)
     }
 
     fn others_work(&self) -> bool {

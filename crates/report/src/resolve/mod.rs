@@ -150,7 +150,7 @@ pub fn operation(op: AccessOp, describer: Describer<'_>) -> Operation {
             Operation::WaitFor(format!("a change of {}", describer.address(addr)))
         }
         AccessOp::WaitsFor(Awaited::Object { on, object, orphaned }) => {
-            let note = if orphaned { ", which a thread of the parent held that is not here" } else { "" };
+            let note = if orphaned { " (held by a thread of the parent, which is not in the child)" } else { "" };
             wait(on, object, note, describer)
         }
     }

@@ -7,6 +7,7 @@ use super::{Detail, Page};
 use reweave_model::{Kind, Novelty, Strength};
 
 use crate::data::{AccessItem, HeldLock, Item, Location, StaticItem};
+use crate::describe;
 use crate::escape::printable;
 use crate::pattern::Pattern;
 use crate::reads;
@@ -79,8 +80,19 @@ impl Page<'_> {
         if let Some(reason) = &item.suppressed {
             writeln!(out, "{}", style.wrap(&format!("  suppressed: {reason}"), 4))?;
         }
-        for (number, access) in item.accesses.iter().enumerate() {
-            self.write_access(item, number + 1, access, out)?;
+        let mut number = 1;
+        for alike in item.accesses.chunk_by(is_alike) {
+            let told = if self.style.detail == Detail::Full || alike.len() < CROWD { alike.len() } else { 1 };
+            for (access, number) in alike[..told].iter().zip(number..) {
+                self.write_access(item, number, access, out)?;
+            }
+            let next = number + told;
+            number += alike.len();
+            if next < number {
+                let threads = describe::some(alike[told..].iter().map(AccessItem::thread_label));
+                let line = format!("  ({next})–({}) the same by {threads}", number - 1);
+                writeln!(out, "{}", style.wrap(&line, 8))?;
+            }
         }
         if let Some(of_text) = &item.of_text {
             writeln!(out, "{}", style.wrap(&format!("  by the program's text: {}", of_text.why), 4))?;
@@ -152,6 +164,14 @@ impl Page<'_> {
         let line = format!("[{}] {strength}: {}{places}{others}", item.id, item.summary);
         writeln!(out, "{}", self.style.wrap(&line, 4))
     }
+}
+
+/// So many threads that do the same are told by the first of them, and who the others are.
+const CROWD: usize = 4;
+
+/// Whether two threads do the same, and came there the same way.
+fn is_alike(one: &AccessItem, two: &AccessItem) -> bool {
+    one.op == two.op && one.location == two.location && one.stack == two.stack && one.held() == two.held()
 }
 
 /// A finding on one line, plain: `[1] data race on balance: … (bank.c:15, bank.c:24)`.
@@ -249,5 +269,47 @@ fn printable_item(item: &Item) -> Item {
         suppressed: item.suppressed.as_ref().map(text),
         of_text: item.of_text.as_ref().map(|of_text| StaticItem { why: text(&of_text.why) }),
         ..item.clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use reweave_trace::Language;
+
+    use super::*;
+    use crate::data::Operation;
+    use crate::text::Style;
+
+    #[test]
+    fn a_crowd_is_told_by_its_first_and_lines_stay_within_the_width() {
+        let location = Location { file: "pool.cpp".into(), line: 7, function: "Pool::run".into() };
+        let waits = |thread| AccessItem {
+            thread,
+            thread_name: Some("a worker of the pool".into()),
+            op: Operation::WaitFor("a notify on pool.more".into()),
+            location: location.clone(),
+            ..AccessItem::default()
+        };
+        let joins = AccessItem { op: Operation::WaitFor("the end of thread 1".into()), ..waits(0) };
+        let mut item = Item::new(Kind::Deadlock, Strength::Confirmed);
+        item.summary = describe::some((0..13).map(|thread| format!("T{thread} has to wait for a notify on pool.more")));
+        item.accesses = std::iter::once(joins).chain((1..13).map(waits)).collect();
+        let said = |detail| {
+            let style = Style { colour: false, width: Some(72), detail };
+            let sources = crate::Sources::default();
+            let page = Page { folder: "", style, sources: &sources, language: &Language::default(), findings: &[] };
+            let mut out = Vec::new();
+            page.write_item(&item, &mut out).expect("memory");
+            String::from_utf8(out).expect("text")
+        };
+        let short = said(Detail::Normal);
+        assert!(short.lines().all(|line| line.chars().count() <= 72), "{short}");
+        let words = short.split_whitespace().collect::<Vec<_>>().join(" ");
+        let named = |thread| format!("thread {thread} (a worker of the pool)");
+        let others = format!("(3)–(13) the same by {}, {}, {}, and 8 more", named(2), named(3), named(4));
+        assert!(words.contains(&others) && words.contains("pool.more, and 10 more"), "{words}");
+        assert!(words.contains("(2) wait for a notify") && !words.contains("(3) wait"), "{words}");
+        let full = said(Detail::Full);
+        assert!(full.contains("(13) wait for a notify") && !full.contains("the same by"), "{full}");
     }
 }

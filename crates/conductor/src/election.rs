@@ -66,6 +66,13 @@ impl<'a, W: World> Election<'a, W> {
         self.state.jump(now + nanoseconds, self.threads.get(current));
     }
 
+    /// The thread makes way right after its last step.
+    pub(crate) fn note_stop(&mut self, id: u32) {
+        if let Some(thread) = self.threads.get(id) {
+            self.state.recorder.event(thread, 0, Op::Stopped);
+        }
+    }
+
     /// Real time has passed while nobody held the token.
     fn idle_time_passes(&mut self) {
         let now = sys::monotonic_now();

@@ -84,7 +84,12 @@ impl<W: World> Token<'_, W> {
             let mut election = unsafe { Election::new(conductor, threads) };
             election.time_passes(passed, id);
             let wake = match election.elect(id, yielded, may_wait) {
-                Elected::Run(next) => election.hand(Some(next)),
+                Elected::Run(next) => {
+                    if next != id && self.me().slice.at_once.get() {
+                        election.note_stop(id);
+                    }
+                    election.hand(Some(next))
+                }
                 Elected::Nobody => election.hand(None),
                 Elected::LookOutside(mut look) => {
                     drop(election);

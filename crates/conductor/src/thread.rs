@@ -91,6 +91,8 @@ pub struct Slice {
     pub(crate) waits: Cell<u64>,
     /// Steps of the slice that come after a stop: for the debugger, or for an interruption.
     pub(crate) after_stop: Cell<u32>,
+    /// It has just done its last step, and nothing since.
+    pub(crate) at_once: Cell<bool>,
     /// It has only accessed memory in this slice.
     pub(crate) quiet: Cell<bool>,
 }
@@ -247,6 +249,7 @@ impl<R> Thread<R> {
                 done: Cell::new(0),
                 waits: Cell::new(0),
                 after_stop: Cell::new(0),
+                at_once: Cell::new(false),
                 quiet: Cell::new(false),
             },
             scheduling: Scheduling {

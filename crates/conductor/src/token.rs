@@ -286,6 +286,24 @@ impl<W: World> Token<'_, W> {
         self.announce(Next::UNKNOWN);
     }
 
+    /// The moment right after a step, before whatever the thread does up to its next one. `sync`: a synchronization step.
+    /// Where a schedule is followed, the thread makes way here only if it did so in the recorded run.
+    pub fn after_step(&mut self, sync: bool) {
+        let (_, state, me) = self.parts();
+        let ends = me.own.budget.get() == 0;
+        if state.policy.replay().is_some_and(|replay| !(ends && replay.is_at_once())) {
+            return;
+        }
+        self.me().slice.at_once.set(true);
+        self.announce(Next::UNKNOWN);
+        if sync {
+            self.sync_point();
+        } else {
+            self.point();
+        }
+        self.me().slice.at_once.set(false);
+    }
+
     /// The slice must not end here: it takes one step more if need be.
     pub fn go_on(&mut self) {
         let (_, state, me) = self.parts();

@@ -192,7 +192,7 @@ mod tests {
     fn a_thread_is_stopped_where_it_was() {
         let (old, new) = (steps(&["fjj", "rw", "rw"]), steps(&["fjj", "lrwu", "lrwu"]));
         let both = Correspondence::between(&old, &new);
-        let segment = |thread, steps| Segment { thread: ThreadId(thread), steps, revoked: false };
+        let segment = |thread, steps| Segment { thread: ThreadId(thread), steps, revoked: false, at_once: false };
         let schedule =
             Schedule { threads: old.names.clone(), segments: vec![segment(0, 1), segment(1, 1), segment(2, 2)] };
         let mapped = both.schedule(&schedule);

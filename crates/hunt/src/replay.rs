@@ -23,7 +23,7 @@ use reweave_launch::target::{DESCRIPTORS, Input, Output};
 use reweave_launch::{Error, FrontEnds, Result};
 
 /// The longest segment that can be encoded.
-const MAX_SEGMENT: u32 = 1 << 30;
+const MAX_SEGMENT: u32 = (1 << 30) - 1;
 
 /// The trace of a replay.
 const AGAIN: &str = "again.rwt";
@@ -244,7 +244,7 @@ fn split_long_segments(schedule: &mut Schedule) {
     let mut out = Vec::new();
     for mut segment in std::mem::take(&mut schedule.segments) {
         while segment.steps > MAX_SEGMENT {
-            out.push(Segment { steps: MAX_SEGMENT, revoked: false, ..segment });
+            out.push(Segment { steps: MAX_SEGMENT, revoked: false, at_once: false, ..segment });
             segment.steps -= MAX_SEGMENT;
         }
         out.push(segment);

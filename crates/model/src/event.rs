@@ -327,6 +327,8 @@ pub enum Op<'a> {
     Branch,
     /// The watchdog took the token from this thread (it is blocked or busy where nothing sees it).
     Revoked,
+    /// This thread made way for another right after its last step; otherwise threads do so before their next one.
+    Stopped,
     /// Virtual time jumped.
     ClockJump { nanoseconds: u64 },
     /// Executable code mapped at `base..base+size`; `bias` is what to subtract for file addresses.
@@ -373,6 +375,7 @@ impl Op<'_> {
             self,
             Op::Branch
                 | Op::Revoked
+                | Op::Stopped
                 | Op::ClockJump { .. }
                 | Op::Module { .. }
                 | Op::ThreadName { .. }

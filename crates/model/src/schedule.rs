@@ -24,6 +24,8 @@ pub struct Segment {
     pub steps: u32,
     /// After the last step the thread was taken off by the watchdog: on replay, wait until it really sleeps.
     pub revoked: bool,
+    /// It makes way right after the last step, not before its next one.
+    pub at_once: bool,
 }
 
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
@@ -36,12 +38,13 @@ pub struct Schedule {
 impl Schedule {
     /// Appends steps, joining them to the last segment where it is the same thread.
     pub fn push(&mut self, thread: ThreadId, steps: u32) {
-        if let Some(last) = self.segments.last_mut().filter(|last| last.thread == thread && !last.revoked)
+        if let Some(last) =
+            self.segments.last_mut().filter(|last| last.thread == thread && !last.revoked && !last.at_once)
             && let Some(sum) = last.steps.checked_add(steps)
         {
             last.steps = sum;
         } else {
-            self.segments.push(Segment { thread, steps, revoked: false });
+            self.segments.push(Segment { thread, steps, revoked: false, at_once: false });
         }
     }
 
@@ -49,6 +52,13 @@ impl Schedule {
     pub fn revoke(&mut self, thread: ThreadId) -> bool {
         let last = self.segments.last_mut().filter(|last| last.thread == thread);
         last.map(|last| last.revoked = true).is_some()
+    }
+
+    /// The thread makes way right after its last step.
+    pub fn stop_at_once(&mut self, thread: ThreadId) {
+        if let Some(last) = self.segments.last_mut().filter(|last| last.thread == thread) {
+            last.at_once = true;
+        }
     }
 
     /// The steps each thread makes in all.

@@ -130,7 +130,7 @@ impl<'a> Describer<'a> {
     pub fn operands(&self, op: &Op<'_>, pc: Option<Pc>) -> String {
         let object = |id: ObjectId| self.object(id);
         match *op {
-            Op::Begin | Op::End | Op::AtomicExit | Op::Branch | Op::Revoked | Op::Hang => String::new(),
+            Op::Begin | Op::End | Op::AtomicExit | Op::Branch | Op::Revoked | Op::Stopped | Op::Hang => String::new(),
             Op::Fork { child, nth } => format!("T{child} (child {nth})"),
             Op::Join { child } | Op::Detach { child } => format!("T{child}"),
             Op::Read { addr, size, value, flags } | Op::Write { addr, size, value, flags } => {

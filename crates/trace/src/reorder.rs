@@ -252,7 +252,8 @@ mod tests {
 
     fn schedule(turns: &[(u32, u32)]) -> Schedule {
         let child = |nth| ThreadName { parent: 0, nth };
-        let segment = |&(thread, steps): &(u32, u32)| Segment { thread: ThreadId(thread), steps, revoked: false };
+        let segment =
+            |&(thread, steps): &(u32, u32)| Segment { thread: ThreadId(thread), steps, revoked: false, at_once: false };
         Schedule { threads: vec![ThreadName::MAIN, child(0), child(1)], segments: turns.iter().map(segment).collect() }
     }
 

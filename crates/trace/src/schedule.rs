@@ -5,7 +5,7 @@
 //! # thread INDEX main | child NTH of PARENT | foreign K
 //! thread 0 main
 //! thread 1 child 0 of 0
-//! # run THREAD STEPS [revoked]
+//! # run THREAD STEPS [revoked | at-once]
 //! run 0 15
 //! run 1 4 revoked
 //! ```
@@ -29,9 +29,11 @@ pub fn schedule_of(trace: &Trace) -> Result<Schedule> {
         let thread = descent.see(&event);
         if event.op.is_step() {
             schedule.push(thread, 1);
+        } else if event.op == Op::Stopped {
+            schedule.stop_at_once(thread);
         } else if event.op == Op::Revoked && !schedule.revoke(thread) {
             // It had the token but took no step.
-            schedule.segments.push(Segment { thread, steps: 0, revoked: true });
+            schedule.segments.push(Segment { thread, steps: 0, revoked: true, at_once: false });
         }
     }
     schedule.threads = descent.names().to_vec();
@@ -52,8 +54,12 @@ pub fn to_text(schedule: &Schedule) -> String {
         };
     }
     for segment in &schedule.segments {
-        let revoked = if segment.revoked { " revoked" } else { "" };
-        let _ = writeln!(text, "run {} {}{revoked}", segment.thread, segment.steps);
+        let how = match segment {
+            Segment { revoked: true, .. } => " revoked",
+            Segment { at_once: true, .. } => " at-once",
+            _ => "",
+        };
+        let _ = writeln!(text, "run {} {}{how}", segment.thread, segment.steps);
     }
     text
 }
@@ -106,12 +112,13 @@ pub fn from_text(text: &str) -> Result<Schedule, (usize, String)> {
                 if thread.index() >= schedule.threads.len() {
                     return Err(fail("no such thread above"));
                 }
-                let revoked = match *rest {
-                    [] => false,
-                    ["revoked"] => true,
-                    _ => return Err(fail("expected nothing or `revoked` after the steps")),
+                let (revoked, at_once) = match *rest {
+                    [] => (false, false),
+                    ["revoked"] => (true, false),
+                    ["at-once"] => (false, true),
+                    _ => return Err(fail("expected nothing, `revoked` or `at-once` after the steps")),
                 };
-                schedule.segments.push(Segment { thread, steps, revoked });
+                schedule.segments.push(Segment { thread, steps, revoked, at_once });
             }
             _ => return Err(fail("expected `thread …` or `run …`")),
         }
@@ -147,9 +154,9 @@ mod tests {
                 ThreadName { parent: 1, nth: 7 },
             ],
             segments: vec![
-                Segment { thread: ThreadId(0), steps: 15, revoked: false },
-                Segment { thread: ThreadId(3), steps: 0, revoked: true },
-                Segment { thread: ThreadId(1), steps: 4, revoked: false },
+                Segment { thread: ThreadId(0), steps: 15, revoked: false, at_once: true },
+                Segment { thread: ThreadId(3), steps: 0, revoked: true, at_once: false },
+                Segment { thread: ThreadId(1), steps: 4, revoked: false, at_once: false },
             ],
         };
         assert_eq!(from_text(&to_text(&schedule)), Ok(schedule));

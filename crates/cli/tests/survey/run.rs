@@ -126,7 +126,9 @@ fn deed(op: &Op<'_>) -> Deed {
         Op::Send { .. } => Deed::Sends,
         Op::Receive { .. } => Deed::Receives,
         Op::Fence { .. } => Deed::Fences,
-        Op::Module { .. } | Op::ClockJump { .. } | Op::Revoked | Op::ThreadName { .. } | Op::Branch => Deed::Silent,
+        Op::Module { .. } | Op::ClockJump { .. } | Op::Revoked | Op::Stopped | Op::ThreadName { .. } | Op::Branch => {
+            Deed::Silent
+        }
         _ => Deed::Other,
     }
 }

@@ -10,7 +10,7 @@ use reweave_model::{BlockedOn, LockMode, ObjectId, Op, RefusedWhy, WakeReason};
 impl<W: World> Token<'_, W> {
     /// Releases `mutex`, waits on `condition`, takes `mutex` back.
     pub fn wait(&mut self, pc: u64, condition: u64, mutex: u64, deadline: Deadline) -> WakeReason {
-        self.wait_letting_go(pc, condition, mutex, deadline, || ())
+        self.wait_letting_go(pc, condition, mutex, deadline, |_| ())
     }
 
     /// As [`Token::wait`]; `let_go` runs when others have had their turn before this wait, and nobody comes between it
@@ -21,10 +21,10 @@ impl<W: World> Token<'_, W> {
         condition: u64,
         mutex: u64,
         deadline: Deadline,
-        let_go: impl FnOnce(),
+        let_go: impl FnOnce(&mut Self),
     ) -> WakeReason {
         self.object_point(pc, condition);
-        let_go();
+        let_go(self);
         let depth = self.objects().locks.get(mutex).map_or(1, |l| l.depth);
         self.free_lock(mutex, LockMode::Exclusive);
         let id = self.id();

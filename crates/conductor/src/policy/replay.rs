@@ -10,6 +10,7 @@ use reweave_model::{InputSource, Schedule, ThreadName};
 use std::sync::atomic::Ordering;
 
 const REVOKED: u32 = 1 << 31;
+const AT_ONCE: u32 = 1 << 30;
 /// In place of the source of an input: the thread had to wait for the world outside.
 pub const WAITED: u8 = u8::MAX;
 /// A plan for a meeting follows the inputs.
@@ -93,8 +94,9 @@ pub fn encode(
     }
     for segment in &schedule.segments {
         word(segment.thread.0);
-        assert!(segment.steps < REVOKED, "a segment of 2^31 steps");
-        word(segment.steps | if segment.revoked { REVOKED } else { 0 });
+        assert!(segment.steps < AT_ONCE, "a segment of 2^30 steps");
+        let revoked = if segment.revoked { REVOKED } else { 0 };
+        word(segment.steps | revoked | if segment.at_once { AT_ONCE } else { 0 });
     }
     for interrupt in interrupts {
         word(interrupt.thread);
@@ -267,8 +269,17 @@ impl Replay {
 
     /// Whether the recorded run took the token from the thread of the current segment.
     pub(crate) fn is_revoked(&self) -> bool {
+        self.marks_current(REVOKED)
+    }
+
+    /// Whether the thread of the current segment made way right after its last step.
+    pub(crate) fn is_at_once(&self) -> bool {
+        self.scheduled && !self.diverged && self.marks_current(AT_ONCE)
+    }
+
+    fn marks_current(&self, bit: u32) -> bool {
         let current = self.next.checked_sub(1);
-        current.is_some_and(|current| self.word(self.segments + current * 8 + 4) & REVOKED != 0)
+        current.is_some_and(|current| self.word(self.segments + current * 8 + 4) & bit != 0)
     }
 
     /// The next interruption that the schedule brings this thread.
@@ -360,7 +371,7 @@ impl Policy for Replay {
         }
         while !self.diverged && self.next < self.count {
             let at = self.segments + self.next * 8;
-            let (index, steps) = (self.word(at), self.word(at + 4) & !REVOKED);
+            let (index, steps) = (self.word(at), self.word(at + 4) & (AT_ONCE - 1));
             let ahead = self.ahead.get_mut(index as usize);
             let done = ahead.map_or(0, |ahead| {
                 let done = steps.min(*ahead);

@@ -245,7 +245,8 @@ mod tests {
     use reweave_model::ThreadName;
 
     fn schedule(segments: &[(u32, u32)]) -> Schedule {
-        let segment = |&(thread, steps): &(u32, u32)| Segment { thread: ThreadId(thread), steps, revoked: false };
+        let segment =
+            |&(thread, steps): &(u32, u32)| Segment { thread: ThreadId(thread), steps, revoked: false, at_once: false };
         Schedule { threads: vec![ThreadName::MAIN; 3], segments: segments.iter().map(segment).collect() }
     }
 

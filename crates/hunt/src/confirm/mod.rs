@@ -288,7 +288,7 @@ mod tests {
 
     #[test]
     fn swapping_moves_only_the_last_two_steps() {
-        let segment = |thread, steps| Segment { thread: ThreadId(thread), steps, revoked: false };
+        let segment = |thread, steps| Segment { thread: ThreadId(thread), steps, revoked: false, at_once: false };
         let threads = vec![ThreadName::MAIN, ThreadName { parent: 0, nth: 0 }];
         let schedule = Schedule { threads, segments: vec![segment(0, 5), segment(1, 3), segment(0, 1)] };
         let swapped = swapped(&schedule).expect("two threads at the end");

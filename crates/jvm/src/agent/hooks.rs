@@ -2,13 +2,13 @@
 
 use super::jni::{Class, Env, NativeMethod};
 use super::threads::{self, Jvm};
-use super::{agent, failures, initializers, joins, locks, monitors, reflection, resolve, stacks, stops};
+use super::{agent, failures, initializers, interrupts, joins, locks, monitors, reflection, resolve, stacks, stops};
 use crate::rewrite::facts::SiteKind;
 use crate::rewrite::fences::Fence;
 use crate::rewrite::queues;
+use reweave_guest::Token;
 use reweave_guest::model::wire::kind;
 use reweave_guest::model::{AccessFlags, Addr, AtomicKind, MemoryOrder, Op, Value};
-use reweave_guest::{Next, Token};
 use std::ffi::c_void;
 
 /// Gives the hook class its natives.
@@ -22,6 +22,7 @@ pub fn register(env: Env, class: Class) -> Result<(), String> {
         (c"access", c"(JJJ)V", access as *const c_void),
         (c"accessWithin", c"(JJJ)V", access_within as *const c_void),
         (c"atomic", c"(IJJJI)V", atomic as *const c_void),
+        (c"stepped", c"()V", stepped as *const c_void),
         (c"point", c"()V", point as *const c_void),
         (c"resolve", c"(Ljava/lang/Object;I)V", resolve::resolve as *const c_void),
         (c"name", c"(Ljava/lang/Object;IIZ)J", resolve::name as *const c_void),
@@ -40,7 +41,8 @@ pub fn register(env: Env, class: Class) -> Result<(), String> {
         (c"stopBeforeAtomic", c"(Ljava/lang/Object;JJI)V", stops::before_atomic as *const c_void),
         (c"fails", c"(Ljava/lang/Throwable;)V", failures::fails as *const c_void),
         (c"sawEnd", c"(Ljava/lang/Object;I)Z", joins::saw_end as *const c_void),
-        (c"sawInterruption", c"(Ljava/lang/Object;I)V", monitors::saw_interruption as *const c_void),
+        (c"beforeInterrupt", c"()V", interrupts::before as *const c_void),
+        (c"sawInterruption", c"(Ljava/lang/Object;ZZI)V", interrupts::saw as *const c_void),
         (c"fence", c"(I)V", fence as *const c_void),
         (c"classAt", c"(I)Ljava/lang/Class;", resolve::class_at as *const c_void),
         (c"staticAddress", c"(Ljava/lang/Class;Ljava/lang/String;)J", reflection::static_address as *const c_void),
@@ -92,9 +94,13 @@ fn operation(head: u64, address: u64, value: u64) -> Op<'static> {
 
 /// The access was made: if it was the last of the slice, others may come before the next.
 pub fn after_step(token: &mut Token<'_, Jvm>) {
-    if token.me().own.budget.get() == 0 && !agent().hot.announces() {
-        token.point();
+    if token.me().own.budget.get() == 0 {
+        token.after_step(false);
     }
+}
+
+unsafe extern "system" fn stepped(env: Env, _: Class) {
+    threads::enter(env, |inside| after_step(inside));
 }
 
 unsafe extern "system" fn point(env: Env, _: Class) {
@@ -129,10 +135,7 @@ pub fn record_atomic(
     let (read, written) = (Value::Word(values.0), Value::Word(values.1));
     let kind = AtomicKind::of_bits(kind as u8);
     token.step(pc, Op::Atomic { kind, order, addr, size, read, written });
-    if !agent().hot.announces() {
-        token.announce(Next::UNKNOWN);
-        token.sync_point();
-    }
+    token.after_step(true);
 }
 
 unsafe extern "system" fn fence(env: Env, _: Class, site: i32) {

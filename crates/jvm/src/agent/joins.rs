@@ -3,10 +3,10 @@
 
 use super::jni::{Class, Env, Object};
 use super::jvmti::FrameInfo;
-use super::monitors::{acquire, deadline, enter_monitor, leave_monitor, release, throw_interrupted, waiting};
+use super::monitors::{acquire, deadline, enter_monitor, leave_monitor, release, waiting};
 use super::status::shown_as;
 use super::threads::{self, Jvm};
-use super::{agent, replaced, stacks};
+use super::{agent, interrupts, replaced, stacks};
 use reweave_guest::model::{Addr, AtomicKind, MemoryOrder, Op, ThreadId, Value};
 use reweave_guest::{Inside, Token, Wakeup};
 use std::collections::HashSet;
@@ -90,8 +90,8 @@ pub fn join(env: Env, thread: Object, child: u32, milliseconds: i64) -> bool {
         await_end(env, thread, child, milliseconds);
     }
     settle(env, thread, child);
-    if agent().known().interrupted(env) {
-        throw_interrupted(env);
+    if interrupts::take(env) {
+        interrupts::throw(env);
     }
     true
 }

@@ -34,6 +34,7 @@ pub mod event {
 /// Bits of capabilities.
 pub mod capability {
     pub const TAG_OBJECTS: usize = 0;
+    pub const MONITOR_INFO: usize = 7;
     pub const ALL_CLASS_HOOKS: usize = 26;
     pub const MONITOR_EVENTS: usize = 28;
     pub const RETRANSFORM: usize = 37;
@@ -76,6 +77,24 @@ pub struct ThreadInfo {
     pub is_daemon: u8,
     pub group: Object,
     pub loader: Object,
+}
+
+/// Who is in a monitor, and who waits for it.
+#[repr(C)]
+pub struct MonitorUsage {
+    pub owner: Object,
+    pub entries: i32,
+    pub waiter_count: i32,
+    pub waiters: *mut Object,
+    pub notify_waiter_count: i32,
+    pub notify_waiters: *mut Object,
+}
+
+impl Default for MonitorUsage {
+    fn default() -> Self {
+        let (nobody, none) = (std::ptr::null_mut(), std::ptr::null_mut());
+        Self { owner: nobody, entries: 0, waiter_count: 0, waiters: none, notify_waiter_count: 0, notify_waiters: none }
+    }
 }
 
 /// A method that a thread is in.
@@ -125,6 +144,7 @@ functions! {
     49 get_class_status(class: Class, status: *mut i32);
     57 get_class_loader(class: Class, loader: *mut Object);
     58 get_object_hash_code(object: Object, hash: *mut i32);
+    59 get_object_monitor_usage(object: Object, usage: *mut MonitorUsage);
     61 get_field_declaring_class(class: Class, field: FieldId, declaring: *mut Class);
     62 get_field_modifiers(class: Class, field: FieldId, modifiers: *mut i32);
     64 get_method_name(method: MethodId, name: *mut *mut c_char, signature: *mut *mut c_char, generic: *mut *mut c_char);

@@ -14,6 +14,7 @@ pub struct Known {
     pub thread: Class,
     pub interrupted: MethodId,
     pub holds_lock: MethodId,
+    is_interrupted: MethodId,
     pub is_alive: MethodId,
     pub join: MethodId,
     pub status: StatusField,
@@ -61,6 +62,7 @@ impl Known {
             interrupted: env.static_method(thread, c"interrupted", c"()Z")?,
             holds_lock: env.static_method(thread, c"holdsLock", c"(Ljava/lang/Object;)Z")?,
             status: StatusField::find(env, thread)?,
+            is_interrupted: env.method(thread, c"isInterrupted", c"()Z")?,
             is_alive: env.method(thread, c"isAlive", c"()Z")?,
             join: env.method(thread, c"join", c"(J)V")?,
             class: class_class,
@@ -104,6 +106,11 @@ impl Known {
     pub fn interrupted(&self, env: Env) -> bool {
         // SAFETY: a static method without arguments.
         unsafe { env.call_static_boolean_method(self.thread, self.interrupted, std::ptr::null()) != 0 }
+    }
+
+    pub fn is_interrupted(&self, env: Env, thread: Object) -> bool {
+        // SAFETY: a method of threads.
+        unsafe { env.call_boolean_method(thread, self.is_interrupted, std::ptr::null()) != 0 }
     }
 
     pub fn is_alive(&self, env: Env, thread: Object) -> bool {

@@ -10,6 +10,7 @@ mod classes;
 mod failures;
 mod hooks;
 mod initializers;
+mod interrupts;
 mod jni;
 mod joins;
 mod jvmti;
@@ -26,6 +27,7 @@ mod statics;
 mod status;
 mod stops;
 mod threads;
+mod unseen;
 
 use crate::hooks::{ATOMICS_BYTES, HOOKS_BYTES};
 use crate::rewrite::hook_names::{ATOMICS_CLASS, HOOK_CLASS};
@@ -140,8 +142,13 @@ pub unsafe extern "system" fn Agent_OnLoad(machine: Machine, options: *const c_c
     if AGENT.set(made).is_err() {
         give_up("the agent was loaded twice");
     }
-    let wanted =
-        [capability::TAG_OBJECTS, capability::ALL_CLASS_HOOKS, capability::MONITOR_EVENTS, capability::RETRANSFORM];
+    let wanted = [
+        capability::TAG_OBJECTS,
+        capability::MONITOR_INFO,
+        capability::ALL_CLASS_HOOKS,
+        capability::MONITOR_EVENTS,
+        capability::RETRANSFORM,
+    ];
     let mut callbacks = Callbacks::none();
     callbacks.set(event::VM_START, vm_start as *const c_void);
     callbacks.set(event::VM_INIT, vm_init as *const c_void);

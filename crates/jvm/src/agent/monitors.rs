@@ -10,9 +10,9 @@ use super::jni::{Class, Env, Object};
 use super::jvmti::{FrameInfo, Jvmti};
 use super::status::{Status, shown_as};
 use super::threads::{self, Jvm};
-use super::{agent, joins, replaced, stacks};
+use super::{agent, interrupts, joins, replaced, stacks, unseen};
 use crate::classfile::access;
-use reweave_guest::model::{Addr, AtomicKind, LockMode, MemoryOrder, Op, Value, WakeReason};
+use reweave_guest::model::{LockMode, WakeReason};
 use reweave_guest::{Deadline, Token};
 use std::cell::Cell;
 
@@ -51,7 +51,7 @@ pub unsafe extern "system" fn take(env: Env, _: Class, object: Object, times: i3
 }
 
 pub unsafe extern "system" fn contended_enter(_: Jvmti, env: Env, _: Object, object: Object) {
-    if threads::is_managed() && !ask_first(env, object) {
+    if threads::is_managed() && !ask_first(env, object) && !unseen::await_owner(env, object) {
         OUTSIDE.set(threads::leave(env));
     }
 }
@@ -103,8 +103,8 @@ pub unsafe extern "system" fn wait(env: Env, object: Object, milliseconds: i64) 
         // SAFETY: the machine's own function: throws, or waits as a thread that nobody controls.
         return unsafe { (real.monitor_wait)(env, object, milliseconds) };
     }
-    if known.interrupted(env) {
-        return throw_interrupted(env);
+    if interrupts::take(env) {
+        return interrupts::throw(env);
     }
     let child = threads::number(object).filter(|_| joins::is_join());
     if child.is_some_and(|child| joins::join(env, object, child, milliseconds)) {
@@ -132,7 +132,10 @@ pub unsafe extern "system" fn wait(env: Env, object: Object, milliseconds: i64) 
                 WakeReason::Notified
             } else {
                 // Code that has no hooks enters the monitor as soon as it is left, whatever the model says.
-                let let_go = || depth = leave_monitor(env, object);
+                let let_go = |token: &mut Token<'_, Jvm>| {
+                    depth = leave_monitor(env, object);
+                    unseen::look_after(token, env);
+                };
                 shown_as(token, waiting(milliseconds), |token| token.wait_letting_go(pc, lock, lock, deadline, let_go))
             };
             token.me().wait.cancelled.set(false);
@@ -147,8 +150,8 @@ pub unsafe extern "system" fn wait(env: Env, object: Object, milliseconds: i64) 
     if let Some(child) = child {
         joins::settle(env, object, child);
     }
-    if reason == Some(WakeReason::Cancelled) && known.interrupted(env) {
-        throw_interrupted(env);
+    if reason == Some(WakeReason::Cancelled) && interrupts::take(env) {
+        interrupts::throw(env);
     }
 }
 
@@ -200,49 +203,4 @@ fn notify_some(env: Env, object: Object, all: bool) {
             threads::enter(env, |inside| stacks::at_call(inside, |token, pc| token.notify(pc, lock, all)));
         }
     }
-}
-
-/// Where the interruption of a thread is written down: who sees it sees what came before.
-const fn interruption(thread: u32) -> u64 {
-    0x0900_0000_0000 + thread as u64 * 8
-}
-
-fn record_interruption(token: &mut Token<'_, Jvm>, pc: u64, thread: u32, kind: AtomicKind) {
-    let (read, written) = if kind == AtomicKind::Load { (1, 0) } else { (0, 1) };
-    let (read, written) = (Value::Word(read), Value::Word(written));
-    let (addr, order) = (Addr(interruption(thread)), MemoryOrder::SeqCst);
-    token.step(pc, Op::Atomic { kind, order, addr, size: 8, read, written });
-}
-
-pub fn throw_interrupted(env: Env) {
-    threads::enter(env, |inside| {
-        let own = inside.id();
-        stacks::at_call(inside, |token, pc| record_interruption(token, pc, own, AtomicKind::Load));
-    });
-    // SAFETY: a class of exceptions.
-    unsafe { env.throw_new(agent().known().interrupted_exception, std::ptr::null()) };
-}
-
-/// A thread was asked, and was interrupted.
-pub unsafe extern "system" fn saw_interruption(env: Env, _: Class, thread: Object, site: i32) {
-    let Some(target) = threads::number(thread) else { return };
-    let pc = agent().classes().pc(site as u32);
-    threads::enter(env, |inside| {
-        inside.sync_point();
-        record_interruption(inside, pc, target, AtomicKind::Load);
-    });
-}
-
-/// `Thread.interrupt0`: the machine's own flags, and an end to what the thread waits for in the model.
-pub unsafe extern "system" fn interrupt(env: Env, thread: Object) {
-    // SAFETY: the machine's own function.
-    unsafe { (replaced::real().interrupt)(env, thread) };
-    let Some(target) = threads::number(thread) else { return replaced::unpark_unmanaged(thread) };
-    threads::enter(env, |inside| {
-        inside.sync_point();
-        stacks::at_call(inside, |token, pc| record_interruption(token, pc, target, AtomicKind::Store));
-        if let Some(row) = inside.thread(target) {
-            row.wait.cancelled.set(true);
-        }
-    });
 }

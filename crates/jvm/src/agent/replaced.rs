@@ -3,7 +3,7 @@
 
 use super::jni::{Class, Env, NativeMethod, Object};
 use super::status::{Status, shown_as};
-use super::{agent, monitors, reflection, stacks, threads};
+use super::{agent, interrupts, monitors, reflection, stacks, threads};
 use reweave_guest::{Deadline, Pause, Wakeup};
 use std::ffi::{CStr, c_void};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -84,7 +84,7 @@ fn natives() -> [Native; 13] {
     }
     [
         one(THREAD, names!(c"start0" c"()V" threads::start)),
-        one(THREAD, names!(c"interrupt0" c"()V" monitors::interrupt)),
+        one(THREAD, names!(c"interrupt0" c"()V" interrupts::interrupt)),
         one(THREAD, names!(c"yield0" c"()V" yields, c"yield" c"()V" yields)),
         one(
             THREAD,
@@ -147,9 +147,8 @@ unsafe extern "system" fn sleep_nanos(env: Env, _: Class, nanoseconds: i64) {
 }
 
 fn sleep(env: Env, nanoseconds: i64) {
-    let known = agent().known();
-    if known.interrupted(env) {
-        return monitors::throw_interrupted(env);
+    if interrupts::take(env) {
+        return interrupts::throw(env);
     }
     let woken = threads::enter(env, |inside| {
         stacks::at_call(inside, |token, pc| {
@@ -163,8 +162,8 @@ fn sleep(env: Env, nanoseconds: i64) {
     if woken.is_none() {
         std::thread::sleep(Duration::from_nanos(nanoseconds.max(0) as u64));
     }
-    if woken == Some(Wakeup::Cancelled) && known.interrupted(env) {
-        monitors::throw_interrupted(env);
+    if woken == Some(Wakeup::Cancelled) && interrupts::take(env) {
+        interrupts::throw(env);
     }
 }
 
@@ -193,6 +192,11 @@ unsafe extern "system" fn park(env: Env, _: Object, absolute: u8, time: i64) {
             if time < 0 {
                 return;
             }
+            token.sync_point();
+            if interrupts::is_set(env) {
+                return interrupts::see(token, pc);
+            }
+            token.me().wait.cancelled.set(false);
             let status = if deadline == Deadline::Never { Status::Parked } else { Status::TimedParked };
             if let Deadline::At(time) = deadline
                 && time >= now.saturating_add(LONG)

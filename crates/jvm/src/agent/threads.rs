@@ -2,7 +2,7 @@
 
 use super::jni::{Env, Object};
 use super::jvmti::{Jvmti, ThreadInfo};
-use super::{agent, failures, joins, replaced, stacks, status};
+use super::{agent, failures, joins, replaced, stacks, status, unseen};
 use reweave_guest::model::{Op, ThreadId};
 use reweave_guest::words::{Long, Word};
 use reweave_guest::{Deadline, Inside, NewThread, Pause, Thread, Token, World};
@@ -31,6 +31,8 @@ pub struct Row {
     pub depth: Word,
     /// The stack of its last call to a collection or a lock; 0 while what is done there is not the program's.
     pub called: Word,
+    /// Whether it is interrupted, as far as the trace says.
+    pub interrupted: Word,
     /// The lock that it asks for, 0 if none.
     pub awaited: Long,
     /// The lock that it asked for before it entered a method whose body will tell the model, 0 if none.
@@ -67,6 +69,12 @@ pub fn is_recorded() -> bool {
     ROW.get().is_some_and(|row| unsafe { row.as_ref() }.row.quiet.get() == 0)
 }
 
+/// The calling thread as an object, if it is under control.
+pub fn own_object() -> Option<Object> {
+    // SAFETY: as above.
+    ROW.get().map(|row| unsafe { row.as_ref() }.row.thread.get() as Object).filter(|thread| !thread.is_null())
+}
+
 /// Whether this thread has asked for the lock before it entered the method that it is in now; it is said once.
 pub fn has_asked_for(lock: u64) -> bool {
     // SAFETY: as above.
@@ -83,6 +91,7 @@ pub fn enter<R>(env: Env, code: impl FnOnce(&mut Inside<'_, Jvm>) -> R) -> Optio
     if HAS_UNSAID.load(Ordering::Relaxed) {
         say_classes(&mut inside);
     }
+    unseen::look_after(&mut inside, env);
     let result = code(&mut inside);
     drop(inside);
     show(env);
@@ -103,10 +112,10 @@ pub fn aside<R>(code: impl FnOnce() -> R) -> R {
 
 /// Leaves control: what comes next may block for real. Whether the thread was under control.
 pub fn leave(env: Env) -> bool {
-    let _ = env;
     let Some(row) = ROW.get() else { return false };
     // SAFETY: this thread's own row; tokens of this thread do not outlive this function.
-    let Some(inside) = (unsafe { Inside::enter(&agent().conductor, row) }) else { return false };
+    let Some(mut inside) = (unsafe { Inside::enter(&agent().conductor, row) }) else { return false };
+    unseen::look_after(&mut inside, env);
     inside.into_token().leave();
     true
 }
@@ -301,6 +310,7 @@ pub unsafe extern "system" fn thread_end(_: Jvmti, env: Env, _: Object) {
     }
     // SAFETY: this thread's own row; it ends here.
     let Some(mut inside) = (unsafe { Inside::enter(&agent().conductor, row) }) else { return };
+    unseen::look_after(&mut inside, env);
     inside.point();
     let last = (inside.id() == MAIN).then(|| fork_last(&mut inside));
     let thread = inside.me().row.thread.get() as Object;

@@ -72,13 +72,16 @@ impl Pass<'_, '_, '_> {
         if clones {
             before.push(DUP);
         }
-        let rest = self.rest;
+        let (rest, interrupts) = (self.rest, is_about_interruption(instruction.op, &method));
         match ending {
             Some(Ending::TimedJoin) => {
                 self.emitter(before).local(LSTORE, rest).op(DUP).local(LLOAD, rest);
             }
             Some(Ending::Join | Ending::Alive | Ending::Interrupted) => before.push(DUP),
             Some(Ending::OwnInterruption) | None => {}
+        }
+        if interrupts {
+            self.emitter(before).hook(Hook::Interrupting)?;
         }
         if let Some(stack) = self.stack.filter(|_| self.calls[i]) {
             let kind = if into_collection { SiteKind::CallCollection } else { SiteKind::Call };
@@ -139,6 +142,16 @@ impl Pass<'_, '_, '_> {
             return Ok(());
         }
         self.condition_call(instruction, before, after)?;
+        let method = self.class.pool.reference(instruction.index())?;
+        let interrupts = is_about_interruption(instruction.op, &method);
+        let clears = Ending::of(instruction.op, &method) == Some(Ending::OwnInterruption);
+        if interrupts {
+            self.emitter(before).hook(Hook::Interrupting)?;
+        }
+        if clears {
+            let site = self.site(instruction.pc, SiteKind::Joined, None, note)?;
+            self.emitter(after).number(site).hook(Hook::CheckedOwnInterruption)?;
+        }
         if note.uninitialized_this && note.this_in_local {
             let site = self.site(instruction.pc, SiteKind::MadeArray, None, note)?;
             self.emitter(after).op(ALOAD_0).number(site).hook(Hook::MadeArray)?;
@@ -164,6 +177,12 @@ impl Pass<'_, '_, '_> {
             || method.class == b"java/lang/String";
         Ok(stays && is_foreign && !seldom_shared && self.class.options.array_births)
     }
+}
+
+/// Whether a call sets, asks for or clears the mark of an interruption.
+fn is_about_interruption(op: u8, method: &Reference<'_>) -> bool {
+    let interrupts = op == INVOKEVIRTUAL && method.name == b"interrupt" && method.descriptor == b"()V";
+    interrupts || matches!(Ending::of(op, method), Some(Ending::Interrupted | Ending::OwnInterruption))
 }
 
 /// Calls that tell whether a thread has ended or was interrupted. Of which class the object is does not show in the code: the hook looks.

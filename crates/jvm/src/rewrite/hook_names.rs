@@ -39,7 +39,9 @@ pub enum Hook {
     /// After `Thread.join` and `Thread.isAlive`, which tell that a thread has ended.
     Joined,
     CheckedAlive,
-    /// After `Thread.isInterrupted` and `Thread.interrupted`.
+    /// Before `Thread.interrupt`, `isInterrupted` and `interrupted`.
+    Interrupting,
+    /// After the two latter.
     CheckedInterrupted,
     CheckedOwnInterruption,
     /// After a fence.
@@ -106,6 +108,7 @@ impl Hook {
             Self::CopiedWithin,
             Self::Joined,
             Self::CheckedAlive,
+            Self::Interrupting,
             Self::CheckedInterrupted,
             Self::CheckedOwnInterruption,
             Self::Fenced,
@@ -161,6 +164,7 @@ impl Hook {
             Self::CopiedWithin => ("copiedWithin", "(Ljava/lang/Object;ILjava/lang/Object;III)V".into()),
             Self::Joined => ("joined", "(Ljava/lang/Object;I)V".into()),
             Self::CheckedAlive => ("checkedAlive", "(Ljava/lang/Object;ZI)Z".into()),
+            Self::Interrupting => ("interrupting", "()V".into()),
             Self::CheckedInterrupted => ("checkedInterrupted", "(Ljava/lang/Object;ZI)Z".into()),
             Self::CheckedOwnInterruption => ("checkedOwnInterruption", "(ZI)Z".into()),
             Self::Fenced => ("fenced", "(I)V".into()),

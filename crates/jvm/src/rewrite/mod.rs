@@ -130,7 +130,7 @@ pub fn rewrite(bytes: &[u8], options: &Options<'_>) -> Result<Rewritten> {
         let Cow::Borrowed(bytes) = member.attributes[at].bytes else { continue };
         let code = Code::parse(bytes)?;
         if class.pool.utf8(member.name)? == b"<init>" && options.scope.is_everything() {
-            facts.hands_out_this |= leaks::hands_out_this(&code)?;
+            facts.hands_out_this |= leaks::hands_out_this(&code, &class.pool, class.name()?)?;
         }
         let mut around = Class {
             major: class.major,

@@ -138,6 +138,7 @@ pub fn decode(words: &[u64]) -> Result<(Record<'_>, usize), Malformed> {
         k::LEAVE => Op::Leave { call: word(1)? as u32 },
         k::RETURN => Op::Return { call: word(1)? as u32, result: word(2)? as i64 },
         k::REVOKED => Op::Revoked,
+        k::STOPPED => Op::Stopped,
         k::CLOCK_JUMP => Op::ClockJump { nanoseconds: word(1)? },
         k::MODULE => {
             let path = payload(5, word(4)? & 0xffff_ffff)?;

@@ -130,6 +130,7 @@ impl<'a> Encoder<'a> {
             Op::Leave { call } => self.one(k::LEAVE, 0, pc, call.into()),
             Op::Return { call, result } => self.two(k::RETURN, 0, pc, call.into(), result as u64),
             Op::Revoked => self.head(k::REVOKED, 0, pc),
+            Op::Stopped => self.head(k::STOPPED, 0, pc),
             Op::ClockJump { nanoseconds } => self.one(k::CLOCK_JUMP, 0, pc, nanoseconds),
             Op::Module { base, size, bias, path } => {
                 let path = &path[..path.len().min(4096)];

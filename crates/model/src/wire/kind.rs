@@ -84,6 +84,7 @@ kinds! {
     ACCUMULATE = 54, "accumulate", 5;
     EPOCH_BEGIN = 55, "epoch_begin", 3;
     EPOCH_END = 56, "epoch_end", 3;
+    STOPPED = 57, "stopped", 1;
 }
 
 /// Whether a record of this kind is an event, i.e. takes an event id; the others set the context.

@@ -92,6 +92,8 @@ pub fn witnesses(trace: &Trace, paths: &[&Path]) -> Result<Vec<Witness>> {
         if event.op.is_step() {
             schedule.push(index, 1);
             *at(&mut steps, event.thread.index()) += lower::steps(&event.op);
+        } else if event.op == Op::Stopped {
+            schedule.stop_at_once(index);
         } else if event.op == Op::Revoked {
             schedule.revoke(index);
         }

@@ -57,6 +57,8 @@ impl Lanes {
                 lanes.schedule.push(index, 1);
                 let steps = lanes.steps.entry(event.thread).or_default();
                 (0..lower::steps(&event.op)).for_each(|_| steps.push(event.id));
+            } else if event.op == Op::Stopped {
+                lanes.schedule.stop_at_once(index);
             } else if event.op == Op::Revoked {
                 lanes.schedule.revoke(index);
             }

@@ -66,7 +66,7 @@ pub fn build(trace: &Trace, marks: &Marks, limits: ViewLimits) -> Result<Run> {
     while let Some(event) = events.next()? {
         number += u64::from(event.op.is_step());
         match event.op {
-            Op::Module { .. } | Op::Branch | Op::ClockJump { .. } | Op::Revoked => continue,
+            Op::Module { .. } | Op::Branch | Op::ClockJump { .. } | Op::Revoked | Op::Stopped => continue,
             Op::ThreadName { thread, name } => {
                 maker.names.insert(thread, String::from_utf8_lossy(name).into_owned());
                 continue;

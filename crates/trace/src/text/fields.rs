@@ -71,7 +71,7 @@ impl Fields {
     pub fn set(&mut self, op: &Op<'_>) {
         self.clear();
         match *op {
-            Op::Begin | Op::End | Op::AtomicExit | Op::Branch | Op::Revoked | Op::Hang => {}
+            Op::Begin | Op::End | Op::AtomicExit | Op::Branch | Op::Revoked | Op::Stopped | Op::Hang => {}
             Op::Fork { child, nth } => {
                 self.int("child", child);
                 self.int("nth", nth);
@@ -238,6 +238,7 @@ impl Fields {
             "atomic_exit" => Op::AtomicExit,
             "branch" => Op::Branch,
             "revoked" => Op::Revoked,
+            "stopped" => Op::Stopped,
             "hang" => Op::Hang,
             "put" | "get" | "accumulate" => {
                 let (window, target, size) = (object("window")?, small("target")?, small("size")?);

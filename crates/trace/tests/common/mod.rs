@@ -59,6 +59,7 @@ pub fn every_op() -> Vec<Op<'static>> {
         Op::Leave { call: 61 },
         Op::Return { call: 61, result: -1 },
         Op::Revoked,
+        Op::Stopped,
         Op::ClockJump { nanoseconds: 1 << 60 },
         Op::Module { base: addr, size: 4096, bias: 1 << 40, path: b"/lib/x, y=\"z\".so" },
         Op::ThreadName { thread: child, name: b"worker \xff 1" },

@@ -90,7 +90,10 @@ public final class ReweaveHooks {
     /** An access to a volatile field, or one that is atomic. */
     private static native void atomic(int site, long address, long read, long written, int kind);
 
-    /** The slice is used up: others may come. */
+    /** The slice is used up by the access that was just made: others may come. */
+    private static native void stepped();
+
+    /** Others may come, if the slice is used up. */
     private static native void point();
 
     /** The first access at a site: fills in its entry. */
@@ -141,8 +144,11 @@ public final class ReweaveHooks {
     /** This thread knows that another has ended, if it has. Returns whether it has not. */
     private static native boolean sawEnd(Object thread, int site);
 
-    /** This thread knows that a thread was interrupted. */
-    private static native void sawInterruption(Object thread, int site);
+    /** A thread is about to be interrupted, or asked whether it was: others may come first. */
+    private static native void beforeInterrupt();
+
+    /** Whether a thread was interrupted; {@code clears}: it no longer is. */
+    private static native void sawInterruption(Object thread, boolean interrupted, boolean clears, int site);
 
     private static native void fence(int site);
 
@@ -197,8 +203,8 @@ public final class ReweaveHooks {
         U.putLong(CURSOR, cursor);
         U.putLong(VISIBLE, U.getLong(VISIBLE) + (cursor - start));
         U.putInt(budgetAt, budget - 1);
-        if (budget == 1 && !ANNOUNCES) {
-            point();
+        if (budget == 1) {
+            stepped();
         }
     }
 
@@ -876,17 +882,27 @@ public final class ReweaveHooks {
         return thread instanceof Thread && recorded() ? sawEnd(thread, site) && alive : alive;
     }
 
+    /** {@code interrupt}, {@code isInterrupted} or {@code Thread.interrupted} comes next. */
+    public static void interrupting() {
+        if (recorded()) {
+            beforeInterrupt();
+        }
+    }
+
     /** {@code isInterrupted} has returned. */
     public static boolean checkedInterrupted(Object thread, boolean interrupted, int site) {
-        if (interrupted && thread instanceof Thread && recorded()) {
-            sawInterruption(thread, site);
+        if (thread instanceof Thread && recorded()) {
+            sawInterruption(thread, interrupted, false, site);
         }
         return interrupted;
     }
 
     /** {@code Thread.interrupted} has returned. */
     public static boolean checkedOwnInterruption(boolean interrupted, int site) {
-        return checkedInterrupted(Thread.currentThread(), interrupted, site);
+        if (recorded()) {
+            sawInterruption(Thread.currentThread(), interrupted, true, site);
+        }
+        return interrupted;
     }
 
     public static void fenced(int site) {

@@ -15,6 +15,31 @@ struct Frame {
     sp: u64,
     /// Stack of the caller.
     before: u32,
+    /// Its accesses are left out, with those of what it calls.
+    left_out: bool,
+}
+
+impl Frame {
+    #[inline(always)]
+    fn is_over(&self, token: &Token<'_>) {
+        if self.left_out {
+            leave_out(token, false);
+        }
+    }
+}
+
+/// Whether somebody asked for the function around this position to be left out.
+#[inline(always)]
+fn is_left_out(token: &Token<'_>, pc: u64) -> bool {
+    let header = token.conductor().region().header();
+    header.ignored_count != 0
+        && header.ignored[..header.ignored_count as usize].iter().any(|[begin, end]| (*begin..*end).contains(&pc))
+}
+
+#[cold]
+fn leave_out(token: &Token<'_>, begin: bool) {
+    token.me().ignore(false, begin);
+    token.me().ignore(true, begin);
 }
 
 /// Frames a thread can have; deeper ones are not distinguished. The memory is reserved, not used.
@@ -57,10 +82,10 @@ pub unsafe fn forget() {
 
 #[unsafe(naked)]
 unsafe extern "C" fn func_entry() {
-    std::arch::naked_asm!("lea rsi, [rsp + 8]", "jmp {body}", body = sym entered)
+    std::arch::naked_asm!("lea rsi, [rsp + 8]", "mov rdx, [rsp]", "jmp {body}", body = sym entered)
 }
 
-extern "C" fn entered(caller: u64, sp: u64) {
+extern "C" fn entered(caller: u64, sp: u64, pc: u64) {
     if !active() || is_inside() {
         return;
     }
@@ -75,10 +100,16 @@ extern "C" fn entered(caller: u64, sp: u64) {
         // Frames below the current stack pointer were left without an exit.
         while shadow.depth > 0 && (*shadow.frames.add(shadow.depth - 1)).sp < sp {
             shadow.depth -= 1;
-            stack = (*shadow.frames.add(shadow.depth)).before;
+            let frame = *shadow.frames.add(shadow.depth);
+            stack = frame.before;
+            frame.is_over(&token);
         }
         if shadow.depth < FRAMES {
-            *shadow.frames.add(shadow.depth) = Frame { sp, before: stack };
+            let left_out = is_left_out(&token, pc);
+            if left_out {
+                leave_out(&token, true);
+            }
+            *shadow.frames.add(shadow.depth) = Frame { sp, before: stack, left_out };
         }
         shadow.depth += 1;
     }
@@ -109,8 +140,9 @@ extern "C" fn func_exit() {
         if shadow.depth > 0 {
             shadow.depth -= 1;
             if shadow.depth < FRAMES {
-                let before = (*shadow.frames.add(shadow.depth)).before;
-                token.set_stack(before);
+                let frame = *shadow.frames.add(shadow.depth);
+                frame.is_over(&token);
+                token.set_stack(frame.before);
             }
         }
     }

@@ -57,6 +57,8 @@ pub struct Header {
     pub skip_repeats: u32,
     /// Quantum: slices that a thread gets at a stretch beyond the first, as long as it only accesses memory.
     pub quiet_slices: u32,
+    /// Not 0: threads run free between synchronizations (see [`free`](crate::free)).
+    pub free: u32,
     /// Where functions begin and end whose accesses, with those of what they call, are left out: the first so many.
     pub ignored_count: u32,
     pub ignored: [[u64; 2]; MAX_IGNORED],

@@ -26,6 +26,9 @@ use crate::sink::{Limits, ToTrace};
 use crate::target::{DESCRIPTORS, Input, environment_for_replay, inherited};
 use crate::{Error, Result, beside, handshake};
 
+/// The policy of a recording whose threads ran free: nobody decided.
+pub const FREE: &str = "free";
+
 /// Names of functions to be left out, with commas between: kept with a trace, so that replays leave out the same.
 pub const ENV_IGNORE: &str = "REWEAVE_IGNORE";
 
@@ -156,6 +159,7 @@ impl Registry {
             stop_at: script.as_ref().map_or(0, |script| script.stop_at),
             skip_repeats: self.options.watcher.as_ref().is_some_and(|watcher| watcher.allows_skipping_repeats()),
             quiet_slices: self.options.quiet_slices,
+            free: self.options.free && front_end.runs_free(),
             ignored,
             schedule: script.map(|script| script.schedule),
         };
@@ -289,7 +293,12 @@ impl Registry {
             cwd: options.cwd.display().to_string(),
             env,
             seed: configuration.seed,
-            policy: if configuration.schedule.is_some() { "replay" } else { configuration.policy.name() }.to_owned(),
+            policy: match configuration.schedule {
+                _ if configuration.free => FREE,
+                Some(_) => "replay",
+                None => configuration.policy.name(),
+            }
+            .to_owned(),
             started: configuration.start_realtime / 1_000_000_000,
             tool: env!("CARGO_PKG_VERSION").to_owned(),
             pid: hello.pid,

@@ -61,6 +61,8 @@ pub struct Options {
     /// look at where between two synchronizations threads take turns.
     pub quiet_slices: u32,
     pub max_trace: u64,
+    /// Threads run free between synchronizations.
+    pub free: bool,
     /// After so many events a process goes on without being recorded.
     pub max_recorded: u64,
     pub input: Input,
@@ -91,6 +93,7 @@ impl Options {
             quantum: QUANTUM,
             quiet_slices: 0,
             max_trace: MAX_TRACE,
+            free: false,
             max_recorded: u64::MAX,
             output: Output::Ours,
             descriptors: None,
@@ -255,6 +258,9 @@ impl Drop for Session {
 /// Runs the program to its end and records it.
 pub fn run(options: &Options) -> Result<Run> {
     let program = Program::find(options.front_ends, &options.command, &options.cwd)?;
+    if options.free && !program.front_end.runs_free() {
+        return Err(Error::NotFree { program: program.name.display().to_string() });
+    }
     let own = if options.isolate { Some(PrivateFolder::copy_of(&options.cwd)?) } else { None };
     let cwd = own.as_ref().map_or(&*options.cwd, PrivateFolder::path);
     let session = Session::new(options, false)?;

@@ -43,6 +43,8 @@ pub struct Args {
     /// Stop recording (not the program) when a trace is this large
     #[arg(long, value_name = "SIZE", value_parser = parse_size, default_value = "2G")]
     max_trace: u64,
+    #[command(flatten)]
+    freedom: Freedom,
     /// Stop recording (not the program) a process after this many events, or a little later: it is looked at when a
     /// megabyte is full
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
@@ -61,6 +63,16 @@ pub struct Args {
     /// The program and its arguments
     #[arg(required_unless_present = "junit", last = true, value_name = "PROG")]
     command: Vec<OsString>,
+}
+
+/// Whether threads take turns.
+#[derive(clap::Args, Clone)]
+pub struct Freedom {
+    /// C and C++: let threads run in parallel between synchronizations, for programs that one thread at a time makes
+    /// too slow. Accesses that race may be recorded in another order than they had, and a replay follows such a
+    /// recording only as far as it can
+    #[arg(long, conflicts_with_all = ["seed", "policy", "quantum"])]
+    pub free: bool,
 }
 
 /// What is not looked at.
@@ -151,6 +163,7 @@ pub fn run(mut args: Args) -> i32 {
     options.max_recorded = args.max_events.unwrap_or(u64::MAX);
     args.scheduling.apply(&mut options);
     args.leaving_out.apply(&mut options);
+    options.free = args.freedom.free;
     args.classes.apply(&mut options);
     match reweave_launch::run(&options) {
         Ok(run) => {

@@ -31,6 +31,8 @@ pub struct Conductor<W: World> {
     repeats: Flag,
     /// The holder waits for somebody outside to follow a replay: the watchdog must not take it for one that is stuck.
     pub awaits_outside: Flag,
+    /// See [`free`](crate::free).
+    free: bool,
 }
 
 // SAFETY: `state` is reached through tokens and elections, of which there is one at a time (see `Token` and
@@ -132,6 +134,7 @@ impl<W: World> Conductor<W> {
             }),
             repeats: Flag::new(false),
             awaits_outside: Flag::new(false),
+            free: region.header().free != 0,
         }
     }
 
@@ -187,6 +190,12 @@ impl<W: World> Conductor<W> {
     /// Whether a recorded run is repeated step by step, and with it the interruptions that come.
     pub fn repeats(&self) -> bool {
         self.repeats.get()
+    }
+
+    /// Whether threads run on in parallel between their synchronizations (see [`free`](crate::free)).
+    #[inline(always)]
+    pub const fn is_free(&self) -> bool {
+        self.free
     }
 
     /// Threads that have not ended.

@@ -107,7 +107,7 @@ impl<W: World> Token<'_, W> {
         self.step_out();
     }
 
-    fn step_out(&mut self) {
+    pub(crate) fn step_out(&mut self) {
         self.me().scheduling.status.set(Status::Outside);
         self.pause(Pause::Stop);
     }

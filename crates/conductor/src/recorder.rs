@@ -66,7 +66,7 @@ impl<W: World> Recorder<W> {
             sequence: 0,
             said_thread: NO_THREAD,
             discarding: false,
-            repeats: Repeats::new(region.header().skip_repeats != 0),
+            repeats: Repeats::new(region.header().skip_repeats != 0 && region.header().free == 0),
             forgot: 0,
             world: PhantomData,
         };
@@ -171,6 +171,7 @@ impl<W: World> Recorder<W> {
         self.show_stack(thread);
         if self.said_thread != thread.id {
             self.said_thread = thread.id;
+            thread.own.stack_said.set(u64::MAX);
             self.put(&Record::Switch { thread: ThreadId(thread.id) });
         }
         if !thread.own.shows_stack() {
@@ -257,6 +258,19 @@ impl<W: World> Recorder<W> {
         }
         self.context(thread);
         self.put(record);
+    }
+
+    /// Takes over records of a thread, made elsewhere: whole ones, fewer than a chunk has room for, all in the context
+    /// that the thread shows.
+    pub fn take_over(&mut self, thread: &Thread<W::Row>, words: &[u64]) {
+        self.fill_pending_write(thread);
+        if self.cursor.wrapping_add(words.len() + 4) > self.limit {
+            self.publish(thread);
+        }
+        self.context(thread);
+        // SAFETY: the chunk has room for them.
+        unsafe { std::ptr::copy_nonoverlapping(words.as_ptr(), self.cursor, words.len()) };
+        self.advance(words.len());
     }
 
     fn put(&mut self, record: &Record<'_>) {

@@ -7,10 +7,12 @@ use std::sync::atomic::{AtomicU32, AtomicU64};
 
 pub const MAGIC: u32 = u32::from_le_bytes(*b"RWSH");
 /// Target and launcher come from one build, so the layout needs no compatibility, only a check.
-pub const VERSION: u32 = 8;
+pub const VERSION: u32 = 9;
 
 pub const CHUNKS: usize = 8;
 pub const CHUNK_BYTES: usize = 1 << 20;
+/// Pieces of code that the target can be told to leave out.
+pub const MAX_IGNORED: usize = 64;
 /// Threads that may be alive at once.
 pub const SLOTS: usize = 8192;
 
@@ -55,6 +57,11 @@ pub struct Header {
     pub skip_repeats: u32,
     /// Quantum: slices that a thread gets at a stretch beyond the first, as long as it only accesses memory.
     pub quiet_slices: u32,
+    /// Not 0: threads run free between synchronizations (see [`free`](crate::free)).
+    pub free: u32,
+    /// Where functions begin and end whose accesses, with those of what they call, are left out: the first so many.
+    pub ignored_count: u32,
+    pub ignored: [[u64; 2]; MAX_IGNORED],
     /// Bytes of the encoded schedule behind the chunks.
     pub schedule_bytes: u64,
 

@@ -18,7 +18,7 @@ pub struct ExternalWait {
 
 /// The services of a front end. Those with a default are for front ends that have more than threads and objects.
 ///
-/// [`deliver`](Self::deliver), [`came_back`](Self::came_back) and [`stop_for_debugger`](Self::stop_for_debugger) are
+/// [`deliver`](Self::deliver), [`came_back`](Self::came_back), [`catch_up`](Self::catch_up) and [`stop_for_debugger`](Self::stop_for_debugger) are
 /// called by the holder of the token, without the lock of the thread table. All others may be called with that spin
 /// lock held, and by a thread that does not hold the token: they must not wait (except [`poll`](Self::poll), as long as
 /// its `timeout` says), and must not call what takes the lock again, which would never return: anything of a
@@ -44,6 +44,12 @@ pub trait World: Sized + 'static {
     /// return, before anything else is done with the token; not by [`Token::keep`] and [`Token::outside`], whose thread
     /// has had it before.
     fn came_back(token: &mut Token<'_, Self>) {
+        let _ = token;
+    }
+
+    /// Code of the program has run on this thread, and perhaps without the token: what it did comes first. Only asked
+    /// where threads run free (see [`free`](crate::free)).
+    fn catch_up(token: &mut Token<'_, Self>) {
         let _ = token;
     }
 

@@ -55,6 +55,9 @@ impl<'a, W: World> Inside<'a, W> {
         // SAFETY: by the contract.
         let mut token = unsafe { hold(conductor, row) };
         token.fill_pending_write();
+        if conductor.is_free() {
+            W::catch_up(&mut token);
+        }
         Some(Self { token })
     }
 
@@ -67,11 +70,20 @@ impl<'a, W: World> Inside<'a, W> {
     /// Runs code of the program from within the runtime.
     pub fn call_back<R>(&mut self, code: impl FnOnce() -> R) -> R {
         self.token.fill_pending_write();
+        self.token.run_free();
         self.me().own.inside.set(0);
         let result = code();
+        let free = self.token.conductor().is_free();
+        if free {
+            // No signal may come in between.
+            self.me().own.inside.set(1);
+        }
         // It comes back with or without the token.
         self.token.keep();
         self.me().own.inside.set(1);
+        if free {
+            W::catch_up(&mut self.token);
+        }
         result
     }
 
@@ -110,6 +122,7 @@ impl<W: World> Drop for Inside<'_, W> {
                 self.token.meet_interrupt();
             }
         }
+        self.token.run_free();
         self.me().own.inside.set(0);
     }
 }

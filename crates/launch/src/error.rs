@@ -15,6 +15,9 @@ pub enum Error {
     #[error("{program}: not executable: `chmod +x` it, or name the interpreter (for example `-- sh {program}`)")]
     NotExecutable { program: String },
 
+    #[error("{program}: only threads of C and C++ programs can run free: leave --free out")]
+    NotFree { program: String },
+
     #[error("{program}: {why}")]
     Refused { program: String, why: String },
 

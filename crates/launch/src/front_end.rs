@@ -205,6 +205,18 @@ pub trait FrontEnd: Debug + Send + Sync {
     /// fails.
     fn symbols(&self, modules: &[Module], pcs: &[Pc]) -> Symbols;
 
+    /// Whether the threads of its programs can run free between synchronizations.
+    fn runs_free(&self) -> bool {
+        false
+    }
+
+    /// Where the code of a function of this name lies in a process that has just introduced itself: begin and end of
+    /// each piece, none if there is no such function. `None`: functions of these programs cannot be left out.
+    fn code_of(&self, process: &Process, function: &str) -> Option<Vec<[u64; 2]>> {
+        let _ = (process, function);
+        None
+    }
+
     /// What the user should know if nothing was recorded, or only synchronization: completes `reweave: …`.
     fn shortcoming(&self, seen: &Coverage<'_>) -> String;
 

@@ -33,5 +33,6 @@ pub use error::{Error, Result};
 pub use folder::{PrivateFolder, beside};
 pub use front_end::{FrontEnd, FrontEnds};
 pub use region::Policy;
+pub use registry::{ENV_IGNORE, FREE};
 pub use session::{MAX_TRACE, Options, QUANTUM, QUIET_SLICES, Run, Script, run};
 pub use target::{Input, Output};

@@ -50,6 +50,10 @@ pub struct Configuration {
     pub skip_repeats: bool,
     /// Slices that a thread gets at a stretch beyond the first, as long as it only accesses memory.
     pub quiet_slices: u32,
+    /// Threads run free between synchronizations.
+    pub free: bool,
+    /// Where functions begin and end whose accesses are left out.
+    pub ignored: Vec<[u64; 2]>,
     /// As made by `policy::replay::encode`; the policy is then to follow it.
     pub schedule: Option<Vec<u8>>,
 }
@@ -123,6 +127,11 @@ impl Mapping {
         header.stop_at = configuration.stop_at;
         header.skip_repeats = configuration.skip_repeats.into();
         header.quiet_slices = configuration.quiet_slices;
+        for (to, from) in header.ignored.iter_mut().zip(&configuration.ignored) {
+            *to = *from;
+        }
+        header.free = configuration.free.into();
+        header.ignored_count = configuration.ignored.len().min(shared::MAX_IGNORED) as u32;
         header.schedule_bytes = schedule.len() as u64;
         header.holder.store(NO_THREAD, Ordering::Relaxed);
         header.revoke.store(NO_THREAD, Ordering::Relaxed);

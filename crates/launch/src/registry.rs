@@ -13,7 +13,7 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-use reweave_conductor::shared::Hello;
+use reweave_conductor::shared::{Hello, MAX_IGNORED};
 use reweave_trace::set::numbered;
 use reweave_trace::{Aslr, Meta, ProcessTrace};
 
@@ -22,9 +22,15 @@ use crate::front_end::{FrontEnd, Process};
 use crate::pidfd::PidFd;
 use crate::region::{Configuration, Mapping};
 use crate::session::{Options, Script};
-use crate::sink::ToTrace;
+use crate::sink::{Limits, ToTrace};
 use crate::target::{DESCRIPTORS, Input, environment_for_replay, inherited};
 use crate::{Error, Result, beside, handshake};
+
+/// The policy of a recording whose threads ran free: nobody decided.
+pub const FREE: &str = "free";
+
+/// Names of functions to be left out, with commas between: kept with a trace, so that replays leave out the same.
+pub const ENV_IGNORE: &str = "REWEAVE_IGNORE";
 
 /// How many collectors are done.
 #[derive(Default)]
@@ -144,6 +150,7 @@ impl Registry {
         });
         let script = script.and_then(Option::take);
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let ignored = self.ignored(front_end, &about);
         let configuration = Configuration {
             policy: self.options.policy.clone(),
             seed: self.options.seed,
@@ -152,6 +159,8 @@ impl Registry {
             stop_at: script.as_ref().map_or(0, |script| script.stop_at),
             skip_repeats: self.options.watcher.as_ref().is_some_and(|watcher| watcher.allows_skipping_repeats()),
             quiet_slices: self.options.quiet_slices,
+            free: self.options.free && front_end.runs_free(),
+            ignored,
             schedule: script.map(|script| script.schedule),
         };
         let mapping = Mapping::new(&configuration).map_err(Error::system("making shared memory"))?;
@@ -166,9 +175,10 @@ impl Registry {
             rank: front_end.rank(&about),
         };
         let meta = self.meta(hello, &configuration, about.command, executable, front_end);
+        let limits = Limits { bytes: self.options.max_trace, events: self.options.max_recorded };
         let sink = match &self.options.watcher {
             Some(watcher) => watcher.admit(&meta, front_end),
-            None => ToTrace::open(&path, &meta, self.options.max_trace, front_end)?,
+            None => ToTrace::open(&path, &meta, limits, front_end)?,
         };
         Ok(Job {
             pid: hello.pid,
@@ -183,6 +193,41 @@ impl Registry {
             about: place_in_run,
             signals: Arc::new(Signals::new(mapping)),
         })
+    }
+
+    /// Where the functions lie in a process that are to be left out; what cannot be found is told, once.
+    fn ignored(&mut self, front_end: &dyn FrontEnd, process: &Process) -> Vec<[u64; 2]> {
+        let variable = self.options.env.iter().rev().find(|(name, _)| name == ENV_IGNORE);
+        let names = variable.map(|(_, names)| names.clone()).unwrap_or_default();
+        let mut all = Vec::new();
+        for name in names.split(',').filter(|name| !name.is_empty()) {
+            let problem = match front_end.code_of(process, name) {
+                Some(code) if !code.is_empty() => {
+                    all.extend(code);
+                    continue;
+                }
+                Some(_) => {
+                    let executable = &process.executable;
+                    format!(
+                        "{executable} has no function {name} (inlined ones are part of their callers): --ignore does nothing for it"
+                    )
+                }
+                None => format!(
+                    "--ignore {name} does nothing for {}: only C and C++ functions can be left out",
+                    process.executable
+                ),
+            };
+            if !self.warnings.contains(&problem) {
+                self.warnings.push(problem);
+            }
+        }
+        if all.len() > MAX_IGNORED {
+            let problem =
+                format!("--ignore: only the first {MAX_IGNORED} of {} pieces of code are left out", all.len());
+            self.warnings.push(problem);
+            all.truncate(MAX_IGNORED);
+        }
+        all
     }
 
     /// Ended threads keep their stacks until they are joined, and a test runner may start any number of processes.
@@ -248,7 +293,12 @@ impl Registry {
             cwd: options.cwd.display().to_string(),
             env,
             seed: configuration.seed,
-            policy: if configuration.schedule.is_some() { "replay" } else { configuration.policy.name() }.to_owned(),
+            policy: match configuration.schedule {
+                _ if configuration.free => FREE,
+                Some(_) => "replay",
+                None => configuration.policy.name(),
+            }
+            .to_owned(),
             started: configuration.start_realtime / 1_000_000_000,
             tool: env!("CARGO_PKG_VERSION").to_owned(),
             pid: hello.pid,

@@ -61,6 +61,10 @@ pub struct Options {
     /// look at where between two synchronizations threads take turns.
     pub quiet_slices: u32,
     pub max_trace: u64,
+    /// Threads run free between synchronizations.
+    pub free: bool,
+    /// After so many events a process goes on without being recorded.
+    pub max_recorded: u64,
     pub input: Input,
     pub output: Output,
     /// Further descriptors that it is to have; `None`: those that we have.
@@ -89,6 +93,8 @@ impl Options {
             quantum: QUANTUM,
             quiet_slices: 0,
             max_trace: MAX_TRACE,
+            free: false,
+            max_recorded: u64::MAX,
             output: Output::Ours,
             descriptors: None,
             scripts: Vec::new(),
@@ -104,6 +110,12 @@ impl Options {
         let options = Self::new(front_ends, command, PathBuf::new());
         Self { input: Input::Ours { copy: None }, ..options }
     }
+}
+
+/// How many functions are left out.
+pub fn left_out(options: &Options) -> u64 {
+    let variable = options.env.iter().rev().find(|(name, _)| name == crate::ENV_IGNORE);
+    variable.map_or(0, |(_, names)| names.split(',').filter(|name| !name.is_empty()).count() as u64)
 }
 
 /// What becomes of processes that still run when the program has ended.
@@ -246,6 +258,9 @@ impl Drop for Session {
 /// Runs the program to its end and records it.
 pub fn run(options: &Options) -> Result<Run> {
     let program = Program::find(options.front_ends, &options.command, &options.cwd)?;
+    if options.free && !program.front_end.runs_free() {
+        return Err(Error::NotFree { program: program.name.display().to_string() });
+    }
     let own = if options.isolate { Some(PrivateFolder::copy_of(&options.cwd)?) } else { None };
     let cwd = own.as_ref().map_or(&*options.cwd, PrivateFolder::path);
     let session = Session::new(options, false)?;

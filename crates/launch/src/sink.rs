@@ -89,17 +89,24 @@ pub trait Watcher: Debug + Send + Sync {
     fn admit(&self, process: &Meta, front_end: &'static dyn FrontEnd) -> OpenSink;
 }
 
+/// How much of a process is recorded: it goes on without us beyond.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Limits {
+    pub bytes: u64,
+    pub events: u64,
+}
+
 /// Into a trace file.
 pub struct ToTrace {
     writer: Writer,
-    max_bytes: u64,
+    limits: Limits,
     front_end: &'static dyn FrontEnd,
 }
 
 impl ToTrace {
-    pub fn open(path: &Path, meta: &Meta, max_bytes: u64, front_end: &'static dyn FrontEnd) -> Result<OpenSink> {
+    pub fn open(path: &Path, meta: &Meta, limits: Limits, front_end: &'static dyn FrontEnd) -> Result<OpenSink> {
         let writer = Writer::create(path, meta)?;
-        Ok(Box::new(move || Box::new(Self { writer, max_bytes, front_end })))
+        Ok(Box::new(move || Box::new(Self { writer, limits, front_end })))
     }
 }
 
@@ -113,9 +120,15 @@ impl Sink for ToTrace {
             let next = if error.is_disk_full() { ": make room, or record elsewhere with -o" } else { "" };
             return Err(SinkProblem::Stop(format!("{error}{next}")));
         }
-        if self.writer.bytes_written() > self.max_bytes {
-            let size = human_size(self.max_bytes);
+        if self.writer.bytes_written() > self.limits.bytes {
+            let size = human_size(self.limits.bytes);
             return Err(SinkProblem::Stop(format!("the trace reached its limit of {size}: raise it with --max-trace")));
+        }
+        if self.writer.event_count() >= self.limits.events {
+            let count = self.limits.events;
+            return Err(SinkProblem::Stop(format!(
+                "the trace reached its limit of {count} events: raise it with --max-events"
+            )));
         }
         Ok(())
     }

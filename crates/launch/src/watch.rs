@@ -341,6 +341,7 @@ pub fn watch(mut options: Options, plan: Plan, on_event: &mut (dyn FnMut(WatchEv
         ("unreported_findings", unreported),
         ("alike_findings", alike),
         ("unknown_pairs", 0),
+        ("ignored_functions", session::left_out(&options)),
     ];
     let report = Report {
         bugs: Vec::new(),

@@ -89,6 +89,14 @@ impl FrontEnd for Native {
         symbols::resolve(modules, pcs)
     }
 
+    fn runs_free(&self) -> bool {
+        true
+    }
+
+    fn code_of(&self, process: &Process, function: &str) -> Option<Vec<[u64; 2]>> {
+        Some(crate::functions::code_of(process.pid, function))
+    }
+
     fn shortcoming(&self, seen: &Coverage<'_>) -> String {
         let name = seen.program.name.display();
         let build = "build it with `reweave cc` or `reweave c++` (CC=reweave-cc make)";

@@ -25,6 +25,8 @@ mod embedded;
 #[cfg(all(not(reweave_runtime), feature = "front-end"))]
 mod front_end;
 #[cfg(all(not(reweave_runtime), feature = "front-end"))]
+mod functions;
+#[cfg(all(not(reweave_runtime), feature = "front-end"))]
 pub mod symbols;
 
 #[cfg(not(reweave_runtime))]

@@ -15,6 +15,7 @@ pub mod overview;
 mod pattern;
 pub mod perfetto;
 pub mod place;
+pub mod profile;
 mod reads;
 pub mod related;
 pub mod resolve;

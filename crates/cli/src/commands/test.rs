@@ -11,7 +11,7 @@ use reweave_launch::{exit, memory};
 use reweave_report::{Style, text};
 
 use super::predict::Deny;
-use super::record::Scheduling;
+use super::record::{LeavingOut, Scheduling};
 use super::report::Verbosity;
 use crate::classes::{Classes, Tests};
 use crate::front_ends::FRONT_ENDS;
@@ -88,6 +88,8 @@ pub struct Args {
     #[command(flatten)]
     verbosity: Verbosity,
     #[command(flatten)]
+    leaving_out: LeavingOut,
+    #[command(flatten)]
     scheduling: Scheduling,
     #[command(flatten)]
     classes: Classes,
@@ -130,6 +132,7 @@ pub fn run(mut args: Args) -> i32 {
     }
     args.scheduling.apply(&mut plan.options);
     args.classes.apply(&mut plan.options);
+    args.leaving_out.apply(&mut plan.options);
     match args.triage.judge() {
         Ok(judge) => {
             let passing = ExitRule { deny: args.deny, allow_unchecked: args.allow_unchecked };

@@ -11,7 +11,7 @@ use reweave_predict::{ANALYSES, AnalysisRef, Watching, live};
 use reweave_report::{Style, text};
 use reweave_spmd::host::Local;
 
-use super::record::Scheduling;
+use super::record::{Freedom, LeavingOut, Scheduling};
 use crate::front_ends::FRONT_ENDS;
 use crate::output::{self, grouped};
 use crate::ranks::Looking;
@@ -46,6 +46,10 @@ pub struct Args {
     /// Write the findings as JSON at the end
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
+    #[command(flatten)]
+    freedom: Freedom,
+    #[command(flatten)]
+    leaving_out: LeavingOut,
     #[command(flatten)]
     scheduling: Scheduling,
     #[command(flatten)]
@@ -140,6 +144,8 @@ pub fn run(args: Args) -> i32 {
     }
     let mut options = Options::watched(FRONT_ENDS, args.command);
     args.scheduling.apply(&mut options);
+    args.leaving_out.apply(&mut options);
+    options.free = args.freedom.free;
     // Slices that somebody asked for are as long as that.
     options.quiet_slices = if args.scheduling.quantum == QUANTUM { QUIET_SLICES } else { 0 };
     let plan = Plan {

@@ -72,6 +72,13 @@ fn max_trace_reached() {
     day.scratch.run(["replay", "run.rwt"]).expect(0).says("identically");
 }
 
+#[test]
+fn max_events_reached() {
+    let day = Day::new("endless_writer.c");
+    cut_short(&day, &day.trace(), &["--max-events", "3000"], "--max-events");
+    day.scratch.run(["replay", "run.rwt"]).expect(0).says("identically");
+}
+
 /// Nobody: may write neither our scratch folders nor anything of the user who runs the tests.
 const NOBODY: u32 = 65534;
 

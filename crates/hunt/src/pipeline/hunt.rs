@@ -159,6 +159,10 @@ impl<'p> Hunt<'p> {
         if memory::times() > 0 {
             self.stats.insert("memory_limit".into(), memory::times());
         }
+        let left_out = reweave_launch::session::left_out(&self.plan.options);
+        if left_out > 0 {
+            self.stats.insert("ignored_functions".into(), left_out);
+        }
         let report = Report {
             reweave: env!("CARGO_PKG_VERSION").into(),
             schema: data::SCHEMA,

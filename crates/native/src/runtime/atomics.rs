@@ -41,8 +41,8 @@ trait Word: Copy + PartialEq {
     /// `addr` is valid and aligned.
     unsafe fn load(addr: *mut Self) -> Self;
     /// # Safety
-    /// As for `load`.
-    unsafe fn swap(addr: *mut Self, new: Self) -> Self;
+    /// As for `load`. False: something else was there.
+    unsafe fn replace(addr: *mut Self, old: Self, new: Self) -> bool;
     fn apply(self, operation: Operation, with: Self) -> Self;
 }
 
@@ -82,34 +82,46 @@ macro_rules! word {
                 // SAFETY: by the contract.
                 unsafe { <$atomic>::from_ptr(addr).load(SeqCst) }
             }
-            unsafe fn swap(addr: *mut Self, new: Self) -> Self {
+            unsafe fn replace(addr: *mut Self, old: Self, new: Self) -> bool {
                 // SAFETY: by the contract.
-                unsafe { <$atomic>::from_ptr(addr).swap(new, SeqCst) }
+                unsafe { <$atomic>::from_ptr(addr).compare_exchange(old, new, SeqCst, SeqCst).is_ok() }
             }
         }
     )*};
 }
 word! { u8, AtomicU8; u16, AtomicU16; u32, AtomicU32; u64, AtomicU64; }
 
-/// The token makes 16 bytes atomic enough: no other instrumented code runs.
+/// The token makes reading 16 bytes atomic enough: no other instrumented atomic runs.
 impl Word for u128 {
     apply!();
     unsafe fn load(addr: *mut Self) -> Self {
         // SAFETY: by the contract.
         unsafe { addr.read_volatile() }
     }
-    unsafe fn swap(addr: *mut Self, new: Self) -> Self {
-        // SAFETY: by the contract.
+    unsafe fn replace(addr: *mut Self, old: Self, new: Self) -> bool {
+        let done: u8;
+        // SAFETY: by the contract; the compiler keeps rbx for itself, so it is put aside.
         unsafe {
-            let old = addr.read_volatile();
-            addr.write_volatile(new);
-            old
+            std::arch::asm!(
+                "xchg rbx, {low}",
+                "lock cmpxchg16b [{addr}]",
+                "sete {done}",
+                "mov rbx, {low}",
+                low = inout(reg) new as u64 => _,
+                addr = in(reg) addr,
+                done = out(reg_byte) done,
+                inout("rax") old as u64 => _,
+                inout("rdx") (old >> 64) as u64 => _,
+                in("rcx") (new >> 64) as u64,
+                options(nostack)
+            );
         }
+        done != 0
     }
 }
 
 /// Performs one operation and records it. Outside of recording it is performed all the same.
-unsafe fn perform<T: Word>(addr: *mut T, kind: AtomicKind, mo: i32, pc: u64, new: impl FnOnce(T) -> T) -> T {
+unsafe fn perform<T: Word>(addr: *mut T, kind: AtomicKind, mo: i32, pc: u64, new: impl Fn(T) -> T) -> T {
     let mut inside = enter();
     if let Some(inside) = &mut inside {
         inside.announce(Next::access(pc, addr as u64, size_of::<T>() as u64, kind.writes()));
@@ -118,14 +130,16 @@ unsafe fn perform<T: Word>(addr: *mut T, kind: AtomicKind, mo: i32, pc: u64, new
             super::signals::deliver(inside);
         }
     }
-    // SAFETY: the program's own atomic.
-    let (read, written) = unsafe {
-        let read = T::load(addr);
-        let written = if kind.writes() { new(read) } else { read };
-        if kind.writes() {
-            T::swap(addr, written);
+    // Code without hooks, and where threads run free anybody, may come in between.
+    let (read, written) = loop {
+        // SAFETY: the program's own atomic.
+        unsafe {
+            let read = T::load(addr);
+            let written = if kind.writes() { new(read) } else { read };
+            if !kind.writes() || T::replace(addr, read, written) {
+                break (read, written);
+            }
         }
-        (read, written)
     };
     if let Some(inside) = &mut inside {
         record(inside, pc, addr, kind, order(mo), read, written);
@@ -139,13 +153,16 @@ unsafe fn compare_exchange<T: Word>(addr: *mut T, expected: T, new: T, mo: i32, 
         inside.announce(Next::access(pc, addr as u64, size_of::<T>() as u64, true));
         inside.sync_point();
     }
-    // SAFETY: the program's own atomic.
-    let read = unsafe { T::load(addr) };
-    let done = read == expected;
-    if done {
-        // SAFETY: see above.
-        unsafe { T::swap(addr, new) };
-    }
+    let (read, done) = loop {
+        // SAFETY: the program's own atomic.
+        unsafe {
+            let read = T::load(addr);
+            let done = read == expected;
+            if !done || T::replace(addr, read, new) {
+                break (read, done);
+            }
+        }
+    };
     if let Some(inside) = &mut inside {
         let (kind, mo) = if done { (AtomicKind::CasDone, mo) } else { (AtomicKind::CasFailed, fail) };
         record(inside, pc, addr, kind, order(mo), read, if done { new } else { read });

@@ -21,6 +21,7 @@ mod calls;
 mod channels;
 mod copies;
 mod descriptors;
+mod free;
 mod futexes;
 mod glib;
 mod lists;

@@ -10,6 +10,7 @@ const DONE: c_int = 2;
 /// Ends the initialisation however the initialiser is left.
 struct Running {
     once: u64,
+    control: *mut c_int,
     pc: u64,
     done: bool,
 }
@@ -18,6 +19,12 @@ impl Drop for Running {
     fn drop(&mut self) {
         if let Some(mut inside) = enter() {
             inside.once_end(self.pc, self.once, self.done);
+            if self.done {
+                // Only now: whoever sees it takes the initialisation for ended, and another thread may run before
+                // `once_end`. And not later: others may look at it as soon as this thread has left.
+                // SAFETY: the program's own control variable.
+                unsafe { *self.control = DONE };
+            }
         }
     }
 }
@@ -38,13 +45,9 @@ pub fn once(pc: u64, once: u64, control: *mut c_int, initialise: extern "C-unwin
         known(&mut inside, once, *control == DONE);
         if inside.once_begin(pc, once) {
             drop(inside);
-            let mut running = Running { once, pc, done: false };
+            let mut running = Running { once, control, pc, done: false };
             initialise();
             running.done = true;
-            drop(running);
-            // Only now: whoever sees it takes the initialisation for ended, and another thread may run before
-            // `once_end`.
-            *control = DONE;
         }
     }
     true

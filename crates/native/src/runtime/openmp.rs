@@ -2,7 +2,7 @@
 //! points are bracketed: a thread that may wait inside the library leaves control, and what the construct orders is
 //! recorded as messages (region start, region end, barrier) or locks (critical sections).
 
-use super::{Inside, enter, hold, locks, system};
+use super::{Inside, enter, free, hold, locks, system};
 use libc::{c_int, c_long, c_uint, c_void};
 use reweave_conductor::Deadline;
 
@@ -42,12 +42,17 @@ unsafe extern "C-unwind" fn share(region: *mut c_void) {
     };
     let pc = region.body as usize as u64;
     token.me().own.inside.set(1);
+    free::catch_up(&mut token);
     token.receive(pc, REGION_START, None);
-    token.me().own.inside.set(0);
+    token.run_free();
+    // SAFETY: this thread's own row, of which a word is touched.
+    unsafe { token.pointer().as_ref() }.own.inside.set(0);
     // SAFETY: the program's own function.
     unsafe { (region.body)(region.data) };
+    // SAFETY: as above.
+    unsafe { token.pointer().as_ref() }.own.inside.set(1);
     token.keep();
-    token.me().own.inside.set(1);
+    free::catch_up(&mut token);
     token.send(pc, REGION_END, 1);
     let row = token.pointer();
     token.leave();
@@ -64,8 +69,9 @@ fn region(pc: u64, body: Body, data: *mut c_void, start: impl FnOnce(Body, *mut 
     // Threads that the library creates are recorded as this one's children.
     inside.me().own.inside.set(0);
     start(share, (&raw const region).cast_mut().cast());
-    inside.keep();
     inside.me().own.inside.set(1);
+    inside.keep();
+    free::catch_up(&mut inside);
     inside.receive(pc, REGION_END, None);
 }
 

@@ -1,7 +1,7 @@
 //! The life of the process: exit, fork, exec, children.
 
 use super::{
-    CONDUCTOR, Threads, active, conductor_of_thread, enter, futexes, mappings, modules, register, stacks,
+    CONDUCTOR, Threads, active, conductor_of_thread, enter, free, futexes, mappings, modules, register, stacks,
     system as kernel, threads, timers, tls,
 };
 use libc::{c_char, c_int, c_void, pid_t};
@@ -109,6 +109,7 @@ fn ends(pc: u64, status: c_int) {
     if let Some(mut inside) = enter() {
         inside.me().scheduling.exiting.set(true);
         inside.pause(Pause::Yield);
+        free::catch_up_all(&mut inside);
         inside.step(pc, Op::Exit { status });
     }
 }
@@ -134,6 +135,7 @@ extern "C" fn in_child() {
     // SAFETY: the child of a fork has one thread.
     unsafe {
         stacks::forget();
+        free::forget();
         modules::forget();
         mappings::forget();
         threads::forget();
@@ -214,6 +216,7 @@ interpose! {
             started(child);
             inside.keep();
             inside.me().own.inside.set(1);
+            super::super::free::catch_up(&mut inside);
             inside.recorded_input(InputSource::Other);
             let op = Op::Input { source: InputSource::Other, value: i64::from(child > 0), bytes: &[] };
             inside.step(pc, op);

@@ -2,8 +2,8 @@
 
 use super::world::Native;
 use super::{
-    CONDUCTOR, Conductor, access, active, annotations, atomics, conductor, modules, process, ranges, signals, stacks,
-    threads, tls,
+    CONDUCTOR, Conductor, access, active, annotations, atomics, conductor, free, modules, process, ranges, signals,
+    stacks, threads, tls,
 };
 use reweave_conductor::Region;
 use reweave_guest::connection::{Introduction, connect, wants_uninstrumented};
@@ -43,7 +43,13 @@ pub unsafe extern "C" fn __reweave_register(
     }
     let watched = conductor().is_some_and(|conductor| conductor.region().header().skip_repeats != 0);
     let first: &[Hook] = if watched { access::WATCHED } else { &[] };
-    let lists: [&[Hook]; 6] = [first, access::HOOKS, ranges::HOOKS, atomics::HOOKS, stacks::HOOKS, annotations::HOOKS];
+    let free: &[Hook] = match conductor() {
+        Some(conductor) if conductor.is_free() && watched => free::WATCHED,
+        Some(conductor) if conductor.is_free() => free::HOOKS,
+        _ => &[],
+    };
+    let lists: [&[Hook]; 7] =
+        [free, first, access::HOOKS, ranges::HOOKS, atomics::HOOKS, stacks::HOOKS, annotations::HOOKS];
     for i in 0..count {
         // SAFETY: by the contract with the stubs.
         let (slot, name) = unsafe { (table.add(i), CStr::from_ptr(*names.add(i)).to_bytes()) };
@@ -96,5 +102,7 @@ pub fn start(region: Region) {
     threads::begin(&mut token, 0);
     signals::start();
     process::start();
-    token.me().own.inside.set(0);
+    token.run_free();
+    // SAFETY: the row of this very thread, of which a word is touched.
+    unsafe { token.pointer().as_ref() }.own.inside.set(0);
 }

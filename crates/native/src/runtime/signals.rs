@@ -192,7 +192,7 @@ unsafe fn die(
     // SAFETY: the kernel's arguments; default action.
     unsafe {
         if let Some((thread, conductor)) = recorded
-            && conductor.holder() == thread.id
+            && (conductor.holder() == thread.id || conductor.is_free() && thread.own.inside.get() == 0)
         {
             let inside = thread.own.inside.replace(1);
             let addr = if FAULTS.contains(&number) { (*info).si_addr() as u64 } else { 0 };
@@ -203,7 +203,8 @@ unsafe fn die(
                 _ => 0,
             };
             // It holds the token. A token that it may have been using will not be used any more: the process dies.
-            let mut token = Token::assume(conductor, NonNull::from(thread));
+            let mut token = reweave_guest::hold(conductor, NonNull::from(thread));
+            super::free::catch_up_all(&mut token);
             token.event(pc, Op::Fatal { number: number as u32, addr: Addr(addr) });
             thread.own.inside.set(inside);
         }
@@ -239,12 +240,17 @@ unsafe fn in_place(
 ) {
     let in_call = thread.row.in_call.replace(false);
     let inside = thread.own.inside.replace(1);
+    let held = conductor.holder() == thread.id;
     let row = NonNull::from(thread);
     // SAFETY: the row of this very thread. It is in a library, in a call of the program, or about to die of a fault:
     // nothing of the state is in use. The kernel's arguments.
     unsafe {
         let mut token = if in_call { Token::arrive(conductor, row) } else { reweave_guest::hold(conductor, row) };
+        super::free::catch_up(&mut token);
         handle(&mut token, number, action, info, context);
+        if !held && !in_call {
+            token.run_free();
+        }
         thread.own.inside.set(inside);
         if in_call {
             token.leave();
@@ -275,7 +281,11 @@ unsafe fn handle(token: &mut Token<'_>, number: c_int, action: &Action, info: *m
     let wait = token.me().wait.suspend();
     // SAFETY: the program's own handler.
     unsafe { call(Some(token), action, number, info, context) };
+    if token.conductor().is_free() {
+        token.me().own.inside.set(1);
+    }
     token.keep();
+    super::free::catch_up(token);
     token.me().own.inside.set(inside);
     token.me().wait.resume(&wait);
     token.step(0, Op::SignalReturn { number: number as u32 });

@@ -4,10 +4,10 @@
 //! the next entry.
 
 use super::register::Hook;
-use super::{Token, active, alloc, hold, is_inside, threads};
+use super::{Thread, Token, active, alloc, free, hold, is_inside, threads};
 use reweave_guest::Guarded;
 use reweave_guest::stacks::{StackTree, define};
-use std::ptr::null_mut;
+use std::ptr::{NonNull, null_mut};
 use std::sync::atomic::Ordering;
 
 #[derive(Clone, Copy)]
@@ -15,6 +15,31 @@ struct Frame {
     sp: u64,
     /// Stack of the caller.
     before: u32,
+    /// Its accesses are left out, with those of what it calls.
+    left_out: bool,
+}
+
+impl Frame {
+    #[inline(always)]
+    fn is_over(&self, token: &Token<'_>) {
+        if self.left_out {
+            leave_out(token, false);
+        }
+    }
+}
+
+/// Whether somebody asked for the function around this position to be left out.
+#[inline(always)]
+fn is_left_out(token: &Token<'_>, pc: u64) -> bool {
+    let header = token.conductor().region().header();
+    header.ignored_count != 0
+        && header.ignored[..header.ignored_count as usize].iter().any(|[begin, end]| (*begin..*end).contains(&pc))
+}
+
+#[cold]
+fn leave_out(token: &Token<'_>, begin: bool) {
+    token.me().ignore(false, begin);
+    token.me().ignore(true, begin);
 }
 
 /// Frames a thread can have; deeper ones are not distinguished. The memory is reserved, not used.
@@ -57,10 +82,10 @@ pub unsafe fn forget() {
 
 #[unsafe(naked)]
 unsafe extern "C" fn func_entry() {
-    std::arch::naked_asm!("lea rsi, [rsp + 8]", "jmp {body}", body = sym entered)
+    std::arch::naked_asm!("lea rsi, [rsp + 8]", "mov rdx, [rsp]", "jmp {body}", body = sym entered)
 }
 
-extern "C" fn entered(caller: u64, sp: u64) {
+extern "C" fn entered(caller: u64, sp: u64, pc: u64) {
     if !active() || is_inside() {
         return;
     }
@@ -68,24 +93,38 @@ extern "C" fn entered(caller: u64, sp: u64) {
     let Some(mut token) = (unsafe { hold() }).or_else(threads::adopt) else { return };
     // The last write's slot may be reused by calls that no hook sees.
     token.fill_pending_write();
-    let mut stack = token.me().own.stack();
-    // SAFETY: the shadow stack belongs to this thread.
-    unsafe {
-        let shadow = &mut *token.me().row.shadow.load(Ordering::Relaxed);
+    let row = token.pointer();
+    // SAFETY: the row of this very thread.
+    unsafe { entered_by(&mut token, row, caller, sp, pc) };
+}
+
+/// A function is entered by a thread: the calling one, or one whose records are taken over.
+///
+/// # Safety
+/// The row is of a thread that has begun and not ended.
+pub unsafe fn entered_by(token: &mut Token<'_>, thread: NonNull<Thread>, caller: u64, sp: u64, pc: u64) {
+    // SAFETY: by the contract; the shadow stack is touched by the holder of the token, or belongs to this thread.
+    let stack = unsafe {
+        let own = &thread.as_ref().own;
+        let mut stack = own.stack();
+        let shadow = &mut *thread.as_ref().row.shadow.load(Ordering::Relaxed);
         // Frames below the current stack pointer were left without an exit.
         while shadow.depth > 0 && (*shadow.frames.add(shadow.depth - 1)).sp < sp {
             shadow.depth -= 1;
-            stack = (*shadow.frames.add(shadow.depth)).before;
+            let frame = *shadow.frames.add(shadow.depth);
+            stack = frame.before;
+            frame.is_over(token);
         }
         if shadow.depth < FRAMES {
-            *shadow.frames.add(shadow.depth) = Frame { sp, before: stack };
+            let left_out = is_left_out(token, pc);
+            if left_out {
+                leave_out(token, true);
+            }
+            *shadow.frames.add(shadow.depth) = Frame { sp, before: stack, left_out };
         }
         shadow.depth += 1;
-    }
-    enter_frame(&mut token, stack, caller);
-}
-
-fn enter_frame(token: &mut Token<'_>, stack: u32, caller: u64) {
+        stack
+    };
     let (id, new) = TREE.get(token).child(stack, caller);
     if new {
         // Nothing else may come between the settled write and this.
@@ -93,7 +132,8 @@ fn enter_frame(token: &mut Token<'_>, stack: u32, caller: u64) {
         define(token, id, stack, caller);
         token.me().own.inside.set(inside);
     }
-    token.set_stack(id);
+    // SAFETY: by the contract.
+    token.recorder().0.set_stack(unsafe { thread.as_ref() }, id);
 }
 
 extern "C" fn func_exit() {
@@ -103,14 +143,25 @@ extern "C" fn func_exit() {
     // SAFETY: the thread is not inside, so no other token of it is in use.
     let Some(mut token) = (unsafe { hold() }) else { return };
     token.fill_pending_write();
-    // SAFETY: the shadow stack belongs to this thread.
+    let row = token.pointer();
+    // SAFETY: the row of this very thread.
+    unsafe { left_by(&mut token, row) };
+}
+
+/// The function is left again.
+///
+/// # Safety
+/// As for [`entered_by`].
+pub unsafe fn left_by(token: &mut Token<'_>, thread: NonNull<Thread>) {
+    // SAFETY: by the contract; the shadow stack is touched by the holder of the token, or belongs to this thread.
     unsafe {
-        let shadow = &mut *token.me().row.shadow.load(Ordering::Relaxed);
+        let shadow = &mut *thread.as_ref().row.shadow.load(Ordering::Relaxed);
         if shadow.depth > 0 {
             shadow.depth -= 1;
             if shadow.depth < FRAMES {
-                let before = (*shadow.frames.add(shadow.depth)).before;
-                token.set_stack(before);
+                let frame = *shadow.frames.add(shadow.depth);
+                frame.is_over(token);
+                token.recorder().0.set_stack(thread.as_ref(), frame.before);
             }
         }
     }
@@ -122,11 +173,15 @@ pub fn attach(token: &mut Token<'_>) {
     if shadow.load(Ordering::Relaxed).is_null() {
         shadow.store(Shadow::new(), Ordering::Relaxed);
     }
+    if token.conductor().is_free() {
+        free::Buffer::attach(token);
+    }
 }
 
 pub fn detach(token: &mut Token<'_>) {
     // SAFETY: called once, at the end of the thread.
     unsafe { Shadow::free(token.me().row.shadow.swap(null_mut(), Ordering::Relaxed)) };
+    free::Buffer::detach(token);
 }
 
 pub const HOOKS: &[Hook] =

@@ -206,7 +206,9 @@ unsafe extern "C-unwind" fn first(beginning: *mut c_void) -> *mut c_void {
             begin(&mut token, start as usize as u64 + 1);
             token.meet_interrupt();
             token.deliver();
-            token.me().own.inside.set(0);
+            token.run_free();
+            // SAFETY: this thread's own row, of which a word is touched.
+            unsafe { row.as_ref() }.own.inside.set(0);
         }
     }
     // SAFETY: the program's own function.

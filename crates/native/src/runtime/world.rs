@@ -1,6 +1,8 @@
 //! What the core asks of the system, and the runtime's part of a thread's row.
 
-use super::{Thread, Threads, Token, descriptors, futexes, load, process, signals, stacks, system, threads, timers};
+use super::{
+    Thread, Threads, Token, descriptors, free, futexes, load, process, signals, stacks, system, threads, timers,
+};
 use libc::c_int;
 use reweave_conductor::words::Flag;
 use reweave_conductor::{ExternalWait, InterruptSet, Timer, Timers, World};
@@ -17,6 +19,9 @@ pub struct Row {
     pub cancel_off: Flag,
     /// Null until the thread begins. Touched by the thread itself.
     pub shadow: AtomicPtr<stacks::Shadow>,
+    /// Null unless threads run free, and until the thread begins. Touched by the thread itself, and by whoever ends the
+    /// process.
+    pub buffer: AtomicPtr<free::Buffer>,
 }
 
 impl Default for Row {
@@ -27,6 +32,7 @@ impl Default for Row {
             cancelled: Flag::new(false),
             cancel_off: Flag::new(false),
             shadow: AtomicPtr::new(std::ptr::null_mut()),
+            buffer: AtomicPtr::new(std::ptr::null_mut()),
         }
     }
 }
@@ -51,6 +57,10 @@ impl World for Native {
             // A pool thread that comes under control for the first time.
             threads::begin(token, 0);
         }
+    }
+
+    fn catch_up(token: &mut Token<'_>) {
+        free::catch_up(token);
     }
 
     fn poll(&self, waits: &mut [ExternalWait], timeout: u64) {

@@ -9,4 +9,5 @@ mod resolve;
 mod scopes;
 mod types;
 
+pub(crate) use resolve::demangle;
 pub use resolve::resolve;

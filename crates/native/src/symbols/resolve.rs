@@ -222,7 +222,7 @@ fn inline_chain(loader: &Loader, probe: u64, functions: &Functions<'_>) -> Vec<I
 }
 
 /// C++ without parameters, Rust without the hash: names for people.
-fn demangle(name: &str) -> String {
+pub(crate) fn demangle(name: &str) -> String {
     if is_rust(name)
         && let Ok(name) = rustc_demangle::try_demangle(name)
     {

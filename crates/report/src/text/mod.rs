@@ -195,6 +195,17 @@ pub(crate) fn write_undecided(report: &Report, out: &mut dyn Write) -> io::Resul
     if stat("left_out") > 0 {
         writeln!(out, "{} more findings between other places were left out", stat("left_out"))?;
     }
+    match stat("ignored_functions") {
+        0 => {}
+        1 => writeln!(
+            out,
+            "accesses of 1 function, and of what it calls, were left out (--ignore): races there were not looked for"
+        )?,
+        n => writeln!(
+            out,
+            "accesses of {n} functions, and of what they call, were left out (--ignore): races there were not looked for"
+        )?,
+    }
     // Whoever has seen every class of executions has seen every race.
     let unsettled = if stat("explored_all") > 0 { 0 } else { stat("unknown_pairs") };
     match unsettled {

@@ -3,6 +3,7 @@
 mod bench;
 mod bench_java;
 mod bench_ranks;
+mod bench_statics;
 mod classes;
 mod samples;
 mod soak;
@@ -200,6 +201,13 @@ const CHORES: &[Chore] = &[
         "what looking at programs of many ranks costs, and how the analysis grows to 4,096 virtual ranks",
         |_| bench_on_ranks(),
     ),
+    chore(
+        "bench",
+        "determinism",
+        "",
+        "what the static analysis of Java programs costs, for five sizes (needs a JDK)",
+        |_| bench_on_determinism(),
+    ),
     chore("bench", "java", "", "what recording costs on a Java machine, as ratios (needs a JDK)", |_| bench_on_java()),
     chore(
         "bench",
@@ -306,6 +314,10 @@ fn bench_on_ranks() -> bool {
     cargo(&["build", "--release", "--package", "reweave"])
         && print_error(bench_ranks::run(&root()).map(|()| true))
         && cargo(&scale)
+}
+
+fn bench_on_determinism() -> bool {
+    cargo(&["build", "--release", "--package", "reweave"]) && print_error(bench_statics::run(&root()).map(|()| true))
 }
 
 fn bench_on_java() -> bool {

@@ -178,6 +178,7 @@ impl Search<'_, '_> {
                     matches!(block.statements.last().map(|last| &last.kind), Some(Kind::Return(_)))
                 });
                 !roots.contains(&at.frame)
+                    && self.tells_more(at, &calls)
                     && others == 1
                     && !own.callers.is_empty()
                     && own.callers.iter().all(always)
@@ -197,6 +198,25 @@ impl Search<'_, '_> {
             calls = lifted;
         }
         calls
+    }
+
+    /// The method does nothing else, or is called at several places: then its callers tell the passings apart, and nothing
+    /// is lost within it.
+    fn tells_more(&self, at: &Point, calls: &BTreeSet<Point>) -> bool {
+        let (method, _) = self.key(*at);
+        let frames = (0..self.solver.frames.len()).filter(|one| self.solver.frames[*one].method == method);
+        let places: BTreeSet<_> =
+            frames.flat_map(|one| &self.solver.frames[one].callers).map(|caller| self.key(*caller)).collect();
+        let body = &self.solver.frames[at.frame.index()].body;
+        let is_other = |block: usize, index: usize, kind: &Kind| {
+            let here = Point { frame: at.frame, block: block as Block, index: index as u32 };
+            matches!(kind, Kind::Store(..)) || matches!(kind, Kind::Call(_)) && !calls.contains(&here)
+        };
+        let quiet = body.code.blocks.iter().enumerate().all(|(block, code)| {
+            let mut all = code.statements.iter().enumerate();
+            !all.any(|(index, one)| is_other(block, index, &one.kind))
+        });
+        quiet || places.len() > 1
     }
 
     /// Whether a barrier waits for exactly those that call it, without limits.

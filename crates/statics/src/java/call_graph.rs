@@ -26,6 +26,9 @@ impl Solver<'_> {
             all.insert(self.edge(*at, &format!("{class}.{}", self.classes.names.text(call.method.name))));
         }
         for thread in &self.threads {
+            if matches!(thread.birth, Birth::Main | Birth::Started(_)) {
+                all.insert("(the machine, when a thread ends) -> java.lang.Thread.exit".to_owned());
+            }
             let by = match thread.birth {
                 Birth::Main | Birth::Initialiser(_) => "(start)",
                 Birth::Anywhere => "(code that is not understood)",

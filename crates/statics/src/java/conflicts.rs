@@ -5,6 +5,8 @@ use std::time::Instant;
 
 use super::accesses::{Access, Accesses, Location};
 use super::barriers::Barriers;
+use super::channels::Channels;
+use super::classes::FieldId;
 use super::code::{Block, Constant, Def, Place, Value};
 use super::exceptions::Exceptions;
 use super::models::Word;
@@ -13,7 +15,7 @@ use super::owned::{Owned, Token};
 use super::races::Races;
 use super::signals::Signals;
 use super::slices::Slices;
-use super::solve::{Birth, FrameId, OPAQUE, Point, Solver, known};
+use super::solve::{Birth, FrameId, OPAQUE, Point, Solver, ThreadId, known};
 use super::threads::{Interrupts, Threads};
 use crate::bits::Bits;
 
@@ -33,7 +35,8 @@ impl Conflicts {
         let mut pairs = BTreeMap::new();
         let &Slices { solver, threads, accesses, owned, .. } = slices;
         let interrupted = Interrupts::new(solver);
-        let meet = Meet { solver, threads, owned, signals, barriers, slices, accesses, interrupted };
+        let channels = Channels::new(solver, threads, accesses, &interrupted);
+        let meet = Meet { solver, threads, owned, signals, barriers, slices, accesses, interrupted, channels };
         for (location, all) in &accesses.by_location {
             let (mut found, count) = (Vec::new(), all.len());
             for (at, one) in all.iter().enumerate() {
@@ -73,6 +76,7 @@ struct Meet<'s, 'a> {
     slices: &'s Slices<'s, 'a>,
     accesses: &'s Accesses,
     interrupted: Interrupts,
+    channels: Channels,
 }
 
 impl Meet<'_, '_> {
@@ -83,35 +87,52 @@ impl Meet<'_, '_> {
             && !one.initialises
             && !other.initialises
             && self.threads.parallel(self.solver, one.at, other.at)
+            && !self.channels.order(self.solver, one, other)
             && !self.signals.order(one.at, other.at)
             && !self.barriers.order(self.solver, one.at, other.at)
             && !self.is_joined(one, other)
             && !self.is_joined(other, one)
             && !self.are_apart(one, other)
             && !self.slices.are_apart(one, other)
+            && !self.slices.are_of_one(one.at, other.at)
     }
 
-    /// What a thread does to its own object comes before what is done to it after `join` of this very object:
-    /// `t.join(); sum += t.part`.
+    /// What a thread does to its own object, or to what only that holds, comes before what is done to it after `join` of
+    /// this very object: `t.join(); sum += t.part`.
     fn is_joined(&self, own: &Access, reader: &Access) -> bool {
         let check = || -> Option<bool> {
             let (thread, frame) = (self.solver.frames[own.at.frame.index()].thread, reader.at.frame);
             let object = self.owned.own_of(thread)?;
-            let is_own = self.owned.token(own.at.frame, own.base?) == Token::Own;
             let started = self.solver.threads[thread.index()].birth == Birth::Started(object);
-            (is_own && started && !self.interrupted.may(self.solver.frames[frame.index()].thread)).then_some(())?;
+            (started && !self.interrupted.may(self.solver.frames[frame.index()].thread)).then_some(())?;
             let body = &self.solver.frames[frame.index()].body;
-            let base = body.code.plain(reader.base?);
+            let base = match self.owned.token(own.at.frame, own.base?) {
+                Token::Own => body.code.plain(reader.base?),
+                Token::Field(field) => self.holder(thread, field, (frame, reader.base?))?,
+                _ => return None,
+            };
             (self.solver.objects_of(frame, base) == [object]).then_some(())?;
             let mut starts = self.solver.threads[thread.index()].starts.iter();
+            let is_new = |frame: FrameId, value: Value| {
+                let code = &self.solver.frames[frame.index()].body.code;
+                matches!(code.def(code.plain(value)), Def::New(_))
+            };
+            // Who starts what it made itself does not start what is made here.
+            let starts_own = |start: &Point| {
+                let receiver = self.solver.call_at(*start).and_then(|call| call.arguments.first());
+                start.frame != frame
+                    && is_new(frame, base)
+                    && receiver.is_some_and(|receiver| is_new(start.frame, *receiver))
+            };
             let is_before = |start: &Point, join: Point| {
-                start.frame == frame
-                    && (start.block != join.block && !body.graph.leads_to(join.block, start.block)
-                        || start.index < join.index
-                            && start.block == join.block
-                            && !body.graph.in_loop[join.block as usize]
-                        || self.starts(*start, base)
-                            && body.graph.comes_first((start.block, start.index), (join.block, join.index)))
+                starts_own(start)
+                    || start.frame == frame
+                        && (start.block != join.block && !body.graph.leads_to(join.block, start.block)
+                            || start.index < join.index
+                                && start.block == join.block
+                                && !body.graph.in_loop[join.block as usize]
+                            || self.starts(*start, base)
+                                && body.graph.comes_first((start.block, start.index), (join.block, join.index)))
             };
             // An exception before it is over must not lead to the read.
             let goes_on = |join: Point| {
@@ -128,6 +149,14 @@ impl Meet<'_, '_> {
             Some(self.joins(frame, base).is_some_and(is_over))
         };
         check() == Some(true)
+    }
+
+    /// The thread whose field, which does not change and is another object in every instance, a value was loaded from.
+    fn holder(&self, thread: ThreadId, field: FieldId, (frame, value): (FrameId, Value)) -> Option<Value> {
+        self.owned.is_distinct(thread, field).then_some(())?;
+        let code = &self.solver.frames[frame.index()].body.code;
+        let Def::Load(Place::Field(of, member)) = code.def(code.plain(value)) else { return None };
+        (self.solver.classes.known_field(*member) == Some(field)).then(|| code.plain(*of))
     }
 
     fn starts(&self, at: Point, thread: Value) -> bool {

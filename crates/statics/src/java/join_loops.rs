@@ -61,10 +61,10 @@ pub(super) struct Finder<'s, 'a> {
 }
 
 /// Where something is put: the statement, the place's index if it has one, and what.
-struct Put {
-    at: Point,
-    index: Option<Value>,
-    value: Value,
+pub(super) struct Put {
+    pub at: Point,
+    pub index: Option<Value>,
+    pub value: Value,
 }
 
 impl Finder<'_, '_> {
@@ -77,7 +77,7 @@ impl Finder<'_, '_> {
     }
 
     /// The only object that a value refers to, if that is one object of a run.
-    fn only(&self, frame: FrameId, value: Value) -> Option<ObjectId> {
+    pub(super) fn only(&self, frame: FrameId, value: Value) -> Option<ObjectId> {
         match self.solver.objects_of(frame, value)[..] {
             [object] if (self.is_single)(object) => Some(object),
             _ => None,
@@ -332,104 +332,6 @@ impl Finder<'_, '_> {
             _ => None,
         };
         from.is_some_and(|from| self.solver.objects_of(start.frame, from) == [container])
-    }
-
-    /// A bound that is the length of the array.
-    fn covers(&self, array: ObjectId, frame: FrameId, bound: Value) -> bool {
-        if let Def::Length(of) = self.code(frame).def(bound)
-            && self.solver.objects_of(frame, *of) == [array]
-        {
-            return true;
-        }
-        let own = &self.solver.objects[array.index()];
-        let Origin::Site(_, pc, _) = own.origin else { return false };
-        own.made.iter().all(|(made, block)| {
-            let statements = &self.code(*made).blocks[*block as usize].statements;
-            statements.iter().any(|statement| {
-                let Kind::Define(value) = statement.kind else { return false };
-                match self.code(*made).def(value) {
-                    Def::Array(_, lengths) if statement.pc == pc && !lengths.is_empty() => {
-                        self.equal((*made, lengths[0]), (frame, bound))
-                    }
-                    _ => false,
-                }
-            })
-        })
-    }
-
-    /// What is put in a loop goes no further than the other loop does.
-    fn same_bound(&self, put: &Put, frame: FrameId, bound: Value) -> bool {
-        let Some(index) = put.index else { return true };
-        let code = self.code(put.at.frame);
-        if let Some(Constant::Whole(index)) = code.constant(index) {
-            return matches!(self.code(frame).constant(bound), Some(Constant::Whole(bound)) if index < bound);
-        }
-        let graph = self.graph(put.at.frame);
-        let Some(around) = graph.innermost[put.at.block as usize] else { return false };
-        let Some(test) = head_test(code, &graph.loops[around]) else { return false };
-        bound_of(code, test, index).is_some_and(|own| self.equal((put.at.frame, own), (frame, bound)))
-    }
-
-    /// Two values that are surely the same number.
-    pub fn equal(&self, one: (FrameId, Value), other: (FrameId, Value)) -> bool {
-        if one == other {
-            return true;
-        }
-        let (a, b) = (self.code(one.0), self.code(other.0));
-        match (a.def(one.1), b.def(other.1)) {
-            (Def::Constant(Constant::Whole(a)), Def::Constant(Constant::Whole(b))) => a == b,
-            (Def::Length(x), Def::Length(y)) => {
-                let only = self.only(one.0, *x);
-                only.is_some() && only == self.only(other.0, *y)
-            }
-            (Def::Load(Place::Static(x)), Def::Load(Place::Static(y))) => x == y && self.is_stable(one, other),
-            (Def::Load(Place::Field(base, x)), Def::Load(Place::Field(same, y))) => {
-                let only = self.only(one.0, *base);
-                x == y && only.is_some() && only == self.only(other.0, *same) && self.is_stable(one, other)
-            }
-            _ => false,
-        }
-    }
-
-    /// Nothing is stored in a field between two loads: only initialisers do (of objects: constructors), or before both.
-    fn is_stable(&self, one: (FrameId, Value), other: (FrameId, Value)) -> bool {
-        let Def::Load(Place::Static(member) | Place::Field(_, member)) = self.code(one.0).def(one.1) else {
-            return false;
-        };
-        let thread = |frame: FrameId| self.solver.frames[frame.index()].thread;
-        let below = self.solver.below(one.0);
-        let is_static = matches!(self.code(one.0).def(one.1), Def::Load(Place::Static(_)));
-        self.solver.points().all(|at| {
-            let Kind::Store(Place::Static(stored) | Place::Field(_, stored), _) = &self.solver.statement_at(at).kind
-            else {
-                return true;
-            };
-            if stored.name != member.name {
-                return true;
-            }
-            let method = self.solver.classes.method(self.solver.frames[at.frame.index()].method).name;
-            let graph = self.graph(at.frame);
-            let before = |load: (FrameId, Value)| {
-                if load.0 != at.frame || graph.in_loop[at.block as usize] {
-                    return false;
-                }
-                let code = self.code(load.0);
-                let block = code.values[load.1.index()].block;
-                let statements = &code.blocks[block as usize].statements;
-                let index = statements.iter().position(|one| matches!(one.kind, Kind::Define(own) if own == load.1));
-                match block == at.block {
-                    true => index.is_some_and(|index| (at.index as usize) < index),
-                    false => graph.dominates(at.block, block),
-                }
-            };
-            let first = match is_static {
-                true => self.solver.classes.names.text(method) == "<clinit>",
-                false => self.solver.classes.names.text(method) == "<init>",
-            };
-            // The same activation makes both loads, and calls nothing that stores.
-            let elsewhere = one.0 == other.0 && thread(at.frame) == thread(one.0) && !below.contains(&at.frame);
-            first || elsewhere || before(one) && before(other)
-        })
     }
 }
 

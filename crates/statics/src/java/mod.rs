@@ -16,11 +16,13 @@
 //! says.
 
 pub mod accesses;
+mod again;
 mod answer;
 pub mod barriers;
 mod call_graph;
 mod callbacks;
 mod calls;
+mod channels;
 pub mod classes;
 pub mod code;
 pub mod conflicts;
@@ -32,7 +34,9 @@ mod flow_graph;
 mod forwarding;
 mod given;
 mod initialisers;
+mod instances;
 mod instructions;
+mod join_bounds;
 pub mod join_loops;
 mod join_order;
 pub mod judge;

@@ -177,6 +177,8 @@ pub struct Models {
     methods: HashMap<(String, String), Rc<Model>>,
     /// Classes whose objects threads may share as they like.
     shared: HashSet<String>,
+    /// Queues that give what was put first.
+    fifo: HashSet<String>,
     parents: HashMap<String, Vec<String>>,
 }
 
@@ -204,7 +206,8 @@ impl Models {
             if method == "is" {
                 match words.next() {
                     Some("threadsafe") => self.shared.insert(class),
-                    _ => return Err(wrong("a class is `threadsafe`, or nothing")),
+                    Some("fifo") => self.fifo.insert(class),
+                    _ => return Err(wrong("a class is `threadsafe`, or `fifo`, or nothing")),
                 };
                 continue;
             }
@@ -279,6 +282,10 @@ impl Models {
     /// Whether threads may call methods of one object of a class side by side.
     pub fn is_threadsafe(&self, class: &str) -> bool {
         self.shared.contains(class)
+    }
+
+    pub fn is_fifo(&self, class: &str) -> bool {
+        self.fifo.contains(class)
     }
 
     /// Whether one library class is another, by what models say.

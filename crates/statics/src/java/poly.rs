@@ -169,6 +169,18 @@ impl Poly {
         rest.and_then(|rest| rest.constant()).is_some_and(|number| number < 0)
     }
 
+    /// What is left of it where another one is zero: a multiple of that is taken out, or an id that it fixes put in.
+    pub fn where_zero(&self, zero: &Self) -> Option<i64> {
+        let without = [-1, 0, 1].into_iter().find_map(|times| self.plus(zero, times)?.constant());
+        let put_in = || {
+            let (id, factor, rest) = zero.by_id()?;
+            let (own, times, others) = self.by_id()?;
+            (id.is_some() && own == id && factor == Self::number(1)).then_some(())?;
+            others.minus(&times.times(&rest)?)?.constant()
+        };
+        without.or_else(put_in)
+    }
+
     pub fn is_divisible(&self, by: i64) -> bool {
         by != 0 && self.0.values().all(|factor| factor % by == 0)
     }
@@ -221,6 +233,17 @@ mod tests {
         assert!(less.shows_positive(&slice()) && Poly::number(0).shows_positive(&Poly::number(4)));
         assert!(!Poly::number(0).shows_positive(&slice()) && !slice().shows_positive(&slice()));
         assert!(!Poly::number(0).shows_positive(&Poly::number(0)));
+    }
+
+    #[test]
+    fn what_is_zero_is_put_in() {
+        let low = id().times(&slice()).unwrap();
+        let beyond = id().plus(&Poly::number(1), 1).unwrap().minus(&low).unwrap();
+        assert_eq!(beyond.where_zero(&id()), Some(1), "id + 1 - id * slice where id is zero");
+        assert_eq!(Poly::number(1).minus(&low).unwrap().where_zero(&low), Some(1));
+        assert_eq!(beyond.where_zero(&slice()), None);
+        let other = id().plus(&Poly::number(2), -1).unwrap();
+        assert_eq!(id().times(&Poly::number(3)).unwrap().where_zero(&other), Some(6));
     }
 
     #[test]

@@ -249,7 +249,7 @@ pub(super) fn as_many(solver: &Solver<'_>, threads: &Threads, thread: ThreadId, 
     let finder = Finder { solver, is_single: &single, is_repeated: &repeated };
     [*left, *right].into_iter().any(|index| {
         induction(code, around, code.plain(index)) == Some((0, 1))
-            && bound_of(code, test, index).is_some_and(|bound| finder.equal((start.frame, bound), count))
+            && bound_of(code, test, index).is_some_and(|bound| finder.as_long_as((start.frame, bound), count))
     })
 }
 

@@ -203,7 +203,7 @@ impl Slices<'_, '_> {
     }
 
     /// Where the numbers of a thread's instances begin.
-    fn first(&self, thread: ThreadId, number: Number) -> Option<i64> {
+    pub(super) fn first(&self, thread: ThreadId, number: Number) -> Option<i64> {
         let (frame, value) = self.number(thread, number)?;
         let body = &self.solver.frames[frame.index()].body;
         let around = body.graph.loops.iter().find(|one| one.head == body.code.values[value.index()].block)?;
@@ -238,40 +238,6 @@ impl Slices<'_, '_> {
             frame = caller.frame;
         }
         Some((frame, value))
-    }
-
-    /// Whether a point is behind a test that an instance's number never passes, like `id == 0` where numbers begin at 1.
-    fn never(&self, at: Point) -> bool {
-        let body = &self.solver.frames[at.frame.index()].body;
-        body.code.blocks.iter().enumerate().any(|(block, code)| {
-            let Some(Kind::Branch(test, left, right)) = code.statements.last().map(|last| &last.kind) else {
-                return false;
-            };
-            let taken = match test {
-                Test::Eq => code.next.first(),
-                Test::Ne => code.next.get(1),
-                _ => None,
-            };
-            let Some(taken) = taken.filter(|_| code.next.len() == 2 && code.next[0] != code.next[1]) else {
-                return false;
-            };
-            let only_way = body.graph.predecessors[*taken as usize] == [block];
-            if !only_way || !body.graph.dominates(*taken, at.block) {
-                return false;
-            }
-            let right = right.map_or(Some(Poly::default()), |right| self.poly(at.frame, right, DEPTH));
-            let tested = || -> Option<bool> {
-                let difference = self.poly(at.frame, *left, DEPTH)?.minus(&right?)?;
-                if let Some(number) = difference.constant() {
-                    return Some(number != 0);
-                }
-                let (id, factor, rest) = difference.by_id()?;
-                let (thread, number) = id?;
-                (factor == Poly::number(1)).then_some(())?;
-                Some(-rest.constant()? < self.first(thread, number)?)
-            };
-            tested() == Some(true)
-        })
     }
 
     pub(super) fn range(&self, at: Point, value: Value) -> Option<Range> {
@@ -414,28 +380,37 @@ impl Slices<'_, '_> {
                 }
                 None => false,
             });
-            if others {
+            let is_tighter = |best: &Poly| {
+                let less = bound.minus(best).and_then(|less| less.constant());
+                less.is_none_or(|less| if upper { less < 0 } else { less > 0 })
+            };
+            if others && best.as_ref().is_none_or(is_tighter) {
                 best = Some(bound.clone());
             }
         }
         best
     }
 
-    /// A block is reached only where `smaller < greater` (or the other way round) was tested.
+    /// A block is reached only where `smaller < greater` (or the other way round) was tested, or where two were equal.
     fn is_clamped(&self, frame: FrameId, block: Block, own: &Poly, bound: &Poly, upper: bool) -> bool {
         let body = &self.solver.frames[frame.index()].body;
         let &[before] = &body.graph.predecessors[block as usize][..] else { return false };
         let code = &body.code.blocks[before];
-        let Some(Kind::Branch(test, left, Some(right))) = code.statements.last().map(|last| &last.kind) else {
+        let Some(Kind::Branch(test, left, right)) = code.statements.last().map(|last| &last.kind) else {
             return false;
         };
         if code.next.len() != 2 || code.next[0] == code.next[1] {
             return false;
         }
+        let right = right.map_or(Some(Poly::default()), |right| self.poly(frame, right, DEPTH));
         let holds = code.next[0] == block;
-        let (Some(left), Some(right)) = (self.poly(frame, *left, DEPTH), self.poly(frame, *right, DEPTH)) else {
+        let (Some(left), Some(right)) = (self.poly(frame, *left, DEPTH), right) else {
             return false;
         };
+        if matches!((test, holds), (Test::Eq, true) | (Test::Ne, false)) {
+            let beyond = own.minus(bound).zip(left.minus(&right)).and_then(|(over, zero)| over.where_zero(&zero));
+            return beyond.is_some_and(|beyond| if upper { beyond <= 0 } else { beyond >= 0 });
+        }
         let (small, great) = match (test, holds) {
             (Test::Lt | Test::Le, true) => (left, right),
             (Test::Lt | Test::Le, false) => (right, left),

@@ -7,7 +7,8 @@
 use std::collections::{BTreeMap, HashMap};
 
 use super::accesses::Location;
-use super::code::{BinaryOp, Code, Def, How, Kind, Narrowing, Place, Statement, Test, Type, Value};
+use super::again::{Again, is_loaded};
+use super::code::{BinaryOp, Block, Code, Def, How, Kind, Narrowing, Place, Statement, Test, Type, Value};
 use super::conflicts::{AccessId, Choices, OrderFree};
 use super::solve::{Birth, FrameId, Origin, Point};
 use super::taint::Taint;
@@ -32,7 +33,7 @@ struct Update {
     narrowing: Option<Narrowing>,
     load: AccessId,
     store: AccessId,
-    operand: Option<Value>,
+    operands: Vec<Value>,
     /// `if (e > x) x = e`: whether it is stored depends on what is there, and nothing else does.
     guarded: bool,
 }
@@ -91,7 +92,7 @@ fn updates(choices: &Choices<'_, '_>) -> BTreeMap<Location, Vec<Update>> {
                     }
                     Kind::Call(call) => {
                         let unused = call.to.is_none_or(|to| !uses.contains_key(&to));
-                        let operand = call.arguments.get(1).copied();
+                        let operands = call.arguments.get(1..).unwrap_or_default().to_vec();
                         for id in choices.accesses.by_point.get(&point).into_iter().flatten() {
                             let access = &choices.accesses.all[*id];
                             if access.sum && unused && !matches!(call.how, How::Static) {
@@ -100,7 +101,7 @@ fn updates(choices: &Choices<'_, '_>) -> BTreeMap<Location, Vec<Update>> {
                                     narrowing: None,
                                     load: *id,
                                     store: *id,
-                                    operand,
+                                    operands: operands.clone(),
                                     guarded: false,
                                 };
                                 all.entry(access.location).or_default().push(update);
@@ -159,8 +160,8 @@ fn plain(
         let fits = !matches!(family, Family::Least | Family::Greatest)
             || narrowing.is_none() && keeps_all(choices, place, location);
         if let Some(load) = load.filter(|_| fits) {
-            let operand = Some(operand);
-            all.entry(location).or_default().push(Update { family, narrowing, load, store, operand, guarded: false });
+            let operands = vec![operand];
+            all.entry(location).or_default().push(Update { family, narrowing, load, store, operands, guarded: false });
         }
     }
 }
@@ -181,7 +182,7 @@ fn guarded(
         .statements
         .iter()
         .enumerate()
-        .all(|(index, one)| index == at.index as usize || matches!(one.kind, Kind::Jump));
+        .all(|(index, one)| index == at.index as usize || matches!(one.kind, Kind::Jump) || is_loaded(code, one));
     let (&[before], &[after]) = (&body.graph.predecessors[at.block as usize][..], &own.next[..]) else { return };
     let from = &code.blocks[before];
     let &[holds, fails] = &from.next[..] else { return };
@@ -197,12 +198,13 @@ fn guarded(
     };
     let test = if holds == at.block { *test } else { opposite(*test) };
     let is_load = |value: Value| matches!(code.def(value), Def::Load(loaded) if same_place(loaded, place));
+    let again = Again { choices, code, frame: at.frame, blocks: [before as Block, at.block] };
     // An `int` that is compared and stored as a `long` is made one twice.
     let alike = |one: Value| match (code.def(one), code.def(value)) {
         (Def::Convert { from, to, value: a }, Def::Convert { from: own, to: into, value: b }) => {
             (from, to, a) == (own, into, b)
         }
-        _ => one == value,
+        _ => again.is_same(one, value),
     };
     let (old, new_is_more) = match (is_load(left) && alike(right), is_load(right) && alike(left)) {
         (true, false) => (left, matches!(test, Test::Lt | Test::Le)),
@@ -212,7 +214,9 @@ fn guarded(
     let family = if new_is_more { Family::Greatest } else { Family::Least };
     let load = from.statements.iter().position(|one| matches!(one.kind, Kind::Define(own) if own == old));
     let Some(load) = load.filter(|_| once(old) && !matches!(test, Test::Eq | Test::Ne)) else { return };
-    let quiet = from.statements[load + 1..].iter().all(|one| match &one.kind {
+    let new = if old == left { right } else { left };
+    let first = again.loads(new).into_iter().chain([load]).min().unwrap_or(load);
+    let quiet = from.statements[first + 1..].iter().all(|one| match &one.kind {
         Kind::Define(value) => !matches!(code.def(*value), Def::New(_) | Def::Array(..)),
         Kind::Branch(..) => true,
         _ => false,
@@ -223,8 +227,8 @@ fn guarded(
         let location = choices.accesses.all[store].location;
         let load = by_point(loaded).into_iter().find(|load| choices.accesses.all[*load].location == location);
         if let Some(load) = load.filter(|_| keeps_all(choices, place, location)) {
-            let (narrowing, operand) = (None, Some(value));
-            all.entry(location).or_default().push(Update { family, narrowing, load, store, operand, guarded: true });
+            let (narrowing, operands) = (None, vec![value]);
+            all.entry(location).or_default().push(Update { family, narrowing, load, store, operands, guarded: true });
         }
     }
 }
@@ -290,7 +294,7 @@ fn holds(choices: &Choices<'_, '_>, location: Location, updates: &[Update], tain
         let at = access(update.store).at;
         let tainted = |value: Value| taint.is_tainted(at.frame, value);
         let places = access(update.store).base.into_iter().chain(access(update.store).index);
-        !taint.is_decided(at) && !update.operand.is_some_and(tainted) && !places.into_iter().any(tainted)
+        !taint.is_decided(at) && !update.operands.iter().copied().any(tainted) && !places.into_iter().any(tainted)
     });
     let Some(pairs) = choices.conflicts.pairs.get(&location) else { return false };
     let writes = pairs.iter().filter(|(one, other)| access(*one).writes && access(*other).writes);

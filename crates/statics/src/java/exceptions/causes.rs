@@ -325,7 +325,8 @@ impl<'f, 's, 'a> Finder<'f, 's, 'a> {
             match model.has(Word::NotNull) {
                 true => self.any_null(at, operands, causes),
                 false if is_guarded => causes.push(Cause { thrown, meanwhile: true, ..Cause::default() }),
-                false => causes.push(Cause { thrown, operands, held: true, ..Cause::default() }),
+                // What is added to decides about nothing.
+                false => causes.push(Cause { thrown, operands, held: !model.has(Word::Sum), ..Cause::default() }),
             }
         }
     }

@@ -17,7 +17,7 @@ use super::{Access, AccessKind, PcId, Pcs, Thread, Touch, VectorClock, Word};
 
 /// Places for accesses of one thread to a word, at first and at most; of more code positions another one is forgotten
 /// and counted.
-const FIRST_TABLE: usize = 8;
+const FIRST_TABLE: usize = 4;
 const LAST_TABLE: usize = 512;
 /// Places that are looked at for an access.
 const PROBES: usize = 8;
@@ -193,8 +193,8 @@ fn place_of(state: &mut State, far: &mut FastMap<(Word, Thread), u32>, word: Wor
             Entry::Vacant(place) => drop(place.insert(next as u32)),
         },
     }
-    if next == 0 {
-        // Most words belong to one thread.
+    if next < 3 {
+        // Most words belong to one thread, nearly all others to two.
         state.slots.reserve_exact(1);
     }
     state.slots.push(Slot { thread, last: 0, two: [Kept::NOTHING; 2], more: Vec::new() });

@@ -23,6 +23,7 @@ mod copies;
 mod descriptors;
 mod futexes;
 mod glib;
+mod handed_on;
 mod lists;
 mod load;
 mod locks;

@@ -2,8 +2,8 @@
 
 use super::world::Native;
 use super::{
-    CONDUCTOR, Conductor, access, active, annotations, atomics, conductor, modules, process, ranges, signals, stacks,
-    threads, tls,
+    CONDUCTOR, Conductor, access, active, annotations, atomics, conductor, handed_on, modules, process, ranges,
+    signals, stacks, threads, tls,
 };
 use reweave_conductor::Region;
 use reweave_guest::connection::{Introduction, connect, wants_uninstrumented};
@@ -71,6 +71,7 @@ pub unsafe extern "C" fn __reweave_unregister(_table: *mut *const ()) {}
 #[unsafe(link_section = ".init_array")]
 static LOADED: extern "C" fn() = {
     extern "C" fn loaded() {
+        handed_on::remember();
         if restart::if_wanted() {
             return;
         }

@@ -161,7 +161,9 @@ fn a_report_speaks_of_the_program() {
 #[test]
 fn machines_that_a_script_starts() {
     let Some(scratch) = compiled("machines_that_a_script_starts", &["Field_bad".into()]) else { return };
-    for script in ["exec java -cp . Field_bad", "java -cp . Field_bad; true"] {
+    // Also where the environment is emptied on the way.
+    let emptied = "env -i PATH=\"$PATH\" java -cp . Field_bad";
+    for script in ["exec java -cp . Field_bad", "java -cp . Field_bad; true", emptied] {
         let words = ["record", "-o", "field.rwt", "--", "sh", "-c", script];
         let done = reweave(&scratch, &words).expect(0);
         assert!(!done.stderr.contains("Picked up"), "{}", done.stderr);
@@ -241,6 +243,19 @@ fn a_seed_gives_one_trace() {
         }
     }
     assert!(wrong.is_empty(), "other traces for the same seed: {}", wrong.join(", "));
+}
+
+/// Threads that look up formats for the first time share what nobody records: a replay stops each where the recorded run
+/// did, also between two steps.
+#[test]
+fn replays_are_exact_inside_the_jdk() {
+    let Some(scratch) = compiled("replays_are_exact_inside_the_jdk", &["Locales_ok".into()]) else { return };
+    for seed in ["1", "2"] {
+        let words = ["record", "--policy", "random", "--seed", seed, "-o", "a.rwt", "--", "java", "-cp", "."];
+        reweave(&scratch, &[&words[..], &["Locales_ok"]].concat()).expect(0);
+        let done = reweave(&scratch, &["replay", "a.rwt"]).expect(0);
+        assert!(done.stderr.contains("identically"), "{seed}: {}", done.stderr);
+    }
 }
 
 /// Who initializes a class holds a lock meanwhile, also while its initializer needs another class.

@@ -17,6 +17,7 @@ pub enum Pattern {
     EarlyPublication,
     DoubleCheckedLocking,
     LockOrderInversion,
+    Lockout,
     LostWakeUp,
     WokenForAnother,
     Aba,
@@ -34,6 +35,7 @@ impl Pattern {
             () if is_in_library(group.lead) => Some(Self::UnguardedContainer),
             () if any(frees) => Some(Self::UseAfterFree),
             () if any(inverts) => Some(Self::LockOrderInversion),
+            () if any(locks_out) => Some(Self::Lockout),
             () if any(waits_for_notify) => match group.items().find_map(|item| item.turn) {
                 Some(TurningPoint::NotifyForAnother) => Some(Self::WokenForAnother),
                 Some(TurningPoint::NotifyTooEarly) => Some(Self::LostWakeUp),
@@ -55,6 +57,7 @@ impl Pattern {
             Self::EarlyPublication => "early publication",
             Self::DoubleCheckedLocking => "double-checked locking",
             Self::LockOrderInversion => "lock-order inversion",
+            Self::Lockout => "nested-monitor lockout",
             Self::LostWakeUp => "lost wake-up",
             Self::WokenForAnother => "notify for another",
             Self::Aba => "ABA",
@@ -86,6 +89,10 @@ impl Pattern {
             }
             Self::LockOrderInversion => {
                 "the same locks are taken in different orders: take them in one order everywhere"
+            }
+            Self::Lockout => {
+                "a thread waits to be notified and keeps another lock, which whoever would notify it needs: hold no \
+                 other lock while waiting"
             }
             Self::LostWakeUp => {
                 "the notify can come before the wait: change the condition under the lock, and check it in a loop \
@@ -142,13 +149,24 @@ fn inverts(item: &Item) -> bool {
         )
 }
 
-/// Somebody waits to be told something that was told before.
-fn waits_for_notify(item: &Item) -> bool {
-    let waits = |access: &AccessItem| match &access.op {
+fn awaits_notify(access: &AccessItem) -> bool {
+    match &access.op {
         Operation::WaitFor(what) => what.starts_with("a notify on "),
         op => *op == Operation::Named(OpName::Wait),
-    };
-    item.kind == Kind::Deadlock && item.accesses.iter().any(waits)
+    }
+}
+
+/// Somebody waits to be told something that was told before.
+fn waits_for_notify(item: &Item) -> bool {
+    item.kind == Kind::Deadlock && item.accesses.iter().any(awaits_notify)
+}
+
+/// Somebody waits to be told something, and another waits for a lock that the first one keeps.
+fn locks_out(item: &Item) -> bool {
+    let kept: BTreeSet<&str> = item.accesses.iter().filter(|access| awaits_notify(access)).flat_map(locks).collect();
+    let needs =
+        |access: &AccessItem| matches!(&access.op, Operation::WaitForLock(lock) if kept.contains(lock.as_str()));
+    item.kind == Kind::Deadlock && item.accesses.iter().any(needs)
 }
 
 /// The same function looks without the lock and writes a pointer with it.
@@ -263,6 +281,10 @@ mod tests {
         let waits = |thread, lock: &str, held| access(thread, Operation::WaitForLock(lock.into()), held, "", None);
         let circle = (Kind::Deadlock, vec![waits(1, "a", &["b"]), waits(2, "b", &["a"])]);
         assert_eq!(pattern(&[circle]), Some(Pattern::LockOrderInversion));
+        let waits_and_keeps = |held| access(1, Operation::WaitFor("a notify on full".into()), held, "", None);
+        let locked_out = |held| (Kind::Deadlock, vec![waits_and_keeps(held), waits(2, "outer", &[])]);
+        assert_eq!(pattern(&[locked_out(&["outer"])]), Some(Pattern::Lockout));
+        assert_eq!(pattern(&[locked_out(&["other"])]), None);
         let waiting = |turn| {
             let notify = access(1, Operation::WaitFor("a notify on ready".into()), &[], "", None);
             let item = Item { accesses: vec![notify], turn, ..Item::new(Kind::Deadlock, Strength::Confirmed) };

@@ -64,8 +64,12 @@ pub unsafe extern "system" fn saw(env: Env, _: Class, thread: Object, interrupte
             say(inside, target, 0);
             return record(inside, pc, target, AtomicKind::Exchange, (1, 0));
         }
-        let said = inside.thread(target).map_or(0, |row| row.row.interrupted.get());
-        if interrupted == 0 && said != 0 {
+        let said = inside.thread(target).map(|row| row.row.interrupted.get());
+        if interrupted == 0 && said.is_none() {
+            // One that has ended, or has not begun.
+            return;
+        }
+        if interrupted == 0 && said != Some(0) {
             // It has cleared that where nothing is recorded, which only the thread itself can do.
             if !own {
                 return;

@@ -68,6 +68,7 @@ functions! {
     51 call_int_method(object: Object, method: MethodId, arguments: *const Value) -> i32;
     54 call_long_method(object: Object, method: MethodId, arguments: *const Value) -> i64;
     63 call_void_method(object: Object, method: MethodId, arguments: *const Value);
+    69 call_nonvirtual_boolean_method(object: Object, class: Class, method: MethodId, arguments: *const Value) -> u8;
     94 get_field_id(class: Class, name: *const c_char, signature: *const c_char) -> FieldId;
     95 get_object_field(object: Object, field: FieldId) -> Object;
     101 get_long_field(object: Object, field: FieldId) -> i64;

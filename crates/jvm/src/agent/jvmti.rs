@@ -1,6 +1,7 @@
 //! The tool interface of the machine, as much of it as the agent calls: functions by their number (jvmti.h).
 
 use super::jni::{Class, FieldId, MethodId, Object};
+use crate::classfile::access;
 use std::ffi::{CStr, c_char, c_void};
 
 /// The agent's environment.
@@ -142,9 +143,11 @@ functions! {
     47 deallocate(memory: *mut u8);
     48 get_class_signature(class: Class, signature: *mut *mut c_char, generic: *mut *mut c_char);
     49 get_class_status(class: Class, status: *mut i32);
+    53 get_class_fields(class: Class, count: *mut i32, fields: *mut *mut FieldId);
     57 get_class_loader(class: Class, loader: *mut Object);
     58 get_object_hash_code(object: Object, hash: *mut i32);
     59 get_object_monitor_usage(object: Object, usage: *mut MonitorUsage);
+    60 get_field_name(class: Class, field: FieldId, name: *mut *mut c_char, signature: *mut *mut c_char, generic: *mut *mut c_char);
     61 get_field_declaring_class(class: Class, field: FieldId, declaring: *mut Class);
     62 get_field_modifiers(class: Class, field: FieldId, modifiers: *mut i32);
     64 get_method_name(method: MethodId, name: *mut *mut c_char, signature: *mut *mut c_char, generic: *mut *mut c_char);
@@ -194,6 +197,34 @@ impl Jvmti {
             let [name, descriptor] = texts;
             Some(MethodInfo { class: self.signature(class)?, name, descriptor, modifiers: modifiers as u16 })
         }
+    }
+
+    /// The fields of references that objects of a class have by it, with their names.
+    pub fn references(self, class: Class) -> Vec<(FieldId, String)> {
+        let (mut count, mut fields) = (0, std::ptr::null_mut());
+        let mut found = Vec::new();
+        // SAFETY: a class; the list and the texts are the machine's memory, which is given back.
+        unsafe {
+            if self.get_class_fields(class, &raw mut count, &raw mut fields) != 0 {
+                return found;
+            }
+            for field in std::slice::from_raw_parts(fields, count as usize) {
+                let (mut name, mut signature, mut modifiers) = (std::ptr::null_mut(), std::ptr::null_mut(), 0);
+                self.get_field_modifiers(class, *field, &raw mut modifiers);
+                let error = self.get_field_name(class, *field, &raw mut name, &raw mut signature, std::ptr::null_mut());
+                if error != 0 {
+                    continue;
+                }
+                let is_reference = matches!(CStr::from_ptr(signature).to_bytes().first(), Some(b'L' | b'['));
+                if is_reference && modifiers as u16 & access::STATIC == 0 {
+                    found.push((*field, CStr::from_ptr(name).to_string_lossy().into_owned()));
+                }
+                self.deallocate(name.cast());
+                self.deallocate(signature.cast());
+            }
+            self.deallocate(fields.cast());
+        }
+        found
     }
 
     /// All classes that are loaded.

@@ -109,8 +109,8 @@ impl Known {
     }
 
     pub fn is_interrupted(&self, env: Env, thread: Object) -> bool {
-        // SAFETY: a method of threads.
-        unsafe { env.call_boolean_method(thread, self.is_interrupted, std::ptr::null()) != 0 }
+        // SAFETY: a method of threads; one that a class of the program has in its place is not asked.
+        unsafe { env.call_nonvirtual_boolean_method(thread, self.thread, self.is_interrupted, std::ptr::null()) != 0 }
     }
 
     pub fn is_alive(&self, env: Env, thread: Object) -> bool {

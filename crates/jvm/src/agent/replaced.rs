@@ -2,9 +2,11 @@
 //! names differ between versions; one that is not there under any of its names is an error.
 
 use super::jni::{Class, Env, NativeMethod, Object};
+use super::statics::OBJECT;
 use super::status::{Status, shown_as};
-use super::{agent, interrupts, monitors, reflection, stacks, threads};
-use reweave_guest::{Deadline, Pause, Wakeup};
+use super::threads::{self, Jvm};
+use super::{agent, interrupts, monitors, reflection, stacks};
+use reweave_guest::{Deadline, Pause, Token, Wakeup};
 use std::ffi::{CStr, c_void};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
@@ -173,6 +175,12 @@ const LONG: u64 = 900_000_000;
 /// The permit of a thread under control, as a semaphore that never has more than one.
 const fn permit(thread: u32) -> u64 {
     0x0800_0000_0000 + thread as u64 * 8
+}
+
+/// Says what the permit of a thread that begins is called.
+pub fn name_permit(token: &mut Token<'_, Jvm>) {
+    let (at, name) = (permit(token.id()), format!("{OBJECT}permit of T{} (park, unpark)", token.id()));
+    token.module(at, 8, at, name.as_bytes());
 }
 
 unsafe extern "system" fn park(env: Env, _: Object, absolute: u8, time: i64) {

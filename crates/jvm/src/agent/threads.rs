@@ -205,6 +205,7 @@ fn begin(env: Env, thread: Object, token: Token<'_, Jvm>) {
     inside.step(0, Op::Begin);
     let id = ThreadId(inside.id());
     status::begins(env);
+    replaced::name_permit(&mut inside);
     if let Some((name, _)) = about(agent().jvmti, thread) {
         inside.event(0, Op::ThreadName { thread: id, name: &name });
     }

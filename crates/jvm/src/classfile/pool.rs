@@ -261,6 +261,11 @@ impl<'a> Pool<'a> {
         self.add_reference(tag::METHOD, class, name, descriptor)
     }
 
+    pub fn add_method_handle(&mut self, kind: u8, reference: u16) -> Result<u16> {
+        let [a, b] = reference.to_be_bytes();
+        self.intern(&[tag::METHOD_HANDLE, kind, a, b])
+    }
+
     pub fn add_field(&mut self, class: &[u8], name: &[u8], descriptor: &[u8]) -> Result<u16> {
         self.add_reference(tag::FIELD, class, name, descriptor)
     }

@@ -114,6 +114,11 @@ impl Pass<'_, '_, '_> {
         Ok(())
     }
 
+    /// Whether the class is of the packages that programs synchronize by.
+    pub(super) fn is_of_jdk(&self) -> bool {
+        self.class.facts.name.starts_with("java/")
+    }
+
     /// Whether what the call leads to counts as done here as long as it lasts: a collection or a lock of the JDK.
     pub(super) fn leads_inside(&self, i: usize) -> Result<bool> {
         let instruction = &self.instructions[i];

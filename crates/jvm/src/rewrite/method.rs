@@ -277,9 +277,7 @@ impl<'p, 'c, 'a> Pass<'p, 'c, 'a> {
             GETSTATIC | PUTSTATIC if !everything => return Ok(()),
             GETSTATIC | GETFIELD | IALOAD..=SALOAD if self.is_optimistic(instruction.pc) => return Ok(()),
             IALOAD..=SALOAD | IASTORE..=SASTORE if !plain => return Ok(()),
-            NEWARRAY | ANEWARRAY | MULTIANEWARRAY if !plain && !self.class.facts.name.starts_with("java/") => {
-                return Ok(());
-            }
+            NEWARRAY | ANEWARRAY | MULTIANEWARRAY if !plain && !self.is_of_jdk() => return Ok(()),
             GETFIELD | PUTFIELD if queues::is_link(&self.class.pool.reference(instruction.index())?) => return Ok(()),
             GETSTATIC | PUTSTATIC => self.static_field(&instruction, note, &mut before, &mut after)?,
             GETFIELD | PUTFIELD if !note.uninitialized_this => {

@@ -5,6 +5,7 @@
 //! no hook although it should is listed in [`Facts::left_out`].
 
 mod brackets;
+mod bridges;
 mod calls;
 mod class_uses;
 pub mod collections;
@@ -106,6 +107,8 @@ pub struct Rewritten {
 
 /// Puts hooks into all methods of a class.
 pub fn rewrite(bytes: &[u8], options: &Options<'_>) -> Result<Rewritten> {
+    let bridged = if options.scope.is_everything() && !options.preloaded { bridges::add(bytes)? } else { None };
+    let bytes = bridged.as_deref().unwrap_or(bytes);
     let mut class = ClassFile::parse(bytes)?;
     if class.is(access::MODULE) {
         return Ok(Rewritten { bytes: None, facts: Facts::default() });

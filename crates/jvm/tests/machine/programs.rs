@@ -77,6 +77,17 @@ fn code_of_every_shape_does_what_it_did() {
 }
 
 #[test]
+fn references_to_methods_do_what_they_did() {
+    if let Some(folder) = compile("references", &sources().join("References.java")) {
+        same_output(&folder, "References");
+        let bytes = fs::read(folder.join("plain/References.class")).expect("a class file");
+        let facts = rewrite(&bytes, &OPTIONS).expect("a class").facts;
+        let added = facts.methods.iter().filter(|method| method.name.contains("$reference"));
+        assert!(added.count() >= 6, "{:?}", facts.methods);
+    }
+}
+
+#[test]
 fn old_class_files_do_what_they_did() {
     let folder = support::folder("old");
     fs::create_dir_all(folder.join("plain")).expect("a folder");

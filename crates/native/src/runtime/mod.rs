@@ -24,6 +24,7 @@ mod descriptors;
 mod free;
 mod futexes;
 mod glib;
+mod handed_on;
 mod lists;
 mod load;
 mod locks;

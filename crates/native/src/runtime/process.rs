@@ -1,8 +1,8 @@
 //! The life of the process: exit, fork, exec, children.
 
 use super::{
-    CONDUCTOR, Threads, active, conductor_of_thread, enter, free, futexes, mappings, modules, register, stacks,
-    system as kernel, threads, timers, tls,
+    CONDUCTOR, Threads, active, conductor_of_thread, enter, free, futexes, handed_on, mappings, modules, register,
+    stacks, system as kernel, threads, timers, tls,
 };
 use libc::{c_char, c_int, c_void, pid_t};
 use reweave_conductor::objects::Objects;
@@ -197,7 +197,6 @@ fn replace(exec: impl FnOnce() -> c_int) -> c_int {
 }
 
 type Exec = unsafe extern "C-unwind" fn(*const c_char, *const *const c_char, *const *const c_char) -> c_int;
-type ExecPath = unsafe extern "C-unwind" fn(*const c_char, *const *const c_char) -> c_int;
 type Wait = unsafe extern "C-unwind" fn(pid_t, *mut c_int, c_int) -> pid_t;
 
 interpose! {
@@ -240,15 +239,15 @@ interpose! {
     }
 
     fn execve(path: *const c_char, arguments: *const *const c_char, environment: *const *const c_char; pc) -> c_int {
-        replace(|| real!(execve: Exec)(path, arguments, environment))
+        handed_on::with(environment, |environment| replace(|| real!(execve: Exec)(path, arguments, environment)))
     }
 
     fn execv(path: *const c_char, arguments: *const *const c_char; pc) -> c_int {
-        replace(|| real!(execv: ExecPath)(path, arguments))
+        handed_on::with_own(|environment| replace(|| real!(execve: Exec)(path, arguments, environment)))
     }
 
     fn execvp(path: *const c_char, arguments: *const *const c_char; pc) -> c_int {
-        replace(|| real!(execvp: ExecPath)(path, arguments))
+        handed_on::with_own(|environment| replace(|| real!(execvpe: Exec)(path, arguments, environment)))
     }
 
     fn waitpid(process: pid_t, status: *mut c_int, options: c_int; pc) -> pid_t {
@@ -350,7 +349,11 @@ macro_rules! spawns {
             environment: *const *const c_char,
         ) -> c_int {
             // SAFETY: the program's own call.
-            let status = unsafe { real!($name: Spawn)(child, path, actions, attributes, arguments, environment) };
+            let status = unsafe {
+                handed_on::with(environment, |environment| {
+                    real!($name: Spawn)(child, path, actions, attributes, arguments, environment)
+                })
+            };
             started((status == 0).into());
             status
         }

@@ -2,8 +2,8 @@
 
 use super::world::Native;
 use super::{
-    CONDUCTOR, Conductor, access, active, annotations, atomics, conductor, free, modules, process, ranges, signals,
-    stacks, threads, tls,
+    CONDUCTOR, Conductor, access, active, annotations, atomics, conductor, free, handed_on, modules, process, ranges,
+    signals, stacks, threads, tls,
 };
 use reweave_conductor::Region;
 use reweave_guest::connection::{Introduction, connect, wants_uninstrumented};
@@ -77,6 +77,7 @@ pub unsafe extern "C" fn __reweave_unregister(_table: *mut *const ()) {}
 #[unsafe(link_section = ".init_array")]
 static LOADED: extern "C" fn() = {
     extern "C" fn loaded() {
+        handed_on::remember();
         if restart::if_wanted() {
             return;
         }

@@ -127,9 +127,11 @@ impl Page<'_> {
     fn write_access(&self, item: &Item, number: usize, access: &AccessItem, out: &mut dyn Write) -> io::Result<()> {
         let style = self.style;
         let role = reads::role(item, number);
-        let place = style.paint("1", &shown(&access.location));
+        let place = shown(&access.location);
         let through = access.library_function().map_or(String::new(), |name| format!(" in {name}, called"));
-        let head = format!("  ({number}) {}{role} by {}{through} at {place}", access.op, access.thread_label());
+        // A thread of a pool that waits for work is in no code of the program.
+        let at = if place.is_empty() { String::new() } else { format!(" at {}", style.paint("1", &place)) };
+        let head = format!("  ({number}) {}{role} by {}{through}{at}", access.op, access.thread_label());
         writeln!(out, "{}", style.wrap(&head, 8))?;
         let Location { file, line, .. } = &access.location;
         if let Some(text) = self.sources.line(file, *line).filter(|text| !text.trim().is_empty()) {
@@ -230,6 +232,7 @@ pub(crate) fn also(group: &Group<'_>) -> Vec<String> {
 /// ` (bank.c:15, bank.c:24)`
 fn places(item: &Item) -> String {
     let mut places: Vec<String> = item.accesses.iter().map(|access| crate::story::at(&access.location)).collect();
+    places.retain(|place| !place.is_empty());
     places.dedup();
     if places.is_empty() { String::new() } else { format!(" ({})", places.join(", ")) }
 }

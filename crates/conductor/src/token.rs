@@ -58,7 +58,14 @@ impl<'a, W: World> Token<'a, W> {
     /// use.
     pub unsafe fn arrive(conductor: &'a Conductor<W>, row: NonNull<Thread<W::Row>>) -> Self {
         // SAFETY: by the contract; a row stays until its thread ends.
-        conductor.announce_arrival(unsafe { row.as_ref() });
+        let thread = unsafe { row.as_ref() };
+        if conductor.barges_in(thread) {
+            // SAFETY: by the contract, and it has just got the token.
+            let mut token = unsafe { Self::assume(conductor, row) };
+            token.begin_slice();
+            return token;
+        }
+        conductor.announce_arrival(thread);
         // SAFETY: by the contract.
         unsafe { Self::await_turn(conductor, row) }
     }

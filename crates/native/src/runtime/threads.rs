@@ -5,7 +5,7 @@ use super::world::Native;
 use super::{Inside, Token, active, conductor, enter, stacks, tls};
 use libc::{c_int, c_void, pthread_attr_t, pthread_t, timespec};
 use reweave_conductor::objects::AddressMap;
-use reweave_conductor::{Deadline, NewThread, Wakeup};
+use reweave_conductor::{Deadline, NewThread, Pause, Wakeup};
 use reweave_guest::Guarded;
 use reweave_model::{Addr, Misuse, ObjectId, Op, ThreadId};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -281,6 +281,10 @@ pub unsafe fn create(
     inside.allow_preemption();
     if detached {
         inside.step(pc, Op::Detach { child: ThreadId(id) });
+    }
+    if inside.conductor().is_free() {
+        // Both go on at once: otherwise much of what the maker does next would be over before the new thread runs.
+        inside.pause(Pause::Yield);
     }
     0
 }

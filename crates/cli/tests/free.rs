@@ -159,3 +159,42 @@ fn only_native_programs_run_free() {
         assert!(done.stderr.contains("cannot be used with"), "{}", done.stderr);
     }
 }
+
+const PAIR: &str = r#"
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+struct pair { unsigned long value, version; };
+static _Atomic(struct pair) cell;
+static void *work(void *arg) {
+    for (int i = 0; i < 500; i++) {
+        struct pair before = atomic_load(&cell), after;
+        do
+            after = (struct pair){before.value + 5, before.version + 1};
+        while (!atomic_compare_exchange_strong(&cell, &before, after));
+    }
+    return arg;
+}
+int main(void) {
+    pthread_t threads[2];
+    for (int i = 0; i < 2; i++) pthread_create(&threads[i], 0, work, 0);
+    for (int i = 0; i < 2; i++) pthread_join(threads[i], 0);
+    struct pair end = atomic_load(&cell);
+    printf("%lu %lu\n", end.value, end.version);
+    return 0;
+}
+"#;
+
+/// Each exchange that was done is recorded as done.
+#[test]
+fn sixteen_bytes_are_exchanged_at_once() {
+    let scratch = Scratch::new("free");
+    scratch.file("pair.c", PAIR);
+    scratch.run(["cc", "-g", "-O1", "-mcx16", "-o", "pair", "pair.c", "-latomic", "-lpthread"]).expect(0);
+    for free in [&[][..], &["--free"]] {
+        let mut command = scratch.reweave(["record", "-o", "run.rwt"]);
+        let done = run(command.args(free).args(["--", "./pair"])).expect(0);
+        assert_eq!(done.stdout, "5000 1000\n");
+        assert_eq!(Checked::sound(&scratch.join("run.rwt")).unexplained(), []);
+    }
+}

@@ -2,17 +2,17 @@
 //!
 //! Only synchronization is serialized. A thread takes the token for each operation on an object, for each call that the
 //! front end replaces and for each atomic access, and gives it back when the program goes on: from then on it runs
-//! [outside](crate::Status::Outside), in parallel with others, and its front end keeps what it accesses in a buffer of its
-//! own. With the next token those accesses are recorded first ([`World::catch_up`]), and then the operation.
+//! [outside](crate::Status::Outside), in parallel with others, and its front end keeps what it accesses in a buffer of
+//! its own. With the next token those accesses are recorded first ([`World::catch_up`]), and then the operation.
 //!
 //! So the trace is a linearisation: operations stand in the order in which they took place, since the token is what
-//! numbers them, and the accesses of a thread between two of its operations stand together before the second one. All
-//! that happens-before, locksets, lock histories and goodlock use, the order within threads and that of synchronization,
-//! is exact. Accesses that race may stand in another order than they had: a read is then explained by whatever write of
+//! numbers them, and the accesses of a thread between two of its operations stand together before the second one. What
+//! happens-before, locksets, lock histories and goodlock use, the order within threads and that of synchronization, is
+//! exact. Accesses that race may stand in another order than they had: a read is then explained by whatever write of
 //! its value stands before it, or by none (an *extern* write, with which nothing is more than potential).
 //!
 //! Waiting, hangs, interruptions and forks are what they are otherwise. Nothing is decided between two operations of a
-//! thread, so a free run has no schedule: the linearisation is one, and how far a replay can follow it, the replay says.
+//! thread, so a free run has no schedule: the linearisation is one, and the replay says how far it can be followed.
 
 use crate::conductor::Conductor;
 use crate::sys;
@@ -81,8 +81,8 @@ impl<W: World> Conductor<W> {
                 if thread.scheduling.os.get() == 0 {
                     thread.scheduling.os.set(sys::thread_id());
                 }
-                // SAFETY: nobody has the token, whoever had it last has let go of the state before saying so, and nobody
-                // can get it while the table is locked.
+                // SAFETY: nobody has the token, whoever had it last has let go of the state before saying so, and
+                // nobody can get it while the table is locked.
                 unsafe { &mut *self.state.get() }.grant(self, thread, header.quantum.max(1), None);
                 header.holder_os.store(thread.scheduling.os.get(), Ordering::Relaxed);
                 header.holder.store(thread.id, Ordering::Release);
@@ -93,12 +93,17 @@ impl<W: World> Conductor<W> {
         false
     }
 
-    /// Nanoseconds after which a thread that waits looks by itself whether it can go on: nobody is woken for time that
-    /// passes.
+    /// Nanoseconds after which a thread that waits looks by itself whether it can go on. Whoever leaves the token wakes
+    /// one that can, but nobody is woken for time that passes, and for what the world outside does.
     pub(crate) fn look_again_after(&self, thread: &Thread<W::Row>) -> u64 {
-        const SOON: u64 = 1_000_000;
-        const LATER: u64 = 50_000_000;
-        let often = thread.looks_outside() || self.ticking.load(Ordering::Relaxed);
-        if often { SOON } else { LATER }
+        const MILLISECOND: u64 = 1_000_000;
+        if thread.looks_outside() || self.ticking.load(Ordering::Relaxed) {
+            MILLISECOND
+        } else if self.world.had_unmanaged_threads() {
+            50 * MILLISECOND
+        } else {
+            // Each look costs as much as there are threads.
+            2000 * MILLISECOND
+        }
     }
 }

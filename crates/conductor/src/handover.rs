@@ -229,7 +229,12 @@ impl<W: World> Conductor<W> {
             }
             if header.holder.load(Ordering::Acquire) != thread.id {
                 let often = thread.looks_outside() || self.ticking.load(Ordering::Relaxed) || !idle;
-                sys::futex_wait(word, seen, Some(if often { 1_000_000 } else { 50_000_000 }));
+                let look = match self.is_free() {
+                    true => self.look_again_after(thread),
+                    false if often => 1_000_000,
+                    false => 50_000_000,
+                };
+                sys::futex_wait(word, seen, Some(look));
             }
         }
     }

@@ -92,8 +92,10 @@ impl<'a, W: World> Token<'a, W> {
         }
         // A new thread had no id yet when the token was passed to it.
         conductor.header().holder_os.store(me.scheduling.os.get(), Ordering::Relaxed);
-        // Its next record is preceded by who it is.
-        me.own.stack_said.set(u64::MAX);
+        if !conductor.is_free() {
+            // Its next record is preceded by who it is. (Where threads run free, every record is looked at for that.)
+            me.own.stack_said.set(u64::MAX);
+        }
     }
 
     /// Of the main thread, which has nobody to get the token from.

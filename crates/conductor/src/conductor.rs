@@ -124,7 +124,7 @@ impl<W: World> Conductor<W> {
             state: UnsafeCell::new(State {
                 recorder: Recorder::new(region),
                 objects: Objects::default(),
-                clock: Clock::default(),
+                clock: if region.header().free != 0 { Clock::real() } else { Clock::default() },
                 timers,
                 policy: policy::configured(region),
                 steps_before: 0,

@@ -62,6 +62,9 @@ impl<'a, W: World> Election<'a, W> {
 
     /// Real time has passed while the holder looked outside.
     pub(crate) fn time_passes(&mut self, nanoseconds: u64, current: u32) {
+        if self.state.clock.is_real() {
+            return;
+        }
         let now = self.state.decision_time();
         self.state.jump(now + nanoseconds, self.threads.get(current));
     }
@@ -392,7 +395,7 @@ impl<W: World> State<W> {
     }
 
     /// Whether the thread can go on now.
-    fn can_go(&self, threads: &Threads<W::Row>, thread: &Thread<W::Row>) -> bool {
+    pub(crate) fn can_go(&self, threads: &Threads<W::Row>, thread: &Thread<W::Row>) -> bool {
         match thread.status() {
             Status::Ready => true,
             Status::Outside | Status::Ended => false,

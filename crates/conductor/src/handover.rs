@@ -11,8 +11,10 @@ use std::sync::atomic::Ordering;
 impl<W: World> Token<'_, W> {
     #[cold]
     pub(crate) fn rejoin(&mut self) {
-        self.conductor().announce_arrival(self.me());
-        self.conductor().await_turn(self.me());
+        if !self.conductor().barges_in(self.me()) {
+            self.conductor().announce_arrival(self.me());
+            self.conductor().await_turn(self.me());
+        }
         self.begin_slice();
     }
 
@@ -32,7 +34,7 @@ impl<W: World> Token<'_, W> {
     }
 
     /// Ends the slice, unless the thread is to go on without asking the scheduler.
-    fn comes_to_rest(&mut self, why: Pause) -> bool {
+    pub(crate) fn comes_to_rest(&mut self, why: Pause) -> bool {
         self.fill_pending_write();
         let (conductor, state, me) = self.parts();
         if state.stops_here(me) {
@@ -108,6 +110,9 @@ impl<W: World> Token<'_, W> {
     }
 
     pub(crate) fn step_out(&mut self) {
+        if self.conductor().is_free() {
+            return self.step_aside();
+        }
         self.me().scheduling.status.set(Status::Outside);
         self.pause(Pause::Stop);
     }
@@ -211,6 +216,9 @@ impl<W: World> Conductor<W> {
                 return;
             }
             let idle = holder == NO_THREAD;
+            if idle && thread.status() == Status::Ready && self.barges_in(thread) {
+                return;
+            }
             if !thread.interrupts.is_empty() && !kicked {
                 kicked = true;
                 self.kick();
@@ -220,12 +228,18 @@ impl<W: World> Conductor<W> {
                 // Nobody runs: threads outside may come back, the world outside may change, deadlines pass.
                 self.kick();
             } else {
-                sys::futex_wait(word, seen, None);
+                let look = if self.is_free() { Some(self.look_again_after(thread)) } else { None };
+                sys::futex_wait(word, seen, look);
                 continue;
             }
             if header.holder.load(Ordering::Acquire) != thread.id {
                 let often = thread.looks_outside() || self.ticking.load(Ordering::Relaxed) || !idle;
-                sys::futex_wait(word, seen, Some(if often { 1_000_000 } else { 50_000_000 }));
+                let look = match self.is_free() {
+                    true => self.look_again_after(thread),
+                    false if often => 1_000_000,
+                    false => 50_000_000,
+                };
+                sys::futex_wait(word, seen, Some(look));
             }
         }
     }

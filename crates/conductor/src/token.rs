@@ -58,7 +58,14 @@ impl<'a, W: World> Token<'a, W> {
     /// use.
     pub unsafe fn arrive(conductor: &'a Conductor<W>, row: NonNull<Thread<W::Row>>) -> Self {
         // SAFETY: by the contract; a row stays until its thread ends.
-        conductor.announce_arrival(unsafe { row.as_ref() });
+        let thread = unsafe { row.as_ref() };
+        if conductor.barges_in(thread) {
+            // SAFETY: by the contract, and it has just got the token.
+            let mut token = unsafe { Self::assume(conductor, row) };
+            token.begin_slice();
+            return token;
+        }
+        conductor.announce_arrival(thread);
         // SAFETY: by the contract.
         unsafe { Self::await_turn(conductor, row) }
     }
@@ -85,8 +92,10 @@ impl<'a, W: World> Token<'a, W> {
         }
         // A new thread had no id yet when the token was passed to it.
         conductor.header().holder_os.store(me.scheduling.os.get(), Ordering::Relaxed);
-        // Its next record is preceded by who it is.
-        me.own.stack_said.set(u64::MAX);
+        if !conductor.is_free() {
+            // Its next record is preceded by who it is. (Where threads run free, every record is looked at for that.)
+            me.own.stack_said.set(u64::MAX);
+        }
     }
 
     /// Of the main thread, which has nobody to get the token from.

@@ -18,12 +18,12 @@ pub struct ExternalWait {
 
 /// The services of a front end. Those with a default are for front ends that have more than threads and objects.
 ///
-/// [`deliver`](Self::deliver), [`came_back`](Self::came_back), [`catch_up`](Self::catch_up) and [`stop_for_debugger`](Self::stop_for_debugger) are
-/// called by the holder of the token, without the lock of the thread table. All others may be called with that spin
-/// lock held, and by a thread that does not hold the token: they must not wait (except [`poll`](Self::poll), as long as
-/// its `timeout` says), and must not call what takes the lock again, which would never return: anything of a
-/// [`Token`], and of the [`Conductor`](crate::Conductor) `kick`, `adopt`, `start` and `is_alive`. The table that they
-/// are given is the locked one.
+/// [`deliver`](Self::deliver), [`came_back`](Self::came_back), [`catch_up`](Self::catch_up) and
+/// [`stop_for_debugger`](Self::stop_for_debugger) are called by the holder of the token, without the lock of the thread
+/// table. All others may be called with that spin lock held, and by a thread that does not hold the token: they must not
+/// wait (except [`poll`](Self::poll), as long as its `timeout` says), and must not call what takes the lock again, which
+/// would never return: anything of a [`Token`], and of the [`Conductor`](crate::Conductor) `kick`, `adopt`, `start` and
+/// `is_alive`. The table that they are given is the locked one.
 pub trait World: Sized + 'static {
     /// The front end's part of a thread's row. `Sync`: the thread itself has it when it runs without the token, too.
     type Row: Default + Send + Sync;

@@ -54,6 +54,8 @@ pub struct Replayed {
     pub rebuilt: Option<Rebuilt>,
     /// The bug happened again. Without a bug to look for: the program failed as it did before.
     pub happened: bool,
+    /// Threads ran free when it was recorded: the schedule is one that it could have had.
+    pub free: bool,
 }
 
 impl Replayed {
@@ -381,7 +383,8 @@ fn replay_with(recording: &Recording, options: &Options) -> Result<Replayed> {
     let diverged = again.diverged.map(|divergence| confirm::divergence_text(&divergence));
     let outcome = again.outcome.clone();
     let rebuilt = Rebuilt::between(identity::of_trace(recording.trace.meta()), identity::of_trace(new.meta()));
-    Ok(Replayed { comparison, diverged, outcome, expected, rebuilt, happened, run })
+    let free = recording.trace.meta().policy == reweave_launch::FREE;
+    Ok(Replayed { comparison, diverged, outcome, expected, rebuilt, happened, free, run })
 }
 
 /// The process of the new run that corresponds to the recording: the same program, and as many of it before.

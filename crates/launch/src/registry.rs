@@ -209,7 +209,8 @@ impl Registry {
                 Some(_) => {
                     let executable = &process.executable;
                     format!(
-                        "{executable} has no function {name} (inlined ones are part of their callers): --ignore does nothing for it"
+                        "{executable} has no function {name} (inlined ones are part of their callers): --ignore does \
+                         nothing for it"
                     )
                 }
                 None => format!(

@@ -120,7 +120,8 @@ impl FrontEnd for Native {
         let version = clang_version(executable).filter(|version| *version < FIRST_CLANG_THAT_SEES_FIELDS)?;
         let name = executable.file_name().unwrap_or(executable.as_os_str()).display();
         Some(format!(
-            "{name} was built by clang {version}, which leaves out accesses to fields of local objects that other threads use              (main's, say): races on them are missed; build it with gcc or clang {FIRST_CLANG_THAT_SEES_FIELDS}"
+            "{name} was built by clang {version}, which leaves out accesses to fields of local objects that other threads use \
+             (main's, say): races on them are missed; build it with gcc or clang {FIRST_CLANG_THAT_SEES_FIELDS}"
         ))
     }
 

@@ -20,9 +20,9 @@ use crate::size::{parse_size, parse_time};
 
 /// Try to make predicted findings happen
 ///
-/// DIR is the folder of an earlier `reweave test`. Its recording is analysed again, runs of the program are steered to
-/// each finding, and the report is rewritten. If the program was rebuilt since, the findings are looked for in the new
-/// build, as `reweave verify` does. With `--analysis lock-history` the numbers (`--stats`) say how many of the pairs of
+/// DIR is the folder of an earlier `reweave test`, or one with a recording (`reweave record -o DIR/recording.rwt`).
+/// Its recording is analysed again, runs of the program are steered to each finding, and the report is rewritten. If the
+/// program was rebuilt since, the findings are looked for in the new build, as `reweave verify` does. With `--analysis lock-history` the numbers (`--stats`) say how many of the pairs of
 /// places that it shows to be reachable (pred) a run did (true), and how many it cannot refute (upper).
 #[derive(clap::Args)]
 #[command(

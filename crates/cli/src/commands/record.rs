@@ -75,6 +75,16 @@ pub struct Freedom {
     pub free: bool,
 }
 
+impl Freedom {
+    /// Many ranks are never serialized.
+    pub fn refused(&self) -> Option<i32> {
+        self.free.then(|| {
+            eprintln!("reweave: ranks run in parallel as they are: leave --free out");
+            exit::USAGE
+        })
+    }
+}
+
 /// What is not looked at.
 #[derive(clap::Args, Clone)]
 pub struct LeavingOut {
@@ -143,6 +153,9 @@ pub fn run(mut args: Args) -> i32 {
     debug_assert_eq!(MAX_TRACE, 2 << 30, "the default of --max-trace");
     let cwd = std::env::current_dir().unwrap_or_default();
     if reweave_spmd::host::is_spmd(&args.command, &cwd) {
+        if let Some(code) = args.freedom.refused() {
+            return code;
+        }
         return match args.looking.look(args.sample) {
             Ok(look) => crate::ranks::record(&args.command, &args.output, args.max_trace, &look),
             Err(why) => {

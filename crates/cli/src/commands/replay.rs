@@ -116,7 +116,14 @@ pub fn print_replay(replayed: &Replayed) -> i32 {
         if let Some(why) = &replayed.diverged {
             eprintln!("  {why}");
         }
-        eprintln!("  next: {}", next_step(replayed.rebuilt.is_some()));
+        if replayed.free {
+            eprintln!(
+                "  next: nothing is wrong: in a recording made with --free, threads that race did not take turns as it \
+                 says; `reweave test` makes recordings that replay to their end"
+            );
+        } else {
+            eprintln!("  next: {}", next_step(replayed.rebuilt.is_some()));
+        }
         return exit::USAGE;
     }
     match &replayed.comparison.first_value {

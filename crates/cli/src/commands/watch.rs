@@ -128,6 +128,9 @@ pub fn run(args: Args) -> i32 {
     }
     let cwd = std::env::current_dir().unwrap_or_default();
     if reweave_spmd::host::is_spmd(&args.command, &cwd) {
+        if let Some(code) = args.freedom.refused() {
+            return code;
+        }
         return match args.looking.look(args.sample) {
             Ok(look) => {
                 let memory = args.max_memory.unwrap_or(RANK_MEMORY);

@@ -7,17 +7,18 @@
 use std::collections::HashSet;
 use std::ffi::OsString;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use reweave_model::{Finding, Kind, Strength};
 use reweave_predict::analyses::lock_history::LockHistory;
 use reweave_predict::{Analysis, AnalysisRef, SearchLimits};
-use reweave_report::{Report, resolve};
+use reweave_report::{Report, data, resolve};
 use reweave_trace::Trace;
 
 use super::candidate::{Candidate, Rank};
 use super::try_confirm::{FindingOrigin, repeats, try_confirm};
-use super::{RECORDING, load_report, save_report};
+use super::{RECORDING, REPORT, load_report, save_report};
 use crate::budget::{self, Bounds};
 use crate::confirm::RunSettings;
 use crate::replay::{Recording, Repeats};
@@ -38,8 +39,8 @@ pub struct ConfirmRequest<'a> {
 /// Analyses the recording in the folder again and tries to confirm what was not confirmed.
 pub fn confirm_again(folder: &Path, request: &ConfirmRequest<'_>) -> Result<Report> {
     let deadline = Instant::now() + request.budget;
-    let report = load_report(folder)?;
     let trace = Trace::open(folder.join(RECORDING))?;
+    let report = if folder.join(REPORT).exists() { load_report(folder)? } else { report_of(&trace) };
     let options = reweave_predict::Options {
         analyses: request.analyses.to_vec(),
         for_trial: true,
@@ -74,6 +75,17 @@ pub fn confirm_again(folder: &Path, request: &ConfirmRequest<'_>) -> Result<Repo
     report.findings.sort_by_key(|item| (Rank::of_item(item), item.id));
     save_report(&report, folder)?;
     Ok(report)
+}
+
+/// Of a folder that holds a recording alone: nothing is known yet.
+fn report_of(trace: &Trace) -> Report {
+    Report {
+        reweave: env!("CARGO_PKG_VERSION").into(),
+        schema: data::SCHEMA,
+        program: trace.meta().program.clone(),
+        language: Arc::new(trace.language().clone()),
+        ..Report::default()
+    }
 }
 
 /// Pairs of code positions, see the paper's Table V.

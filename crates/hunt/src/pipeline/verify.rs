@@ -99,7 +99,7 @@ impl Verification {
 
 /// Whether a folder is about the program that would run now.
 pub fn rebuilt(front_ends: FrontEnds, folder: &Path, command: Option<&[OsString]>) -> Result<Option<Rebuilt>> {
-    if !folder.join(REPORT).exists() {
+    if !folder.join(REPORT).exists() && !folder.join(RECORDING).exists() {
         load_report(folder)?;
     }
     let trace = Trace::open(folder.join(RECORDING))?;

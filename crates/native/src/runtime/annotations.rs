@@ -141,8 +141,12 @@ hooks! {
         }
         if flags & TRY_LOCK_FAILED != 0 {
             let on = if shared { BlockedOn::LockShared } else { BlockedOn::LockExclusive };
-            let op = Op::Refused { object: ObjectId(lock), on, why: RefusedWhy::Busy };
-            inside.step(pc, op);
+            // Where threads run free, its holder may have said that it gives the lock back, and not done so yet. What it
+            // is made of says why the try failed.
+            let held = inside.peek_objects().locks.get(lock).is_some_and(|lock| lock.held());
+            if held || !inside.conductor().is_free() {
+                inside.step(pc, Op::Refused { object: ObjectId(lock), on, why: RefusedWhy::Busy });
+            }
         } else {
             let levels = if flags & RECURSIVE_LOCK != 0 { recursion.max(1) as u32 } else { 1 };
             locked(inside, pc, lock, mode(shared), levels, flags & TRY_LOCK != 0);

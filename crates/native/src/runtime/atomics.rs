@@ -100,16 +100,17 @@ impl Word for u128 {
     }
     unsafe fn replace(addr: *mut Self, old: Self, new: Self) -> bool {
         let done: u8;
-        // SAFETY: by the contract; the compiler keeps rbx for itself, so it is put aside.
+        // SAFETY: by the contract. The compiler may keep something in rbx, so it is put aside, and nothing else that is
+        // named here lies there.
         unsafe {
             std::arch::asm!(
-                "xchg rbx, {low}",
-                "lock cmpxchg16b [{addr}]",
-                "sete {done}",
-                "mov rbx, {low}",
-                low = inout(reg) new as u64 => _,
-                addr = in(reg) addr,
-                done = out(reg_byte) done,
+                "xchg rbx, rsi",
+                "lock cmpxchg16b [rdi]",
+                "mov rbx, rsi",
+                "sete r8b",
+                in("rdi") addr,
+                inout("rsi") new as u64 => _,
+                out("r8b") done,
                 inout("rax") old as u64 => _,
                 inout("rdx") (old >> 64) as u64 => _,
                 in("rcx") (new >> 64) as u64,

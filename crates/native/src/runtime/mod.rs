@@ -14,6 +14,7 @@ mod interpose;
 mod aborts;
 mod access;
 mod alloc;
+mod alone;
 mod annotations;
 mod atomics;
 mod c11;

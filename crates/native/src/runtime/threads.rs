@@ -2,10 +2,10 @@
 
 use super::signals::set_mask;
 use super::world::Native;
-use super::{Inside, Token, active, conductor, enter, stacks, tls};
+use super::{Inside, Token, active, alone, conductor, enter, stacks, tls};
 use libc::{c_int, c_void, pthread_attr_t, pthread_t, timespec};
 use reweave_conductor::objects::AddressMap;
-use reweave_conductor::{Deadline, NewThread, Wakeup};
+use reweave_conductor::{Deadline, NewThread, Pause, Wakeup};
 use reweave_guest::Guarded;
 use reweave_model::{Addr, Misuse, ObjectId, Op, ThreadId};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -215,30 +215,6 @@ unsafe extern "C-unwind" fn first(beginning: *mut c_void) -> *mut c_void {
     unsafe { start(argument) }
 }
 
-/// glibc's `__libc_single_threaded`, the program's copy of it if it has one. Null before glibc 2.32.
-#[unsafe(naked)]
-extern "C" fn single_threaded() -> *const u8 {
-    std::arch::naked_asm!(
-        ".weak __libc_single_threaded",
-        "mov rax, qword ptr [rip + __libc_single_threaded@GOTPCREL]",
-        "ret"
-    )
-}
-
-/// Calls a function of libc that may make the first thread, and records that the process is no longer single-threaded:
-/// code that the C++ library has inlined into the program reads that.
-pub fn no_longer_alone<R>(token: &mut Token<'_>, pc: u64, make: impl FnOnce() -> R) -> R {
-    let flag = single_threaded();
-    // SAFETY: null or a byte of libc.
-    let alone = || !flag.is_null() && unsafe { flag.read_volatile() } != 0;
-    let before = alone();
-    let result = make();
-    if before && !alone() {
-        super::ranges::wrote(token, flag, 1, pc);
-    }
-    result
-}
-
 /// Creates a thread; shared by pthreads and C11 threads.
 pub unsafe fn create(
     inside: &mut Inside,
@@ -254,7 +230,7 @@ pub unsafe fn create(
     let mask = set_mask(u64::MAX);
     let beginning = Box::into_raw(Box::new(StartArguments { thread: child, start, argument, mask }));
     // Recorded before the fork, and so before everything that the child does.
-    let status = no_longer_alone(inside, pc, || {
+    let status = alone::no_longer_alone(inside, pc, || {
         // SAFETY: the program's own arguments, with our first function.
         unsafe { real!(pthread_create: Create)(handle, attributes, first, beginning.cast()) }
     });
@@ -281,6 +257,10 @@ pub unsafe fn create(
     inside.allow_preemption();
     if detached {
         inside.step(pc, Op::Detach { child: ThreadId(id) });
+    }
+    if inside.conductor().is_free() {
+        // Both go on at once: otherwise much of what the maker does next would be over before the new thread runs.
+        inside.pause(Pause::Yield);
     }
     0
 }

@@ -8,7 +8,7 @@
 //! stay there until they are armed again.
 
 use super::signals::has_handler;
-use super::{Inside, Token, enter, ranges, threads, time};
+use super::{Inside, Token, alone, enter, ranges, time};
 use libc::{c_int, c_uint, c_void, clockid_t, itimerspec, itimerval, timespec, timeval};
 use reweave_conductor::interrupts::timer_channel;
 use reweave_conductor::{Deadline, NEVER, Timer, Timers};
@@ -289,7 +289,7 @@ interpose! {
         let create = real!(timer_create: unsafe extern "C-unwind" fn(clockid_t, *mut c_void, *mut c_void) -> c_int);
         let Some(mut inside) = enter() else { return create(clock, event, timer) };
         // SIGEV_THREAD makes a thread.
-        let status = threads::no_longer_alone(&mut inside, pc, || create(clock, event, timer));
+        let status = alone::no_longer_alone(&mut inside, pc, || create(clock, event, timer));
         if status == 0 {
             ranges::wrote(&mut inside, timer.cast(), size_of::<*mut c_void>(), pc);
             let key = *timer.cast::<u64>();

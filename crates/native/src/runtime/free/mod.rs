@@ -2,9 +2,9 @@
 //! goes into a buffer of its own, without the token, and is recorded when the thread next has it.
 //!
 //! Invariants: a buffer is written by its thread alone, outside of the runtime, and emptied by its thread while it holds
-//! the token. Whoever ends the process looks into the buffers of all others: what it takes is marked as taken under the
-//! token, and what its owner took back meanwhile shows in a count. A write's value is filled in at the thread's next
-//! hook, as elsewhere; until then its record is not taken.
+//! the token. Whoever ends the process looks into the buffers of all others, and closes them: what their threads do from
+//! then on is not recorded, and what they took back while it looked shows in a count. A write's value is filled in at
+//! the thread's next hook, as elsewhere; until then its record is not taken.
 //!
 //! What a thread accessed since its last synchronization, one buffer at most, is lost if the process is killed.
 
@@ -15,7 +15,7 @@ pub use hooks::{HOOKS, WATCHED};
 
 use super::load::load;
 use super::{Thread, Token, alloc, stacks};
-use reweave_conductor::words::Long;
+use reweave_conductor::words::{Flag, Long};
 use reweave_guest::Guarded;
 use reweave_model::wire::{self, kind};
 use seen::Seen;
@@ -43,8 +43,8 @@ static THREADS: Guarded<Vec<u32>> = unsafe { Guarded::new(Vec::new()) };
 pub struct Buffer {
     /// Where the next record goes.
     at: AtomicPtr<u64>,
-    /// Up to here records have been taken. Touched by the holder of the token.
-    taken: Cell<*mut u64>,
+    /// Whoever ends the process has taken what was there: nothing more is recorded of the thread.
+    closed: Flag,
     start: *mut u64,
     limit: *mut u64,
     /// The record of the write whose value is filled in at the next hook, or null.
@@ -74,7 +74,7 @@ impl Buffer {
         let header = token.conductor().region().header();
         let buffer = Box::new(Self {
             at: AtomicPtr::new(start),
-            taken: Cell::new(start),
+            closed: Flag::new(false),
             start,
             limit: start.wrapping_add(if start.is_null() { 0 } else { WORDS - SLACK }),
             pending: AtomicPtr::new(null_mut()),
@@ -216,7 +216,7 @@ impl Buffer {
     /// It is left; the buffer is not full. One in which nothing was recorded was not entered.
     fn leave(&self) {
         let at = self.at.load(Ordering::Relaxed);
-        if self.entered.get() == at && at > self.taken.get() {
+        if self.entered.get() == at && at > self.start {
             let before = at.wrapping_sub(2);
             // SAFETY: that record.
             let follows = unsafe { *before } & FOLLOWS != 0;
@@ -254,14 +254,13 @@ pub fn catch_up(token: &mut Token<'_>) {
 #[inline(never)]
 fn catch_up_with(token: &mut Token<'_>, buffer: &Buffer) {
     buffer.settle();
-    let (from, until) = (buffer.taken.get(), buffer.at.load(Ordering::Relaxed));
+    let (from, until) = (buffer.start, buffer.at.load(Ordering::Relaxed));
     buffer.seen.next(token.conductor().region().header().forgot.load(Ordering::Relaxed));
-    if from != until {
+    if from != until && !buffer.closed.get() {
         let row = token.pointer();
         // SAFETY: both lie in the buffer; the row is this thread's.
         unsafe { take(token, row, std::slice::from_raw_parts(from, until.offset_from_unsigned(from))) };
     }
-    buffer.taken.set(buffer.start);
     buffer.entered.set(null_mut());
     buffer.at.store(buffer.start, Ordering::Release);
 }
@@ -275,7 +274,7 @@ pub unsafe fn forget() {
     unsafe { THREADS.get_alone() }.clear();
 }
 
-/// The process ends: what other threads did is recorded as well. They may go on meanwhile.
+/// The process ends: what other threads did is recorded as well. They may go on meanwhile, unrecorded.
 pub fn catch_up_all(token: &mut Token<'_>) {
     if !token.conductor().is_free() {
         return;
@@ -287,10 +286,10 @@ pub fn catch_up_all(token: &mut Token<'_>) {
         let Some(row) = token.thread(thread).map(NonNull::from) else { continue };
         // SAFETY: a row goes by the hand of the token's holder alone, as does its buffer.
         unsafe {
-            if let Some(buffer) = row.as_ref().row.buffer.load(Ordering::Acquire).as_ref()
+            let Some(buffer) = row.as_ref().row.buffer.load(Ordering::Acquire).as_ref() else { continue };
+            if !buffer.closed.replace(true)
                 && let Some(words) = copy_of(buffer)
             {
-                buffer.taken.set(buffer.taken.get().wrapping_add(words.len()));
                 take(token, row, &words);
             }
         }
@@ -306,7 +305,7 @@ fn copy_of(buffer: &Buffer) -> Option<Vec<u64>> {
         std::sync::atomic::fence(Ordering::SeqCst);
         let mut until = buffer.at.load(Ordering::Acquire);
         let pending = buffer.pending.load(Ordering::Acquire);
-        let from = buffer.taken.get();
+        let from = buffer.start;
         if !pending.is_null() && pending >= from && pending < until {
             until = pending;
         }

@@ -2,10 +2,11 @@
 //! is written.
 
 use std::cmp::Reverse;
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use reweave_model::{BlockSource, EventId, Finding, Harm, Kind, Strength};
-use reweave_report::data::{AccessItem, AttemptCounts, Facts, RECORDED_RUN};
+use reweave_report::data::{AccessItem, AttemptCounts, Facts, Location, Operation, RECORDED_RUN};
 use reweave_report::resolve::{self, Description};
 use reweave_report::{Item, describe};
 use reweave_trace::{Outcome, Trace};
@@ -191,6 +192,22 @@ impl Candidate {
             _ if self.is_out_of_time() && !other.is_out_of_time() => other.rank() <= self.rank(),
             _ => other.rank() < self.rank(),
         }
+    }
+
+    /// What threads wait for, and where, in a predicted deadlock that no run did.
+    pub fn stuck_at(&self) -> Option<HashSet<(Operation, Location)>> {
+        let is_open = self.finding.kind == Kind::Deadlock && self.done().is_none();
+        is_open.then(|| self.places())
+    }
+
+    /// The same in a run that hung.
+    pub fn hung_at(&self) -> Option<HashSet<(Operation, Location)>> {
+        let is_hang = matches!(self.account, Wording::Hang { .. }) && self.confirmed().is_some();
+        is_hang.then(|| self.places())
+    }
+
+    fn places(&self) -> HashSet<(Operation, Location)> {
+        self.description.accesses.iter().map(|at| (at.op.clone(), at.location.clone())).collect()
     }
 
     fn failed_as_recorded(&self) -> bool {

@@ -152,8 +152,17 @@ impl<'p> Hunt<'p> {
         RunSettings { front_ends, bounds: self.bounds, isolate, ..RunSettings::default() }
     }
 
+    /// What was predicted and not made to happen is settled by a run that hung just there: which of several waiters a
+    /// notify wakes is up to the program, so the predicted order may not be the one that leads there.
+    fn drop_what_hung(&mut self) {
+        let hung: Vec<_> = self.candidates.iter().filter_map(Candidate::hung_at).collect();
+        let happened = |candidate: &Candidate| candidate.stuck_at().is_some_and(|places| hung.contains(&places));
+        self.candidates.retain(|candidate| !happened(candidate));
+    }
+
     /// Writes down what is known: whoever ends the test by force finds it.
     pub fn save(&mut self) -> Result<Report> {
+        self.drop_what_hung();
         // The strongest first; ids are folder names already and stay.
         self.candidates.sort_by_key(|candidate| (candidate.rank(), candidate.id));
         if memory::times() > 0 {

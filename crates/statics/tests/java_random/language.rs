@@ -217,6 +217,25 @@ fn branch(all: &mut Vec<Step>, test: Test, inside: impl FnOnce(&mut Vec<Step>)) 
     all[at] = Step::Unless(test, all.len());
 }
 
+fn guarded(at: &Place, greatest: bool, by: &Expr, all: &mut Vec<Step>) {
+    let old = |all: &mut Vec<Step>| {
+        place(at, all);
+        all.push(Step::Load { watched: false });
+    };
+    if greatest {
+        old(all);
+    }
+    value(by, true, all);
+    if !greatest {
+        old(all);
+    }
+    branch(all, Test::Less, |all| {
+        place(at, all);
+        value(by, true, all);
+        all.push(Step::Store);
+    });
+}
+
 fn flatten(one: &Statement, all: &mut Vec<Step>) {
     match one {
         Statement::Set(at, of) => {
@@ -230,24 +249,7 @@ fn flatten(one: &Statement, all: &mut Vec<Step>) {
             value(by, true, all);
             all.extend([Step::Both(*op), Step::Store]);
         }
-        Statement::Guarded(at, greatest, by) => {
-            let old = |all: &mut Vec<Step>| {
-                place(at, all);
-                all.push(Step::Load { watched: false });
-            };
-            if *greatest {
-                old(all);
-            }
-            value(by, true, all);
-            if !greatest {
-                old(all);
-            }
-            branch(all, Test::Less, |all| {
-                place(at, all);
-                value(by, true, all);
-                all.push(Step::Store);
-            });
-        }
+        Statement::Guarded(at, greatest, by) => guarded(at, *greatest, by, all),
         Statement::If(test, left, right, inside) => {
             value(left, true, all);
             value(right, true, all);

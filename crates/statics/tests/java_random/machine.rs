@@ -187,7 +187,7 @@ impl Machine {
         {
             return Err(LeftOut::Throws);
         }
-        let State { memory, threads, locks, arrived, printed, queue, order } = state;
+        let State { memory, threads, locks, printed, queue, order, .. } = state;
         let thread = &mut threads[who];
         let mut pop = || thread.stack.pop().expect("a number");
         match step {
@@ -206,23 +206,10 @@ impl Machine {
                 let held = &mut locks[self.lock(who, *lock)];
                 *held = Some((who, held.map_or(1, |(_, times)| times + 1)));
             }
-            Step::Leave(lock) => {
-                let held = &mut locks[self.lock(who, *lock)];
-                *held = held.and_then(|(by, times)| (times > 1).then(|| (by, times - 1)));
-            }
+            Step::Leave(lock) => leave(&mut locks[self.lock(who, *lock)]),
             Step::Meet => {
-                *arrived += 1;
-                if *arrived < self.parties {
-                    thread.phase = Phase::Waiting;
+                if !self.meet(state, who)? {
                     return Ok(());
-                }
-                *arrived = 0;
-                let waiting: Vec<usize> =
-                    (0..threads.len()).filter(|other| threads[*other].phase == Phase::Waiting).collect();
-                for other in waiting {
-                    state.threads[other].phase = Phase::Running;
-                    state.threads[other].at += 1;
-                    self.go_on(state, other)?;
                 }
             }
             Step::Print => printed.push(pop()),
@@ -269,6 +256,24 @@ impl Machine {
         }
         state.threads[who].at += 1;
         self.go_on(state, who)
+    }
+
+    /// At the barrier; whether all are there.
+    fn meet(&self, state: &mut State, who: usize) -> Result<bool, LeftOut> {
+        state.arrived += 1;
+        if state.arrived < self.parties {
+            state.threads[who].phase = Phase::Waiting;
+            return Ok(false);
+        }
+        state.arrived = 0;
+        for other in 0..state.threads.len() {
+            if state.threads[other].phase == Phase::Waiting {
+                state.threads[other].phase = Phase::Running;
+                state.threads[other].at += 1;
+                self.go_on(state, other)?;
+            }
+        }
+        Ok(true)
     }
 
     /// Up to the next step that others can notice.
@@ -345,6 +350,10 @@ impl Machine {
             }
         }
     }
+}
+
+fn leave(held: &mut Option<(usize, u32)>) {
+    *held = held.and_then(|(by, times)| (times > 1).then(|| (by, times - 1)));
 }
 
 fn ended(state: &State, observed: &mut Observed) {

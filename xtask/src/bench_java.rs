@@ -125,23 +125,29 @@ impl Bench {
 
     /// How fast the classes of the JDK are rewritten, and how many were left out.
     fn rewriting(&self, root: &Path) -> io::Result<()> {
-        let classes = self.folder.join("classes");
-        if !classes.exists() {
-            let home = Command::new("java").args(["-XshowSettings:properties", "-version"]).output()?;
-            let text = String::from_utf8_lossy(&home.stderr).into_owned();
-            let home = text.lines().find_map(|line| line.trim().strip_prefix("java.home = "));
-            let image = Path::new(home.unwrap_or_default()).join("lib/modules");
-            let mut unpack = Command::new("jimage");
-            unpack.args(["extract", "--include", "regex:/java.base/.*"]).arg("--dir").arg(&classes).arg(image);
-            unpack.status()?;
-        }
+        let classes = jdk_classes(&self.folder)?;
         let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
         cargo.current_dir(root).args(["run", "-q", "--release", "-p", "reweave-jvm", "--example", "rewrite", "--"]);
-        let output = cargo.arg(classes.join("java.base")).arg("/dev/null").output()?;
+        let output = cargo.arg(&classes).arg("/dev/null").output()?;
         print!("rewriting java.base: {}", String::from_utf8_lossy(&output.stdout));
         eprint!("{}", String::from_utf8_lossy(&output.stderr));
         Ok(())
     }
+}
+
+/// The classes of the JDK's base module, unpacked in a folder.
+pub fn jdk_classes(folder: &Path) -> io::Result<PathBuf> {
+    let classes = folder.join("classes");
+    if !classes.exists() {
+        let home = Command::new("java").args(["-XshowSettings:properties", "-version"]).output()?;
+        let text = String::from_utf8_lossy(&home.stderr).into_owned();
+        let home = text.lines().find_map(|line| line.trim().strip_prefix("java.home = "));
+        let image = Path::new(home.unwrap_or_default()).join("lib/modules");
+        let mut unpack = Command::new("jimage");
+        unpack.args(["extract", "--include", "regex:/java.base/.*"]).arg("--dir").arg(&classes).arg(image);
+        unpack.status()?;
+    }
+    Ok(classes.join("java.base"))
 }
 
 /// The CPU time that a program says it has used, in milliseconds.

@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::bench::{self, Cost};
+use crate::bench_java;
 
 /// Classes of each program; one is about two hundred bytecodes.
 const SIZES: [u32; 5] = [5, 20, 50, 150, 500];
@@ -35,6 +36,10 @@ pub fn run(root: &Path) -> io::Result<()> {
         let (memory, speed) = (memory_kib / 1024, f64::from(bytecodes) / cpu);
         println!("| {size} | {bytecodes} | {cpu:.2} | {memory} | {speed:.0} |");
     }
+    let classes = bench_java::jdk_classes(&root.join("target/bench/java"))?;
+    let example = root.join("target/release/examples/lower");
+    let output = Command::new(&example).arg(&classes).output()?;
+    print!("\nlowering java.base: {}", String::from_utf8_lossy(&output.stdout));
     Ok(())
 }
 

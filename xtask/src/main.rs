@@ -317,7 +317,9 @@ fn bench_on_ranks() -> bool {
 }
 
 fn bench_on_determinism() -> bool {
-    cargo(&["build", "--release", "--package", "reweave"]) && print_error(bench_statics::run(&root()).map(|()| true))
+    cargo(&["build", "--release", "--package", "reweave"])
+        && cargo(&["build", "--release", "--package", "reweave-statics", "--example", "lower"])
+        && print_error(bench_statics::run(&root()).map(|()| true))
 }
 
 fn bench_on_java() -> bool {

@@ -55,8 +55,12 @@ fn has_two_ends(solver: &Solver<'_>, threads: &Threads, accesses: &Accesses, que
         match solver.classes.names.text(call.method.name) {
             _ if !on_it => return false,
             "<init>" if matches!(descriptor, "()V" | "(I)V" | "(Z)V" | "(IZ)V") => {}
-            "put" => drop(puts.insert(thread)),
-            "take" => drop(takes.insert(thread)),
+            "put" => {
+                puts.insert(thread);
+            }
+            "take" => {
+                takes.insert(thread);
+            }
             _ => return false,
         }
     }

@@ -12,8 +12,8 @@ impl Slices<'_, '_> {
     /// Whether two points are behind tests that one and the same instance passes, and no other.
     pub fn are_of_one(&self, one: Point, other: Point) -> bool {
         let thread = |at: Point| self.solver.frames[at.frame.index()].thread;
-        thread(one) == thread(other)
-            && self.only_instance(one).is_some_and(|known| Some(known) == self.only_instance(other))
+        let known = self.only_instance(one);
+        thread(one) == thread(other) && known.is_some() && known == self.only_instance(other)
     }
 
     fn only_instance(&self, at: Point) -> Option<(IdOf, i64)> {
@@ -61,7 +61,8 @@ impl Slices<'_, '_> {
     fn tested_here(&self, at: Point, all: &mut Vec<Poly>) {
         let body = &self.solver.frames[at.frame.index()].body;
         for (block, code) in body.code.blocks.iter().enumerate() {
-            let Some(Kind::Branch(test, left, right)) = code.statements.last().map(|last| &last.kind) else { continue };
+            let last = code.statements.last().map(|last| &last.kind);
+            let Some(Kind::Branch(test, left, right)) = last else { continue };
             let taken = match test {
                 Test::Eq => code.next.first(),
                 Test::Ne => code.next.get(1),

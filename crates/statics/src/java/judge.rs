@@ -59,8 +59,14 @@ impl<'s, 'a> Facts<'s, 'a> {
         let owned = Owned::new(solver, &threads, &fixed);
         let monitors = Monitors::new(solver, &threads);
         let signals = Signals::new(solver, &threads, &accesses, &monitors);
-        let slices =
-            Slices { solver, threads: &threads, accesses: &accesses, owned: &owned, puts: OnceCell::default() };
+        let slices = Slices {
+            solver,
+            threads: &threads,
+            accesses: &accesses,
+            owned: &owned,
+            puts: OnceCell::default(),
+            ends: Default::default(),
+        };
         let barriers = Barriers::new(solver, &slices);
         let conflicts = Conflicts::new(&slices, &signals, &barriers);
         let races = Races::new(solver, &threads, &accesses, &monitors, &conflicts);

@@ -7,7 +7,7 @@
 //!
 //! Assumption: these computations do not overflow.
 
-use std::cell::OnceCell;
+use std::cell::{Cell, OnceCell};
 use std::collections::HashMap;
 
 use super::accesses::{Access, Accesses, Location};
@@ -27,6 +27,15 @@ pub struct Slices<'f, 'a> {
     pub owned: &'f Owned,
     /// What is stored into arrays, by array.
     pub puts: OnceCell<HashMap<ObjectId, Vec<Put>>>,
+    pub ends: Ends,
+}
+
+/// Where instances are compared with each other, how far the last one goes does not matter: there is none behind it.
+#[derive(Default)]
+pub struct Ends {
+    compared: Cell<bool>,
+    /// That was made use of.
+    left_open: Cell<bool>,
 }
 
 /// Where, at which place, and what.
@@ -111,10 +120,15 @@ impl Slices<'_, '_> {
         if self.never(one.0) || self.never(other.0) {
             return true;
         }
-        let (Some(a), Some(b)) = (self.range(one.0, one.1), self.range(other.0, other.1)) else {
-            return self.every_nth(one, other);
+        let in_blocks = || {
+            let (Some(a), Some(b)) = (self.range(one.0, one.1), self.range(other.0, other.1)) else { return false };
+            self.in_blocks(&a, &b) || self.in_blocks(&b, &a) || in_parts(&a, &b)
         };
-        self.in_blocks(&a, &b) || self.in_blocks(&b, &a) || in_parts(&a, &b) || self.every_nth(one, other)
+        self.ends.compared.set(true);
+        self.ends.left_open.set(false);
+        let compared = in_blocks();
+        self.ends.compared.set(false);
+        compared || self.every_nth(one, other)
     }
 
     /// Both lie in blocks of one size, each in that of its own number.
@@ -143,8 +157,9 @@ impl Slices<'_, '_> {
                 }
             };
             let (width, other_width) = (one.high.minus(&one.low)?, other.high.minus(&other.low)?);
-            // Blocks of size zero all begin at the same place.
-            (width.shows_positive(&size) || other_width.shows_positive(&size)).then_some(())?;
+            // Blocks of size zero all begin at the same place. What the last one does says nothing about its size.
+            let shown = [width, other_width].into_iter().filter(|width| width.shows_positive(&size)).count();
+            (shown > usize::from(self.ends.left_open.get())).then_some(())?;
             let fits = |(other_low, other_high): &(Poly, Poly)| -> Option<bool> {
                 // Where the window begins: the lower of the two.
                 let begins = match other_low.minus(&low)?.constant()? {
@@ -269,7 +284,10 @@ impl Slices<'_, '_> {
                 self.bound(at, *left, upper, depth)?.plus(&self.bound(at, *right, upper, depth)?, 1)
             }
             Def::Binary { op: BinaryOp::Sub, kind: Type::I32 | Type::I64, left, right } => {
-                self.bound(at, *left, upper, depth)?.minus(&self.bound(at, *right, !upper, depth)?)
+                let compared = self.ends.compared.replace(false);
+                let right = self.bound(at, *right, !upper, depth);
+                self.ends.compared.set(compared);
+                self.bound(at, *left, upper, depth)?.minus(&right?)
             }
             Def::Phi(_) => {
                 let graph = &self.solver.frames[at.frame.index()].body.graph;
@@ -408,7 +426,12 @@ impl Slices<'_, '_> {
             return false;
         };
         if matches!((test, holds), (Test::Eq, true) | (Test::Ne, false)) {
-            let beyond = own.minus(bound).zip(left.minus(&right)).and_then(|(over, zero)| over.where_zero(&zero));
+            let Some(zero) = left.minus(&right) else { return false };
+            if upper && self.ends.compared.get() && self.is_last(&zero) {
+                self.ends.left_open.set(true);
+                return true;
+            }
+            let beyond = own.minus(bound).and_then(|over| over.where_zero(&zero));
             return beyond.is_some_and(|beyond| if upper { beyond <= 0 } else { beyond >= 0 });
         }
         let (small, great) = match (test, holds) {
@@ -420,6 +443,18 @@ impl Slices<'_, '_> {
             true => small == *own && great == *bound,
             false => great == *own && small == *bound,
         }
+    }
+
+    /// Whether a number is zero only for the instance with the highest number: `id == count - 1`.
+    fn is_last(&self, zero: &Poly) -> bool {
+        let last = || -> Option<bool> {
+            let (id, factor, rest) = zero.by_id()?;
+            let (thread, number) = id?;
+            let (_, bound) = self.counted(thread, number)?;
+            (factor == Poly::number(1)).then_some(())?;
+            Some(rest.plus(&bound, 1)?.constant()? == 1)
+        };
+        last() == Some(true)
     }
 }
 

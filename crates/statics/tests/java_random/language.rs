@@ -24,6 +24,8 @@ pub enum Expr {
     Id,
     Load(Box<Place>),
     Both(Op, Box<Expr>, Box<Expr>),
+    /// `one == number ? then : other`.
+    Choose(Box<Expr>, i32, Box<Expr>, Box<Expr>),
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -66,6 +68,13 @@ pub enum Statement {
     /// Makes and starts the thread with this number; its `id` is the expression.
     Start(Expr, Expr),
     Join(Expr),
+    /// Makes a thread, which is started later.
+    Make(Expr, Expr),
+    /// `for (Thread one : t) one.start()`.
+    StartAll(usize),
+    Put(Expr),
+    /// What the queue gives goes there.
+    Take(Place),
 }
 
 /// How threads are written.
@@ -74,6 +83,14 @@ pub enum Style {
     Subclass,
     Lambda,
     Tasks,
+    /// Tasks of a pool of one thread.
+    OneByOne,
+}
+
+impl Style {
+    pub fn is_pool(self) -> bool {
+        matches!(self, Self::Tasks | Self::OneByOne)
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -124,7 +141,14 @@ pub enum Step {
     Meet,
     Print,
     Start,
+    Make,
+    /// Starts one that was made.
+    Begin,
     Join,
+    /// Into the queue.
+    Offer,
+    /// From the queue.
+    Take,
     End,
 }
 
@@ -171,6 +195,18 @@ fn value(of: &Expr, watched: bool, all: &mut Vec<Step>) {
             value(right, watched, all);
             all.push(Step::Both(*op));
         }
+        Expr::Choose(one, number, then, other) => {
+            value(one, watched, all);
+            all.push(Step::Number(*number));
+            let mut over = 0;
+            branch(all, Test::Equal, |all| {
+                value(then, watched, all);
+                over = all.len();
+                all.push(Step::Jump(0));
+            });
+            value(other, watched, all);
+            all[over] = Step::Jump(all.len());
+        }
     }
 }
 
@@ -179,6 +215,25 @@ fn branch(all: &mut Vec<Step>, test: Test, inside: impl FnOnce(&mut Vec<Step>)) 
     all.push(Step::Unless(test, 0));
     inside(all);
     all[at] = Step::Unless(test, all.len());
+}
+
+fn guarded(at: &Place, greatest: bool, by: &Expr, all: &mut Vec<Step>) {
+    let old = |all: &mut Vec<Step>| {
+        place(at, all);
+        all.push(Step::Load { watched: false });
+    };
+    if greatest {
+        old(all);
+    }
+    value(by, true, all);
+    if !greatest {
+        old(all);
+    }
+    branch(all, Test::Less, |all| {
+        place(at, all);
+        value(by, true, all);
+        all.push(Step::Store);
+    });
 }
 
 fn flatten(one: &Statement, all: &mut Vec<Step>) {
@@ -194,24 +249,7 @@ fn flatten(one: &Statement, all: &mut Vec<Step>) {
             value(by, true, all);
             all.extend([Step::Both(*op), Step::Store]);
         }
-        Statement::Guarded(at, greatest, by) => {
-            let old = |all: &mut Vec<Step>| {
-                place(at, all);
-                all.push(Step::Load { watched: false });
-            };
-            if *greatest {
-                old(all);
-            }
-            value(by, true, all);
-            if !greatest {
-                old(all);
-            }
-            branch(all, Test::Less, |all| {
-                place(at, all);
-                value(by, true, all);
-                all.push(Step::Store);
-            });
-        }
+        Statement::Guarded(at, greatest, by) => guarded(at, *greatest, by, all),
         Statement::If(test, left, right, inside) => {
             value(left, true, all);
             value(right, true, all);
@@ -249,6 +287,22 @@ fn flatten(one: &Statement, all: &mut Vec<Step>) {
             value(which, true, all);
             all.push(Step::Join);
         }
+        Statement::Make(which, id) => {
+            value(which, true, all);
+            value(id, true, all);
+            all.push(Step::Make);
+        }
+        Statement::StartAll(count) => {
+            (0..*count).for_each(|at| all.extend([Step::Number(at as i32), Step::Begin]));
+        }
+        Statement::Put(of) => {
+            value(of, true, all);
+            all.push(Step::Offer);
+        }
+        Statement::Take(at) => {
+            place(at, all);
+            all.extend([Step::Take, Step::Store]);
+        }
     }
 }
 
@@ -261,17 +315,23 @@ pub fn java(program: &Program, name: &str) -> String {
          static int[][] rows = new int[{ROWS}][{ROWS}];\n\
          static final Object m = new Object(), n = new Object();\n\
          static final CyclicBarrier barrier = new CyclicBarrier({});\n\
-         static final ExecutorService pool = Executors.newCachedThreadPool();\n",
-        program.parties
+         static final BlockingQueue<Integer> queue = new LinkedBlockingQueue<>();\n\
+         static final ExecutorService pool = Executors.new{}();\n",
+        program.parties,
+        if program.style == Style::OneByOne { "SingleThreadExecutor" } else { "CachedThreadPool" }
     );
     let kind = match program.style {
         Style::Subclass => "Worker",
         Style::Lambda => "Thread",
-        Style::Tasks => "Future<?>",
+        Style::Tasks | Style::OneByOne => "Future<?>",
     };
     let mut body = block(&program.body, program.style, 4);
-    if body.contains("barrier.") {
-        let failed = "catch (InterruptedException | BrokenBarrierException e) { throw new RuntimeException(e); }";
+    let failed = match (body.contains("barrier."), body.contains("queue.")) {
+        (true, _) => Some("catch (InterruptedException | BrokenBarrierException e) { throw new RuntimeException(e); }"),
+        (false, true) => Some("catch (InterruptedException e) { throw new RuntimeException(e); }"),
+        (false, false) => None,
+    };
+    if let Some(failed) = failed {
         body = format!("    try {{\n{body}    }} {failed}\n");
     }
     match program.style {
@@ -282,14 +342,14 @@ pub fn java(program: &Program, name: &str) -> String {
                  public void run() {{\n{body}    }} }}"
             );
         }
-        Style::Lambda | Style::Tasks => {
+        Style::Lambda | Style::Tasks | Style::OneByOne => {
             let _ = writeln!(text, "static void body(int id) {{\n{body}}}");
         }
     }
-    let array = if program.style == Style::Tasks { "Future[]".to_owned() } else { format!("{kind}[]") };
+    let array = if program.style.is_pool() { "Future[]".to_owned() } else { format!("{kind}[]") };
     let new = array.replace("[]", &format!("[{}]", program.threads));
     let main = block(&program.main, program.style, 4);
-    let end = if program.style == Style::Tasks { "    pool.shutdown();\n" } else { "" };
+    let end = if program.style.is_pool() { "    pool.shutdown();\n" } else { "" };
     let _ = writeln!(
         text,
         "public static void main(String[] arguments) throws Exception {{\n    {array} t = new {new};\n{main}{end}}}\n}}"
@@ -347,15 +407,25 @@ fn statement(one: &Statement, style: Style, depth: usize) -> String {
                 Style::Lambda => format!(
                     "{indent}{{ final int id = {id}; t[{which}] = new Thread(() -> body(id)); t[{which}].start(); }}\n"
                 ),
-                Style::Tasks => {
+                Style::Tasks | Style::OneByOne => {
                     format!("{indent}{{ final int id = {id}; t[{which}] = pool.submit(() -> body(id)); }}\n")
                 }
             }
         }
         Statement::Join(which) => {
-            let wait = if style == Style::Tasks { "get" } else { "join" };
+            let wait = if style.is_pool() { "get" } else { "join" };
             format!("{indent}t[{}].{wait}();\n", text(which))
         }
+        Statement::Make(which, id) => {
+            let (which, id) = (text(which), text(id));
+            match style {
+                Style::Subclass => format!("{indent}t[{which}] = new Worker({id});\n"),
+                _ => format!("{indent}{{ final int id = {id}; t[{which}] = new Thread(() -> body(id)); }}\n"),
+            }
+        }
+        Statement::StartAll(_) => format!("{indent}for (Thread one : t) one.start();\n"),
+        Statement::Put(of) => format!("{indent}queue.put({});\n", text(of)),
+        Statement::Take(at) => format!("{indent}{} = queue.take();\n", shown(at)),
     }
 }
 
@@ -385,6 +455,9 @@ fn text(of: &Expr) -> String {
                 Op::Max => format!("Math.max({left}, {right})"),
                 Op::Half => format!("(({left} + {right}) >> 1)"),
             }
+        }
+        Expr::Choose(one, number, then, other) => {
+            format!("({} == {number} ? {} : {})", text(one), text(then), text(other))
         }
     }
 }

@@ -2,11 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
-use crate::language::{Array, CELLS, Lock, Op, Program, ROWS, STATICS, Step, Test, steps};
+use crate::language::{Array, CELLS, Lock, Op, Program, ROWS, STATICS, Step, Style, Test, steps};
 
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 enum Phase {
     NotYet,
+    Made,
     Running,
     /// At the barrier, in the round that is not over.
     Waiting,
@@ -32,6 +33,9 @@ struct State {
     locks: Vec<Option<(usize, u32)>>,
     arrived: i32,
     printed: Vec<i32>,
+    queue: Vec<i32>,
+    /// Threads as they were started.
+    order: Vec<usize>,
 }
 
 /// What all executions that end have in common, or not.
@@ -73,6 +77,7 @@ pub struct Machine {
     body: Vec<Step>,
     threads: usize,
     parties: i32,
+    one_by_one: bool,
 }
 
 impl Machine {
@@ -82,6 +87,7 @@ impl Machine {
             body: steps(&program.body),
             threads: program.threads,
             parties: program.parties,
+            one_by_one: program.style == Style::OneByOne,
         }
     }
 
@@ -96,10 +102,11 @@ impl Machine {
             }
             self.races(&state, &mut observed);
             let enabled: Vec<usize> = (0..state.threads.len()).filter(|who| self.is_enabled(&state, *who)).collect();
-            if state.threads.iter().all(|thread| matches!(thread.phase, Phase::Over | Phase::NotYet)) {
+            if state.threads.iter().all(|thread| matches!(thread.phase, Phase::Over | Phase::Made | Phase::NotYet)) {
                 ended(&state, &mut observed);
             }
-            let started = state.threads.iter().filter(|thread| thread.phase != Phase::NotYet).count();
+            let is_there = |thread: &&Thread| !matches!(thread.phase, Phase::NotYet | Phase::Made);
+            let started = state.threads.iter().filter(is_there).count();
             for who in enabled {
                 if let (Step::Store, 2..) = (&self.code(who)[state.threads[who].at], started) {
                     let stack = &state.threads[who].stack;
@@ -125,6 +132,8 @@ impl Machine {
             locks: vec![None; 3 + self.threads],
             arrived: 0,
             printed: vec![],
+            queue: vec![],
+            order: vec![],
         };
         state.threads[0].phase = Phase::Running;
         self.go_on(&mut state, 0)?;
@@ -142,9 +151,18 @@ impl Machine {
         }
     }
 
+    /// Tasks of a pool of one thread begin when those before them are over.
+    fn is_behind(&self, state: &State, who: usize) -> bool {
+        let mut before = state.order.iter().take_while(|other| **other != who);
+        self.one_by_one && who > 0 && before.any(|other| state.threads[*other].phase != Phase::Over)
+    }
+
     fn is_enabled(&self, state: &State, who: usize) -> bool {
         let thread = &state.threads[who];
         if thread.phase != Phase::Running {
+            return false;
+        }
+        if self.is_behind(state, who) {
             return false;
         }
         match &self.code(who)[thread.at] {
@@ -152,8 +170,9 @@ impl Machine {
             Step::Join => {
                 let other = &state.threads[1 + *thread.stack.last().expect("a number") as usize];
                 // There is nothing to wait for where a thread was not started.
-                matches!(other.phase, Phase::Over | Phase::NotYet)
+                matches!(other.phase, Phase::Over | Phase::Made | Phase::NotYet)
             }
+            Step::Take => !state.queue.is_empty(),
             _ => true,
         }
     }
@@ -168,7 +187,7 @@ impl Machine {
         {
             return Err(LeftOut::Throws);
         }
-        let State { memory, threads, locks, arrived, printed } = state;
+        let State { memory, threads, locks, printed, queue, order, .. } = state;
         let thread = &mut threads[who];
         let mut pop = || thread.stack.pop().expect("a number");
         match step {
@@ -187,23 +206,10 @@ impl Machine {
                 let held = &mut locks[self.lock(who, *lock)];
                 *held = Some((who, held.map_or(1, |(_, times)| times + 1)));
             }
-            Step::Leave(lock) => {
-                let held = &mut locks[self.lock(who, *lock)];
-                *held = held.and_then(|(by, times)| (times > 1).then(|| (by, times - 1)));
-            }
+            Step::Leave(lock) => leave(&mut locks[self.lock(who, *lock)]),
             Step::Meet => {
-                *arrived += 1;
-                if *arrived < self.parties {
-                    thread.phase = Phase::Waiting;
+                if !self.meet(state, who)? {
                     return Ok(());
-                }
-                *arrived = 0;
-                let waiting: Vec<usize> =
-                    (0..threads.len()).filter(|other| threads[*other].phase == Phase::Waiting).collect();
-                for other in waiting {
-                    state.threads[other].phase = Phase::Running;
-                    state.threads[other].at += 1;
-                    self.go_on(state, other)?;
                 }
             }
             Step::Print => printed.push(pop()),
@@ -214,8 +220,28 @@ impl Machine {
                     return Err(LeftOut::Throws);
                 }
                 (other.phase, other.id) = (Phase::Running, id);
+                order.push(1 + which as usize);
                 self.go_on(state, 1 + which as usize)?;
             }
+            Step::Make => {
+                let (id, which) = (pop(), pop());
+                let other = threads.get_mut(1 + which as usize).ok_or(LeftOut::Throws)?;
+                if which < 0 || other.phase != Phase::NotYet {
+                    return Err(LeftOut::Throws);
+                }
+                (other.phase, other.id) = (Phase::Made, id);
+            }
+            Step::Begin => {
+                let which = 1 + pop() as usize;
+                if threads[which].phase != Phase::Made {
+                    return Err(LeftOut::Throws);
+                }
+                threads[which].phase = Phase::Running;
+                order.push(which);
+                self.go_on(state, which)?;
+            }
+            Step::Offer => queue.push(pop()),
+            Step::Take => thread.stack.push(queue.remove(0)),
             Step::Join => {
                 let which = pop();
                 if threads[1 + which as usize].phase == Phase::NotYet {
@@ -230,6 +256,24 @@ impl Machine {
         }
         state.threads[who].at += 1;
         self.go_on(state, who)
+    }
+
+    /// At the barrier; whether all are there.
+    fn meet(&self, state: &mut State, who: usize) -> Result<bool, LeftOut> {
+        state.arrived += 1;
+        if state.arrived < self.parties {
+            state.threads[who].phase = Phase::Waiting;
+            return Ok(false);
+        }
+        state.arrived = 0;
+        for other in 0..state.threads.len() {
+            if state.threads[other].phase == Phase::Waiting {
+                state.threads[other].phase = Phase::Running;
+                state.threads[other].at += 1;
+                self.go_on(state, other)?;
+            }
+        }
+        Ok(true)
     }
 
     /// Up to the next step that others can notice.
@@ -289,7 +333,7 @@ impl Machine {
     fn races(&self, state: &State, observed: &mut Observed) {
         let access = |who: usize| {
             let thread = &state.threads[who];
-            let running = thread.phase == Phase::Running;
+            let running = thread.phase == Phase::Running && !self.is_behind(state, who);
             let depth = thread.stack.len();
             match &self.code(who)[thread.at] {
                 Step::Load { .. } if running => Some((thread.stack[depth - 1], false)),
@@ -306,6 +350,10 @@ impl Machine {
             }
         }
     }
+}
+
+fn leave(held: &mut Option<(usize, u32)>) {
+    *held = held.and_then(|(by, times)| (times > 1).then(|| (by, times - 1)));
 }
 
 fn ended(state: &State, observed: &mut Observed) {

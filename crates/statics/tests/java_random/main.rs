@@ -32,6 +32,8 @@ struct Looked {
     never_end: usize,
     outputs: [usize; 2],
     locations: [usize; 2],
+    /// Locations that do differ, of those that are said to.
+    differ: [usize; 2],
     races: [usize; 2],
 }
 
@@ -117,6 +119,10 @@ fn hold(folder: &Path, name: &str, observed: &Observed, looked: &mut Looked) -> 
             continue;
         }
         looked.locations[1] += usize::from(ways.len() == 1);
+        if *verdict == Verdict::CanDiffer {
+            looked.differ[0] += usize::from(ways.len() > 1);
+            looked.differ[1] += 1;
+        }
         if *verdict == Verdict::Proved {
             looked.locations[0] += 1;
             if ways.len() > 1 {

@@ -48,6 +48,7 @@ struct Writer {
     threads: i32,
     style: Style,
     meets: bool,
+    queues: bool,
     /// Loops around, each with its own variable.
     depth: usize,
     /// What numbers main and the threads tell apart.
@@ -58,9 +59,10 @@ struct Writer {
 pub fn program(seed: u64) -> Program {
     let mut dice = Dice(seed.wrapping_mul(0x1000_0001_b3));
     let threads = dice.number(2, 3);
-    let style = [Style::Subclass, Style::Lambda, Style::Tasks][dice.below(3) as usize];
-    let meets = dice.one_in(3);
-    let mut writer = Writer { dice, threads, style, meets, depth: 0, is_main: false };
+    let style = [Style::Subclass, Style::Subclass, Style::Lambda, Style::Lambda, Style::Tasks, Style::OneByOne]
+        [dice.below(6) as usize];
+    let (meets, queues) = (dice.one_in(3), dice.one_in(5));
+    let mut writer = Writer { dice, threads, style, meets, queues, depth: 0, is_main: false };
     let count = writer.dice.number(1, if meets { 4 } else { 3 });
     let mut body = writer.some(count);
     if meets && !has_meet(&body) {
@@ -107,6 +109,9 @@ impl Writer {
         let count = |low: i32, high: i32, inside| Statement::For(0, number(low), number(high), number(1), inside);
         if self.dice.one_in(5) {
             all.extend((0..self.threads).map(|at| Statement::Start(number(at), number(at))));
+        } else if !self.style.is_pool() && self.dice.one_in(3) {
+            all.push(count(first, end, vec![Statement::Make(local(), id)]));
+            all.push(Statement::StartAll(self.threads as usize));
         } else {
             let mut inside = vec![Statement::Start(local(), id)];
             if self.dice.one_in(12) {
@@ -116,6 +121,10 @@ impl Writer {
         }
         if self.dice.one_in(3) {
             all.push(self.plain());
+        }
+        if self.queues {
+            let takes = self.dice.number(0, 2);
+            (0..takes).for_each(|at| all.push(Statement::Take(Place::Static(at as usize))));
         }
         let mut inside = vec![Statement::Join(local())];
         if self.style == Style::Subclass && self.dice.one_in(3) {
@@ -148,6 +157,14 @@ impl Writer {
             4 | 5 => self.update(),
             6 if self.meets && self.depth < 2 => self.rounds(),
             7 if self.meets => Statement::Meet,
+            9 | 10 if self.queues => match self.dice.below(3) {
+                0 => Statement::Take(self.place()),
+                1 => {
+                    let (left, right) = (self.decider(), number(self.dice.number(0, 1)));
+                    Statement::If(Test::Equal, left, right, vec![Statement::Put(self.value())])
+                }
+                _ => Statement::Put(self.value()),
+            },
             8 => {
                 let (left, right) = (self.decider(), number(self.dice.number(0, 2)));
                 let test = if self.dice.one_in(2) { Test::Less } else { Test::Equal };
@@ -170,12 +187,17 @@ impl Writer {
 
     /// `for (i = id * size; i < id * size + size; i++) cells[i] = …`, in one of the forms people write.
     fn block(&mut self) -> Statement {
-        let size = CELLS as i32 / self.threads;
+        let size = if self.dice.one_in(4) { 1 } else { CELLS as i32 / self.threads };
         let local = self.depth;
         let (factor, add) = (self.about(size), self.dice.one_in(10));
         let low = both(Op::Add, both(Op::Mul, self.id(), number(factor)), number(i32::from(add)));
         let width = self.about(size);
-        let high = match self.dice.below(4) {
+        let high = match self.dice.below(5) {
+            4 => {
+                let next = both(Op::Add, low.clone(), number(width));
+                let last = self.about(self.threads - 1);
+                Expr::Choose(Box::new(self.id()), last, Box::new(number(CELLS as i32)), Box::new(next))
+            }
             0 => both(Op::Add, low.clone(), number(width)),
             1 => {
                 let next = both(Op::Add, self.id(), number(1));

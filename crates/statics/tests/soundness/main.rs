@@ -135,17 +135,15 @@ fn what_is_parallelisable_is() {
     assert!(yes > 20 && no > 20);
 }
 
-/// Mistakes in the analysis do not stay unnoticed: these programs, or the check of the solution, show each of them.
+/// Mistakes in the analysis do not stay unnoticed: these programs, or the check of the solution, show each of them. A
+/// few need more programs than a plain test run has time for (`cargo xtask oracle faults`).
 #[test]
 fn seeded_faults_are_noticed() {
-    if std::env::var_os("REWEAVE_FAULTS").is_none() {
-        eprintln!("skipped: mistakes put into the analysis: they take long: cargo xtask oracle faults");
-        return;
-    }
-    let mut unnoticed = Vec::new();
+    let all = std::env::var_os("REWEAVE_FAULTS").is_some();
+    let mut unnoticed: Vec<Fault> = Vec::new();
     for fault in Fault::ALL {
         seed(Some(*fault));
-        let noticed = (0..40_000).find(|seed| {
+        let noticed = (0..if all { 40_000 } else { 1_000 }).find(|seed| {
             let text = programs::program(*seed);
             let look = || look(&text, 20_000, &mut Looked::default());
             // A wrong analysis may also trip over itself.
@@ -153,7 +151,8 @@ fn seeded_faults_are_noticed() {
         });
         seed(None);
         println!("{fault:?}: {noticed:?}");
-        unnoticed.extend(noticed.is_none().then_some(fault));
+        unnoticed.extend(noticed.is_none().then_some(*fault));
     }
-    assert!(unnoticed.is_empty(), "{unnoticed:?} stay unnoticed");
+    let few = if all { 0 } else { Fault::ALL.len() - 20 };
+    assert!(unnoticed.len() <= few, "{unnoticed:?} stay unnoticed");
 }

@@ -63,6 +63,33 @@ int main() {
 }
 ";
 
+const SCOPED: &str = "#include <array>
+#include <cstdio>
+#include <mutex>
+#include <thread>
+struct Bucket { std::mutex m; int used = 0; };
+struct Table {
+    std::array<Bucket, 3> buckets;
+    int size = 0;
+    void add(int at) {
+        std::lock_guard<std::mutex> guard(buckets[at].m);
+        buckets[at].used++;
+        size++;
+    }
+};
+int main() {
+    {
+        Table table;
+        std::thread one([&] { table.add(1); }), two([&] { table.add(2); });
+        one.join();
+        two.join();
+        if (table.size > 2) return 1;
+    }
+    std::puts(\"done\");
+    return 0;
+}
+";
+
 /// What `predict` says of a recording of a program.
 fn predicted(source: &str, name: &str, build: &[&str]) -> String {
     let scratch = tempfile::tempdir().expect("a temporary folder");
@@ -124,6 +151,21 @@ fn variables_on_stacks_and_parts_of_blocks_have_names() {
             "data race on node.value in the block of 16",
         ] {
             assert!(said.contains(told), "{told} {optimise}: {said}");
+        }
+    }
+}
+
+/// An object of a block of main, and elements of a library's array: two locks of one name would be taken for one.
+#[test]
+fn elements_of_objects_in_blocks_have_names() {
+    if !has("g++") {
+        skip("names of objects in blocks", "no g++");
+        return;
+    }
+    for optimise in ["-O1", "-O2"] {
+        let said = predicted(SCOPED, "table.cpp", &["c++", "-g", optimise]);
+        for name in ["race on main::table.size", "main::table.buckets[1].m", "main::table.buckets[2].m"] {
+            assert!(said.contains(name), "{name} {optimise}: {said}");
         }
     }
 }

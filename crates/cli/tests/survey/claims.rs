@@ -137,7 +137,7 @@ impl Evidence<'_> {
             let (last, _) = told.last_mut()?;
             last.says_locks = true;
             if locks != "no lock" {
-                last.locks = split_locks(locks);
+                last.locks = super::story::split_locks(locks);
             }
             return None;
         }
@@ -256,7 +256,11 @@ impl Evidence<'_> {
         if line.starts_with("Neither holds a lock there.") {
             return so(told.iter().all(|one| one.locks.is_empty()));
         }
-        if line.starts_with("Both hold ") || line.starts_with("Both (") || line.starts_with("What is held at ") {
+        if line.starts_with("Both hold ") {
+            let shares = |one: &Told<'_>| one.locks.iter().any(|lock| lock.contains(" (shared, "));
+            return so(told.iter().all(|one| !one.locks.is_empty() && (shares(one) || line.contains(" called "))));
+        }
+        if line.starts_with("Both (") || line.starts_with("What is held at ") {
             return so(told.iter().filter(|one| !one.locks.is_empty()).count() > 1);
         }
         if let Some(ends) = line.strip_prefix("No lock is held at ") {
@@ -427,20 +431,6 @@ fn access(words: &str) -> Option<Told<'_>> {
     let place = place.split(" in ").next().unwrap_or(place);
     let place = place.rsplit('/').next().unwrap_or(place);
     Some(Told { thread: number(rest)?, op, place, locks: Vec::new(), says_locks: false })
-}
-
-/// `a (taken at bank.c:14 withdraw), b (shared, taken at bank.c:20 deposit)`
-fn split_locks(text: &str) -> Vec<&str> {
-    let (mut depth, mut from, mut all) = (0, 0, Vec::new());
-    for (at, letter) in text.char_indices() {
-        depth += i32::from("(<[".contains(letter)) - i32::from(")>]".contains(letter));
-        if letter == ',' && depth == 0 {
-            all.push(text[from..at].trim());
-            from = at + 1;
-        }
-    }
-    all.push(text[from..].trim());
-    all
 }
 
 /// The locks of a thread are just these: as many, and each taken where it is said.

@@ -259,6 +259,20 @@ pub fn mark(text: &str) -> (Option<u32>, &str) {
     }
 }
 
+/// `a (taken at bank.c:14 withdraw), b (shared, taken at bank.c:20 deposit)`
+pub fn split_locks(text: &str) -> Vec<&str> {
+    let (mut depth, mut from, mut all) = (0, 0, Vec::new());
+    for (at, letter) in text.char_indices() {
+        depth += i32::from("(<[".contains(letter)) - i32::from(")>]".contains(letter));
+        if letter == ',' && depth == 0 {
+            all.push(text[from..at].trim());
+            from = at + 1;
+        }
+    }
+    all.push(text[from..].trim());
+    all
+}
+
 /// The digits that a text begins with.
 pub fn number(text: &str) -> Option<u32> {
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();

@@ -79,7 +79,7 @@ pub const FATAL: [c_int; 7] =
 static OWN: AtomicU64 = AtomicU64::new(0);
 static FOREIGN: AtomicU64 = AtomicU64::new(0);
 
-/// Whether anybody outside is to be waited for: not where the program sent every signal that it has a handler for itself.
+/// Whether somebody outside may send one: not if the program sent every signal it has a handler for itself.
 pub fn may_come_from_outside() -> bool {
     let own = OWN.load(Ordering::Relaxed);
     let handled = || (1..SIGNALS as c_int).filter(|&number| has_handler(number).is_some());

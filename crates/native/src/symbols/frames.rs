@@ -166,24 +166,35 @@ impl Frames<'_, '_> {
 }
 
 impl Frames<'_, '_> {
-    /// The variables that a function has as long as its frame is there: where they lie, from where the frame of the
-    /// caller ends, what they take, how they are called, and their types.
+    /// The variables that a function has as long as its frame is there, or nearly so if nothing else lies in their
+    /// place: where they lie, from where the frame of the caller ends, what they take, how they are called, and their
+    /// types.
     pub fn lasting(&self, address: u64, end: u64) -> Vec<(i64, u64, String, TypeId)> {
         let rows = self.unwind.rows(address);
-        let all = self.locals.iter().filter(|local| local.scope.start <= address && local.scope.end >= end);
-        let placed = all.filter(|local| local.through.is_none()).filter_map(|local| {
-            let base = match local.base {
-                Base::Caller => 0,
-                // The same for all of the function.
-                Base::Register(register) => {
-                    let mut offsets = rows.iter().filter(|row| row.register == register).map(|row| row.offset);
-                    let offset = offsets.next()?;
-                    offsets.all(|other| other == offset).then_some(-offset)?
-                }
-            };
-            Some((base + local.offset, local.size, format!("{}::{}", local.function, local.name), local.of))
-        });
-        placed.collect()
+        let own = self.locals.iter().filter(|local| local.scope.start < end && local.scope.end > address);
+        let own: Vec<&Local> = own.filter(|local| local.through.is_none()).collect();
+        let start = |local: &Local| match local.base {
+            Base::Caller => Some(local.offset),
+            // The same for all of the function.
+            Base::Register(register) => {
+                let mut offsets = rows.iter().filter(|row| row.register == register).map(|row| row.offset);
+                let offset = offsets.next()?;
+                offsets.all(|other| other == offset).then_some(local.offset - offset)
+            }
+        };
+        let overlap = |one: &Local, two: &Local| match (start(one), start(two)) {
+            (Some(a), Some(b)) => a < b.saturating_add_unsigned(two.size) && b < a.saturating_add_unsigned(one.size),
+            _ => true,
+        };
+        let lasts = |local: &Local| {
+            let covered = local.scope.end.min(end) - local.scope.start.max(address);
+            let mut others = own.iter().filter(|other| !std::ptr::eq(**other, local));
+            // A block of `main` that is all of it but for a line at its end, say.
+            covered == end - address || covered > (end - address) / 4 * 3 && !others.any(|other| overlap(local, other))
+        };
+        let named =
+            |local: &Local| Some((start(local)?, local.size, format!("{}::{}", local.function, local.name), local.of));
+        own.iter().filter(|local| lasts(local)).filter_map(|local| named(local)).collect()
     }
 }
 

@@ -263,7 +263,11 @@ impl<'d> Reading<'_, 'd, '_> {
             let is_base = child.tag() == gimli::DW_TAG_inheritance;
             let at = number(child, gimli::DW_AT_data_member_location);
             let (true, Some(at)) = (is_base || child.tag() == gimli::DW_TAG_member, at) else { continue };
-            let field = if is_base { String::new() } else { self.name(unit, child).unwrap_or_default() };
+            let mut field = if is_base { String::new() } else { self.name(unit, child).unwrap_or_default() };
+            if field == "_M_elems" && name.starts_with("array<") {
+                // An array by another name.
+                field.clear();
+            }
             if field.starts_with('_') {
                 // A library's own.
                 return Some(self.add(&name, size, Shape::Plain));

@@ -321,3 +321,24 @@ impl Slot {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use reweave_model::Pc;
+
+    #[test]
+    fn a_word_that_two_threads_use_takes_room_for_two() {
+        let (mut races, clock) = (Races::default(), VectorClock::default());
+        let touched = [Touch { word: Word(0), mask: 0xff }];
+        for (event, (thread, place)) in (0..2).flat_map(|thread| (0..5).map(move |place| (thread, place))).enumerate() {
+            let (event, thread) = (EventId(event as u64), Thread(thread));
+            let access = Access { event, thread, pc: Pc(place), kind: AccessKind::READ };
+            races.access(&access, &touched, 1, &clock);
+        }
+        let slots = &races.words[0].slots;
+        assert_eq!((slots.len(), slots.capacity()), (2, 2));
+        let tables: Vec<usize> = slots.iter().map(|slot| slot.more.len()).collect();
+        assert_eq!(tables, [4, 4], "two of the five places lie in the slot");
+    }
+}

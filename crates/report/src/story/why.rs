@@ -57,8 +57,15 @@ fn holds(number: usize, access: &AccessItem) -> String {
 fn race(item: &Item) -> Vec<String> {
     let [one, two] = &item.accesses[..] else { return Vec::new() };
     let common: Vec<String> = names(one).intersection(&names(two)).map(|&name| name.to_owned()).collect();
-    let locks = if !common.is_empty() {
-        format!("Both hold {}, but not against each other: a shared lock lets both in.", listed(&common))
+    let lets_in = |name: &String| {
+        let mut held = one.locks_held.iter().chain(&two.locks_held).filter(|held| held.name == *name);
+        held.all(|held| held.shared)
+    };
+    let shared: Vec<String> = common.iter().filter(|name| lets_in(name)).cloned().collect();
+    let locks = if !shared.is_empty() {
+        format!("Both hold {}, but not against each other: a shared lock lets both in.", listed(&shared))
+    } else if !common.is_empty() {
+        format!("Both hold a lock called {}, but not the same one.", listed(&common))
     } else if one.locks_held.is_empty() && two.locks_held.is_empty() {
         "Neither holds a lock there.".into()
     } else {
@@ -175,5 +182,22 @@ mod tests {
         let same = ["m (taken at a.c:3 f)"];
         assert!(said(&same, &same, confirmed).contains("does not keep the others out"));
         assert!(said(&same, &same, potential).contains("no run and no reordering shows"));
+    }
+
+    #[test]
+    fn locks_of_one_name_that_race_are_shared_or_two() {
+        let said = |held: &str| {
+            let access = |thread| AccessItem {
+                thread,
+                op: OpName::Write.into(),
+                locks_held: vec![HeldLock::from(held.to_owned())],
+                ..AccessItem::default()
+            };
+            why(&Item { accesses: vec![access(1), access(2)], ..Item::new(Kind::Race, Strength::Confirmed) }).remove(0)
+        };
+        assert!(
+            said("m (shared, taken at a.c:3 f)").contains("Both hold m, but not against each other: a shared lock")
+        );
+        assert_eq!(said("m (taken at a.c:3 f)"), "Both hold a lock called m, but not the same one.");
     }
 }

@@ -248,7 +248,7 @@ fn printable_item(item: &Item) -> Item {
     let place = |at: &Location| Location { file: text(&at.file), line: at.line, function: function(&at.function) };
     let held = |lock: &HeldLock| HeldLock {
         name: text(&lock.name),
-        taken: lock.taken.as_ref().map(text),
+        taken: lock.taken.as_ref().map(function),
         shared: lock.shared,
     };
     let access = |access: &AccessItem| AccessItem {

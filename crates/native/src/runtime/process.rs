@@ -215,7 +215,7 @@ interpose! {
             started(child);
             inside.keep();
             inside.me().own.inside.set(1);
-            super::super::free::catch_up(&mut inside);
+            free::catch_up(&mut inside);
             inside.recorded_input(InputSource::Other);
             let op = Op::Input { source: InputSource::Other, value: i64::from(child > 0), bytes: &[] };
             inside.step(pc, op);

@@ -57,6 +57,9 @@ impl Seen {
     /// Whether an access of 1, 2, 4 or 8 bytes was noted in this moment; notes it if not.
     #[inline(always)]
     pub fn repeats<const WRITE: bool>(&self, addr: u64, size: u32, pc: u64) -> bool {
+        if self.table.is_null() {
+            return false;
+        }
         let (moment, what) = (self.moment.get(), u64::from(size.trailing_zeros()) << 1 | WRITE as u64);
         let entry = [addr | moment << ADDRESS_BITS, pc | what << ADDRESS_BITS | moment >> 16 << (ADDRESS_BITS + 3)];
         let place = (addr >> size.trailing_zeros()).wrapping_add(pc.wrapping_mul(SPREAD) >> 24) as usize;
@@ -67,12 +70,6 @@ impl Seen {
             *at = entry;
             known
         }
-    }
-
-    /// Whether anybody asks.
-    #[inline(always)]
-    pub const fn is_asked(&self) -> bool {
-        !self.table.is_null()
     }
 }
 

@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use crate::event::{LockMode, Op};
+use crate::event::{LockMode, Misuse, Op};
 use crate::ids::{ObjectId, ThreadId};
 
 /// What an operation does to a lock.
@@ -62,6 +62,10 @@ impl<N> Default for HeldLocks<N> {
 impl<N> HeldLocks<N> {
     /// Notes what an operation of the thread changes. Returns a lock that it released, with its note.
     pub fn follow(&mut self, thread: ThreadId, op: &Op<'_>, note: N) -> Option<(ObjectId, N)> {
+        if let Op::Misused { what: Misuse::UnlockByNonOwner, object } = *op {
+            // The library goes ahead, unless the lock is of a kind that refuses: of its owner no more is said.
+            self.threads.values_mut().for_each(|held| held.retain(|(lock, _)| *lock != object));
+        }
         match op.lock_change()? {
             LockChange::Acquired { lock, .. } => {
                 self.threads.entry(thread).or_default().push((lock, note));
@@ -117,6 +121,10 @@ mod tests {
         assert!(held.of(thread).is_empty() && !held.is_held(LOCK));
         held.follow(thread, &woken(LOCK), 3);
         assert_eq!(held.of(thread), [(LOCK, 3)]);
+        // Somebody else opens it.
+        held.follow(ThreadId(2), &Op::Misused { what: Misuse::UnlockByNonOwner, object: LOCK }, 4);
+        assert!(!held.is_held(LOCK));
+        held.follow(thread, &woken(LOCK), 3);
         // Without a mutex nothing changes.
         assert_eq!(wait(ObjectId(0)).lock_change(), None);
         assert_eq!(woken(ObjectId(0)).lock_change(), None);

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use reweave_model::{AtomicKind, BlockedOn, Event, Op, RefusedWhy, Value};
+use reweave_model::{AtomicKind, BlockedOn, Event, Misuse, Op, RefusedWhy, Value};
 use reweave_trace::{Outcome, Trace};
 
 /// A step of the run.
@@ -189,7 +189,7 @@ impl Ran {
                     }
                     gone.push((addr.0, size.max(1)));
                 }
-                Op::Misused { what: reweave_model::Misuse::DoubleFree, .. } => return true,
+                Op::Misused { what: Misuse::DoubleFree, .. } => return true,
                 Op::Alloc { addr, size } => {
                     gone.retain(|(from, old)| addr.0 >= from + old || *from >= addr.0 + size.max(1));
                 }
@@ -266,6 +266,7 @@ fn change(op: &Op<'_>, thread: u32, at: usize, held: &mut BTreeMap<u64, BTreeMap
             holders.retain(|_, held| held.depth > 0);
         }
         Op::Wait { mutex: object, .. } => drop(held.entry(object.0).or_default().remove(&thread)),
+        Op::Misused { what: Misuse::UnlockByNonOwner, object } => drop(held.remove(&object.0)),
         _ => {}
     }
 }

@@ -70,7 +70,7 @@ pub fn program(seed: u64) -> String {
     let first = if seed % 8 == 5 { i32::MAX } else { 1 };
     format!(
         "type Node {{ value: i32, next: ref }}\nglobal x: i32\nglobal y: i32 = {first}\nglobal array: i32[2] = 3, 3\n\
-         global pile: i32[20]\nglobal shared: ref\nglobal node: Node\nglobal m: lock\nglobal n: lock\nglobal handle: thread\n\
+         global pile: i32[20]\nglobal sum: i32 = 1\nglobal shared: ref\nglobal node: Node\nglobal m: lock\nglobal n: lock\nglobal handle: thread\n\
          global c: condition\nglobal s: semaphore(1)\n{}",
         writer.done
     )
@@ -111,7 +111,7 @@ pub fn two_calls(seed: u64) -> String {
     let needs = if writer.dice.one_in(6) { "%a" } else { "5" };
     format!(
         "type Node {{ value: i32, next: ref }}\nglobal x: i32\nglobal y: i32 = 1\nglobal array: i32[2] = 3, 3\n\
-         global pile: i32[20]\nglobal shared: ref\nglobal node: Node\nglobal m: lock\nglobal n: lock\nglobal c: condition\n\
+         global pile: i32[20]\nglobal sum: i32 = 1\nglobal shared: ref\nglobal node: Node\nglobal m: lock\nglobal n: lock\nglobal c: condition\n\
          global handle: thread\nglobal s: semaphore(1)\n{functions}\nfunc main() {{\nentry:\n  %first: ref = alloc Node\n  \
          store shared, %first\n{before}  %a: i32 = call one(4)\n  %b: i32 = call two({needs})\n{behind}  %x: i32 = load x\n  \
          %y: i32 = load y\n  output %a, \" \", %b, \" \", %x, \" \", %y\n  return\n}}\n"
@@ -413,9 +413,27 @@ impl Writer<'_> {
         }
     }
 
+    /// Adds to what nothing else touches, under a lock most of the time.
+    fn sum(&mut self) {
+        let (old, new) = (self.fresh("s"), self.fresh("s"));
+        let op = if self.dice.one_in(5) { "mul" } else { "add" };
+        let by = if self.dice.one_in(2) { "2".into() } else { self.last.clone() };
+        let locked = !self.dice.one_in(6);
+        if locked {
+            self.line("enter m");
+        }
+        self.line(&format!("{old}: i32 = load sum"));
+        self.line(&format!("{new}: i32 = {op} {old}, {by}"));
+        self.line(&format!("store sum, {new}"));
+        if locked {
+            self.line("exit m");
+        }
+    }
+
     /// What is rarer.
     fn odd(&mut self) {
-        match self.dice.below(7) {
+        match self.dice.below(10) {
+            7 | 8 if self.held.is_empty() => self.sum(),
             0 => {
                 let object = self.fresh("o");
                 self.line(&format!("{object}: ref = alloc Node"));

@@ -42,6 +42,7 @@ mod real;
 mod register;
 mod signal_calls;
 mod signals;
+mod slot;
 mod stacks;
 mod streams;
 mod strings;

@@ -3,6 +3,7 @@
 //! call.
 
 use super::load::fault_fixup;
+use super::slot::Slot;
 use super::{Conductor, Thread, Token, aborts, conductor, modules, own_row, system, timers};
 use libc::{c_int, c_void, sigaction as Action, siginfo_t};
 use reweave_conductor::interrupts::{interrupt_channel, timer_channel};
@@ -10,7 +11,7 @@ use reweave_conductor::{InterruptSet, Status, Timer};
 use reweave_model::{Addr, Op};
 use std::mem::zeroed;
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The channel through which a thread is sent cancellation. Ids below any mapped address.
 pub const fn channel(thread: u32) -> u64 {
@@ -26,48 +27,6 @@ type SigAction = unsafe extern "C-unwind" fn(c_int, *const Action, *mut Action) 
 static ACTIONS: [Slot<Action, 19>; SIGNALS] = [const { Slot::empty() }; SIGNALS];
 /// Information about the last signal of each number that was put off.
 static WAITING: [Slot<siginfo_t, 16>; SIGNALS] = [const { Slot::empty() }; SIGNALS];
-
-/// Plain data of the system's, of so many words, that handlers read and write at any time and on any thread, hence the
-/// atomics. To tear it, the program would have to race with its own calls.
-struct Slot<T, const WORDS: usize> {
-    is_full: AtomicBool,
-    words: [AtomicU64; WORDS],
-    what: std::marker::PhantomData<fn(T) -> T>,
-}
-
-impl<T: Copy, const WORDS: usize> Slot<T, WORDS> {
-    const FITS: () = assert!(size_of::<T>() == 8 * WORDS && align_of::<T>() <= 8);
-
-    const fn empty() -> Self {
-        let () = Self::FITS;
-        Self {
-            is_full: AtomicBool::new(false),
-            words: [const { AtomicU64::new(0) }; WORDS],
-            what: std::marker::PhantomData,
-        }
-    }
-
-    fn get(&self) -> Option<T> {
-        if !self.is_full.load(Ordering::Acquire) {
-            return None;
-        }
-        let words: [u64; WORDS] = std::array::from_fn(|at| self.words[at].load(Ordering::Relaxed));
-        // SAFETY: as large as one, and filled from one: structures of the system's, all of whose bytes may be anything.
-        Some(unsafe { std::mem::transmute_copy(&words) })
-    }
-
-    fn set(&self, value: Option<T>) {
-        if let Some(value) = value {
-            let mut words = [0u64; WORDS];
-            // SAFETY: as large as one.
-            unsafe {
-                std::ptr::copy_nonoverlapping((&raw const value).cast(), words.as_mut_ptr().cast::<u8>(), 8 * WORDS)
-            };
-            self.words.iter().zip(words).for_each(|(to, word)| to.store(word, Ordering::Relaxed));
-        }
-        self.is_full.store(value.is_some(), Ordering::Release);
-    }
-}
 
 /// Faults: ours first, because the runtime's own loads may fault in place of the program's.
 const FAULTS: [c_int; 4] = [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL];

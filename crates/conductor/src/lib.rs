@@ -8,6 +8,7 @@ pub mod aliases;
 pub mod clock;
 pub mod conductor;
 mod election;
+mod foreseen;
 mod handover;
 pub mod interrupts;
 pub mod objects;

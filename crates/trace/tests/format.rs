@@ -244,7 +244,7 @@ fn forged(kind: u8, packing: u8, raw_len: u32, events: u32, thread: u32, payload
         stored_len: payload.len() as u32,
         payload_crc: crc32fast::hash(payload),
     };
-    let mut bytes = reweave_trace::format::v1::file_header().to_vec();
+    let mut bytes = reweave_trace::format::v1::file_header(1).to_vec();
     bytes.extend_from_slice(&header.to_bytes());
     bytes.extend_from_slice(payload);
     bytes
@@ -255,7 +255,7 @@ proptest! {
 
     #[test]
     fn arbitrary_bytes_never_panic(bytes in prop::collection::vec(any::<u8>(), 0..2000), with_header in any::<bool>()) {
-        let mut file = if with_header { reweave_trace::format::v1::file_header().to_vec() } else { Vec::new() };
+        let mut file = if with_header { reweave_trace::format::v1::file_header(1).to_vec() } else { Vec::new() };
         file.extend_from_slice(&bytes);
         read_all(file);
     }

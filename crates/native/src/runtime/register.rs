@@ -41,8 +41,11 @@ pub unsafe extern "C" fn __reweave_register(
     if !active() {
         return 0;
     }
-    let watched = conductor().is_some_and(|conductor| conductor.region().header().skip_repeats != 0);
-    let first: &[Hook] = if watched { access::WATCHED } else { &[] };
+    let first: &[Hook] = match conductor().map(|conductor| conductor.region().header()) {
+        Some(header) if header.skip_repeats != 0 => access::WATCHED,
+        Some(header) if header.foresee != 0 => access::FORESEEN,
+        _ => &[],
+    };
     let lists: [&[Hook]; 6] = [first, access::HOOKS, ranges::HOOKS, atomics::HOOKS, stacks::HOOKS, annotations::HOOKS];
     for i in 0..count {
         // SAFETY: by the contract with the stubs.

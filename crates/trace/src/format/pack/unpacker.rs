@@ -3,17 +3,22 @@
 use reweave_model::wire::{ACCESS_WORDS, kind as k};
 
 use super::*;
+use crate::format::foreseen::Expander;
 use reweave_model::wire::kind::{Shape, payload_words};
 
 pub struct Unpacker {
     tables: Tables,
     codes: Vec<u8>,
     literals: Vec<u8>,
+    expander: Expander,
+    /// What a chunk was before it was expanded.
+    runs: Vec<u64>,
 }
 
 impl Default for Unpacker {
     fn default() -> Self {
-        Self { tables: Tables::new(), codes: Vec::new(), literals: Vec::new() }
+        let (tables, expander) = (Tables::new(), Expander::default());
+        Self { tables, codes: Vec::new(), literals: Vec::new(), expander, runs: Vec::new() }
     }
 }
 
@@ -32,6 +37,13 @@ impl Unpacker {
         if words.len() * 8 == raw_len { Ok(()) } else { Err("packed records do not fill the chunk") }
     }
 
+    /// Makes records of the runs of foreseen accesses in a chunk of so many events.
+    pub fn expand(&mut self, events: u64, words: &mut Vec<u64>) -> Result<(), &'static str> {
+        std::mem::swap(&mut self.runs, words);
+        words.clear();
+        self.expander.expand(&self.runs, events, words)
+    }
+
     /// Unpacks what is there of a chunk that was cut short: a whole number of records from its start.
     pub fn unpack_prefix(&mut self, stored: &[u8], raw_len: usize, words: &mut Vec<u64>) {
         words.clear();
@@ -48,7 +60,7 @@ impl Unpacker {
     /// Rebuilds records until the codes or the literals end.
     fn run(&mut self, limit: usize, out: &mut Vec<u64>) {
         self.tables.clear();
-        let Self { tables, codes, literals } = self;
+        let Self { tables, codes, literals, .. } = self;
         let literals_len = literals.len();
         // Whole words are loaded at any position: the padding keeps that inside.
         literals.extend_from_slice(&[0; 8]);

@@ -9,7 +9,7 @@ use crate::recorder::Recorder;
 use crate::shared::Region;
 use crate::thread::Thread;
 use crate::world::World;
-use reweave_model::wire::foresight::{Foreseeable, Foresight, Slot};
+use reweave_model::wire::foresight::{self, Foreseeable, Foresight, Slot};
 use reweave_model::wire::{self, kind};
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -20,13 +20,24 @@ const ENOUGH: u64 = 1 << 18;
 const ONE: u64 = 1 << 16;
 const ONE_SPELLED: u64 = 1 << 32;
 
+/// The model is judged after so many accesses that it has not foreseen. If it has not foreseen as many meanwhile, it
+/// rests for a while: to ask it costs more than a record.
+const WINDOW: u32 = 256;
+const REST: u32 = 1 << 15;
+
 /// Words of the record before its values.
 const FIXED: usize = kind::Shape::of(kind::FORESEEN as u64).fixed();
 
 /// The recorder's part.
 pub(crate) struct Foreseeing {
-    /// Whether foreseen accesses are left out.
+    /// Whether foreseen accesses are left out at all, and now.
+    wanted: bool,
     on: bool,
+    /// Accesses until they are again.
+    rest: u32,
+    /// Records of accesses since the model was last judged, and foreseen accesses of this chunk until then.
+    misses: u32,
+    judged_at: u64,
     /// `expected` and `last` are only right after [`Foreseeing::look`].
     model: Foresight,
     /// The expected slot, if the open run may go on with it as it is: no write is late, and no value is spelled out.
@@ -51,13 +62,28 @@ pub(crate) const NOT_SHOWN: u64 = u64::MAX;
 
 impl Foreseeing {
     pub fn new(region: Region) -> Self {
-        let on = region.header().foresee != 0;
-        let mut model = if on { Foresight::default() } else { Foresight::blind() };
+        let wanted = region.header().foresee != 0;
+        let mut model = if wanted { Foresight::default() } else { Foresight::blind() };
         let (slots, mirror) = (model.slots.as_mut_ptr(), model.mirror.as_mut_ptr());
         let null = std::ptr::null_mut();
         let last = std::ptr::null_mut();
         let (run, late, just_written) = (null, null, null);
-        Self { on, model, current: slots, last, slots, mirror, run, late, just_written, closed: 0 }
+        Self {
+            wanted,
+            on: wanted,
+            rest: 0,
+            misses: 0,
+            judged_at: 0,
+            model,
+            current: slots,
+            last,
+            slots,
+            mirror,
+            run,
+            late,
+            just_written,
+            closed: 0,
+        }
     }
 
     /// Nothing is taken for granted at the next access.
@@ -77,7 +103,9 @@ impl Foreseeing {
             }
             self.last = std::ptr::null_mut();
         }
-        self.just_written = std::ptr::null_mut();
+        if !self.just_written.is_null() {
+            self.late = std::mem::replace(&mut self.just_written, std::ptr::null_mut());
+        }
     }
 }
 
@@ -95,7 +123,7 @@ impl<W: World> Recorder<W> {
         let mut expected = self.foreseeing.current;
         // SAFETY: `current` is a slot of the model; that of nobody is like nothing.
         if unsafe { (*expected).head } != head {
-            match self.after_write(me, &Foreseeable { head, context, addr }) {
+            match self.after_write(me, head) {
                 Some(next) => expected = next,
                 None => return false,
             }
@@ -126,36 +154,93 @@ impl<W: World> Recorder<W> {
     }
 
     /// The run has just gone on with a write: settles it, unless it may be half of a copy. Returns the slot that is
-    /// expected next, if it is the access's.
+    /// expected next, if it begins with `head`.
     #[inline(always)]
-    fn after_write(&mut self, me: &Thread<W::Row>, access: &Foreseeable) -> Option<*mut Slot> {
+    fn after_write(&mut self, me: &Thread<W::Row>, head: u64) -> Option<*mut Slot> {
         let late = self.foreseeing.just_written;
-        let pending = me.own.pending.get();
-        let is_other = pending != late && !pending.is_null();
-        if late.is_null() || is_other || !self.foreseeing.model.is_due(access) {
+        let (pending, addr, size) = me.own.announced();
+        // It may have been filled in at the end of a function.
+        if late.is_null() || pending != late && !pending.is_null() || self.foreseeing.model.is_near(head) {
             return None;
         }
-        // It may have been filled in at the end of a function.
-        self.fill_pending_word(me);
-        let (_, addr, size) = me.own.announced();
-        // SAFETY: the value has just been filled in; the mirror is longer than its last address by a word.
+        if !pending.is_null() {
+            let value = match size {
+                8 => W::load(addr, 8),
+                4 => W::load(addr, 4),
+                2 => W::load(addr, 2),
+                _ => W::load(addr, 1),
+            };
+            // SAFETY: its place in the run.
+            unsafe { *late = value };
+            me.own.pending.set(std::ptr::null_mut());
+            self.show_cursor();
+        }
+        // SAFETY: the value stands there; the mirror is longer than its last address by a word; links lead to slots of
+        // the model.
         unsafe {
-            let at = self.foreseeing.mirror.add(Foresight::place(addr));
+            let (value, at) = (*late, self.foreseeing.mirror.add(Foresight::place(addr)));
             match size {
-                8 => at.cast::<u64>().write_unaligned(*late),
-                4 => at.cast::<u32>().write_unaligned(*late as u32),
-                2 => at.cast::<u16>().write_unaligned(*late as u16),
-                _ => *at = *late as u8,
+                8 => at.cast::<u64>().write_unaligned(value),
+                4 => at.cast::<u32>().write_unaligned(value as u32),
+                2 => at.cast::<u16>().write_unaligned(value as u16),
+                _ => *at = value as u8,
             }
-        }
-        let Foreseeing { model, slots, current, last, just_written, .. } = &mut self.foreseeing;
-        model.is_settled();
-        *just_written = std::ptr::null_mut();
-        // SAFETY: links lead to slots of the model.
-        unsafe {
+            let Foreseeing { model, slots, current, last, just_written, .. } = &mut self.foreseeing;
+            model.is_settled();
+            *just_written = std::ptr::null_mut();
             *current = slots.add((**last).next as usize);
-            ((**current).head == access.head).then_some(*current)
+            ((**current).head == head).then_some(*current)
         }
+    }
+
+    /// Whether the model rests. One access less until it does not.
+    #[inline(always)]
+    pub fn rests(&mut self, me: &Thread<W::Row>) -> bool {
+        if self.foreseeing.on {
+            return false;
+        }
+        self.foreseeing.rest -= 1;
+        if self.foreseeing.rest == 0 && me.own.pending.get().is_null() {
+            self.wake(me);
+        }
+        self.foreseeing.rest = self.foreseeing.rest.max(1);
+        true
+    }
+
+    /// Judges the model.
+    #[cold]
+    fn is_worth_it(&mut self) -> bool {
+        let foreseeing = &mut self.foreseeing;
+        let foreseen = foreseeing.closed + open_run(foreseeing.run);
+        let since = foreseen.saturating_sub(foreseeing.judged_at);
+        (foreseeing.misses, foreseeing.judged_at) = (0, foreseen);
+        since >= u64::from(WINDOW)
+    }
+
+    #[cold]
+    fn rest(&mut self, me: &Thread<W::Row>) {
+        self.switch_foreseen();
+        if self.say(me, foresight::RESTS) {
+            (self.foreseeing.on, self.foreseeing.rest) = (false, REST);
+        }
+    }
+
+    #[cold]
+    fn wake(&mut self, me: &Thread<W::Row>) {
+        self.foreseeing.on = self.say(me, foresight::WAKES);
+    }
+
+    /// A run of no accesses says what the model does, if there is room.
+    fn say(&mut self, me: &Thread<W::Row>, what: u64) -> bool {
+        self.end_run(me);
+        if self.is_full() {
+            return false;
+        }
+        self.open_run();
+        // SAFETY: just opened.
+        unsafe { *self.foreseeing.run.add(1) = what << 32 };
+        self.end_run(me);
+        true
     }
 
     /// What the mirror shows at an address.
@@ -182,7 +267,6 @@ impl<W: World> Recorder<W> {
         me.own.pending.set(at);
         me.own.pending_addr.set(addr);
         me.own.pending_size.set(size);
-        self.foreseeing.late = at;
         self.foreseeing.just_written = at;
         // Not visible yet.
         self.cursor = at.wrapping_add(1);
@@ -191,16 +275,14 @@ impl<W: World> Recorder<W> {
     /// The whole way: settles what is late, opens a run, spells values out. Whether the access is in the run; if not,
     /// a record is due.
     #[inline(always)]
-    pub fn goes_on_somehow<const WRITE: bool>(
-        &mut self,
-        me: &Thread<W::Row>,
-        head: u64,
-        addr: u64,
-        size: u32,
-    ) -> bool {
+    pub fn goes_on_somehow<const WRITE: bool>(&mut self, me: &Thread<W::Row>, head: u64, addr: u64, size: u32) -> bool {
         let context = me.own.stack_wanted.get();
         let access = Foreseeable { head, context, addr };
         self.settle_late(me, &access);
+        if self.foreseeing.misses >= WINDOW && me.own.pending.get().is_null() && !self.is_worth_it() {
+            self.rest(me);
+            return false;
+        }
         let Foreseeing { model, late, .. } = &mut self.foreseeing;
         let pending = me.own.pending.get();
         let copying = model.has_late() && pending == *late;
@@ -283,6 +365,7 @@ impl<W: World> Recorder<W> {
         if self.foreseeing.on && Foresight::knows_size(access.size()) {
             // SAFETY: just written.
             self.foreseeing.model.note(&access, unsafe { *at });
+            self.foreseeing.misses += 1;
             if access.is_write() {
                 self.foreseeing.late = at;
             }
@@ -370,9 +453,10 @@ impl<W: World> Recorder<W> {
 
     /// At the start of a chunk.
     pub(crate) fn foresee_anew(&mut self) {
-        self.foreseeing.closed = 0;
-        self.foreseeing.pause();
-        self.foreseeing.model.start();
+        let foreseeing = &mut self.foreseeing;
+        (foreseeing.on, foreseeing.closed, foreseeing.misses, foreseeing.judged_at) = (foreseeing.wanted, 0, 0, 0);
+        foreseeing.pause();
+        foreseeing.model.start();
     }
 }
 

@@ -25,6 +25,11 @@ const FAMILIAR: u32 = 16;
 const COPY: u64 = 256;
 const MIX: u64 = 0x9e37_79b9_7f4a_7c15;
 
+/// What a run of no accesses says, in place of the values that are reads': accesses are not noted from here on, or
+/// they are again.
+pub const RESTS: u64 = 1;
+pub const WAKES: u64 = 2;
+
 /// Set in [`Slot::addr`]: values are spelled out. No address has it, so that a glance tells.
 pub const SPELLED: u64 = 1 << 63;
 
@@ -150,6 +155,13 @@ impl Foresight {
     #[inline(always)]
     pub fn is_due(&self, access: &Foreseeable) -> bool {
         self.late.head != 0 && !self.may_copy(access)
+    }
+
+    /// Whether an access with this first word may be the other half of the late write: a glance, not sure.
+    #[inline(always)]
+    pub const fn is_near(&self, head: u64) -> bool {
+        // Kind, size and flags of a read are those of the write, less one.
+        head.wrapping_add(1).wrapping_sub(self.late.head).rotate_right(16) < COPY
     }
 
     /// Whether the late write and this access may be the halves of a copy.

@@ -89,23 +89,27 @@ fn foreseeing<const WRITE: bool, const SIZE: u32>(addr: u64, pc: u64) {
     // SAFETY: as in `access`.
     let mut token = unsafe { Token::assume(conductor, row) };
     let (recorder, me) = token.recorder();
-    if !recorder.goes_on::<WRITE>(me, head::<WRITE>(SIZE, NONE, pc), addr, SIZE) {
-        return unforeseen::<WRITE, SIZE>(addr, pc);
+    let head = head::<WRITE>(SIZE, NONE, pc);
+    if !recorder.goes_on::<WRITE>(me, head, addr, SIZE) {
+        return unforeseen::<WRITE, SIZE>(addr, head);
     }
     own.budget.set(own.budget.get() - 1);
 }
 
 /// Not foreseen at a glance.
 #[inline(never)]
-extern "C" fn unforeseen<const WRITE: bool, const SIZE: u32>(addr: u64, pc: u64) {
+extern "C" fn unforeseen<const WRITE: bool, const SIZE: u32>(addr: u64, head: u64) {
     let Some(row) = NonNull::new(tls::thread()) else { return };
     // SAFETY: this thread has a row, and `foreseeing` has just seen that it holds the token and has steps left.
     let mut token = unsafe { Token::assume(conductor_of_thread(), row) };
     let (recorder, me) = token.recorder();
-    if recorder.goes_on_somehow::<WRITE>(me, head::<WRITE>(SIZE, NONE, pc), addr, SIZE) {
+    if recorder.rests(me) {
+        return access::<WRITE, false>(addr, SIZE, NONE, head >> 16);
+    }
+    if recorder.goes_on_somehow::<WRITE>(me, head, addr, SIZE) {
         return me.own.budget.set(me.own.budget.get() - 1);
     }
-    cold::<WRITE, false>(addr, SIZE, NONE, pc);
+    access::<WRITE, false>(addr, SIZE, NONE, head >> 16);
 }
 
 /// The whole path.

@@ -3,7 +3,7 @@
 //!
 //! The words are those that would have been written without foresight: the same records in the same order.
 
-use reweave_model::wire::foresight::{Foreseeable, Foresight};
+use reweave_model::wire::foresight::{self, Foreseeable, Foresight};
 use reweave_model::wire::{self, ACCESS_WORDS, kind as k};
 
 use super::v1::MAX_RAW;
@@ -27,6 +27,8 @@ struct Chunk<'a> {
     late: u64,
     /// Accesses that may still come.
     left: u64,
+    /// Accesses are not noted.
+    rests: bool,
 }
 
 impl Expander {
@@ -40,7 +42,7 @@ impl Expander {
         let model = self.model.get_or_insert_default();
         model.start();
         let generation = self.chunks << 32;
-        let mut chunk = Chunk { model, out, generation, stack: Some(0), late: 0, left: events };
+        let mut chunk = Chunk { model, out, generation, stack: Some(0), late: 0, left: events, rests: false };
         let mut at = 0;
         while let Some(&head) = words.get(at) {
             let Ok(len) = wire::length(&words[at..]) else { return Err("a record cut short") };
@@ -78,7 +80,7 @@ impl Chunk<'_> {
 
     fn access(&mut self, record: &[u64]) {
         let access = Foreseeable { head: record[0], context: self.context(), addr: record[1] };
-        if Foresight::knows_size(access.size()) {
+        if !self.rests && Foresight::knows_size(access.size()) {
             self.settle(&access);
             self.model.note(&access, record[2]);
             if access.is_write() {
@@ -87,10 +89,14 @@ impl Chunk<'_> {
         }
     }
 
-    fn switch(&mut self) {
+    fn settle_any(&mut self) {
         if self.model.has_late() {
             self.model.settle(self.late);
         }
+    }
+
+    fn switch(&mut self) {
+        self.settle_any();
         self.model.switch();
         // It says so before its first access.
         self.stack = None;
@@ -99,6 +105,15 @@ impl Chunk<'_> {
     /// Whether the run is complete.
     fn run(&mut self, record: &[u64]) -> Result<bool, &'static str> {
         let count = record[0] >> 16;
+        match (count, record[1] >> 32) {
+            (0, foresight::RESTS) => {
+                self.settle_any();
+                self.model.switch();
+                self.rests = true;
+            }
+            (0, foresight::WAKES) => self.rests = false,
+            _ => {}
+        }
         if count > self.left || (self.out.len() as u64 + count * (ACCESS_WORDS as u64 + 1)) * 8 > MAX_RAW as u64 {
             return Err("more foreseen accesses than there can be");
         }
@@ -110,7 +125,7 @@ impl Chunk<'_> {
             if slot.head == 0 {
                 return Err("an access that nobody could have foreseen");
             }
-            let (stack, addr) = (slot.context as u32, slot.addr & !wire::foresight::SPELLED);
+            let (stack, addr) = (slot.context as u32, slot.addr & !foresight::SPELLED);
             if self.stack != Some(stack) {
                 self.out.push(u64::from(k::STACK) | u64::from(stack) << 16);
                 self.stack = Some(stack);
@@ -156,5 +171,8 @@ pub fn complete(words: &mut Vec<u64>, run: usize) {
 
 /// Accesses in a run, and how many of them are writes: each has a value, and so have some reads.
 pub(super) const fn run_counts(record: &[u64]) -> (u64, u64) {
+    if record[0] >> 16 == 0 {
+        return (0, 0);
+    }
     (record[0] >> 16, ((record[1] as u32 / 8) as u64).saturating_sub(record[1] >> 32))
 }

@@ -36,8 +36,8 @@ impl Packer {
     /// chunk each one that occurs, with its record: the cheap place to look at code addresses and rare records.
     pub fn pack(&mut self, words: &[u64], out: &mut Vec<u8>, mut new_head: impl FnMut(u64, &[u64])) -> Packed {
         self.tables.clear();
-        if self.literals.len() < words.len() * 8 + 8 {
-            self.literals.resize(words.len() * 8 + 8, 0);
+        if self.literals.len() < words.len() * 9 + 8 {
+            self.literals.resize(words.len() * 9 + 8, 0);
             self.codes.resize(words.len(), 0);
         }
         let Self { tables, codes, literals, counts } = self;
@@ -90,7 +90,11 @@ impl Packer {
                 let slot = &mut tables.slots[slot_at(mixed)];
                 let word1 = words[at + 1];
                 code |= word1_code(slot, word1, &mut put);
-                if !rest || len > 2 {
+                if head as u8 == k::FORESEEN {
+                    for &value in &words[at + 2..at + len] {
+                        values::put(value, &mut put);
+                    }
+                } else if !rest || len > 2 {
                     let value = &mut tables.values[value_at(word1)];
                     code |= word2_code(slot, value, words[at + 2], &mut put);
                     if rest {
@@ -235,7 +239,7 @@ fn word2_code(slot: &mut Slot, value: &mut u64, word2: u64, put: &mut Literals<'
 }
 
 /// Literals being written: eight bytes are stored at a time, and the position moves by those that count.
-struct Literals<'a> {
+pub(super) struct Literals<'a> {
     // invariant: eight bytes longer than all literals together can be
     bytes: &'a mut [u8],
     len: usize,
@@ -243,7 +247,7 @@ struct Literals<'a> {
 
 impl Literals<'_> {
     #[inline(always)]
-    fn put(&mut self, value: u64, len: usize) {
+    pub(super) fn put(&mut self, value: u64, len: usize) {
         self.bytes[self.len..self.len + 8].copy_from_slice(&value.to_le_bytes());
         self.len += len;
     }

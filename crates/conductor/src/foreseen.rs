@@ -20,9 +20,10 @@ const ENOUGH: u64 = 1 << 18;
 const ONE: u64 = 1 << 16;
 const ONE_SPELLED: u64 = 1 << 32;
 
-/// The model is judged after so many accesses that it has not foreseen. If it has not foreseen as many meanwhile, it
-/// rests for a while: to ask it costs more than a record.
+/// The model is judged after so many accesses that it has not foreseen. If it has not foreseen three times as many
+/// meanwhile, it rests for a while, beyond the chunk: one that is not foreseen costs about as much as three records.
 const WINDOW: u32 = 256;
+const WORTH_IT: u64 = 3 * WINDOW as u64;
 const REST: u32 = 1 << 15;
 
 /// Words of the record before its values.
@@ -214,7 +215,7 @@ impl<W: World> Recorder<W> {
         let foreseen = foreseeing.closed + open_run(foreseeing.run);
         let since = foreseen.saturating_sub(foreseeing.judged_at);
         (foreseeing.misses, foreseeing.judged_at) = (0, foreseen);
-        since >= u64::from(WINDOW)
+        since >= WORTH_IT
     }
 
     #[cold]
@@ -451,10 +452,11 @@ impl<W: World> Recorder<W> {
         self.show_cursor();
     }
 
-    /// At the start of a chunk.
+    /// At the start of a chunk. A model that rests is asked once, judged, and goes on resting.
     pub(crate) fn foresee_anew(&mut self) {
         let foreseeing = &mut self.foreseeing;
-        (foreseeing.on, foreseeing.closed, foreseeing.misses, foreseeing.judged_at) = (foreseeing.wanted, 0, 0, 0);
+        foreseeing.misses = if foreseeing.wanted && !foreseeing.on { WINDOW } else { 0 };
+        (foreseeing.on, foreseeing.closed, foreseeing.judged_at) = (foreseeing.wanted, 0, 0);
         foreseeing.pause();
         foreseeing.model.start();
     }

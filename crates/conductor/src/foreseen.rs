@@ -116,8 +116,8 @@ impl<W: World> Recorder<W> {
         self.foreseeing.closed + open_run(self.foreseeing.run) > ENOUGH
     }
 
-    /// The quick way: whether the access is the expected one, and the open run goes on with it. If not, all that happens
-    /// is what has to before any access.
+    /// The quick way: whether the access is the expected one, and the open run goes on with it. If not, all that
+    /// happens is what has to before any access.
     #[inline(always)]
     pub fn goes_on<const WRITE: bool>(&mut self, me: &Thread<W::Row>, head: u64, addr: u64, size: u32) -> bool {
         let context = me.own.stack_wanted.get();

@@ -4,9 +4,9 @@ use std::alloc::{Layout, alloc_zeroed};
 use std::sync::atomic::Ordering;
 
 use reweave_conductor::shared::Region;
-use reweave_conductor::{Conductor, NO_THREAD, World, recorder};
+use reweave_conductor::{Conductor, NO_THREAD, Token, World, recorder};
 use reweave_model::wire::{self, Record, access_word, kind};
-use reweave_model::{Op, StackId};
+use reweave_model::{Op, Pc, StackId};
 use reweave_trace::format::foreseen;
 
 /// A program whose memory is ours.
@@ -23,17 +23,19 @@ impl World for Program {
     }
 }
 
-fn region(foresee: bool) -> Region {
+fn region() -> Region {
     let layout = Layout::from_size_align(Region::size(0), 4096).expect("a valid layout");
     // SAFETY: memory of that size, which is never freed; nobody else has it.
-    let region = unsafe { Region::new(alloc_zeroed(layout)) };
-    let header = unsafe { region.header_mut() };
+    let (region, header) = unsafe {
+        let region = Region::new(alloc_zeroed(layout));
+        (region, region.header_mut())
+    };
     header.holder.store(NO_THREAD, Ordering::Relaxed);
     header.revoke.store(NO_THREAD, Ordering::Relaxed);
     // More than the test takes: nobody hands the token over.
     header.quantum = 1 << 30;
     header.launcher_pid = std::process::id();
-    header.foresee = foresee.into();
+    header.foresee = 1;
     region
 }
 
@@ -109,132 +111,187 @@ impl Late {
     }
 }
 
-/// Runs a random program of loops, with and without pattern, copies and other records, and checks the chunk after each
-/// step. Of `noise` loops one follows no pattern, and the more the longer they are. Returns how many accesses there were, and how many words they took.
+/// One place in a loop: what it accesses, from where, and where it goes in each round.
+struct Place {
+    pc: u64,
+    size: u64,
+    stride: u64,
+    at: u64,
+    write: bool,
+    stack: u32,
+}
+
+impl Place {
+    fn somewhere(n: u64, random: &mut Random) -> Self {
+        let size = 1u64 << random.below(4);
+        Self {
+            pc: random.below(40) * 64 + n,
+            size,
+            stride: [0, size, size, 8, 64, 8 * 37][random.below(6) as usize],
+            at: random.below(1 << 12) * 8,
+            write: random.below(3) == 0,
+            stack: 1 + random.below(3) as u32,
+        }
+    }
+
+    fn head(&self) -> u64 {
+        access_word(if self.write { kind::WRITE } else { kind::READ }, self.size as u8, 0, self.pc)
+    }
+}
+
+/// A program that runs, and what is to be found in its chunk.
+struct Execution<'a> {
+    region: Region,
+    token: Token<'a, Program>,
+    random: Random,
+    memory: Vec<u8>,
+    expected: Vec<u64>,
+    late: Option<Late>,
+    /// The write that the recorder may not have looked at yet: its record, and whether no access came since.
+    unknown: Option<(usize, bool)>,
+    shown: u32,
+    accesses: usize,
+}
+
+impl Execution<'_> {
+    /// An access at `at`; false: the chunk is full.
+    fn access(&mut self, place: &Place, at: u64) -> bool {
+        let &Place { pc, size, write, stack, .. } = place;
+        let addr = self.memory.as_mut_ptr() as u64 + at;
+        self.token.set_stack(stack);
+        let before = self.late;
+        let copies = before.is_some_and(|late| late.copy && late.goes_with(write, size, at, pc));
+        if !copies {
+            self.finish();
+        }
+        self.show(stack);
+        let value = Program::load(addr, size as u32);
+        let record = self.expected.len();
+        self.expected.extend([place.head(), addr, value]);
+        if !self.is_recorded(place, addr, value, copies) {
+            self.expected.truncate(record);
+            return false;
+        }
+        self.accesses += 1;
+        self.unknown = match self.unknown.zip(before) {
+            Some(((record, true), before)) if before.goes_with(write, size, at, pc) => Some((record, false)),
+            _ => write.then_some((record, true)),
+        };
+        if copies {
+            self.finish();
+        }
+        if write {
+            let random = &mut self.random;
+            let value = if random.below(3) == 0 { random.below(u64::MAX) } else { random.below(3) };
+            let new = Late { word: record + 2, at, size: size as usize, value, pc, copy: random.below(4) == 0 };
+            if !new.copy {
+                self.memory[at as usize..][..new.size].copy_from_slice(&value.to_le_bytes()[..new.size]);
+            }
+            self.late = Some(new);
+        }
+        true
+    }
+
+    /// As the hooks do it. False: the chunk is full.
+    fn is_recorded(&mut self, place: &Place, addr: u64, value: u64, copies: bool) -> bool {
+        let (head, size) = (place.head(), place.size as u32);
+        let (recorder, me) = self.token.recorder();
+        let foreseen = if place.write {
+            recorder.goes_on::<true>(me, head, addr, size)
+                || !recorder.rests(me) && recorder.goes_on_somehow::<true>(me, head, addr, size)
+        } else {
+            recorder.goes_on::<false>(me, head, addr, size)
+                || !recorder.rests(me) && recorder.goes_on_somehow::<false>(me, head, addr, size)
+        };
+        if foreseen {
+            return true;
+        }
+        if !copies {
+            recorder.fill_pending_write(me);
+        }
+        if recorder.is_full() || recorder.has_foreseen_enough() {
+            return false;
+        }
+        if !me.own.shows_stack() {
+            recorder.context(me);
+        }
+        // SAFETY: the chunk has room, the stack is shown, and the write before is settled.
+        unsafe {
+            if place.write {
+                recorder.put_access::<true, true>(me, head, (addr, size), value);
+            } else {
+                recorder.put_access::<false, true>(me, head, (addr, size), value);
+            }
+        }
+        true
+    }
+
+    fn show(&mut self, stack: u32) {
+        if self.shown != stack {
+            wire::append(&mut self.expected, &Record::Stack { stack: StackId(stack) });
+            self.shown = stack;
+        }
+    }
+
+    /// The write that is on its way happens.
+    fn finish(&mut self) {
+        if let Some(late) = self.late.take() {
+            late.finish(&mut self.memory, &mut self.expected);
+        }
+    }
+
+    /// Something else than an access.
+    fn other(&mut self) {
+        self.finish();
+        self.show(self.token.me().own.stack());
+        let before = recorder::position(&self.region);
+        self.token.event(7, Op::Branch);
+        assert!(recorder::position(&self.region) > before);
+        self.unknown = None;
+        wire::append(&mut self.expected, &Record::Event { pc: Pc(7), op: Op::Branch });
+    }
+
+    /// A write whose value has not come is not there yet; all else is.
+    fn check(&self) {
+        let known = self.unknown.map_or(self.expected.len(), |(record, _)| record);
+        let words = left_behind(&self.region);
+        assert!(shows(&words, &self.expected[..known], self.shown), "after {} accesses", self.accesses);
+    }
+}
+
+/// Runs a random program of loops, with and without pattern, copies and other records, and checks the chunk again and
+/// again until it is full. Of `noise` loops one follows no pattern, and the more the longer they are. Returns how many
+/// accesses there were, and how many words they took.
 fn run(seed: u64, noise: u64, steps: usize, check_every: usize) -> (usize, usize) {
-    let mut random = Random(seed);
-    let mut memory = vec![0u8; 1 << 16];
-    let base = memory.as_mut_ptr() as u64;
-    let region = region(true);
+    let region = region();
     let conductor = Conductor::new(region, Program);
     let mut token = conductor.start();
     token.event(7, Op::Begin);
-    let mut expected = foreseen::expanded(&left_behind(&region));
-    // The write whose value is taken at the next hook, and whether it happens only then.
-    let mut late: Option<Late> = None;
-    // The write that the recorder may not have looked at yet: its record, size and place, and whether none came since.
-    let mut unknown: Option<(usize, bool)> = None;
-    let (mut accesses, mut shown) = (0, token.me().own.stack());
-    let mut done = 0;
-    while done < steps {
+    let (expected, shown) = (foreseen::expanded(&left_behind(&region)), token.me().own.stack());
+    let (memory, random) = (vec![0u8; 1 << 16], Random(seed));
+    let mut execution =
+        Execution { region, token, random, memory, expected, late: None, unknown: None, shown, accesses: 0 };
+    'full: while execution.accesses < steps {
+        let random = &mut execution.random;
         let (body, rounds) = (1 + random.below(5), 1 + random.below(8 * noise));
-        let places: Vec<_> = (0..body)
-            .map(|n| {
-                let size = 1u64 << random.below(4);
-                let stride = [0, size, size, 8, 64, 8 * 37][random.below(6) as usize];
-                let at = random.below(1 << 12) * 8;
-                (random.below(40) * 64 + n, size, stride, at, random.below(3) == 0, 1 + random.below(3) as u32)
-            })
-            .collect();
+        let places: Vec<_> = (0..body).map(|n| Place::somewhere(n, random)).collect();
         let noisy = random.below(noise) == 0;
-        for round in 0..rounds {
-            for &(pc, size, stride, at, write, stack) in &places {
-                let at = if noisy { random.below(1 << 13) * 8 } else { (at + round * stride) % ((1 << 16) - 8) };
-                let (addr, size32) = (base + at, size as u32);
-                let head = access_word(if write { kind::WRITE } else { kind::READ }, size as u8, 0, pc);
-                token.set_stack(stack);
-                let before = late;
-                let copies = late.is_some_and(|late| late.copy && late.goes_with(write, size, at, pc));
-                if !copies && let Some(late) = late.take() {
-                    late.finish(&mut memory, &mut expected);
-                }
-                if shown != stack {
-                    wire::append(&mut expected, &Record::Stack { stack: StackId(stack) });
-                    shown = stack;
-                }
-                let (recorder, me) = token.recorder();
-                let value = Program::load(addr, size32);
-                expected.extend([head, addr, value]);
-                let word = expected.len() - 1;
-                let foreseen = if write {
-                    recorder.goes_on::<true>(me, head, addr, size32)
-                        || !recorder.rests(me) && recorder.goes_on_somehow::<true>(me, head, addr, size32)
-                } else {
-                    recorder.goes_on::<false>(me, head, addr, size32)
-                        || !recorder.rests(me) && recorder.goes_on_somehow::<false>(me, head, addr, size32)
-                };
-                if !foreseen {
-                    if !copies {
-                        recorder.fill_pending_write(me);
-                    }
-                    if recorder.is_full() || recorder.has_foreseen_enough() {
-                        let words = left_behind(&region);
-                        let known = unknown.map_or(word - 2, |(record, ..)| record);
-                        assert!(shows(&words, &expected[..known], stack), "seed {seed}: {accesses} accesses");
-                        return (accesses, words.len());
-                    }
-                    if !me.own.shows_stack() {
-                        recorder.context(me);
-                    }
-                    // SAFETY: the chunk has room, the stack is shown, and the write before is settled.
-                    unsafe {
-                        if write {
-                            recorder.put_access::<true, true>(me, head, (addr, size32), value);
-                        } else {
-                            recorder.put_access::<false, true>(me, head, (addr, size32), value);
-                        }
-                    }
-                }
-                accesses += 1;
-                unknown = match unknown.zip(before) {
-                    Some(((record, true), before)) if before.goes_with(write, size, at, pc) => Some((record, false)),
-                    _ => write.then_some((word - 2, true)),
-                };
-                if copies && let Some(late) = late.take() {
-                    late.finish(&mut memory, &mut expected);
-                }
-                if write {
-                    let value = if random.below(3) == 0 { random.below(u64::MAX) } else { random.below(3) };
-                    let new = Late { word, at, size: size as usize, value, pc, copy: random.below(4) == 0 };
-                    if !new.copy {
-                        memory[at as usize..][..new.size].copy_from_slice(&value.to_le_bytes()[..new.size]);
-                    }
-                    late = Some(new);
-                }
-                done += 1;
-                if done.is_multiple_of(check_every) {
-                    // A write whose value has not come is not there yet.
-                    let known = unknown.map_or(expected.len(), |(record, ..)| record);
-                    assert!(
-                        shows(&left_behind(&region), &expected[..known], stack),
-                        "seed {seed}: after {done} accesses"
-                    );
-                }
+        for (round, place) in (0..rounds).flat_map(|round| places.iter().map(move |place| (round, place))) {
+            let steady = (place.at + round * place.stride) % ((1 << 16) - 8);
+            let at = if noisy { execution.random.below(1 << 13) * 8 } else { steady };
+            if !execution.access(place, at) {
+                break 'full;
+            }
+            if execution.accesses.is_multiple_of(check_every) {
+                execution.check();
             }
         }
-        if random.below(3) == 0 {
-            if let Some(late) = late.take() {
-                late.finish(&mut memory, &mut expected);
-            }
-            if shown != token.me().own.stack() {
-                shown = token.me().own.stack();
-                wire::append(&mut expected, &Record::Stack { stack: StackId(shown) });
-            }
-            token.event(7, Op::Branch);
-            unknown = None;
-            wire::append(&mut expected, &Record::Event { pc: reweave_model::Pc(7), op: Op::Branch });
+        if execution.random.below(3) == 0 {
+            execution.other();
         }
     }
-    if let Some(late) = late.take() {
-        late.finish(&mut memory, &mut expected);
-    }
-    let before = recorder::position(&region);
-    token.event(7, Op::Branch);
-    assert!(recorder::position(&region) > before);
-    let words = left_behind(&region);
-    let all = told_once(&foreseen::expanded(&words));
-    assert!(all.starts_with(&told_once(&expected)), "seed {seed}");
-    (accesses, words.len())
+    execution.check();
+    (execution.accesses, left_behind(&region).len())
 }
 
 #[test]

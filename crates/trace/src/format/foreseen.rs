@@ -1,5 +1,5 @@
-//! Accesses that were foreseen stand in a chunk as runs: how many, and what could not be known. Here they become records
-//! again, by the model that the writer had ([`foresight`](reweave_model::wire::foresight)).
+//! Accesses that were foreseen stand in a chunk as runs: how many, and what could not be known. Here they become
+//! records again, by the model that the writer had ([`foresight`](reweave_model::wire::foresight)).
 //!
 //! The words are those that would have been written without foresight: the same records in the same order.
 

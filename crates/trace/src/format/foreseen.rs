@@ -165,7 +165,7 @@ pub fn expanded(words: &[u64]) -> Vec<u64> {
 pub fn complete(words: &mut Vec<u64>, run: usize) {
     match words.get(run..).map_or(0, <[u64]>::len).checked_sub(2) {
         None => words.truncate(run),
-        Some(values) => words[run + 1] = words[run + 1] >> 32 << 32 | values as u64 * 8,
+        Some(values) => words[run + 1] = (words[run + 1] >> 32 << 32) | (values as u64 * 8),
     }
 }
 

@@ -6,7 +6,7 @@ use super::unpacker::Taken;
 
 #[inline(always)]
 pub(super) fn put(value: u64, out: &mut Literals<'_>) {
-    let below = value.trailing_zeros() / 8 & 7;
+    let below = (value.trailing_zeros() / 8) & 7;
     let counting = 8 - value.leading_zeros() / 8 - if value == 0 { 0 } else { below };
     out.put((counting << 3 | below).into(), 1);
     out.put(value >> (8 * below), counting as usize);

@@ -8,6 +8,7 @@ pub mod aliases;
 pub mod clock;
 pub mod conductor;
 mod election;
+mod foreseen;
 pub mod free;
 mod handover;
 pub mod interrupts;

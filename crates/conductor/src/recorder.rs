@@ -3,6 +3,7 @@
 //! A front end whose hooks come before the access knows a write's value only later: it *announces* the write, and the
 //! value is filled in ([`Recorder::settle`]) at the thread's next hook, or before anybody else can run.
 
+use crate::foreseen::{Foreseeing, NOT_SHOWN, foreseen_so_far};
 use crate::repeats::Repeats;
 use crate::shared::{CHUNK_BYTES, CHUNKS, Region};
 use crate::sys;
@@ -21,9 +22,9 @@ pub struct Recorder<W> {
     region: Region,
     /// Where the next record goes, mirrored into the header for the launcher.
     // invariant: between `chunk` and its end
-    cursor: *mut u64,
-    limit: *mut u64,
-    chunk: *mut u64,
+    pub(crate) cursor: *mut u64,
+    pub(crate) limit: *mut u64,
+    pub(crate) chunk: *mut u64,
     /// Number of the chunk being filled.
     pub(crate) sequence: u32,
     /// Thread the reader believes current.
@@ -33,6 +34,7 @@ pub struct Recorder<W> {
     pub repeats: Repeats,
     /// What the launcher had forgotten when we last looked.
     forgot: u32,
+    pub(crate) foreseeing: Foreseeing,
     world: PhantomData<W>,
 }
 
@@ -68,6 +70,7 @@ impl<W: World> Recorder<W> {
             discarding: false,
             repeats: Repeats::new(region.header().skip_repeats != 0 && region.header().free == 0),
             forgot: 0,
+            foreseeing: Foreseeing::new(region),
             world: PhantomData,
         };
         recorder.open();
@@ -87,6 +90,7 @@ impl<W: World> Recorder<W> {
         let header = self.region.header();
         header.chunk_thread[self.sequence as usize % CHUNKS].store(self.said_thread, Ordering::Relaxed);
         header.cursor.store(0, Ordering::Release);
+        self.foresee_anew();
     }
 
     /// Where the next record goes.
@@ -114,11 +118,12 @@ impl<W: World> Recorder<W> {
     pub fn publish(&mut self, thread: &Thread<W::Row>) {
         let header = self.region.header();
         debug_assert!(thread.own.pending.get().is_null(), "a chunk goes out with an unknown value");
+        self.end_run(thread);
         if self.discarding || header.discard.load(Ordering::Relaxed) != 0 {
             self.discarding = true;
             self.said_thread = NO_THREAD;
             self.open();
-            thread.own.stack_said.set(u64::MAX);
+            thread.own.stack_said.set(NOT_SHOWN);
             return;
         }
         let len = self.cursor as usize - self.chunk as usize;
@@ -171,12 +176,13 @@ impl<W: World> Recorder<W> {
         self.show_stack(thread);
         if self.said_thread != thread.id {
             self.said_thread = thread.id;
-            thread.own.stack_said.set(u64::MAX);
-            self.put(&Record::Switch { thread: ThreadId(thread.id) });
+            thread.own.stack_said.set(NOT_SHOWN);
+            self.switch_foreseen();
+            self.put(thread, &Record::Switch { thread: ThreadId(thread.id) });
         }
         if !thread.own.shows_stack() {
+            self.put(thread, &Record::Stack { stack: StackId(thread.own.stack()) });
             thread.own.stack_said.set(thread.own.stack_wanted.get());
-            self.put(&Record::Stack { stack: StackId(thread.own.stack()) });
         }
     }
 
@@ -212,6 +218,8 @@ impl<W: World> Recorder<W> {
     fn clear_pending(&mut self, thread: &Thread<W::Row>) {
         thread.own.pending.set(std::ptr::null_mut());
         self.region.header().pending.store(0, Ordering::Relaxed);
+        // A value in a run is only now to be seen.
+        self.show_cursor();
     }
 
     fn fill_pending_now(&mut self, thread: &Thread<W::Row>) {
@@ -257,7 +265,7 @@ impl<W: World> Recorder<W> {
             self.publish(thread);
         }
         self.context(thread);
-        self.put(record);
+        self.put(thread, record);
     }
 
     /// Takes over records of a thread, made elsewhere: whole ones, fewer than a chunk has room for, all in the context
@@ -273,7 +281,8 @@ impl<W: World> Recorder<W> {
         self.advance(words.len());
     }
 
-    fn put(&mut self, record: &Record<'_>) {
+    fn put(&mut self, thread: &Thread<W::Row>, record: &Record<'_>) {
+        self.end_run(thread);
         let room = (self.chunk as usize + CHUNK_BYTES - self.cursor as usize) / 8;
         // SAFETY: the rest of the chunk belongs to us.
         let out = unsafe { std::slice::from_raw_parts_mut(self.cursor, room) };
@@ -285,6 +294,11 @@ impl<W: World> Recorder<W> {
     #[inline(always)]
     fn advance(&mut self, words: usize) {
         self.cursor = self.cursor.wrapping_add(words);
+        self.show_cursor();
+    }
+
+    #[inline(always)]
+    pub(crate) fn show_cursor(&self) {
         let used = self.cursor as u64 - self.chunk as u64;
         self.region.header().cursor.store(used, Ordering::Release);
     }
@@ -301,19 +315,22 @@ impl<W: World> Recorder<W> {
     }
 
     /// Writes the record of a plain access of at most eight bytes, a write's with what was there before: it is
-    /// announced. `head`: as made by [`wire::access_word`].
+    /// announced. `head`: as made by [`wire::access_word`]. `FORESEE`: it may stand between accesses that are foreseen.
     ///
     /// # Safety
     /// The chunk is [not full](Self::is_full), the thread's [stack is shown](crate::thread::Own::shows_stack), and no
     /// other write is announced, except one whose record is right before that of a read.
     #[inline(always)]
-    pub unsafe fn put_access<const WRITE: bool>(
+    pub unsafe fn put_access<const WRITE: bool, const FORESEE: bool>(
         &mut self,
         thread: &Thread<W::Row>,
         head: u64,
         (addr, size): (u64, u32),
         value: u64,
     ) {
+        if FORESEE {
+            self.before_access(thread, head, addr, size);
+        }
         let (at, header) = (self.cursor, self.region.header());
         // SAFETY: `limit` leaves room for the context and this record.
         unsafe {
@@ -330,6 +347,9 @@ impl<W: World> Recorder<W> {
         }
         self.cursor = at.wrapping_add(wire::ACCESS_WORDS);
         header.cursor.store(self.cursor as u64 - self.chunk as u64, Ordering::Release);
+        if FORESEE {
+            self.after_access(thread, head, addr, at.wrapping_add(2));
+        }
     }
 
     /// Records a plain range access; a write's bytes are taken at the thread's next hook, a read's now. `keep`: the
@@ -348,6 +368,7 @@ impl<W: World> Recorder<W> {
             self.publish(thread);
         }
         self.context(thread);
+        self.end_run(thread);
         let kind = if write { wire::kind::WRITE_RANGE } else { wire::kind::READ_RANGE };
         // SAFETY: there is room for the record.
         unsafe {
@@ -368,10 +389,11 @@ impl<W: World> Recorder<W> {
     }
 }
 
-/// Chunk number and offset: grows with every record.
+/// Chunk number and offset, and what has no record of its own: grows with every record and every access.
 pub fn position(region: &Region) -> u64 {
     let header = region.header();
-    u64::from(header.filled.load(Ordering::Relaxed)) << 32 | header.cursor.load(Ordering::Relaxed)
+    let records = u64::from(header.filled.load(Ordering::Relaxed)) << 32 | header.cursor.load(Ordering::Relaxed);
+    records.wrapping_add(foreseen_so_far(region))
 }
 
 /// Copies `size` bytes of the program's memory into words, the last one padded with zeros.

@@ -55,6 +55,8 @@ pub struct Header {
     pub stop_at: u64,
     /// Not 0: accesses that only repeat what their thread did may be left out (see [`repeats`](crate::repeats)).
     pub skip_repeats: u32,
+    /// Not 0: accesses that are as foreseen may be left out (see [`foreseen`](crate::foreseen)).
+    pub foresee: u32,
     /// Quantum: slices that a thread gets at a stretch beyond the first, as long as it only accesses memory.
     pub quiet_slices: u32,
     /// Not 0: threads run free between synchronizations (see [`free`](crate::free)).
@@ -111,6 +113,10 @@ pub struct Header {
     pub cursor: AtomicU64,
     /// Offset in that chunk of a write record whose value is not yet known, plus one; 0 if none.
     pub pending: AtomicU64,
+    /// Offset in that chunk of the record of foreseen accesses that is being written, plus one; 0 if none.
+    pub run: AtomicU64,
+    /// Foreseen accesses in records that are complete, ever.
+    pub foreseen: AtomicU64,
     /// Grows when the launcher has forgotten earlier accesses: they may be needed once more.
     pub forgot: AtomicU32,
     pub chunk_len: [AtomicU32; CHUNKS],

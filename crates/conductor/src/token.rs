@@ -3,6 +3,7 @@
 use crate::clock::Clock;
 use crate::conductor::{Conductor, State};
 use crate::election::Election;
+use crate::foreseen::NOT_SHOWN;
 use crate::objects::Objects;
 use crate::policy::{Next, Runner};
 use crate::recorder::{Range, Recorder};
@@ -94,8 +95,9 @@ impl<'a, W: World> Token<'a, W> {
         conductor.header().holder_os.store(me.scheduling.os.get(), Ordering::Relaxed);
         if !conductor.is_free() {
             // Its next record is preceded by who it is. (Where threads run free, every record is looked at for that.)
-            me.own.stack_said.set(u64::MAX);
+            me.own.stack_said.set(NOT_SHOWN);
         }
+        state.recorder.foreseeing.pause();
     }
 
     /// Of the main thread, which has nobody to get the token from.

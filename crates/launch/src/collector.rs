@@ -14,6 +14,7 @@ use reweave_conductor::shared::{self, CHUNK_BYTES, CHUNKS, Region};
 use reweave_conductor::sys;
 use reweave_model::wire::{self, Record};
 use reweave_model::{Op, ThreadId};
+use reweave_trace::format::foreseen;
 use reweave_trace::{Outcome, ProcessTrace};
 
 use crate::pidfd::PidFd;
@@ -209,7 +210,7 @@ impl Collector {
                 return;
             }
             let len = header.chunk_len[self.drained as usize % CHUNKS].load(Ordering::Acquire) as usize;
-            self.take(len);
+            self.take(len, None);
             self.taken = 0;
             self.drained = self.drained.wrapping_add(1);
             header.drained.store(self.drained, Ordering::Release);
@@ -226,15 +227,17 @@ impl Collector {
         if pending != 0 {
             len = len.min(pending - 1);
         }
+        let run = header.run.load(Ordering::Acquire) as usize;
         // If it has been handed over meanwhile, the length may be that of the next one. Once the target discards, the
         // open chunk is a continuation of something that was not taken.
         if header.filled.load(Ordering::Acquire) == self.drained && header.discard.load(Ordering::Acquire) == 0 {
-            self.take(len);
+            self.take(len, run.checked_sub(1));
         }
     }
 
-    /// Gives the sink the next chunk up to `len` bytes.
-    fn take(&mut self, len: usize) {
+    /// Gives the sink the next chunk up to `len` bytes. `run`: where a run of foreseen accesses begins whose record is
+    /// not complete.
+    fn take(&mut self, len: usize, run: Option<usize>) {
         let region = self.region();
         let len = len.min(CHUNK_BYTES) / 8 * 8;
         if self.stopped.is_some() || len <= self.taken {
@@ -247,8 +250,21 @@ impl Collector {
         // SAFETY: inside the mapping, page aligned, and no longer written by the target.
         let words = unsafe { std::slice::from_raw_parts(region.chunk(sequence).cast::<u64>().add(from), until - from) };
         self.taken = len;
-        let translated;
+        let (expanded, translated);
         let aliases = &region.header().aliases;
+        let words = match run.filter(|&run| run < len) {
+            None if aliases.is_empty() => words,
+            None => {
+                expanded = foreseen::expanded(words);
+                &expanded
+            }
+            Some(run) => {
+                let mut words = words.to_vec();
+                foreseen::complete(&mut words, run / 8);
+                expanded = foreseen::expanded(&words);
+                &expanded
+            }
+        };
         self.apart |= !aliases.is_empty() && synchronises(words, aliases, sequence);
         let words = if aliases.is_empty() || self.apart {
             words
@@ -290,10 +306,10 @@ impl Collector {
         if !self.sink.has_last_words() {
             return;
         }
-        while let Ok((record, len)) = wire::decode(words) {
-            match record {
-                Record::Event { op: Op::Exit { status }, .. } => self.last_words = Outcome::Exited { status },
-                Record::Event { op: Op::Fatal { number, .. }, .. } if number != 0 => {
+        while let Ok(len) = wire::length(words) {
+            match wire::decode(words).map(|(record, _)| record) {
+                Ok(Record::Event { op: Op::Exit { status }, .. }) => self.last_words = Outcome::Exited { status },
+                Ok(Record::Event { op: Op::Fatal { number, .. }, .. }) if number != 0 => {
                     self.last_words = Outcome::Signalled { signal: number as i32, core: false };
                 }
                 _ => {}

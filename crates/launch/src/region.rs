@@ -48,6 +48,8 @@ pub struct Configuration {
     pub stop_at: u64,
     /// Accesses that only repeat what their thread did may be left out.
     pub skip_repeats: bool,
+    /// Accesses that are as foreseen may be left out: who takes the chunks knows what they would have been.
+    pub foresee: bool,
     /// Slices that a thread gets at a stretch beyond the first, as long as it only accesses memory.
     pub quiet_slices: u32,
     /// Threads run free between synchronizations.
@@ -126,6 +128,7 @@ impl Mapping {
         header.start_realtime = configuration.start_realtime;
         header.stop_at = configuration.stop_at;
         header.skip_repeats = configuration.skip_repeats.into();
+        header.foresee = configuration.foresee.into();
         header.quiet_slices = configuration.quiet_slices;
         for (to, from) in header.ignored.iter_mut().zip(&configuration.ignored) {
             *to = *from;

@@ -20,7 +20,7 @@ use reweave_trace::{Aslr, Meta, ProcessTrace};
 use crate::collector::{self, Collected, Job, Signals};
 use crate::front_end::{FrontEnd, Process};
 use crate::pidfd::PidFd;
-use crate::region::{Configuration, Mapping};
+use crate::region::{Configuration, Mapping, Policy};
 use crate::session::{Options, Script};
 use crate::sink::{Limits, ToTrace};
 use crate::target::{DESCRIPTORS, Input, environment_for_replay, inherited};
@@ -158,6 +158,11 @@ impl Registry {
             start_realtime: script.as_ref().map_or(now.as_nanos() as u64, |script| script.start_realtime),
             stop_at: script.as_ref().map_or(0, |script| script.stop_at),
             skip_repeats: self.options.watcher.as_ref().is_some_and(|watcher| watcher.allows_skipping_repeats()),
+            // Where threads take turns at every step, nothing can be foreseen; where they run free, nothing is.
+            foresee: self.options.watcher.is_none()
+                && !self.options.free
+                && script.is_none()
+                && matches!(self.options.policy, Policy::Quantum),
             quiet_slices: self.options.quiet_slices,
             free: self.options.free && front_end.runs_free(),
             ignored,

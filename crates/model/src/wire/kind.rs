@@ -85,18 +85,19 @@ kinds! {
     EPOCH_BEGIN = 55, "epoch_begin", 3;
     EPOCH_END = 56, "epoch_end", 3;
     STOPPED = 57, "stopped", 1;
+    FORESEEN = 58, "foreseen", 2, payload;
 }
 
 /// Whether a record of this kind is an event, i.e. takes an event id; the others set the context.
 #[inline]
 pub const fn is_event(kind: u8) -> bool {
-    kind > STACK_DEF
+    kind > STACK_DEF && kind != FORESEEN
 }
 
 /// Whether the upper 48 bits of the first word are a code address.
 #[inline]
 pub const fn has_pc(kind: u8) -> bool {
-    kind >= STACK_DEF
+    kind >= STACK_DEF && kind != FORESEEN
 }
 
 /// The fixed part of a record by its first word.

@@ -14,6 +14,7 @@
 
 mod decode;
 mod encode;
+pub mod foresight;
 pub mod kind;
 
 use crate::event::{Op, Value};

@@ -42,12 +42,16 @@ fn access<const WRITE: bool, const WATCH: bool>(addr: u64, size: u32, flags: u8,
     {
         return cold::<WRITE, WATCH>(addr, size, flags, pc);
     }
-    put::<WRITE, WATCH>(recorder, me, addr, size, flags, pc);
+    if WATCH {
+        put::<WRITE, true, false>(recorder, me, addr, size, flags, pc);
+    } else {
+        put::<WRITE, false, true>(recorder, me, addr, size, flags, pc);
+    }
 }
 
 /// Writes the record.
 #[inline(always)]
-fn put<const WRITE: bool, const WATCH: bool>(
+fn put<const WRITE: bool, const WATCH: bool, const FORESEE: bool>(
     recorder: &mut Recorder<Native>,
     me: &Thread,
     addr: u64,
@@ -61,10 +65,51 @@ fn put<const WRITE: bool, const WATCH: bool>(
     me.own.budget.set(me.own.budget.get() - 1);
     // For a write, what was there before: see [`is_copying`].
     let value = load(addr, size);
-    let kind = if WRITE { kind::WRITE } else { kind::READ };
-    let head = wire::access_word(kind, size as u8, flags, pc);
+    let head = head::<WRITE>(size, flags, pc);
     // SAFETY: callers have made room, shown the stack and settled the write before.
-    unsafe { recorder.put_access::<WRITE>(me, head, (addr, size), value) };
+    unsafe { recorder.put_access::<WRITE, FORESEE>(me, head, (addr, size), value) };
+}
+
+#[inline(always)]
+const fn head<const WRITE: bool>(size: u32, flags: u8, pc: u64) -> u64 {
+    wire::access_word(if WRITE { kind::WRITE } else { kind::READ }, size as u8, flags, pc)
+}
+
+/// Where accesses that are foreseen take no record: most take this way. As [`access`], it calls nothing.
+#[inline(always)]
+fn foreseeing<const WRITE: bool, const SIZE: u32>(addr: u64, pc: u64) {
+    let Some(row) = NonNull::new(tls::thread()) else {
+        return cold::<WRITE, false>(addr, SIZE, NONE, pc);
+    };
+    // SAFETY: this thread has a row.
+    let (conductor, own) = unsafe { (conductor_of_thread(), &row.as_ref().own) };
+    if own.budget.get() == 0 || conductor.holder() != own.gate() {
+        return cold::<WRITE, false>(addr, SIZE, NONE, pc);
+    }
+    // SAFETY: as in `access`.
+    let mut token = unsafe { Token::assume(conductor, row) };
+    let (recorder, me) = token.recorder();
+    let head = head::<WRITE>(SIZE, NONE, pc);
+    if !recorder.goes_on::<WRITE>(me, head, addr, SIZE) {
+        return unforeseen::<WRITE, SIZE>(addr, head);
+    }
+    own.budget.set(own.budget.get() - 1);
+}
+
+/// Not foreseen at a glance.
+#[inline(never)]
+extern "C" fn unforeseen<const WRITE: bool, const SIZE: u32>(addr: u64, head: u64) {
+    let Some(row) = NonNull::new(tls::thread()) else { return };
+    // SAFETY: this thread has a row, and `foreseeing` has just seen that it holds the token and has steps left.
+    let mut token = unsafe { Token::assume(conductor_of_thread(), row) };
+    let (recorder, me) = token.recorder();
+    if recorder.rests(me) {
+        return access::<WRITE, false>(addr, SIZE, NONE, head >> 16);
+    }
+    if recorder.goes_on_somehow::<WRITE>(me, head, addr, SIZE) {
+        return me.own.budget.set(me.own.budget.get() - 1);
+    }
+    access::<WRITE, false>(addr, SIZE, NONE, head >> 16);
 }
 
 /// The whole path.
@@ -100,7 +145,7 @@ fn cold<const WRITE: bool, const WATCH: bool>(addr: u64, size: u32, flags: u8, p
     let (recorder, me) = token.recorder();
     if !copying {
         recorder.fill_pending_write(me);
-        if recorder.is_full() {
+        if recorder.is_full() || recorder.has_foreseen_enough() {
             recorder.publish(me);
         }
     }
@@ -110,7 +155,11 @@ fn cold<const WRITE: bool, const WATCH: bool>(addr: u64, size: u32, flags: u8, p
     if WATCH {
         recorder.repeats.renew(&own.moment);
     }
-    put::<WRITE, WATCH>(recorder, me, addr, size, flags, pc);
+    if WATCH {
+        put::<WRITE, true, false>(recorder, me, addr, size, flags, pc);
+    } else {
+        put::<WRITE, false, true>(recorder, me, addr, size, flags, pc);
+    }
 }
 
 /// Whether a read belongs to a copy that the thread is in the middle of: nobody comes in between.
@@ -290,10 +339,9 @@ mod vptr_read {
     }
 }
 
-/// The same hooks for a program that is only watched: what repeats is left out. They come before [`HOOKS`]; what is not
-/// here is rare.
-macro_rules! watched {
-    ($($name:ident $size:literal $read:literal $write:literal;)*) => {
+/// The same hooks in other ways. They come before [`HOOKS`]; what is not here is rare.
+macro_rules! instead {
+    ($list:ident $way:ident; $($name:ident $size:literal $read:literal $write:literal;)*) => {
         $(
             mod $name {
                 use super::*;
@@ -306,14 +354,14 @@ macro_rules! watched {
                     std::arch::naked_asm!("mov rsi, [rsp]", "jmp {body}", body = sym write_body)
                 }
                 pub extern "C" fn read_body(addr: u64, pc: u64) {
-                    access::<false, true>(addr, $size, NONE, pc);
+                    $way::<false, $size>(addr, pc);
                 }
                 pub extern "C" fn write_body(addr: u64, pc: u64) {
-                    access::<true, true>(addr, $size, NONE, pc);
+                    $way::<true, $size>(addr, pc);
                 }
             }
         )*
-        pub const WATCHED: &[Hook] = &[
+        pub const $list: &[Hook] = &[
             $(
                 (concat!("__tsan_", $read), $name::read as *const ()),
                 (concat!("__tsan_", $write), $name::write as *const ()),
@@ -325,9 +373,23 @@ macro_rules! watched {
         ];
     };
 }
-watched! {
+
+/// For a program that is only watched: what repeats is left out.
+#[inline(always)]
+fn watching<const WRITE: bool, const SIZE: u32>(addr: u64, pc: u64) {
+    access::<WRITE, true>(addr, SIZE, NONE, pc);
+}
+
+instead! { WATCHED watching;
     watched1 1 "read1" "write1";
     watched2 2 "read2" "write2";
     watched4 4 "read4" "write4";
     watched8 8 "read8" "write8";
+}
+
+instead! { FORESEEN foreseeing;
+    foreseen1 1 "read1" "write1";
+    foreseen2 2 "read2" "write2";
+    foreseen4 4 "read4" "write4";
+    foreseen8 8 "read8" "write8";
 }

@@ -10,7 +10,9 @@ use reweave_conductor::recorder::Recorder;
 pub fn follows_write(recorder: &Recorder<Native>, thread: &Thread, size: u32) -> bool {
     let (pending, _, pending_size) = thread.own.announced();
     let words = (size as usize).div_ceil(8);
-    pending_size == size && pending.wrapping_add(words) == recorder.cursor() && !pending.is_null()
+    let follows = pending_size == size && pending.wrapping_add(words) == recorder.cursor() && !pending.is_null();
+    // What was foreseen between them leaves no record.
+    follows && !recorder.write_is_past()
 }
 
 /// Whether the thread, about to read these bytes, seems to be in the middle of copying them: the place of the announced

@@ -41,11 +41,15 @@ pub unsafe extern "C" fn __reweave_register(
     if !active() {
         return 0;
     }
-    let watched = conductor().is_some_and(|conductor| conductor.region().header().skip_repeats != 0);
-    let first: &[Hook] = if watched { access::WATCHED } else { &[] };
-    let free: &[Hook] = match conductor() {
-        Some(conductor) if conductor.is_free() && watched => free::WATCHED,
-        Some(conductor) if conductor.is_free() => free::HOOKS,
+    let header = conductor().map(|conductor| conductor.region().header());
+    let first: &[Hook] = match header {
+        Some(header) if header.skip_repeats != 0 => access::WATCHED,
+        Some(header) if header.foresee != 0 => access::FORESEEN,
+        _ => &[],
+    };
+    let free: &[Hook] = match header {
+        Some(header) if header.free != 0 && header.skip_repeats != 0 => free::WATCHED,
+        Some(header) if header.free != 0 => free::HOOKS,
         _ => &[],
     };
     let lists: [&[Hook]; 7] =

@@ -6,6 +6,7 @@
 mod ahead;
 mod events;
 mod excerpt;
+pub mod foreseen;
 pub(crate) mod growing;
 pub(crate) mod narrow;
 pub mod pack;
@@ -21,5 +22,6 @@ pub use growing::Growing;
 pub use raw::{Context, RawEvents};
 pub use writer::Writer;
 
-/// The version this build writes; it reads all up to this one.
-pub const VERSION: u32 = v1::VERSION;
+/// The version this build writes; it reads all up to this one. Version 2 is laid out as version 1; runs of accesses that
+/// were foreseen are new in it.
+pub const VERSION: u32 = 2;

@@ -124,12 +124,12 @@ impl Trace {
         let version = u32::from_le_bytes(header[v1::FILE_VERSION_AT..][..4].try_into().expect("four bytes"));
         match version {
             // A damaged version number must not send people looking for a newer build.
-            _ if version != v1::VERSION && !v1::file_header_is_sound(header) => {
+            _ if !(1..=super::VERSION).contains(&version) && !v1::file_header_is_sound(header) => {
                 return Err(not("its header is damaged"));
             }
-            v1::VERSION => {}
             0 => return Err(not("format 0 does not exist")),
-            found => return Err(Error::TooNew { found, known: super::VERSION }),
+            found if found > super::VERSION => return Err(Error::TooNew { found, known: super::VERSION }),
+            _ => {}
         }
         let mut trace = Self {
             bytes,
@@ -293,12 +293,19 @@ impl Trace {
             words.extend_from_slice(&known);
         } else if chunk.cut {
             let start = (chunk.position + CHUNK_HEADER_LEN).min(self.bytes.len());
-            if header.packing == packing::PREDICTED {
+            if matches!(header.packing, packing::PREDICTED | packing::FORESEEN) {
                 unpacker.unpack_prefix(&self.bytes[start..], header.raw_len as usize, words);
+            }
+            if header.packing == packing::FORESEEN {
+                // As far as it goes: that the chunk is cut is known.
+                let _ = unpacker.expand(header.events.into(), words);
             }
         } else if let Some(payload) = self.payload(chunk) {
             let result = match header.packing {
                 packing::PREDICTED => unpacker.unpack(payload, header.raw_len as usize, words),
+                packing::FORESEEN => unpacker
+                    .unpack(payload, header.raw_len as usize, words)
+                    .and_then(|()| unpacker.expand(header.events.into(), words)),
                 _ => match self.raw(chunk) {
                     Some(raw) => {
                         words.extend(raw.chunks_exact(8).map(|w| u64::from_le_bytes(w.try_into().expect("eight"))));

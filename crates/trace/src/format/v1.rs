@@ -50,15 +50,18 @@ pub mod packing {
     pub const LZ4: u8 = 1;
     /// Predicted words left out, then one LZ4 block: see [`crate::format::pack`].
     pub const PREDICTED: u8 = 2;
+    /// The same, and runs of foreseen accesses stand for their records: see [`crate::format::foreseen`]. Version 2.
+    pub const FORESEEN: u8 = 3;
 }
 
 /// No chunk is larger than this when unpacked: bounds what a damaged length can make us allocate.
 pub const MAX_RAW: usize = 256 << 20;
 
-pub fn file_header() -> [u8; FILE_HEADER_LEN] {
+/// `version`: 1, or a later one that is laid out in the same way.
+pub fn file_header(version: u32) -> [u8; FILE_HEADER_LEN] {
     let mut bytes = [0; FILE_HEADER_LEN];
     bytes[FILE_MAGIC_AT..FILE_VERSION_AT].copy_from_slice(&FILE_MAGIC);
-    put32(&mut bytes, FILE_VERSION_AT, VERSION);
+    put32(&mut bytes, FILE_VERSION_AT, version);
     put32(&mut bytes, FILE_HEADER_LEN_AT, FILE_HEADER_LEN as u32);
     let crc = crc32fast::hash(&bytes[..FILE_CRC_AT]);
     put32(&mut bytes, FILE_CRC_AT, crc);

@@ -69,7 +69,7 @@ impl Writer {
             buffer: Vec::new(),
             aligned: Vec::new(),
         };
-        writer.buffer.extend_from_slice(&v1::file_header());
+        writer.buffer.extend_from_slice(&v1::file_header(super::VERSION));
         writer.flush()?;
         writer.meta(meta)?;
         Ok(writer)
@@ -131,7 +131,7 @@ impl Writer {
         if packed.words > 0 {
             let header = ChunkHeader {
                 kind: chunk_kind::EVENTS,
-                packing: packing::PREDICTED,
+                packing: if packed.foreseen { packing::FORESEEN } else { packing::PREDICTED },
                 sequence: self.sequence,
                 first_event: self.next_event,
                 events: packed.events,

@@ -13,7 +13,8 @@
 //!            2 distance from the former in 1 byte · 3, 4, 5 distance from the latter in 2, 4, 5 bytes · 6 all 8 bytes
 //! ```
 //!
-//! Words from the third on are literals. The payload is four `u32` (number of codes, bytes of literals, and the bytes
+//! Words from the third on are literals; those of foreseen accesses are all literals of a kind of their own (see
+//! `values`). The payload is four `u32` (number of codes, bytes of literals, and the bytes
 //! either takes as stored), then the codes and the literals, each one LZ4 block, or as they are where the two lengths
 //! are equal. Codes stand first so that a chunk cut short still unpacks up to the cut. The predictors start empty in
 //! every chunk, so that chunks are independent.
@@ -22,6 +23,7 @@ mod lz4;
 mod packer;
 mod pcs;
 mod unpacker;
+mod values;
 
 pub(crate) use lz4::{compress, decompress};
 pub use packer::{Packed, Packer};

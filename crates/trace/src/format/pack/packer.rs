@@ -3,6 +3,7 @@
 use reweave_model::wire::{ACCESS_WORDS, Malformed, kind as k};
 
 use super::*;
+use crate::format::foreseen::run_counts;
 use reweave_model::wire::kind::{Shape, payload_words};
 
 /// What walking the records of a chunk tells, beside the packed bytes.
@@ -12,6 +13,8 @@ pub struct Packed {
     /// Why it stopped there, if that is not the end, and the number of the record.
     pub stopped: Option<(usize, Malformed)>,
     pub events: u32,
+    /// Runs of foreseen accesses are among them.
+    pub foreseen: bool,
 }
 
 pub struct Packer {
@@ -33,8 +36,8 @@ impl Packer {
     /// chunk each one that occurs, with its record: the cheap place to look at code addresses and rare records.
     pub fn pack(&mut self, words: &[u64], out: &mut Vec<u8>, mut new_head: impl FnMut(u64, &[u64])) -> Packed {
         self.tables.clear();
-        if self.literals.len() < words.len() * 8 + 8 {
-            self.literals.resize(words.len() * 8 + 8, 0);
+        if self.literals.len() < words.len() * 9 + 8 {
+            self.literals.resize(words.len() * 9 + 8, 0);
             self.codes.resize(words.len(), 0);
         }
         let Self { tables, codes, literals, counts } = self;
@@ -42,6 +45,7 @@ impl Packer {
         let context_before = counts[..=k::STACK_DEF as usize].iter().sum::<u64>();
         let (mut at, mut records, mut stopped, mut context) = (0, 0, None, 0);
         let (mut reads, mut writes) = (0u64, 0u64);
+        let (mut runs, mut in_runs) = (0, 0);
         while at < words.len() {
             let (run, run_writes) = foreseen(tables, &words[at..], &mut codes[records..], &mut put, &mut context);
             reads += run as u64 - run_writes;
@@ -76,11 +80,21 @@ impl Packer {
             let mixed = mix(head);
             context = context_after(context, mixed);
             counts[head as u8 as usize] += 1;
+            if head as u8 == k::FORESEEN {
+                let (all, written) = run_counts(&words[at..]);
+                (runs, in_runs) = (runs + 1, in_runs + all);
+                reads += all.saturating_sub(written);
+                writes += written;
+            }
             if !rest || len > 1 {
                 let slot = &mut tables.slots[slot_at(mixed)];
                 let word1 = words[at + 1];
                 code |= word1_code(slot, word1, &mut put);
-                if !rest || len > 2 {
+                if head as u8 == k::FORESEEN {
+                    for &value in &words[at + 2..at + len] {
+                        values::put(value, &mut put);
+                    }
+                } else if !rest || len > 2 {
                     let value = &mut tables.values[value_at(word1)];
                     code |= word2_code(slot, value, words[at + 2], &mut put);
                     if rest {
@@ -105,7 +119,8 @@ impl Packer {
         for (i, len) in [records, literals_len, stored_codes, stored_literals].into_iter().enumerate() {
             out[start + 4 * i..][..4].copy_from_slice(&(len as u32).to_le_bytes());
         }
-        Packed { words: at, stopped, events: (records as u64 - context) as u32 }
+        let events = (records as u64 - context - runs + in_runs) as u32;
+        Packed { words: at, stopped, events, foreseen: runs > 0 }
     }
 }
 
@@ -224,7 +239,7 @@ fn word2_code(slot: &mut Slot, value: &mut u64, word2: u64, put: &mut Literals<'
 }
 
 /// Literals being written: eight bytes are stored at a time, and the position moves by those that count.
-struct Literals<'a> {
+pub(super) struct Literals<'a> {
     // invariant: eight bytes longer than all literals together can be
     bytes: &'a mut [u8],
     len: usize,
@@ -232,7 +247,7 @@ struct Literals<'a> {
 
 impl Literals<'_> {
     #[inline(always)]
-    fn put(&mut self, value: u64, len: usize) {
+    pub(super) fn put(&mut self, value: u64, len: usize) {
         self.bytes[self.len..self.len + 8].copy_from_slice(&value.to_le_bytes());
         self.len += len;
     }

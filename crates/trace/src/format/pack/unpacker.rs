@@ -3,17 +3,22 @@
 use reweave_model::wire::{ACCESS_WORDS, kind as k};
 
 use super::*;
+use crate::format::foreseen::Expander;
 use reweave_model::wire::kind::{Shape, payload_words};
 
 pub struct Unpacker {
     tables: Tables,
     codes: Vec<u8>,
     literals: Vec<u8>,
+    expander: Expander,
+    /// What a chunk was before it was expanded.
+    runs: Vec<u64>,
 }
 
 impl Default for Unpacker {
     fn default() -> Self {
-        Self { tables: Tables::new(), codes: Vec::new(), literals: Vec::new() }
+        let (tables, expander) = (Tables::new(), Expander::default());
+        Self { tables, codes: Vec::new(), literals: Vec::new(), expander, runs: Vec::new() }
     }
 }
 
@@ -32,6 +37,13 @@ impl Unpacker {
         if words.len() * 8 == raw_len { Ok(()) } else { Err("packed records do not fill the chunk") }
     }
 
+    /// Makes records of the runs of foreseen accesses in a chunk of so many events.
+    pub fn expand(&mut self, events: u64, words: &mut Vec<u64>) -> Result<(), &'static str> {
+        std::mem::swap(&mut self.runs, words);
+        words.clear();
+        self.expander.expand(&self.runs, events, words)
+    }
+
     /// Unpacks what is there of a chunk that was cut short: a whole number of records from its start.
     pub fn unpack_prefix(&mut self, stored: &[u8], raw_len: usize, words: &mut Vec<u64>) {
         words.clear();
@@ -48,7 +60,7 @@ impl Unpacker {
     /// Rebuilds records until the codes or the literals end.
     fn run(&mut self, limit: usize, out: &mut Vec<u64>) {
         self.tables.clear();
-        let Self { tables, codes, literals } = self;
+        let Self { tables, codes, literals, .. } = self;
         let literals_len = literals.len();
         // Whole words are loaded at any position: the padding keeps that inside.
         literals.extend_from_slice(&[0; 8]);
@@ -85,7 +97,14 @@ impl Unpacker {
                 if rest && len == 2 && Shape::of(head).has_payload() {
                     len += payload_words(word1);
                 }
-                if !rest || len > 2 {
+                if head as u8 == k::FORESEEN {
+                    if filled + len > limit {
+                        break;
+                    }
+                    for value in &mut out[filled + 2..filled + len] {
+                        *value = values::take(&mut take);
+                    }
+                } else if !rest || len > 2 {
                     let value = &mut tables.values[value_at(word1)];
                     record[2] = word2(slot, value, code, &mut take);
                     if rest {
@@ -153,7 +172,7 @@ fn word2(slot: &mut Slot, value: &mut u64, code: u8, take: &mut Taken<'_>) -> u6
 }
 
 /// Literals being read. Reading past the end gives what is there; who reads checks `at` once per record.
-struct Taken<'a> {
+pub(super) struct Taken<'a> {
     // invariant: padded with eight bytes after `end`
     bytes: &'a [u8],
     at: usize,
@@ -163,7 +182,7 @@ struct Taken<'a> {
 impl Taken<'_> {
     /// Eight bytes of which `len` count; the rest is whatever follows.
     #[inline(always)]
-    fn take(&mut self, len: usize) -> u64 {
+    pub(super) fn take(&mut self, len: usize) -> u64 {
         let at = self.at.min(self.end);
         let mut word = [0; 8];
         word.copy_from_slice(&self.bytes[at..at + 8]);
@@ -179,6 +198,7 @@ fn lengths(stored: &[u8], raw_len: usize) -> Result<[usize; 4], &'static str> {
         *len = u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]) as usize;
     }
     let [codes, literals, stored_codes, stored_literals] = lengths;
-    let possible = codes <= raw_len / 8 && literals <= raw_len && stored_codes <= codes && stored_literals <= literals;
+    let possible =
+        codes <= raw_len / 8 && literals <= raw_len / 8 * 9 && stored_codes <= codes && stored_literals <= literals;
     if raw_len.is_multiple_of(8) && possible { Ok(lengths) } else { Err("impossible lengths") }
 }

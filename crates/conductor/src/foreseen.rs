@@ -21,10 +21,11 @@ const ONE: u64 = 1 << 16;
 const ONE_SPELLED: u64 = 1 << 32;
 
 /// The model is judged after so many accesses that it has not foreseen. If it has not foreseen three times as many
-/// meanwhile, it rests for a while, beyond the chunk: one that is not foreseen costs about as much as three records.
+/// meanwhile, it rests until the chunk is full: one that is not foreseen costs about as much as three records.
 const WINDOW: u32 = 256;
 const WORTH_IT: u64 = 3 * WINDOW as u64;
-const REST: u32 = 1 << 15;
+/// Chunks without it before it is tried again: one at first (short runs never pay for it), then each time twice as many.
+const MOST_CHUNKS_OFF: u32 = 64;
 
 /// Words of the record before its values.
 const FIXED: usize = kind::Shape::of(kind::FORESEEN as u64).fixed();
@@ -32,10 +33,11 @@ const FIXED: usize = kind::Shape::of(kind::FORESEEN as u64).fixed();
 /// The recorder's part.
 pub(crate) struct Foreseeing {
     /// Whether foreseen accesses are left out at all, and now.
-    wanted: bool,
+    wanted: Wanted,
     on: bool,
-    /// Accesses until they are again.
-    rest: u32,
+    /// Chunks until they are again, and how many it will be after the next time that it does not pay.
+    chunks_off: u32,
+    next_off: u32,
     /// Records of accesses since the model was last judged, and foreseen accesses of this chunk until then.
     misses: u32,
     judged_at: u64,
@@ -58,21 +60,35 @@ pub(crate) struct Foreseeing {
     closed: u64,
 }
 
+/// What the launcher asks for (see [`Header::foresee`](crate::shared::Header)).
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Wanted {
+    Never,
+    WhereItPays,
+    Always,
+}
+
 /// Of a thread that has just got the token: what it shows is not known.
 pub(crate) const NOT_SHOWN: u64 = u64::MAX;
 
 impl Foreseeing {
     pub fn new(region: Region) -> Self {
-        let wanted = region.header().foresee != 0;
-        let mut model = if wanted { Foresight::default() } else { Foresight::blind() };
+        let wanted = match region.header().foresee {
+            0 => Wanted::Never,
+            1 => Wanted::WhereItPays,
+            _ => Wanted::Always,
+        };
+        // The real one is made when it is first used: most runs are short.
+        let mut model = Foresight::blind();
         let (slots, mirror) = (model.slots.as_mut_ptr(), model.mirror.as_mut_ptr());
         let null = std::ptr::null_mut();
         let last = std::ptr::null_mut();
         let (run, late, just_written) = (null, null, null);
         Self {
             wanted,
-            on: wanted,
-            rest: 0,
+            on: false,
+            chunks_off: 2,
+            next_off: 1,
             misses: 0,
             judged_at: 0,
             model,
@@ -194,18 +210,10 @@ impl<W: World> Recorder<W> {
         }
     }
 
-    /// Whether the model rests. One access less until it does not.
+    /// Whether the model rests.
     #[inline(always)]
-    pub fn rests(&mut self, me: &Thread<W::Row>) -> bool {
-        if self.foreseeing.on {
-            return false;
-        }
-        self.foreseeing.rest -= 1;
-        if self.foreseeing.rest == 0 && me.own.pending.get().is_null() {
-            self.wake(me);
-        }
-        self.foreseeing.rest = self.foreseeing.rest.max(1);
-        true
+    pub const fn rests(&self) -> bool {
+        !self.foreseeing.on
     }
 
     /// Judges the model.
@@ -221,27 +229,17 @@ impl<W: World> Recorder<W> {
     #[cold]
     fn rest(&mut self, me: &Thread<W::Row>) {
         self.switch_foreseen();
-        if self.say(me, foresight::RESTS) {
-            (self.foreseeing.on, self.foreseeing.rest) = (false, REST);
-        }
-    }
-
-    #[cold]
-    fn wake(&mut self, me: &Thread<W::Row>) {
-        self.foreseeing.on = self.say(me, foresight::WAKES);
-    }
-
-    /// A run of no accesses says what the model does, if there is room.
-    fn say(&mut self, me: &Thread<W::Row>, what: u64) -> bool {
         self.end_run(me);
         if self.is_full() {
-            return false;
+            return;
         }
+        // A run of no accesses says so.
         self.open_run();
         // SAFETY: just opened.
-        unsafe { *self.foreseeing.run.add(1) = what << 32 };
+        unsafe { *self.foreseeing.run.add(1) = foresight::RESTS << 32 };
         self.end_run(me);
-        true
+        self.foreseeing.on = false;
+        W::foresee(false);
     }
 
     /// What the mirror shows at an address.
@@ -455,10 +453,48 @@ impl<W: World> Recorder<W> {
     /// At the start of a chunk. A model that rests is asked once, judged, and goes on resting.
     pub(crate) fn foresee_anew(&mut self) {
         let foreseeing = &mut self.foreseeing;
-        foreseeing.misses = if foreseeing.wanted && !foreseeing.on { WINDOW } else { 0 };
-        (foreseeing.on, foreseeing.closed, foreseeing.judged_at) = (foreseeing.wanted, 0, 0);
+        let was_on = foreseeing.on;
+        foreseeing.on = foreseeing.is_wanted_now();
+        (foreseeing.misses, foreseeing.closed, foreseeing.judged_at) = (0, 0, 0);
         foreseeing.pause();
-        foreseeing.model.start();
+        if foreseeing.on {
+            foreseeing.make_model();
+            foreseeing.model.start();
+        }
+        if foreseeing.on != was_on {
+            W::foresee(foreseeing.on);
+        }
+    }
+}
+
+impl Foreseeing {
+    /// Whether the next chunk is one with the model: after one in which it paid, and now and then.
+    fn is_wanted_now(&mut self) -> bool {
+        match self.wanted {
+            Wanted::Never => return false,
+            Wanted::Always => return true,
+            Wanted::WhereItPays => {}
+        }
+        if self.on {
+            self.next_off = 1;
+            return true;
+        }
+        if self.chunks_off == 0 {
+            // It was tried, and rests.
+            self.chunks_off = self.next_off;
+            self.next_off = (self.next_off * 2).min(MOST_CHUNKS_OFF);
+            return false;
+        }
+        self.chunks_off -= 1;
+        self.chunks_off == 0
+    }
+
+    fn make_model(&mut self) {
+        if self.model.mirror.is_empty() {
+            self.model = Foresight::default();
+            (self.slots, self.mirror) = (self.model.slots.as_mut_ptr(), self.model.mirror.as_mut_ptr());
+            self.current = self.slots;
+        }
     }
 }
 

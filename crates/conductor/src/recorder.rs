@@ -73,6 +73,8 @@ impl<W: World> Recorder<W> {
             foreseeing: Foreseeing::new(region),
             world: PhantomData,
         };
+        // In the child of a fork they may be.
+        W::foresee(false);
         recorder.open();
         recorder
     }

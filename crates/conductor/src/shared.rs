@@ -55,7 +55,8 @@ pub struct Header {
     pub stop_at: u64,
     /// Not 0: accesses that only repeat what their thread did may be left out (see [`repeats`](crate::repeats)).
     pub skip_repeats: u32,
-    /// Not 0: accesses that are as foreseen may be left out (see [`foreseen`](crate::foreseen)).
+    /// Whether accesses that are as foreseen are left out (see [`foreseen`](crate::foreseen)): 0 never, 1 where it pays,
+    /// 2 always.
     pub foresee: u32,
     /// Quantum: slices that a thread gets at a stretch beyond the first, as long as it only accesses memory.
     pub quiet_slices: u32,

@@ -53,6 +53,12 @@ pub trait World: Sized + 'static {
         let _ = token;
     }
 
+    /// From now on accesses are (not) offered to [`Recorder::goes_on`](crate::recorder::Recorder::goes_on). Called by the
+    /// holder of the token, also in the middle of an access.
+    fn foresee(on: bool) {
+        let _ = on;
+    }
+
     /// Asks which of these waits could go on, waiting at most `timeout` nanoseconds of real time. That
     /// is 0 if the table is locked.
     fn poll(&self, waits: &mut [ExternalWait], timeout: u64) {

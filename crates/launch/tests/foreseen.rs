@@ -35,7 +35,7 @@ fn region() -> Region {
     // More than the test takes: nobody hands the token over.
     header.quantum = 1 << 30;
     header.launcher_pid = std::process::id();
-    header.foresee = 1;
+    header.foresee = 2;
     region
 }
 
@@ -198,10 +198,10 @@ impl Execution<'_> {
         let (recorder, me) = self.token.recorder();
         let foreseen = if place.write {
             recorder.goes_on::<true>(me, head, addr, size)
-                || !recorder.rests(me) && recorder.goes_on_somehow::<true>(me, head, addr, size)
+                || !recorder.rests() && recorder.goes_on_somehow::<true>(me, head, addr, size)
         } else {
             recorder.goes_on::<false>(me, head, addr, size)
-                || !recorder.rests(me) && recorder.goes_on_somehow::<false>(me, head, addr, size)
+                || !recorder.rests() && recorder.goes_on_somehow::<false>(me, head, addr, size)
         };
         if foreseen {
             return true;

@@ -19,8 +19,7 @@ use crate::size::parse_size;
 ///
 /// The program's output, input and exit status stay its own. Every process of it that was built with `reweave cc` is
 /// recorded: the first in TRACE, the others in TRACE.2, TRACE.3 and so on. Of many ranks (`mpirun`, `oshrun`) TRACE is
-/// a
-/// folder with a log for each.
+/// a folder with a log for each.
 #[derive(clap::Args)]
 #[command(
     override_usage = "reweave record [OPTIONS] -- PROG [ARGS]...",

@@ -25,10 +25,9 @@ const FAMILIAR: u32 = 16;
 const COPY: u64 = 256;
 const MIX: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// What a run of no accesses says, in place of the values that are reads': accesses are not noted from here on, or
-/// they are again.
+/// What a run of no accesses says, in place of the values that are reads': accesses are not noted in the rest of the
+/// chunk.
 pub const RESTS: u64 = 1;
-pub const WAKES: u64 = 2;
 
 /// Set in [`Slot::addr`]: values are spelled out. No address has it, so that a glance tells.
 pub const SPELLED: u64 = 1 << 63;

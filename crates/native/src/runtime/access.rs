@@ -14,9 +14,9 @@ use std::ptr::NonNull;
 
 /// Nothing here calls anything, so that the compiler saves no registers: whatever is not plain goes to [`cold`].
 ///
-/// `WATCH`: repetitions are left out.
+/// `WATCH`: repetitions are left out. `FORESEE`: others may be foreseen meanwhile.
 #[inline(always)]
-fn access<const WRITE: bool, const WATCH: bool>(addr: u64, size: u32, flags: u8, pc: u64) {
+fn access<const WRITE: bool, const WATCH: bool, const FORESEE: bool>(addr: u64, size: u32, flags: u8, pc: u64) {
     let Some(row) = NonNull::new(tls::thread()) else {
         return cold::<WRITE, WATCH>(addr, size, flags, pc);
     };
@@ -42,11 +42,7 @@ fn access<const WRITE: bool, const WATCH: bool>(addr: u64, size: u32, flags: u8,
     {
         return cold::<WRITE, WATCH>(addr, size, flags, pc);
     }
-    if WATCH {
-        put::<WRITE, true, false>(recorder, me, addr, size, flags, pc);
-    } else {
-        put::<WRITE, false, true>(recorder, me, addr, size, flags, pc);
-    }
+    put::<WRITE, WATCH, FORESEE>(recorder, me, addr, size, flags, pc);
 }
 
 /// Writes the record.
@@ -103,13 +99,13 @@ extern "C" fn unforeseen<const WRITE: bool, const SIZE: u32>(addr: u64, head: u6
     // SAFETY: this thread has a row, and `foreseeing` has just seen that it holds the token and has steps left.
     let mut token = unsafe { Token::assume(conductor_of_thread(), row) };
     let (recorder, me) = token.recorder();
-    if recorder.rests(me) {
-        return access::<WRITE, false>(addr, SIZE, NONE, head >> 16);
+    if recorder.rests() {
+        return access::<WRITE, false, true>(addr, SIZE, NONE, head >> 16);
     }
     if recorder.goes_on_somehow::<WRITE>(me, head, addr, SIZE) {
         return me.own.budget.set(me.own.budget.get() - 1);
     }
-    access::<WRITE, false>(addr, SIZE, NONE, head >> 16);
+    access::<WRITE, false, true>(addr, SIZE, NONE, head >> 16);
 }
 
 /// The whole path.
@@ -158,6 +154,7 @@ fn cold<const WRITE: bool, const WATCH: bool>(addr: u64, size: u32, flags: u8, p
     if WATCH {
         put::<WRITE, true, false>(recorder, me, addr, size, flags, pc);
     } else {
+        // From this chunk on they may be.
         put::<WRITE, false, true>(recorder, me, addr, size, flags, pc);
     }
 }
@@ -195,7 +192,7 @@ fn slow(token: &mut Token<'_>, next: Next) {
 #[inline(never)]
 fn unannounced<const WRITE: bool, const WATCH: bool>(addr: u64, size: u32, flags: u8, pc: u64) {
     if threads::adopt().is_some() {
-        access::<WRITE, WATCH>(addr, size, flags, pc);
+        access::<WRITE, WATCH, true>(addr, size, flags, pc);
     }
 }
 
@@ -212,7 +209,8 @@ macro_rules! hooks {
                     if $size == 16 {
                         super::super::ranges::range(addr, 16, $write, $flags, pc);
                     } else {
-                        access::<$write, false>(addr, $size, $flags, pc);
+                        // With plain ones at work, none is foreseen: those are replaced by others then.
+                        access::<$write, false, { $flags != NONE }>(addr, $size, $flags, pc);
                     }
                 }
             }
@@ -305,8 +303,8 @@ macro_rules! updates {
                     super::super::ranges::range(addr, 16, false, NONE, pc);
                     super::super::ranges::range(addr, 16, true, NONE, pc);
                 } else {
-                    access::<false, false>(addr, $size, NONE, pc);
-                    access::<true, false>(addr, $size, NONE, pc);
+                    access::<false, false, true>(addr, $size, NONE, pc);
+                    access::<true, false, true>(addr, $size, NONE, pc);
                 }
             }
         }
@@ -323,7 +321,7 @@ mod vptr_write {
     }
     extern "C" fn body(addr: u64, new: u64, pc: u64) {
         if load(addr, 8) != new {
-            access::<true, false>(addr, 8, AccessFlags::VPTR, pc);
+            access::<true, false, true>(addr, 8, AccessFlags::VPTR, pc);
         }
     }
 }
@@ -335,7 +333,7 @@ mod vptr_read {
         std::arch::naked_asm!("mov rsi, [rsp]", "jmp {body}", body = sym body)
     }
     extern "C" fn body(addr: u64, pc: u64) {
-        access::<false, false>(addr, 8, AccessFlags::VPTR, pc);
+        access::<false, false, true>(addr, 8, AccessFlags::VPTR, pc);
     }
 }
 
@@ -377,7 +375,7 @@ macro_rules! instead {
 /// For a program that is only watched: what repeats is left out.
 #[inline(always)]
 fn watching<const WRITE: bool, const SIZE: u32>(addr: u64, pc: u64) {
-    access::<WRITE, true>(addr, SIZE, NONE, pc);
+    access::<WRITE, true, false>(addr, SIZE, NONE, pc);
 }
 
 instead! { WATCHED watching;

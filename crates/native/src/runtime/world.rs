@@ -1,7 +1,8 @@
 //! What the core asks of the system, and the runtime's part of a thread's row.
 
 use super::{
-    Thread, Threads, Token, descriptors, free, futexes, load, process, signals, stacks, system, threads, timers,
+    Thread, Threads, Token, descriptors, free, futexes, load, process, register, signals, stacks, system, threads,
+    timers,
 };
 use libc::c_int;
 use reweave_conductor::words::Flag;
@@ -46,6 +47,10 @@ impl World for Native {
     #[inline(always)]
     fn load(addr: u64, size: u32) -> u64 {
         load::load(addr, size)
+    }
+
+    fn foresee(on: bool) {
+        register::foresee(on);
     }
 
     fn deliver(token: &mut Token<'_>) {

@@ -105,14 +105,10 @@ impl Chunk<'_> {
     /// Whether the run is complete.
     fn run(&mut self, record: &[u64]) -> Result<bool, &'static str> {
         let count = record[0] >> 16;
-        match (count, record[1] >> 32) {
-            (0, foresight::RESTS) => {
-                self.settle_any();
-                self.model.switch();
-                self.rests = true;
-            }
-            (0, foresight::WAKES) => self.rests = false,
-            _ => {}
+        if (count, record[1] >> 32) == (0, foresight::RESTS) {
+            self.settle_any();
+            self.model.switch();
+            self.rests = true;
         }
         if count > self.left || (self.out.len() as u64 + count * (ACCESS_WORDS as u64 + 1)) * 8 > MAX_RAW as u64 {
             return Err("more foreseen accesses than there can be");

@@ -182,7 +182,12 @@ fn version_1_stays_readable() {
     let is_later = |op: &Op<'_>| {
         matches!(
             op,
-            Op::Put { .. } | Op::Get { .. } | Op::Accumulate { .. } | Op::EpochBegin { .. } | Op::EpochEnd { .. }
+            Op::Put { .. }
+                | Op::Get { .. }
+                | Op::Accumulate { .. }
+                | Op::EpochBegin { .. }
+                | Op::EpochEnd { .. }
+                | Op::Stopped
         )
     };
     for (i, op) in every_op().into_iter().filter(|op| !is_later(op)).enumerate() {

@@ -58,6 +58,8 @@ pub(crate) struct Foreseeing {
     just_written: *mut u64,
     /// Accesses in the runs of this chunk that are closed.
     closed: u64,
+    /// Whether the last chunk with the model was better for it.
+    paid: bool,
 }
 
 /// What the launcher asks for (see [`Header::foresee`](crate::shared::Header)).
@@ -100,6 +102,7 @@ impl Foreseeing {
             late,
             just_written,
             closed: 0,
+            paid: false,
         }
     }
 
@@ -450,6 +453,11 @@ impl<W: World> Recorder<W> {
         self.show_cursor();
     }
 
+    /// The chunk has so many words.
+    pub(crate) fn judge_chunk(&mut self, words: u64) {
+        self.foreseeing.paid = self.foreseeing.closed > words + words / 2;
+    }
+
     /// At the start of a chunk. A model that rests is asked once, judged, and goes on resting.
     pub(crate) fn foresee_anew(&mut self) {
         let foreseeing = &mut self.foreseeing;
@@ -475,12 +483,12 @@ impl Foreseeing {
             Wanted::Always => return true,
             Wanted::WhereItPays => {}
         }
-        if self.on {
+        if self.on && self.paid {
             self.next_off = 1;
             return true;
         }
         if self.chunks_off == 0 {
-            // It was tried, and rests.
+            // It was tried, and rests or pays too little.
             self.chunks_off = self.next_off;
             self.next_off = (self.next_off * 2).min(MOST_CHUNKS_OFF);
             return false;

@@ -129,6 +129,7 @@ impl<W: World> Recorder<W> {
             return;
         }
         let len = self.cursor as usize - self.chunk as usize;
+        self.judge_chunk(len as u64 / 8);
         header.chunk_len[self.sequence as usize % CHUNKS].store(len as u32, Ordering::Relaxed);
         // Cleared first: whoever sees the new count must not count the old chunk's bytes twice.
         header.cursor.store(0, Ordering::Release);

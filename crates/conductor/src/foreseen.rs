@@ -458,7 +458,7 @@ impl<W: World> Recorder<W> {
         self.foreseeing.paid = self.foreseeing.closed > words + words / 2;
     }
 
-    /// At the start of a chunk. A model that rests is asked once, judged, and goes on resting.
+    /// At the start of a chunk.
     pub(crate) fn foresee_anew(&mut self) {
         let foreseeing = &mut self.foreseeing;
         let was_on = foreseeing.on;

@@ -38,13 +38,15 @@ struct State {
     order: Vec<usize>,
 }
 
+/// What one execution read of a location: by which thread, where, and what; and what is there in the end.
+type Reads = Vec<(usize, usize, i32)>;
+
 /// What all executions that end have in common, or not.
 #[derive(Default, Debug)]
 pub struct Observed {
     pub ends: usize,
     pub states: usize,
-    /// By location: what was read, by whom and where, and what is there in the end.
-    pub by_location: BTreeMap<String, BTreeSet<Vec<(usize, usize, i32)>>>,
+    pub by_location: BTreeMap<String, BTreeSet<Reads>>,
     pub printed: BTreeSet<Vec<i32>>,
     pub races: BTreeSet<String>,
     /// Written while there is more than one thread.
@@ -359,7 +361,7 @@ fn leave(held: &mut Option<(usize, u32)>) {
 fn ended(state: &State, observed: &mut Observed) {
     observed.ends += 1;
     observed.printed.insert(state.printed.clone());
-    let mut by_location: BTreeMap<&str, Vec<(usize, usize, i32)>> = BTreeMap::new();
+    let mut by_location: BTreeMap<&str, Reads> = BTreeMap::new();
     for (who, thread) in state.threads.iter().enumerate() {
         for (at, cell, value) in &thread.read {
             by_location.entry(location(*cell)).or_default().push((who, *at, *value));

@@ -57,7 +57,7 @@ struct Writer {
 
 /// The program of a seed.
 pub fn program(seed: u64) -> Program {
-    let mut dice = Dice(seed.wrapping_mul(0x1000_0001_b3));
+    let mut dice = Dice(seed.wrapping_mul(0x0010_0000_01b3));
     let threads = dice.number(2, 3);
     let style = [Style::Subclass, Style::Subclass, Style::Lambda, Style::Lambda, Style::Tasks, Style::OneByOne]
         [dice.below(6) as usize];

@@ -27,9 +27,10 @@ fn so(is_so: bool) -> Result<(), String> {
     if is_so { Ok(()) } else { Err("the report has other numbers".into()) }
 }
 
-/// All numbers of a line.
+/// All numbers of a line; commas part their thousands.
 fn numbers(line: &str) -> Vec<u64> {
-    line.split(|letter: char| !letter.is_ascii_digit()).filter_map(|digits| digits.parse().ok()).collect()
+    let words = line.split(|letter: char| !letter.is_ascii_digit() && letter != ',');
+    words.filter_map(|digits| digits.trim_matches(',').replace(',', "").parse().ok()).collect()
 }
 
 /// `2 confirmed, 1 predicted (probably 1 bug), 3 potential`

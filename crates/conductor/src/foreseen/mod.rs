@@ -5,6 +5,8 @@
 //! each, so that nothing is lost with a killed target. A write's value is taken at the next hook, as always; its place
 //! in the record becomes visible only then.
 
+mod trials;
+
 use crate::recorder::Recorder;
 use crate::shared::Region;
 use crate::thread::Thread;
@@ -12,6 +14,7 @@ use crate::world::World;
 use reweave_model::wire::foresight::{self, Foreseeable, Foresight, Slot};
 use reweave_model::wire::{self, kind};
 use std::sync::atomic::{AtomicU64, Ordering};
+use trials::Trials;
 
 /// Accesses of a chunk beyond which it is handed over. Readers hold one chunk as records.
 const ENOUGH: u64 = 1 << 18;
@@ -24,20 +27,15 @@ const ONE_SPELLED: u64 = 1 << 32;
 /// meanwhile, it rests until the chunk is full: one that is not foreseen costs about as much as three records.
 const WINDOW: u32 = 256;
 const WORTH_IT: u64 = 3 * WINDOW as u64;
-/// Chunks without it before it is tried again: one at first (short runs never pay for it), then each time twice as many.
-const MOST_CHUNKS_OFF: u32 = 64;
 
 /// Words of the record before its values.
 const FIXED: usize = kind::Shape::of(kind::FORESEEN as u64).fixed();
 
 /// The recorder's part.
 pub(crate) struct Foreseeing {
-    /// Whether foreseen accesses are left out at all, and now.
-    wanted: Wanted,
+    /// Whether foreseen accesses are left out now, and in the next chunk.
     on: bool,
-    /// Chunks until they are again, and how many it will be after the next time that it does not pay.
-    chunks_off: u32,
-    next_off: u32,
+    trials: Trials,
     /// Records of accesses since the model was last judged, and foreseen accesses of this chunk until then.
     misses: u32,
     judged_at: u64,
@@ -58,16 +56,6 @@ pub(crate) struct Foreseeing {
     just_written: *mut u64,
     /// Accesses in the runs of this chunk that are closed.
     closed: u64,
-    /// Whether the last chunk with the model was better for it.
-    paid: bool,
-}
-
-/// What the launcher asks for (see [`Header::foresee`](crate::shared::Header)).
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Wanted {
-    Never,
-    WhereItPays,
-    Always,
 }
 
 /// Of a thread that has just got the token: what it shows is not known.
@@ -75,11 +63,6 @@ pub(crate) const NOT_SHOWN: u64 = u64::MAX;
 
 impl Foreseeing {
     pub fn new(region: Region) -> Self {
-        let wanted = match region.header().foresee {
-            0 => Wanted::Never,
-            1 => Wanted::WhereItPays,
-            _ => Wanted::Always,
-        };
         // The real one is made when it is first used: most runs are short.
         let mut model = Foresight::blind();
         let (slots, mirror) = (model.slots.as_mut_ptr(), model.mirror.as_mut_ptr());
@@ -87,10 +70,8 @@ impl Foreseeing {
         let last = std::ptr::null_mut();
         let (run, late, just_written) = (null, null, null);
         Self {
-            wanted,
             on: false,
-            chunks_off: 2,
-            next_off: 1,
+            trials: Trials::new(region.header().foresee),
             misses: 0,
             judged_at: 0,
             model,
@@ -102,7 +83,6 @@ impl Foreseeing {
             late,
             just_written,
             closed: 0,
-            paid: false,
         }
     }
 
@@ -455,14 +435,14 @@ impl<W: World> Recorder<W> {
 
     /// The chunk has so many words.
     pub(crate) fn judge_chunk(&mut self, words: u64) {
-        self.foreseeing.paid = self.foreseeing.closed > words + words / 2;
+        self.foreseeing.trials.judge(self.foreseeing.closed, words);
     }
 
     /// At the start of a chunk.
     pub(crate) fn foresee_anew(&mut self) {
         let foreseeing = &mut self.foreseeing;
         let was_on = foreseeing.on;
-        foreseeing.on = foreseeing.is_wanted_now();
+        foreseeing.on = foreseeing.trials.next(was_on);
         (foreseeing.misses, foreseeing.closed, foreseeing.judged_at) = (0, 0, 0);
         foreseeing.pause();
         if foreseeing.on {
@@ -476,27 +456,6 @@ impl<W: World> Recorder<W> {
 }
 
 impl Foreseeing {
-    /// Whether the next chunk is one with the model: after one in which it paid, and now and then.
-    fn is_wanted_now(&mut self) -> bool {
-        match self.wanted {
-            Wanted::Never => return false,
-            Wanted::Always => return true,
-            Wanted::WhereItPays => {}
-        }
-        if self.on && self.paid {
-            self.next_off = 1;
-            return true;
-        }
-        if self.chunks_off == 0 {
-            // It was tried, and rests or pays too little.
-            self.chunks_off = self.next_off;
-            self.next_off = (self.next_off * 2).min(MOST_CHUNKS_OFF);
-            return false;
-        }
-        self.chunks_off -= 1;
-        self.chunks_off == 0
-    }
-
     fn make_model(&mut self) {
         if self.model.mirror.is_empty() {
             self.model = Foresight::default();
